@@ -1,0 +1,22 @@
+"""sciprism: one scientific paper in, a spectrum of embeddings out."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+    from sciprism.papers import Label, Paper
+
+__version__ = "0.1.0"
+__all__ = ["Encoder", "Label", "Paper", "__version__"]
+
+_HOMES = {"Encoder": "sciprism.encoders.encoder", "Paper": "sciprism.papers", "Label": "sciprism.papers"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names on first use, so that `import sciprism` stays cheap (no torch)."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'sciprism' has no attribute {name!r}")

@@ -1,0 +1,8 @@
+"""One file per vocabulary format; importing this package registers them all."""
+
+from __future__ import annotations
+
+from sciprism.papers.source import LabelReader
+from sciprism.registry import Registry
+
+label_readers: Registry[LabelReader] = Registry("label reader")
