@@ -1,0 +1,75 @@
+"""Linear layers that run at full speed on a CPU.
+
+On AMD processors torch sends float32 products to a library that uses half of the machine; oneDNN, inside
+the same wheel, uses all of it. Weights are put into oneDNN's own layout once, and the activation is
+computed while the result is still in registers. The operators are the ones torch's compiler emits; where
+a build of torch lacks them, `F.linear` computes the same numbers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+ACTIVATIONS = {
+    "none": lambda x: x,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+    "tanh": torch.tanh,
+}
+# oneDNN's name and algorithm for each activation it can fuse
+FUSED = {"none": ("none", ""), "gelu": ("gelu", "none"), "gelu_tanh": ("gelu", "tanh"), "relu": ("relu", "")}
+
+
+@cache
+def onednn_works() -> bool:
+    """Say whether this build of torch has the prepacked oneDNN product, and whether it computes rightly."""
+    x, weight = torch.ones(2, 4), torch.eye(4)[:3]
+    try:
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight)
+        got = torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return False
+    return bool(torch.equal(got, torch.ones(2, 3)))
+
+
+class PackedLinear:
+    """A frozen linear layer for inference: activation(x W^T + b), x (T, in) -> (T, out), in `dtype`."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, activation: str, dtype: torch.dtype) -> None:
+        self.bias = bias.detach().to(dtype)
+        self.weight = weight.detach().to(dtype)
+        self.activation = activation
+        self.dtype = dtype
+        self.packed = weight.device.type == "cpu" and activation in FUSED and onednn_works()
+        if self.packed:
+            self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight.contiguous())
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = x.to(self.dtype)
+        if not self.packed:
+            return ACTIVATIONS[self.activation](F.linear(x, self.weight, self.bias))
+        name, algorithm = FUSED[self.activation]
+        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, name, [], algorithm)
+
+
+class Linear(nn.Linear):
+    """activation(x W^T + b), trainable; `prepare` adds the packed form that inference uses."""
+
+    def __init__(self, inputs: int, outputs: int, activation: str = "none") -> None:
+        super().__init__(inputs, outputs)
+        self.activation = activation
+        self.packed: PackedLinear | None = None
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack the present weights for inference in `dtype`; call again after they change."""
+        self.packed = PackedLinear(self.weight, self.bias, self.activation, dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.packed is not None and not torch.is_grad_enabled():
+            return self.packed(x)
+        return ACTIVATIONS[self.activation](super().forward(x))

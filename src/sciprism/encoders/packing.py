@@ -1,0 +1,94 @@
+"""Packed batches: texts laid end to end, no padding token anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, groupby
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class PackedBatch:
+    """Token ids of several texts end to end, with the length and the route of each.
+
+    ids: (T,) with T = sum(lengths). lengths: one per text, in order. routes: one name per text, equal
+    names side by side, so that each route's tokens are one slice. types: (T,) segment ids, or None
+    for all zero.
+    """
+
+    ids: Tensor
+    lengths: tuple[int, ...]
+    routes: tuple[str, ...]
+    types: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.routes) != len(self.lengths):
+            raise ValueError(f"{len(self.lengths)} texts but {len(self.routes)} routes")
+        if len(list(groupby(self.routes))) != len(set(self.routes)):
+            raise ValueError(f"texts of one route must stand side by side, got {self.routes}")
+
+    @cached_property
+    def bounds(self) -> tuple[int, ...]:
+        """Return where each text begins, and after the last one the total: B + 1 numbers."""
+        return (0, *accumulate(self.lengths))
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """Return the position of each text's first token (its CLS), (B,)."""
+        return torch.tensor(self.bounds[:-1], device=self.ids.device)
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """Return each token's place in its own text, counted from 0, (T,)."""
+        lengths = torch.tensor(self.lengths, device=self.ids.device)
+        starts = torch.repeat_interleave(self.starts, lengths, output_size=len(self.ids))
+        return torch.arange(len(self.ids), device=self.ids.device) - starts
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, slice, PackedBatch], ...]:
+        """Return each route with the slice of its tokens and these as a batch of their own."""
+        found = []
+        text = 0
+        for route, group in groupby(self.routes):
+            end = text + len(list(group))
+            tokens = slice(self.bounds[text], self.bounds[end])
+            types = None if self.types is None else self.types[tokens]
+            part = PackedBatch(self.ids[tokens], self.lengths[text:end], self.routes[text:end], types)
+            found.append((route, tokens, part))
+            text = end
+        return tuple(found)
+
+
+def pack(
+    sequences: Sequence[Sequence[int]],
+    routes: Sequence[str] | str = "all",
+    *,
+    device: torch.device | str = "cpu",
+) -> PackedBatch:
+    """Lay token id sequences end to end, in the order given."""
+    lengths = tuple(len(sequence) for sequence in sequences)
+    flat = [token for sequence in sequences for token in sequence]
+    names = (routes,) * len(lengths) if isinstance(routes, str) else tuple(routes)
+    return PackedBatch(torch.tensor(flat, dtype=torch.long, device=device), lengths, names)
+
+
+def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Cut texts into batches of at most `budget` tokens, longest texts first.
+
+    Yields positions into `lengths`. The order is a pure function of the lengths, so equal input gives
+    equal batches (and equal bytes). A text longer than the budget is a batch of its own.
+    """
+    batch: list[int] = []
+    tokens = 0
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if batch and tokens + lengths[index] > budget:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(index)
+        tokens += lengths[index]
+    if batch:
+        yield batch

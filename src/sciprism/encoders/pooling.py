@@ -1,0 +1,53 @@
+"""From hidden states to one vector per text: each function maps (T, hidden) to (B, hidden)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from sciprism.encoders.packing import PackedBatch
+from sciprism.registry import Registry
+
+
+class Pooling(Protocol):
+    """Reduce the states of each text, (T, hidden), to one row, (B, hidden)."""
+
+    def __call__(self, states: Tensor, batch: PackedBatch) -> Tensor:
+        """Return one vector per text in the batch's order."""
+        ...
+
+
+poolings: Registry[Pooling] = Registry("pooling")
+
+
+@poolings.register("cls")
+def cls(states: Tensor, batch: PackedBatch) -> Tensor:
+    """Take each text's first token."""
+    return states[batch.starts]
+
+
+@poolings.register("mean")
+def mean(states: Tensor, batch: PackedBatch) -> Tensor:
+    """Average all tokens of each text, special ones included (sentence-transformers' convention)."""
+    lengths = torch.tensor(batch.lengths, device=states.device)
+    return torch.segment_reduce(states, "mean", lengths=lengths, unsafe=True)
+
+
+@poolings.register("last")
+def last(states: Tensor, batch: PackedBatch) -> Tensor:
+    """Take each text's last token."""
+    return states[torch.tensor(batch.bounds[1:], device=states.device) - 1]
+
+
+def position(number: int) -> Pooling:
+    """Make a pooling that takes token `number` of each text, counted from 0 (a control code stands at 1)."""
+
+    def take(states: Tensor, batch: PackedBatch) -> Tensor:
+        short = [length for length in batch.lengths if length <= number]
+        if short:
+            raise ValueError(f"a text of {short[0]} tokens has no token {number}")
+        return states[batch.starts + number]
+
+    return take

@@ -1,0 +1,201 @@
+"""The one transformer under every method: packed, routed, with a slot for each published change.
+
+A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm after it). Its slots:
+
+    attention     shared, or one per route            SciMult attention experts
+    feed_forward  shared, or one per route            SciMult feed-forward experts
+    adapter       after the feed-forward              SciRepEval adapters and fusion
+    side          beside the block                    SciRepEval PALs
+    facets        on the block's output               Multi2SPE maps at CLS positions
+    context       further keys and values per layer   SciMult prefix and instruction
+
+Slots hold modules called as `module(x, batch)` and returning the shape of x; empty ones are None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from sciprism.encoders.attention import attend
+from sciprism.encoders.linear import Linear, PackedLinear
+from sciprism.encoders.packing import PackedBatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformerConfig:
+    """The shape of a backbone, as its `config.json` states it.
+
+    first_position: the index of a text's first token in the position table (0 for BERT; RoBERTa keeps
+    the rows up to its padding id free, hence 2).
+    """
+
+    vocabulary: int
+    hidden: int
+    layers: int
+    heads: int
+    intermediate: int
+    positions: int
+    types: int = 2
+    norm_eps: float = 1e-12
+    activation: str = "gelu"
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    padding_id: int = 0
+    first_position: int = 0
+
+    @property
+    def max_length(self) -> int:
+        """Return the longest text in tokens, special ones included."""
+        return self.positions - self.first_position
+
+
+@dataclass(frozen=True)
+class Context:
+    """What one layer's attention sees besides a text's own tokens.
+
+    states: (C, hidden), context tokens as this layer's input; texts may share rows. index: text by text,
+    which rows of [states; x] (C + T of them) are its keys and values. lengths: how many for each text.
+    """
+
+    states: Tensor
+    index: Tensor
+    lengths: tuple[int, ...]
+
+
+class Routed(nn.Module):
+    """One module per route; each sees only the texts of the batch that carry its route."""
+
+    def __init__(self, experts: dict[str, nn.Module]) -> None:
+        super().__init__()
+        self.experts = nn.ModuleDict(experts)
+
+    def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:
+        """Map (T, hidden) to (T, hidden); a route without a module is a KeyError."""
+        return torch.cat([self.experts[route](x[tokens], part) for route, tokens, part in batch.parts])
+
+
+class Attention(nn.Module):
+    """Multi-head attention inside each text, (T, hidden) -> (T, hidden)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.dropout = config.attention_dropout
+        self.query = Linear(config.hidden, config.hidden)
+        self.key = Linear(config.hidden, config.hidden)
+        self.value = Linear(config.hidden, config.hidden)
+        self.output = Linear(config.hidden, config.hidden)
+        self.packed: PackedLinear | None = None
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack query, key and value as one product for inference."""
+        maps = (self.query, self.key, self.value)
+        weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
+        self.packed = PackedLinear(weight, bias, "none", dtype)
+
+    def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
+        """Attend; with a context its rows serve as further keys and values of each text."""
+        query, key, value = self._project(x)
+        keys = batch.lengths
+        if context is not None:
+            _, more_keys, more_values = self._project(context.states)
+            key = torch.cat([more_keys, key])[context.index]
+            value = torch.cat([more_values, value])[context.index]
+            keys = context.lengths
+        query, key, value = (t.unflatten(-1, (self.heads, -1)) for t in (query, key, value))
+        dropout = self.dropout if self.training else 0.0
+        mixed = attend(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout)
+        return self.output(mixed.flatten(1))  # type: ignore[no-any-return]
+
+    def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.packed is not None and not torch.is_grad_enabled():
+            query, key, value = self.packed(x).chunk(3, dim=-1)
+            return query, key, value
+        return self.query(x), self.key(x), self.value(x)
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with the activation between them, (T, hidden) -> (T, hidden)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.expand = Linear(config.hidden, config.intermediate, config.activation)
+        self.contract = Linear(config.intermediate, config.hidden)
+
+    def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:  # noqa: ARG002 - the slot's signature
+        """Map every token by itself."""
+        return self.contract(self.expand(x))  # type: ignore[no-any-return]
+
+
+class Block(nn.Module):
+    """One layer with its slots; see the module's table."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.attention: nn.Module = Attention(config)
+        self.attention_norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
+        self.feed_forward: nn.Module = FeedForward(config)
+        self.feed_forward_norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
+        self.adapter: nn.Module | None = None
+        self.side: nn.Module | None = None
+        self.facets: nn.Module | None = None
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
+        """Map a layer's input to its output, (T, hidden) -> (T, hidden)."""
+        mixed = self.attention(x, batch) if context is None else self.attention(x, batch, context)
+        y = self.attention_norm(x + self.dropout(mixed))
+        change = self.dropout(self.feed_forward(y, batch))
+        if self.adapter is not None:
+            change = change + self.adapter(self.feed_forward_norm(y + change), batch)
+        if self.side is not None:
+            change = change + self.side(x, batch)
+        y = self.feed_forward_norm(y + change)
+        return y if self.facets is None else self.facets(y, batch)
+
+
+class Embeddings(nn.Module):
+    """Word, position and segment embeddings, summed and normalised."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.first_position = config.first_position
+        self.word = nn.Embedding(config.vocabulary, config.hidden, padding_idx=config.padding_id)
+        self.position = nn.Embedding(config.positions, config.hidden)
+        self.segment = nn.Embedding(config.types, config.hidden)
+        self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, batch: PackedBatch) -> Tensor:
+        """Return the first layer's input, (T, hidden)."""
+        segment = self.segment.weight[0] if batch.types is None else self.segment(batch.types)
+        x = self.word(batch.ids) + self.position(batch.positions + self.first_position) + segment
+        return self.dropout(self.norm(x))  # type: ignore[no-any-return]
+
+
+class Transformer(nn.Module):
+    """A BERT-shaped encoder over packed batches: token ids in, last hidden states (T, hidden) out."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+
+    def forward(self, batch: PackedBatch, contexts: Sequence[Context] | None = None) -> Tensor:
+        """Return the last hidden states, (T, hidden); contexts: one for each layer."""
+        x = self.embeddings(batch)
+        for number, block in enumerate(self.blocks):
+            x = block(x, batch, contexts[number] if contexts else None)
+        return x  # type: ignore[no-any-return]
+
+    def prepare(self, dtype: torch.dtype) -> Transformer:
+        """Pack all weights for inference in `dtype`; hidden states between layers stay float32."""
+        for module in self.modules():
+            if module is not self and hasattr(module, "prepare"):
+                module.prepare(dtype)
+        return self.eval()

@@ -1,0 +1,252 @@
+"""Read papers or labels from files, folders and standard input, whatever their formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from sciprism.errors import InputError
+from sciprism.papers.cleaning import clean_label, clean_paper
+from sciprism.papers.records import Label, Paper
+from sciprism.papers.source import BadRecord, ReadOptions, Source
+
+Record = TypeVar("Record")
+Item = TypeVar("Item", covariant=True)
+Paths = Iterable[str | Path] | str | Path
+
+DETAILED = 1000
+"""So many skipped records are kept with their reasons; all are counted."""
+
+_NO_OPTIONS = ReadOptions()
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What came out of one file; `papers` counts labels where labels were read."""
+
+    path: str
+    format: str = ""
+    papers: int = 0
+    skipped: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """One record that was not used; the number is None where the whole file was unusable."""
+
+    path: str
+    number: int | None
+    line: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        record = "" if self.number is None else f", record {self.number}"
+        line = "" if self.line is None else f" (line {self.line})"
+        return f"{self.path}{record}{line}: {self.reason}"
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """Account for every file; filled while the records are taken, complete when they are all taken.
+
+    `ignored` counts files of folders that no reader recognises.
+    """
+
+    files: list[FileReport] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    ignored: int = 0
+
+    @property
+    def papers(self) -> int:
+        """Count the records of all files."""
+        return sum(file.papers for file in self.files)
+
+    @property
+    def skipped_count(self) -> int:
+        """Count all skipped records, also those beyond the first `DETAILED`."""
+        return sum(file.skipped for file in self.files)
+
+
+def read_papers(
+    paths: Paths,
+    *,
+    reader: str | None = None,
+    options: ReadOptions = _NO_OPTIONS,
+    skip_bad: bool = False,
+    report: ReadReport | None = None,
+) -> Iterator[Paper]:
+    """Yield the papers of all files in the order given; folders are read in sorted order.
+
+    `-` is standard input. `reader` names the format where it cannot be told. A bad record raises
+    InputError; with `skip_bad` it is counted and kept in `report`.
+    """
+    from sciprism.papers.readers import paper_readers
+
+    kind = _Kind(paper_readers, clean_paper, _paper_fault)
+    return _read(paths, kind, reader, options, skip_bad, report)
+
+
+def read_labels(
+    paths: Paths,
+    *,
+    reader: str | None = None,
+    options: ReadOptions = _NO_OPTIONS,
+    skip_bad: bool = False,
+    report: ReadReport | None = None,
+) -> Iterator[Label]:
+    """Yield the labels of all vocabulary files; everything else as in `read_papers`."""
+    from sciprism.papers.label_readers import label_readers
+
+    kind = _Kind(label_readers, clean_label, _label_fault)
+    return _read(paths, kind, reader, options, skip_bad, report)
+
+
+class _Reader(Protocol[Item]):
+    suffixes: tuple[str, ...]
+
+    def recognises(self, head: str) -> bool: ...
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Item | BadRecord]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[Record]):
+    """What papers and labels do not share: their readers, their cleaning, and what makes one useless."""
+
+    readers: Mapping[str, _Reader[Record]]
+    clean: Callable[[Record], Record]
+    fault: Callable[[Record], str]
+
+
+def _paper_fault(paper: Paper) -> str:
+    return "" if paper.title or paper.abstract else "no title and no abstract"
+
+
+def _label_fault(label: Label) -> str:
+    if not label.id:
+        return "no id"
+    return "" if label.name else "no name"
+
+
+def _read(
+    paths: Paths,
+    kind: _Kind[Record],
+    reader: str | None,
+    options: ReadOptions,
+    skip_bad: bool,
+    report: ReadReport | None,
+) -> Iterator[Record]:
+    if reader is not None:
+        kind.readers[reader]  # an unknown name is an error now, not at the first record
+    report = ReadReport() if report is None else report
+    listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+    for path in listed:
+        if str(path) != "-" and not path.exists():
+            raise InputError(f"{path}: no such file or folder")
+    return _read_files(listed, kind, reader, options, _Ledger(report, skip_bad))
+
+
+def _read_files(
+    paths: list[Path], kind: _Kind[Record], reader: str | None, options: ReadOptions, ledger: _Ledger
+) -> Iterator[Record]:
+    for path in paths:
+        if not path.is_dir():
+            yield from _read_file(Source(path), kind, reader, options, ledger)
+            continue
+        for inside in sorted(item for item in path.rglob("*") if item.is_file()):
+            source = Source(inside)
+            if _claimants(source, kind) and (reader or _empty(source) or _choose(source, kind)):
+                yield from _read_file(source, kind, reader, options, ledger)
+            else:
+                ledger.report.ignored += 1
+
+
+class _Ledger:
+    """Write the report; a bad record ends the reading unless such records are to be skipped."""
+
+    def __init__(self, report: ReadReport, skip_bad: bool) -> None:
+        self.report = report
+        self._skip_bad = skip_bad
+
+    def open(self, source: Source) -> FileReport:
+        self.report.files.append(FileReport(str(source.path)))
+        return self.report.files[-1]
+
+    def skip(self, file: FileReport, number: int | None, line: int | None, reason: str) -> None:
+        skipped = Skipped(file.path, number, line, reason)
+        if not self._skip_bad:
+            raise InputError(f"{skipped}; mend it or pass --skip-bad")
+        file.skipped += 1
+        if len(self.report.skipped) < DETAILED:
+            self.report.skipped.append(skipped)
+
+
+def _read_file(
+    source: Source, kind: _Kind[Record], reader: str | None, options: ReadOptions, ledger: _Ledger
+) -> Iterator[Record]:
+    file = ledger.open(source)
+    if _empty(source):
+        ledger.skip(file, None, None, "the file is empty")
+        return
+    file.format = reader or _choose(source, kind) or _unknown(source, kind)
+    number = 0
+    try:
+        for number, item in enumerate(kind.readers[file.format].read(source, options), 1):
+            if isinstance(item, BadRecord):
+                ledger.skip(file, item.number, item.line, item.reason)
+                continue
+            record = kind.clean(item)
+            if fault := kind.fault(record):
+                ledger.skip(file, number, source.record_line, fault)
+                continue
+            file.papers += 1
+            yield record
+    finally:
+        file.note = _note(source)
+    if not number:
+        ledger.skip(file, None, None, f"no record in it, read as {file.format}")
+
+
+def _empty(source: Source) -> bool:
+    return not source.head().strip("\x00\x1a \t\r\n")
+
+
+def _choose(source: Source, kind: _Kind[Record]) -> str | None:
+    """Return the reader whose suffix and content fit, else whose content fits, else the only one by suffix."""
+    head = source.head()
+    by_suffix = _claimants(source, kind)
+    by_content = [name for name, reader in kind.readers.items() if reader.recognises(head)]
+    both = [name for name in by_suffix if name in by_content]
+    if both or by_content:
+        return (both or by_content)[0]
+    return by_suffix[0] if len(by_suffix) == 1 else None
+
+
+def _claimants(source: Source, kind: _Kind[Record]) -> list[str]:
+    """Return the readers that claim the file's suffix, those with the longest (`.csl.json`) first."""
+    claims = [
+        (-max(len(suffix) for suffix in reader.suffixes if source.name.endswith(suffix)), name)
+        for name, reader in kind.readers.items()
+        if source.name.endswith(reader.suffixes)
+    ]
+    return [name for _, name in sorted(claims, key=lambda claim: claim[0])]
+
+
+def _unknown(source: Source, kind: _Kind[Record]) -> str:
+    known = ", ".join(f"{name} ({' '.join(reader.suffixes)})" for name, reader in kind.readers.items())
+    raise InputError(
+        f"{source.path}: not in a known format; known: {known}; pass --reader NAME to insist on one"
+    )
+
+
+def _note(source: Source) -> str:
+    notes = []
+    if source.encoding:
+        lines = f" in {source.foreign_lines} lines" if source.foreign_lines else ""
+        notes.append(f"read as {source.encoding}{lines}")
+    if source.removed_characters:
+        notes.append(f"{source.removed_characters} control characters removed")
+    return ", ".join(notes)

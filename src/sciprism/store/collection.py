@@ -1,0 +1,225 @@
+"""Open a collection: its papers by row or id, its vectors as mapped matrices, its filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.store.files import sha256
+from sciprism.store.known_papers import hash64
+from sciprism.store.manifest import Manifest, read_manifest
+from sciprism.store.matrix import Floats, Matrix, open_matrix
+from sciprism.store.paper_table import read_column, read_papers_at
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which papers a search may return: years inclusive; venue a part of the name; field a whole name.
+
+    Letter case does not matter. A paper without a year passes no year bound.
+    """
+
+    year_from: int | None = None
+    year_to: int | None = None
+    venue: str = ""
+    field: str = ""
+
+    def __bool__(self) -> bool:
+        return self != Filter()
+
+
+def papers_file(shard: int) -> str:
+    """Name the file of a shard's papers."""
+    return f"papers/{shard:06d}.parquet"
+
+
+def values_file(folder: str, shard: int) -> str:
+    """Name the file of a shard's vectors in one space."""
+    return f"vectors/{folder}/{shard:06d}.npy"
+
+
+def scales_file(folder: str, shard: int) -> str:
+    """Name the file of the scales beside int8 vectors."""
+    return f"vectors/{folder}/{shard:06d}.scales.npy"
+
+
+class Collection:
+    """Papers and vectors on disk, read as they are needed; rows count through all shards.
+
+    Rows that a newer row of the same paper replaces stay in place and are left out by every mask.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._offsets: Rows = np.cumsum([0, *(shard.rows for shard in manifest.shards)], dtype=np.int64)
+
+    @classmethod
+    def open(cls, folder: Path | str) -> Collection:
+        """Read the manifest and check that every file it names is there in full size."""
+        collection = cls(Path(folder), read_manifest(Path(folder)))
+        for shard in collection.manifest.shards:
+            for name, record in shard.files.items():
+                path = collection.folder / name
+                size = path.stat().st_size if path.exists() else None
+                if size != record.size:
+                    state = "missing" if size is None else f"{size} bytes long instead of {record.size}"
+                    raise collection._damaged(path, state)
+        return collection
+
+    def __len__(self) -> int:
+        return self.manifest.papers
+
+    @property
+    def rows(self) -> int:
+        """Count the stored rows, superseded ones included."""
+        return int(self._offsets[-1])
+
+    def verify(self) -> None:
+        """Read every file and compare its checksum."""
+        for shard in self.manifest.shards:
+            for name, record in shard.files.items():
+                if sha256(self.folder / name) != record.sha256:
+                    raise self._damaged(self.folder / name, "changed: its checksum differs")
+
+    def check_encoder(self, encoder: Encoder) -> None:
+        """Refuse an encoder whose vectors cannot be compared with the stored ones."""
+        stored = self.manifest.encoder
+        if encoder.fingerprint != stored.fingerprint:
+            raise InputError(
+                f"{self.folder} holds vectors of {stored.name} (fingerprint {stored.fingerprint}), not of "
+                f"{encoder.name} (fingerprint {encoder.fingerprint}); use {stored.name}, or embed the papers "
+                "again with the other encoder into a new folder"
+            )
+
+    def paper(self, id: str) -> Paper:
+        """Return the paper of an id."""
+        return self.papers(np.array([self.find(id)]))[0]
+
+    def papers(self, rows: NDArray[np.integer] | Sequence[int]) -> list[Paper]:
+        """Return the papers of rows, in the order given."""
+        rows = np.asarray(rows, np.int64)
+        shards = self._shard_of(rows)
+        found: list[Paper | None] = [None] * len(rows)
+        for shard in np.unique(shards):
+            places = np.flatnonzero(shards == shard)
+            path = self.folder / papers_file(shard)
+            for place, paper in zip(places, read_papers_at(path, rows[places] - self._offsets[shard]), strict=True):
+                found[place] = paper
+        return [paper for paper in found if paper is not None]
+
+    def find(self, id: str) -> int:
+        """Return the row of a paper; of several the newest."""
+        ids, order = self._sorted_ids
+        wanted = np.uint64(hash64(id))
+        first, last = np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
+        if first == last:
+            raise InputError(f"{self.folder} has no paper with the id {id!r}; ids are listed by: sciprism search --json")
+        return int(order[last - 1])
+
+    def vectors(self, space: str) -> list[Matrix]:
+        """Return one mapped matrix per shard."""
+        record = self.manifest.spaces.get(space)
+        if record is None:
+            raise InputError(
+                f"{self.folder} holds vectors of the space {', '.join(self.manifest.spaces)}, none of {space!r}; "
+                f"embed the papers for that format into a new folder (stored: {', '.join(self.manifest.formats)})"
+            )
+        int8 = self.manifest.dtype == "int8"
+        return [
+            open_matrix(
+                self.folder / values_file(record.folder, shard),
+                self.folder / scales_file(record.folder, shard) if int8 else None,
+            )
+            for shard in range(len(self.manifest.shards))
+        ]
+
+    def vector(self, row: int, space: str) -> Floats:
+        """Return the stored vector (d,) of one row."""
+        return self.stored(space, np.array([row])).block(0, 1)[0]
+
+    def stored(self, space: str, rows: NDArray[np.integer]) -> Matrix:
+        """Return a copy of rows as they are stored, in the order given."""
+        matrices = self.vectors(space)
+        shards = self._shard_of(rows)
+        parts = [(matrices[s], row - self._offsets[s]) for s, row in zip(shards, rows, strict=True)]
+        values = np.stack([matrix.values[row] for matrix, row in parts])
+        scaled = [matrix.scales[row] for matrix, row in parts if matrix.scales is not None]
+        return Matrix(values, np.array(scaled, np.float32) if scaled else None)
+
+    def mask(self, filter: Filter | None = None) -> Mask | None:
+        """Mark the rows that a search may return, or None where all may be."""
+        live = self._live
+        if not filter:
+            return live
+        passes = np.concatenate([self._passes(shard, filter) for shard in range(len(self.manifest.shards))])
+        return passes if live is None else passes & live
+
+    def column(self, name: str) -> NDArray[np.generic]:
+        """Read one column of numbers over all rows."""
+        parts = [self._column(shard, name).to_numpy() for shard in range(len(self.manifest.shards))]
+        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+    @cached_property
+    def _sorted_ids(self) -> tuple[NDArray[np.uint64], Rows]:
+        ids = self.column("id_hash")
+        order = np.argsort(ids, kind="stable")
+        return ids[order].astype(np.uint64, copy=False), order
+
+    @cached_property
+    def _live(self) -> Mask | None:
+        if not self.manifest.superseded:
+            return None
+        ids, order = self._sorted_ids
+        newest = np.append(ids[1:] != ids[:-1], True)
+        live = np.zeros(self.rows, bool)
+        live[order[newest]] = True
+        return live
+
+    def _passes(self, shard: int, filter: Filter) -> Mask:
+        import pyarrow.compute as pc
+
+        passes = np.ones(self.manifest.shards[shard].rows, bool)
+        if filter.year_from is not None or filter.year_to is not None:
+            years = pc.fill_null(self._column(shard, "year"), np.iinfo(np.int64).min).to_numpy()
+            passes &= years != np.iinfo(np.int64).min
+            passes &= years >= (filter.year_from if filter.year_from is not None else years)
+            passes &= years <= (filter.year_to if filter.year_to is not None else years)
+        if filter.venue:
+            venues = pc.utf8_lower(self._column(shard, "venue"))
+            passes &= pc.match_substring(venues, filter.venue.lower()).to_numpy(zero_copy_only=False)
+        if filter.field:
+            lists = self._column(shard, "fields").combine_chunks()
+            same = pc.equal(pc.utf8_lower(pc.list_flatten(lists)), filter.field.lower())
+            owners = pc.list_parent_indices(lists).to_numpy()
+            has_field = np.zeros(len(passes), bool)
+            has_field[owners[same.to_numpy(zero_copy_only=False)]] = True
+            passes &= has_field
+        return passes
+
+    def _column(self, shard: int, name: str):  # type: ignore[no-untyped-def]  # pyarrow has no types
+        return read_column(self.folder / papers_file(shard), name)
+
+    def _shard_of(self, rows: Rows) -> Rows:
+        if len(rows) and not (0 <= rows.min() and rows.max() < self.rows):
+            raise IndexError(f"rows {rows.min()}..{rows.max()} of a collection of {self.rows}")
+        return np.searchsorted(self._offsets, rows, "right") - 1
+
+    def _damaged(self, path: Path, state: str) -> InputError:
+        return InputError(
+            f"{path} is {state}; restore it from a copy, or delete {self.folder} and embed the papers again"
+        )

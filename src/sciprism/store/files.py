@@ -1,0 +1,76 @@
+"""Write files so that a reader, or the next run after a crash, sees all of a file or none of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from filelock import FileLock, Timeout
+
+from sciprism.errors import InputError
+
+UNFINISHED = ".part"
+LOCK_NAME = ".lock"
+
+
+def commit(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file beside its place, force it to the disk, then put it there in one step."""
+    part = path.with_name(path.name + UNFINISHED)
+    with said_plainly(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere a folder cannot be opened, and renames are journalled
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def said_plainly(path: Path) -> Iterator[None]:
+    """Turn a full disk, a read-only folder and the like into an InputError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {error.strerror or error}; free some space or choose another folder "
+            "(what was committed before is kept: the same command continues)"
+        ) from error
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system frees it when its process ends, however that ends."""
+    with said_plainly(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK_NAME, timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise InputError(
+                f"{folder} is being written by another sciprism process; wait until it ends"
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def sha256(path: Path) -> str:
+    """Return the checksum of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

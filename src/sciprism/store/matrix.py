@@ -1,0 +1,60 @@
+"""One block of vectors on disk: plain rows, or small whole numbers with one scale a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Dtype = Literal["float32", "float16", "int8"]
+DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Rows (n, d) as float32, float16 or int8; int8 rows are multiplied by their scale (n,) when read."""
+
+    values: NDArray[np.generic]
+    scales: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def dim(self) -> int:
+        """Return the width of a row."""
+        return int(self.values.shape[1])
+
+    def block(self, start: int, stop: int) -> Floats:
+        """Return rows start..stop as float32; float32 rows are a view of the file, not a copy."""
+        return self._floats(slice(start, stop))
+
+    def take(self, rows: NDArray[np.integer]) -> Floats:
+        """Return a float32 copy of the given rows."""
+        return self._floats(rows)
+
+    def _floats(self, rows: slice | NDArray[np.integer]) -> Floats:
+        values = self.values[rows].astype(np.float32, copy=False)
+        return values if self.scales is None else values * self.scales[rows, None]
+
+
+def pack(vectors: Floats, dtype: Dtype) -> Matrix:
+    """Reduce float32 rows to the precision that is stored."""
+    if dtype == "float32":
+        return Matrix(vectors)
+    if dtype == "float16":
+        return Matrix(vectors.astype(np.float16))
+    largest = np.abs(vectors).max(axis=1, initial=0.0)
+    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    return Matrix(np.rint(vectors / scales[:, None]).astype(np.int8), scales)
+
+
+def open_matrix(values: Path, scales: Path | None) -> Matrix:
+    """Map a stored matrix into memory; nothing is read before it is used."""
+    # "c" (changes stay private) and not "r": torch wants writable memory even where it only reads
+    return Matrix(np.load(values, mmap_mode="c"), None if scales is None else np.load(scales))

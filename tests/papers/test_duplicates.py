@@ -1,0 +1,230 @@
+import gzip
+import json
+import os
+import random
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.papers.duplicates import DuplicateFinder, TextSignatures, find_duplicates
+from sciprism.papers.records import Paper
+
+LONG = "On the measurement of the velocity of light in moving water"
+
+
+def groups(*papers: Paper, near: float | None = 0.8) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
+    return [(group.places, group.reasons) for group in find_duplicates(papers, near=near).groups]
+
+
+def paper(title: str = "", author: str = "", year: int | None = None, **other: object) -> Paper:
+    paper.count += 1
+    row = {"id": f"p{paper.count}", "title": title, "authors": [author] if author else [], "year": year}
+    return Paper.from_json(row | other)
+
+
+paper.count = 0
+
+
+def test_same_id_is_found_and_named_in_reading_order():
+    found = find_duplicates([Paper(id="b"), Paper(id="a"), Paper(id="c"), Paper(id="a"), Paper(id="a")])
+    assert found.papers == 5
+    assert found.surplus == 2
+    assert [(g.ids, g.places, g.reasons) for g in found.groups] == [(("a", "a", "a"), (1, 3, 4), ("id",))]
+
+
+def test_doi_is_compared_without_case():
+    same = paper(ids={"doi": "10.1/ABC"}), paper(ids={"doi": "10.1/abc"}), paper(ids={"doi": "10.1/abd"})
+    assert groups(*same) == [((0, 1), ("doi",))]
+
+
+def test_one_paper_with_doi_and_pmid_joins_two_others():
+    found = groups(
+        paper(ids={"doi": "10.1/a"}), paper(ids={"pmid": "7"}), paper(ids={"doi": "10.1/a", "pmid": "7"})
+    )
+    assert found == [((0, 1, 2), ("doi", "pmid"))]
+
+
+def test_isbn_joins_no_chapters():
+    assert groups(paper(ids={"isbn": "978"}), paper(ids={"isbn": "978"})) == []
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        LONG.upper() + ".",
+        LONG.replace(" of ", " — of "),
+        LONG.replace("velocity", "vélocity"),
+        LONG.replace("moving water", "moving-water"),
+    ],
+)
+def test_titles_are_compared_without_case_accents_and_punctuation(variant: str):
+    assert groups(paper(LONG), paper(variant)) == [((0, 1), ("title",))]
+
+
+@pytest.mark.parametrize("title", ["Editorial", "INTRODUCTION.", "Letter to the Editor", "In this issue"])
+def test_headings_do_not_join_papers(title: str):
+    assert groups(paper(title, "Ada Lovelace", 1843), paper(title, "Ada Lovelace", 1843)) == []
+
+
+def test_short_title_needs_author_and_year():
+    assert groups(paper("Random forests"), paper("Random forests")) == []
+    assert groups(paper("Random forests", "Leo Breiman"), paper("Random forests", "Leo Breiman")) == []
+    assert (
+        groups(paper("Deep learning", "Y. LeCun", 2015), paper("Deep learning", "I. Goodfellow", 2015)) == []
+    )
+    assert groups(
+        paper("Random forests", "Breiman, L.", 2001), paper("Random Forests", "Leo Breiman", 2001)
+    ) == [((0, 1), ("title",))]
+
+
+def test_same_title_by_other_authors_or_long_after_is_another_paper():
+    assert groups(paper(LONG, "H. Fizeau"), paper(LONG, "A. Michelson")) == []
+    assert groups(paper(LONG, year=1851), paper(LONG, year=1886)) == []
+    assert groups(paper(LONG, "H. Fizeau", 1851), paper(LONG, "Fizeau, Hippolyte", 1852)) == [
+        ((0, 1), ("title",))
+    ]
+
+
+def test_yearly_series_under_one_title_does_not_chain():
+    """1900 and 1901 may be print and online dates of one work, 1902 is the next one."""
+    assert groups(*(paper(LONG, year=year) for year in (1902, 1900, 1901, 1903))) == [
+        ((0, 3), ("title",)),
+        ((1, 2), ("title",)),
+    ]
+
+
+def test_paper_without_year_joins_only_where_one_work_is_possible():
+    assert groups(paper(LONG), paper(LONG, year=1851)) == [((0, 1), ("title",))]
+    assert groups(paper(LONG), paper(LONG, year=1851), paper(LONG, year=1886)) == []
+
+
+def text(seed: int, words: int = 120) -> list[str]:
+    draw = random.Random(seed)
+    return [f"w{draw.randrange(4000)}" for _ in range(words)]
+
+
+def test_near_text_joins_and_none_switches_it_off():
+    words = text(1)
+    changed = [*words[:60], "other", *words[61:]]  # 3 of 118 shingles differ: 115 / 121 = 0.95
+    pair = paper("One", abstract=" ".join(words)), paper("Two", abstract=" ".join(changed))
+    assert groups(*pair) == [((0, 1), ("text",))]
+    assert groups(*pair, near=None) == []
+
+
+def test_short_texts_and_other_texts_do_not_join():
+    notice = "This article has been withdrawn at the request of its authors."
+    assert groups(paper("One", abstract=notice), paper("Two", abstract=notice)) == []
+    assert groups(paper(abstract=" ".join(text(1))), paper(abstract=" ".join(text(2)))) == []
+
+
+def test_chinese_texts_are_compared_by_characters():
+    one = "深度学习在医学影像分析中的应用日益广泛本文综述了卷积神经网络的主要方法及其在肿瘤检测中的表现与局限"
+    other = "本文研究黄土高原土壤侵蚀过程与降雨强度之间的关系并建立了一个新的预测模型以指导水土保持工程的设计"
+    assert groups(paper(abstract=one), paper(abstract=one + "。"), paper(abstract=other)) == [
+        ((0, 1), ("text",))
+    ]
+
+
+def exact_similarity(one: list[str], other: list[str]) -> float:
+    first, second = ({tuple(words[i : i + 3]) for i in range(len(words) - 2)} for words in (one, other))
+    return len(first & second) / len(first | second)
+
+
+def test_near_pairs_agree_with_exact_similarity():
+    """60 families of texts, each member losing a random share of its words' places to others."""
+    draw = random.Random(7)
+    texts: list[list[str]] = []
+    for family in range(60):
+        words = text(100 + family)
+        for _ in range(4):
+            rate = draw.choice([0.0, 0.01, 0.03, 0.06, 0.2])
+            texts.append([draw.choice(words) if draw.random() < rate else word for word in words])
+    signatures = TextSignatures()
+    for place, words in enumerate(texts):
+        signatures.add(place, " ".join(words))
+    found = {tuple(sorted(pair)) for pair in signatures.pairs(0.8)}
+    exact = {
+        pair: exact_similarity(texts[pair[0]], texts[pair[1]]) for pair in combinations(range(len(texts)), 2)
+    }
+    clear = {pair for pair, similarity in exact.items() if similarity >= 0.9}  # 3 standard errors above
+    assert len(clear) > 40
+    assert clear <= found
+    assert min(exact[pair] for pair in found) >= 0.69  # 3 standard errors below
+    near = {pair for pair, similarity in exact.items() if similarity >= 0.8}
+    assert len(found & near) / len(near) >= 0.9
+    assert len(found & near) / len(found) >= 0.9
+
+
+def test_large_bucket_is_one_group():
+    words = " ".join(text(3))
+    assert groups(*(paper(f"Part {n}", abstract=words) for n in range(40))) == [(tuple(range(40)), ("text",))]
+
+
+def test_result_is_the_same_each_time_and_in_parts():
+    papers = [paper(abstract=" ".join(text(n % 5))) for n in range(50)]
+    finder = DuplicateFinder()
+    for item in papers[:20]:
+        finder.add(item)
+    early = finder.find()
+    for item in papers[20:]:
+        finder.add(item)
+    assert len(early.groups) == 5
+    assert finder.find() == find_duplicates(papers) == find_duplicates(papers)
+
+
+@pytest.mark.parametrize("near", [0.0, -1.0, 1.01])
+def test_near_out_of_range_is_an_input_error(near: float):
+    with pytest.raises(InputError, match="near"):
+        find_duplicates([], near=near)
+
+
+def test_no_papers_no_groups():
+    assert find_duplicates([]).groups == ()
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), max_size=30))
+def test_groups_by_id_are_the_classes_of_equal_ids(ids: list[str]):
+    expected = {name: tuple(n for n, item in enumerate(ids) if item == name) for name in ids}
+    found = find_duplicates(Paper(id=name) for name in ids)
+    assert {group.places for group in found.groups} == {
+        places for places in expected.values() if len(places) > 1
+    }
+    assert found.surplus == len(ids) - len(set(ids))
+
+
+@given(
+    st.lists(st.builds(Paper, id=st.text(), title=st.text(), abstract=st.text(), year=st.integers(-9, 9999)))
+)
+def test_any_text_is_taken_and_no_paper_stands_in_two_groups(papers: list[Paper]):
+    places = [place for group in find_duplicates(papers).groups for place in group.places]
+    assert len(places) == len(set(places))
+
+
+@pytest.mark.data
+def test_changed_copies_are_found_among_real_abstracts():
+    """The set was made free of equal titles and abstracts, so hardly anything but the copies is near."""
+    if "SCIPRISM_DATA" not in os.environ:
+        pytest.skip("SCIPRISM_DATA is not set")
+    papers = []
+    with gzip.open(Path(os.environ["SCIPRISM_DATA"]) / "conference_papers" / "papers-0.jsonl.gz") as file:
+        for line in file:
+            row = json.loads(line)
+            papers.append(Paper(id=row["id"], title=row["title"], abstract=row["abstract"], year=row["year"]))
+    copies = [
+        replace(
+            item,
+            id=f"{item.id} copy",
+            title=f"{item.title} revisited",
+            abstract=item.abstract.replace(" the ", " a ", 1),
+        )
+        for item in papers[::100]
+    ]
+    found = find_duplicates([*papers, *copies])
+    copied = sum(any(name.endswith(" copy") for name in group.ids) for group in found.groups)
+    assert copied >= 0.95 * len(copies)
+    assert len(found.groups) - copied <= 10

@@ -1,0 +1,37 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.papers.languages import guess_language
+
+SENTENCES = {
+    "English": "We measure the speed of light in moving water and show that it is changed by the motion.",
+    "German": "Wir messen die Geschwindigkeit des Lichts in bewegtem Wasser und sehen, dass sie sich ändert.",
+    "French": "Nous mesurons la vitesse de la lumière dans une eau en mouvement et ses variations.",
+    "Spanish": "Se mide la velocidad de la luz en el agua en movimiento y se muestra que no es constante.",
+    "Portuguese": "Medimos a velocidade da luz em água em movimento e mostramos que não é constante.",
+    "Italian": "Misuriamo la velocità della luce nel mezzo in moto e si mostra che non è costante.",
+    "Polish": "Prędkość światła w wodzie nie jest stała, a wyniki są zgodne z tym, że prąd na nią wpływa.",
+    "Chinese": "本文测量了光在流动水中的速度，并与 Fizeau 的结果进行了比较。",
+    "Japanese": "流れる水の中での光の速さを測定し、Fizeau の結果と比較した。",
+    "Korean": "흐르는 물에서 빛의 속도를 측정하고 결과를 비교하였다.",
+    "Cyrillic script": "Измерена скорость света в движущейся воде.",
+    "Arabic script": "قمنا بقياس سرعة الضوء في الماء المتحرك.",
+    "Greek": "Μετράμε την ταχύτητα του φωτός σε κινούμενο νερό.",
+    "Latin script": "Pulsar timing arrays",
+    "none": "12 + 30 = 42",
+}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_language_of_a_sentence(language: str):
+    assert guess_language(SENTENCES[language]) == language
+
+
+def test_english_with_foreign_names_and_symbols_stays_english():
+    assert guess_language("The measure of Müller and Łukasiewicz for α-decay in the 北京 group") == "English"
+
+
+@given(st.text())
+def test_any_text_has_an_answer(text: str):
+    assert guess_language(text)
