@@ -1,1 +1,1 @@
-"""TODO."""
+"""The packed transformer, its methods, and the face that everything else meets: `Encoder`."""

@@ -11,7 +11,13 @@ from torch.nn import functional as F
 
 
 def attend(
-    query: Tensor, key: Tensor, value: Tensor, *, queries: Sequence[int], keys: Sequence[int], dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    queries: Sequence[int],
+    keys: Sequence[int],
+    dropout: float = 0.0,
 ) -> Tensor:
     """Let each text's queries attend to that text's keys, softmax(q k^T / sqrt(D)) v.
 
@@ -31,9 +37,9 @@ def _grouped(
     q0 = k0 = 0
     for count, nq, nk in _runs(queries, keys):
         q1, k1 = q0 + count * nq, k0 + count * nk
-        q = query[q0:q1].unflatten(0, (count, nq)).transpose(1, 2)  # (count, H, nq, D)
-        k = key[k0:k1].unflatten(0, (count, nk)).transpose(1, 2)
-        v = value[k0:k1].unflatten(0, (count, nk)).transpose(1, 2)
+        q = query[q0:q1].view(count, nq, *query.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
+        k = key[k0:k1].view(count, nk, *key.shape[1:]).transpose(1, 2)
+        v = value[k0:k1].view(count, nk, *value.shape[1:]).transpose(1, 2)
         out = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
         parts.append(out.transpose(1, 2).flatten(0, 1))
         q0, k0 = q1, k1
@@ -57,4 +63,6 @@ def _variable_length(
     def bounds(lengths: Sequence[int]) -> Tensor:
         return torch.tensor((0, *accumulate(lengths)), dtype=torch.int32).to(query.device, non_blocking=True)
 
-    return varlen_attn(query, key, value, bounds(queries), bounds(keys), max(queries), max(keys))
+    out = varlen_attn(query, key, value, bounds(queries), bounds(keys), max(queries), max(keys))
+    assert isinstance(out, Tensor)  # a tuple only where the log-sum-exp is asked for
+    return out

@@ -8,13 +8,14 @@ a build of torch lacks them, `F.linear` computes the same numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda x: x,
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
@@ -26,15 +27,15 @@ FUSED = {"none": ("none", ""), "gelu": ("gelu", "none"), "gelu_tanh": ("gelu", "
 
 
 @cache
-def onednn_works() -> bool:
+def onednn_works(dtype: torch.dtype) -> bool:
     """Say whether this build of torch has the prepacked oneDNN product, and whether it computes rightly."""
-    x, weight = torch.ones(2, 4), torch.eye(4)[:3]
+    x, weight = torch.ones(2, 4, dtype=dtype), torch.eye(4, dtype=dtype)[:3]
     try:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight)
         got = torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
     except (AttributeError, RuntimeError, NotImplementedError):
         return False
-    return bool(torch.equal(got, torch.ones(2, 3)))
+    return bool(torch.equal(got, torch.ones(2, 3, dtype=dtype)))
 
 
 class PackedLinear:
@@ -45,31 +46,34 @@ class PackedLinear:
         self.weight = weight.detach().to(dtype)
         self.activation = activation
         self.dtype = dtype
-        self.packed = weight.device.type == "cpu" and activation in FUSED and onednn_works()
+        self.packed = weight.device.type == "cpu" and activation in FUSED and onednn_works(dtype)
         if self.packed:
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight.contiguous())
 
     def __call__(self, x: Tensor) -> Tensor:
+        """Map (T, in) of any precision to (T, out) in `dtype`."""
         x = x.to(self.dtype)
         if not self.packed:
             return ACTIVATIONS[self.activation](F.linear(x, self.weight, self.bias))
         name, algorithm = FUSED[self.activation]
-        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, name, [], algorithm)
+        out: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, name, [], algorithm)
+        return out
 
 
 class Linear(nn.Linear):
-    """activation(x W^T + b), trainable; `prepare` adds the packed form that inference uses."""
+    """activation(x W^T + b), trainable; `pack` adds the form that inference uses."""
 
     def __init__(self, inputs: int, outputs: int, activation: str = "none") -> None:
         super().__init__(inputs, outputs)
         self.activation = activation
         self.packed: PackedLinear | None = None
 
-    def prepare(self, dtype: torch.dtype) -> None:
+    def pack(self, dtype: torch.dtype) -> None:
         """Pack the present weights for inference in `dtype`; call again after they change."""
         self.packed = PackedLinear(self.weight, self.bias, self.activation, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Map (..., in) to (..., out)."""
         if self.packed is not None and not torch.is_grad_enabled():
             return self.packed(x)
         return ACTIVATIONS[self.activation](super().forward(x))

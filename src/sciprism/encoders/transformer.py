@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -66,6 +67,15 @@ class Context:
     lengths: tuple[int, ...]
 
 
+@runtime_checkable
+class Prepares(Protocol):
+    """A slot's module that packs its weights for inference."""
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack the present weights; called again after they change."""
+        ...
+
+
 class Routed(nn.Module):
     """One module per route; each sees only the texts of the batch that carry its route."""
 
@@ -92,7 +102,8 @@ class Attention(nn.Module):
         self.packed: PackedLinear | None = None
 
     def prepare(self, dtype: torch.dtype) -> None:
-        """Pack query, key and value as one product for inference."""
+        """Pack query, key and value as one product for inference, and the output map."""
+        self.output.pack(dtype)
         maps = (self.query, self.key, self.value)
         weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
         self.packed = PackedLinear(weight, bias, "none", dtype)
@@ -106,7 +117,7 @@ class Attention(nn.Module):
             key = torch.cat([more_keys, key])[context.index]
             value = torch.cat([more_values, value])[context.index]
             keys = context.lengths
-        query, key, value = (t.unflatten(-1, (self.heads, -1)) for t in (query, key, value))
+        query, key, value = (t.view(len(t), self.heads, -1) for t in (query, key, value))
         dropout = self.dropout if self.training else 0.0
         mixed = attend(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout)
         return self.output(mixed.flatten(1))  # type: ignore[no-any-return]
@@ -125,6 +136,11 @@ class FeedForward(nn.Module):
         super().__init__()
         self.expand = Linear(config.hidden, config.intermediate, config.activation)
         self.contract = Linear(config.intermediate, config.hidden)
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack both maps for inference."""
+        self.expand.pack(dtype)
+        self.contract.pack(dtype)
 
     def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:  # noqa: ARG002 - the slot's signature
         """Map every token by itself."""
@@ -154,8 +170,8 @@ class Block(nn.Module):
             change = change + self.adapter(self.feed_forward_norm(y + change), batch)
         if self.side is not None:
             change = change + self.side(x, batch)
-        y = self.feed_forward_norm(y + change)
-        return y if self.facets is None else self.facets(y, batch)
+        out: Tensor = self.feed_forward_norm(y + change)
+        return out if self.facets is None else self.facets(out, batch)
 
 
 class Embeddings(nn.Module):
@@ -195,7 +211,8 @@ class Transformer(nn.Module):
 
     def prepare(self, dtype: torch.dtype) -> Transformer:
         """Pack all weights for inference in `dtype`; hidden states between layers stay float32."""
-        for module in self.modules():
-            if module is not self and hasattr(module, "prepare"):
-                module.prepare(dtype)
+        for block in self.blocks:
+            for module in block.modules():
+                if isinstance(module, Prepares):
+                    module.prepare(dtype)
         return self.eval()

@@ -1,4 +1,4 @@
-"""Turn the texts of any source into plain ones: no markup, no entities, no odd characters, one kind of space."""
+"""Turn the texts of any source into plain ones: no markup, no entities, no odd characters, single spaces."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha1
+from urllib.parse import unquote
 
 from sciprism.papers.records import Label, Paper
 
@@ -36,7 +37,7 @@ _MATHML = re.compile(
     r"math|m(?:row|i|n|o|text|frac|s?sub|sup|subsup|sqrt|over|under|fenced|stack|style|space)"
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-# Control characters, soft hyphens, zero-width spaces, lone surrogates; those that separate are left to split().
+# Control characters, soft hyphens, zero-width spaces, lone surrogates; those that are white space stay.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff\ufffe\uffff\ud800-\udfff]"
 )
@@ -49,7 +50,7 @@ _HEADING = re.compile(
 )
 _PASSES = 4  # markup inside of entities inside of markup; more is nobody's honest text
 
-_DOI = re.compile(r"10\.\d{3,9}(?:\.\d+)*/\S+")
+_DOI = re.compile(r"10\.\d{3,9}(?:\.\d+)*/[^\s?]+")
 _ARXIV = re.compile(
     r"(?:.*arxiv\.org/(?:abs|pdf|html)/|\s*arxiv:\s*|\s*)(?P<id>\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7})"
     r"(?:v\d+)?(?:\.pdf)?(?:\s|$)",
@@ -86,10 +87,13 @@ def clean_abstract(text: str) -> str:
 
 def normalise_doi(text: str) -> str:
     """Return the bare lower-case DOI inside of a link, a `doi:` prefix or a note; empty if there is none."""
-    if "%" in text:
-        text = text.replace("%2F", "/").replace("%2f", "/")
-    match = _DOI.search(text)
-    return match[0].rstrip(".,;\"'>]}").lower() if match else ""
+    match = _DOI.search(html.unescape(unquote(text)) if "%" in text or "&" in text else text)
+    if match is None:
+        return ""
+    doi = match[0].lower().rstrip(".,;:\"'>]}")
+    while doi.endswith(")") and doi.count(")") > doi.count("("):
+        doi = doi[:-1].rstrip(".,;:")
+    return doi
 
 
 def normalise_arxiv(text: str) -> str:
@@ -132,6 +136,8 @@ def clean_label(label: Label) -> Label:
 def _tag_space(tag: re.Match[str]) -> str:
     """Return what stands in a tag's place: space for a block, nothing for an inline, itself if it is none."""
     name = tag["name"].lower()
+    if len(name) == 1 and not tag["space"] and f"</{tag['name']}" not in tag.string:
+        return tag[0]  # physics writes <p> for a mean
     if name in _BLOCK_NAMES:
         return " "
     if tag["space"] or name in _INLINE_NAMES or _MATHML.fullmatch(name):

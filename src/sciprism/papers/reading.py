@@ -86,7 +86,7 @@ def read_papers(
     from sciprism.papers.readers import paper_readers
 
     kind = _Kind(paper_readers, clean_paper, _paper_fault)
-    return _read(paths, kind, reader, options, skip_bad, report)
+    return _Reading(kind, reader=reader, options=options, skip_bad=skip_bad, report=report).read(paths)
 
 
 def read_labels(
@@ -101,7 +101,7 @@ def read_labels(
     from sciprism.papers.label_readers import label_readers
 
     kind = _Kind(label_readers, clean_label, _label_fault)
-    return _read(paths, kind, reader, options, skip_bad, report)
+    return _Reading(kind, reader=reader, options=options, skip_bad=skip_bad, report=report).read(paths)
 
 
 class _Reader(Protocol[Item]):
@@ -131,83 +131,84 @@ def _label_fault(label: Label) -> str:
     return "" if label.name else "no name"
 
 
-def _read(
-    paths: Paths,
-    kind: _Kind[Record],
-    reader: str | None,
-    options: ReadOptions,
-    skip_bad: bool,
-    report: ReadReport | None,
-) -> Iterator[Record]:
-    if reader is not None:
-        kind.readers[reader]  # an unknown name is an error now, not at the first record
-    report = ReadReport() if report is None else report
-    listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    for path in listed:
-        if str(path) != "-" and not path.exists():
-            raise InputError(f"{path}: no such file or folder")
-    return _read_files(listed, kind, reader, options, _Ledger(report, skip_bad))
+class _Reading(Generic[Record]):
+    """One call of `read_papers` or `read_labels`: what was asked for, and the report being written."""
 
-
-def _read_files(
-    paths: list[Path], kind: _Kind[Record], reader: str | None, options: ReadOptions, ledger: _Ledger
-) -> Iterator[Record]:
-    for path in paths:
-        if not path.is_dir():
-            yield from _read_file(Source(path), kind, reader, options, ledger)
-            continue
-        for inside in sorted(item for item in path.rglob("*") if item.is_file()):
-            source = Source(inside)
-            if _claimants(source, kind) and (reader or _empty(source) or _choose(source, kind)):
-                yield from _read_file(source, kind, reader, options, ledger)
-            else:
-                ledger.report.ignored += 1
-
-
-class _Ledger:
-    """Write the report; a bad record ends the reading unless such records are to be skipped."""
-
-    def __init__(self, report: ReadReport, skip_bad: bool) -> None:
-        self.report = report
+    def __init__(
+        self,
+        kind: _Kind[Record],
+        *,
+        reader: str | None,
+        options: ReadOptions,
+        skip_bad: bool,
+        report: ReadReport | None,
+    ) -> None:
+        if reader is not None:
+            kind.readers[reader]  # an unknown name is an error now, not at the first record
+        self._kind = kind
+        self._reader = reader
+        self._options = options
         self._skip_bad = skip_bad
+        self._report = ReadReport() if report is None else report
 
-    def open(self, source: Source) -> FileReport:
-        self.report.files.append(FileReport(str(source.path)))
-        return self.report.files[-1]
+    def read(self, paths: Paths) -> Iterator[Record]:
+        """Check at once that everything is there, and return what reads it."""
+        listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+        for path in listed:
+            if str(path) != "-" and not path.exists():
+                raise InputError(f"{path}: no such file or folder")
+        return self._read_all(listed)
 
-    def skip(self, file: FileReport, number: int | None, line: int | None, reason: str) -> None:
+    def _read_all(self, paths: list[Path]) -> Iterator[Record]:
+        for path in paths:
+            if not path.is_dir():
+                yield from self._read_file(Source(path))
+                continue
+            for inside in sorted(item for item in path.rglob("*") if item.is_file()):
+                source = Source(inside)
+                if self._wanted(source):
+                    yield from self._read_file(source)
+                else:
+                    self._report.ignored += 1
+
+    def _wanted(self, source: Source) -> bool:
+        """Say whether a file met in a folder is one of ours: a README that quotes a record is not."""
+        if not _claimants(source, self._kind):
+            return False
+        return bool(self._reader or _empty(source) or _choose(source, self._kind))
+
+    def _read_file(self, source: Source) -> Iterator[Record]:
+        file = FileReport(str(source.path))
+        self._report.files.append(file)
+        if _empty(source):
+            self._skip(file, None, None, "the file is empty")
+            return
+        file.format = self._reader or _choose(source, self._kind) or _unknown(source, self._kind)
+        number = 0
+        try:
+            items = self._kind.readers[file.format].read(source, self._options)
+            for number, item in enumerate(items, 1):
+                if isinstance(item, BadRecord):
+                    self._skip(file, item.number, item.line, item.reason)
+                    continue
+                record = self._kind.clean(item)
+                if fault := self._kind.fault(record):
+                    self._skip(file, number, source.record_line, fault)
+                    continue
+                file.papers += 1
+                yield record
+        finally:
+            file.note = _note(source)
+        if not number:
+            self._skip(file, None, None, f"no record in it, read as {file.format}")
+
+    def _skip(self, file: FileReport, number: int | None, line: int | None, reason: str) -> None:
         skipped = Skipped(file.path, number, line, reason)
         if not self._skip_bad:
             raise InputError(f"{skipped}; mend it or pass --skip-bad")
         file.skipped += 1
-        if len(self.report.skipped) < DETAILED:
-            self.report.skipped.append(skipped)
-
-
-def _read_file(
-    source: Source, kind: _Kind[Record], reader: str | None, options: ReadOptions, ledger: _Ledger
-) -> Iterator[Record]:
-    file = ledger.open(source)
-    if _empty(source):
-        ledger.skip(file, None, None, "the file is empty")
-        return
-    file.format = reader or _choose(source, kind) or _unknown(source, kind)
-    number = 0
-    try:
-        for number, item in enumerate(kind.readers[file.format].read(source, options), 1):
-            if isinstance(item, BadRecord):
-                ledger.skip(file, item.number, item.line, item.reason)
-                continue
-            record = kind.clean(item)
-            if fault := kind.fault(record):
-                ledger.skip(file, number, source.record_line, fault)
-                continue
-            file.papers += 1
-            yield record
-    finally:
-        file.note = _note(source)
-    if not number:
-        ledger.skip(file, None, None, f"no record in it, read as {file.format}")
+        if len(self._report.skipped) < DETAILED:
+            self._report.skipped.append(skipped)
 
 
 def _empty(source: Source) -> bool:
@@ -215,7 +216,7 @@ def _empty(source: Source) -> bool:
 
 
 def _choose(source: Source, kind: _Kind[Record]) -> str | None:
-    """Return the reader whose suffix and content fit, else whose content fits, else the only one by suffix."""
+    """Return the reader that suffix and content name, else content alone, else the only one by suffix."""
     head = source.head()
     by_suffix = _claimants(source, kind)
     by_content = [name for name, reader in kind.readers.items() if reader.recognises(head)]

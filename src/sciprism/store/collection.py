@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+OPEN_MATRICES = 256
+"""Mapped files kept open: each holds a file handle, of which a process has few (often 1024)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,7 @@ class Collection:
         self.folder = folder
         self.manifest = manifest
         self._offsets: Rows = np.cumsum([0, *(shard.rows for shard in manifest.shards)], dtype=np.int64)
+        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(open_matrix)
 
     @classmethod
     def open(cls, folder: Path | str) -> Collection:
@@ -118,7 +122,9 @@ class Collection:
         for shard in np.unique(shards):
             places = np.flatnonzero(shards == shard)
             path = self.folder / papers_file(shard)
-            for place, paper in zip(places, read_papers_at(path, rows[places] - self._offsets[shard]), strict=True):
+            for place, paper in zip(
+                places, read_papers_at(path, rows[places] - self._offsets[shard]), strict=True
+            ):
                 found[place] = paper
         return [paper for paper in found if paper is not None]
 
@@ -128,25 +134,20 @@ class Collection:
         wanted = np.uint64(hash64(id))
         first, last = np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
         if first == last:
-            raise InputError(f"{self.folder} has no paper with the id {id!r}; ids are listed by: sciprism search --json")
+            raise InputError(
+                f"{self.folder} has no paper with the id {id!r}; ids are listed by: sciprism search --json"
+            )
         return int(order[last - 1])
 
-    def vectors(self, space: str) -> list[Matrix]:
-        """Return one mapped matrix per shard."""
+    def vectors(self, space: str) -> Sequence[Matrix]:
+        """Return one mapped matrix per shard, opened when it is asked for."""
         record = self.manifest.spaces.get(space)
         if record is None:
             raise InputError(
                 f"{self.folder} holds vectors of the space {', '.join(self.manifest.spaces)}, none of {space!r}; "
                 f"embed the papers for that format into a new folder (stored: {', '.join(self.manifest.formats)})"
             )
-        int8 = self.manifest.dtype == "int8"
-        return [
-            open_matrix(
-                self.folder / values_file(record.folder, shard),
-                self.folder / scales_file(record.folder, shard) if int8 else None,
-            )
-            for shard in range(len(self.manifest.shards))
-        ]
+        return _Matrices(self, record.folder)
 
     def vector(self, row: int, space: str) -> Floats:
         """Return the stored vector (d,) of one row."""
@@ -173,6 +174,11 @@ class Collection:
         """Read one column of numbers over all rows."""
         parts = [self._column(shard, name).to_numpy() for shard in range(len(self.manifest.shards))]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+    def columns(self, *names: str) -> Iterator[tuple[list[Any], ...]]:
+        """Yield columns of the papers shard by shard."""
+        for shard in range(len(self.manifest.shards)):
+            yield tuple(self._column(shard, name).to_pylist() for name in names)
 
     @cached_property
     def _sorted_ids(self) -> tuple[NDArray[np.uint64], Rows]:
@@ -223,3 +229,22 @@ class Collection:
         return InputError(
             f"{path} is {state}; restore it from a copy, or delete {self.folder} and embed the papers again"
         )
+
+
+class _Matrices(Sequence[Matrix]):
+    """The matrices of one space, shard by shard."""
+
+    def __init__(self, collection: Collection, folder: str) -> None:
+        self._collection = collection
+        self._folder = folder
+
+    def __len__(self) -> int:
+        return len(self._collection.manifest.shards)
+
+    def __getitem__(self, shard: Any) -> Any:
+        if not 0 <= shard < len(self):
+            raise IndexError(shard)
+        home = self._collection.folder
+        int8 = self._collection.manifest.dtype == "int8"
+        scales = home / scales_file(self._folder, shard) if int8 else None
+        return self._collection.open_matrix(home / values_file(self._folder, shard), scales)

@@ -69,7 +69,9 @@ def embed(
     folder = Path(folder)
     check_folder(folder)
     with only_writer(folder):
-        run = _Run(begin(folder, encoder, layout or Layout()), encoder, skip_bad, progress or (lambda report: None))
+        run = _Run(
+            begin(folder, encoder, layout or Layout()), encoder, skip_bad, progress or (lambda report: None)
+        )
         for batch in _batches(papers):
             run.take(batch)
         return run.finish()
@@ -120,7 +122,11 @@ class _Run:
         return report
 
     def _judge(self, paper: Paper, text: str) -> None:
-        hashes = hashes_of(paper, text)
+        try:
+            hashes = hashes_of(paper, text)
+        except UnicodeEncodeError:
+            self._bad(paper, "it holds half a character (a lone surrogate); correct the input's encoding")
+            return
         judgement = self._known.judge(hashes)
         match judgement.verdict:
             case "conflict":
@@ -156,10 +162,6 @@ def unusable(paper: Paper) -> str:
         return "it has no title and no abstract; add one"
     if paper.year is not None and abs(paper.year) > MAX_YEAR:
         return f"its year is {paper.year}; correct it"
-    try:
-        repr(paper.to_json()).encode()
-    except UnicodeEncodeError:
-        return "it holds half of a surrogate pair, which no file can hold; correct the encoding of the input"
     return ""
 
 

@@ -39,12 +39,12 @@ class Hashes:
 
 def hash64(text: str) -> int:
     """Hash a text; equal on every machine."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def hashes_of(paper: Paper, text: str) -> Hashes:
-    """Hash a paper together with its text as the encoder will see it."""
-    record = json.dumps(paper.to_json(), sort_keys=True)
+    """Hash a paper together with its text as the encoder will see it; UnicodeEncodeError for half characters."""
+    record = json.dumps(paper.to_json(), sort_keys=True, ensure_ascii=False)
     return Hashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
 
 

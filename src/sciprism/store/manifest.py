@@ -114,7 +114,9 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check a collection's manifest."""
     path = folder / NAME
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; make a collection with: sciprism embed FILES -o {folder}")
+        raise InputError(
+            f"{folder} is not a folder; make a collection with: sciprism embed FILES -o {folder}"
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -112,7 +112,9 @@ class ShardWriter:
         vectors = np.empty((len(papers), space.dim), np.float32)
         for start in range(0, len(papers), SLICE):
             part = papers[start : start + SLICE]
-            vectors[start : start + len(part)] = self._encoder.encode(part, format=space.formats[0], role="paper")
+            vectors[start : start + len(part)] = self._encoder.encode(
+                part, format=space.formats[0], role="paper"
+            )
             if first:
                 self._encoded(len(part))
         bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))

@@ -1,1 +1,7 @@
-"""TODO."""
+"""What people do with vectors: search, find similar papers."""
+
+from sciprism.uses.rankings import Hit, Ranking
+from sciprism.uses.search import search
+from sciprism.uses.similar import similar
+
+__all__ = ["Hit", "Ranking", "search", "similar"]

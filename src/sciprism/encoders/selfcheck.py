@@ -1,0 +1,47 @@
+"""A known text and its known vector, written with a model and verified when it is loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciprism.errors import InputError
+from sciprism.text.tokenizer import read_json
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+
+TEXT = (
+    "A paper of known content: light is split by a prism into a spectrum, and every colour has its own angle."
+)
+TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 5e-3}  # of the vector's largest entry
+
+
+def write(encoder: Encoder, folder: Path) -> None:
+    """Write `selfcheck.json`: one vector per format."""
+    vectors = {format: vector[0].tolist() for format, vector in encoder.encode_all([TEXT]).items()}
+    (folder / "selfcheck.json").write_text(
+        json.dumps({"text": TEXT, "vectors": vectors}) + "\n", encoding="utf-8"
+    )
+
+
+def verify(encoder: Encoder, folder: Path) -> None:
+    """Compare with `selfcheck.json` where the folder has one; a difference is an InputError."""
+    known = read_json(folder / "selfcheck.json", missing={})
+    if not known:
+        return
+    now = encoder.encode_all([known["text"]])
+    for format, vector in known["vectors"].items():
+        expected = np.asarray(vector, dtype=np.float32)
+        if expected.shape != now[format][0].shape:
+            raise InputError(
+                f"{folder}: selfcheck.json has {len(expected)} numbers, the model gives {len(now[format][0])}"
+            )
+        off = float(np.abs(now[format][0] - expected).max() / max(np.abs(expected).max(), 1e-12))
+        if off > TOLERANCE[encoder.precision]:
+            raise InputError(
+                f"{folder}: the {format} vector differs from selfcheck.json by {off:.1e}: damaged"
+            )

@@ -1,0 +1,50 @@
+"""What turns a transformer into an encoder: method, pooling, template, length, distance."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sciprism.encoders.methods import methods
+from sciprism.encoders.pooling import poolings
+from sciprism.errors import InputError
+from sciprism.text.template import Template
+
+DISTANCES = ("cosine", "dot", "euclidean")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything besides weights and vocabulary that decides an encoder's vectors.
+
+    max_length: tokens per text, special ones included; longer texts are cut. normalize: vectors are
+    scaled to length 1. distance: how the vectors are meant to be compared.
+    """
+
+    pooling: str
+    max_length: int
+    method: str = "single"
+    template: Template = field(default_factory=Template)
+    normalize: bool = False
+    distance: str = "cosine"
+
+    def __post_init__(self) -> None:
+        methods[self.method]
+        poolings[self.pooling]
+        if self.distance not in DISTANCES:
+            raise InputError(f"unknown distance {self.distance!r}; known: {', '.join(DISTANCES)}")
+        if self.max_length < 3:
+            raise InputError(f"a maximum length of {self.max_length} tokens leaves no room for text")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, row: dict[str, Any], where: str) -> Settings:
+        """Build settings from what `to_json` wrote; an unknown or missing key is an InputError."""
+        values = dict(row)
+        try:
+            return cls(template=Template(**values.pop("template", {})), **values)
+        except TypeError as error:
+            raise InputError(f"{where}: {error}") from error

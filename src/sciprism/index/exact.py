@@ -1,0 +1,175 @@
+"""Exact search: blocks of a matrix product with a running list of the best rows of each query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sciprism.index.matmul import inner_products
+from sciprism.store.matrix import Matrix
+
+Distance = Literal["cosine", "dot", "euclidean"]
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+BLOCK = 8192
+"""Rows multiplied at once."""
+QUERIES = 512
+"""Queries multiplied at once: with BLOCK this bounds the scores in memory to 16 MiB."""
+SPARE = 16
+"""Rows kept beyond k until scores are computed a second time, in double precision."""
+GATHER = 1 << 16
+"""Rows that the second computation holds in memory at once."""
+
+
+def topk(
+    queries: Floats,
+    shards: Sequence[Matrix],
+    k: int,
+    *,
+    mask: NDArray[np.bool_] | None = None,
+    distance: Distance = "cosine",
+) -> tuple[Floats, Rows]:
+    """Find the k best rows of each query (m, d): scores (m, k), best first, and rows counted through all shards.
+
+    mask (rows,) leaves rows out. Ties go to the lower row. Fewer than k rows: the rest is -inf and row -1.
+    Scores are cosines, inner products, or distances with a minus sign, so more is always better.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}, not a positive number")
+    parts = [
+        rescore(part, shards, _candidates(part, shards, k + SPARE, mask, distance), k, distance)
+        for part in np.split(queries, range(QUERIES, len(queries), QUERIES))
+    ]
+    return np.concatenate([scores for scores, _ in parts]), np.concatenate([rows for _, rows in parts])
+
+
+def rescore(
+    queries: Floats, shards: Sequence[Matrix], rows: Rows, k: int, distance: Distance
+) -> tuple[Floats, Rows]:
+    """Score candidate rows (m, c), -1 for none, in double precision and keep the k best of each query.
+
+    What a product of large matrices gives depends, in the last digits, on threads and blocks; this does not.
+    """
+    scores = np.full((len(queries), k), -np.inf, np.float32)
+    best = np.full((len(queries), k), -1, np.int64)
+    step = max(1, GATHER // max(1, rows.shape[1]))
+    for start in range(0, len(queries), step):
+        part = rows[start : start + step]
+        vectors = _take(shards, part.ravel()).reshape(*part.shape, -1)
+        for i, (query, mine, found) in enumerate(zip(queries[start:], vectors, part, strict=False), start):
+            exact = np.where(found >= 0, _score(query, mine, distance), -np.inf).astype(np.float32)
+            order = np.lexsort((found, -exact))[:k]
+            order = order[found[order] >= 0]
+            scores[i, : len(order)], best[i, : len(order)] = exact[order], found[order]
+    return scores, best
+
+
+def _score(query: Floats, vectors: Floats, distance: Distance) -> NDArray[np.float64]:
+    q, x = query.astype(np.float64), vectors.astype(np.float64)
+    if distance == "euclidean":
+        return -np.sqrt(((x - q) ** 2).sum(axis=1))
+    products: NDArray[np.float64] = (x * q).sum(axis=1)
+    if distance == "dot":
+        return products
+    lengths = np.sqrt((x**2).sum(axis=1) * (q**2).sum())
+    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+
+
+def _take(shards: Sequence[Matrix], rows: Rows) -> Floats:
+    """Gather rows (n,) from all shards; -1 gives any row."""
+    ends = np.cumsum([len(shard) for shard in shards])
+    owners = np.searchsorted(ends, np.maximum(rows, 0), "right")
+    vectors = np.empty((len(rows), shards[0].dim if len(shards) else 0), np.float32)
+    for shard in np.unique(owners):
+        if shard < len(shards):
+            places = np.flatnonzero(owners == shard)
+            first = ends[shard] - len(shards[shard])
+            vectors[places] = shards[shard].take(np.maximum(rows[places], 0) - first)
+    return vectors
+
+
+def _candidates(
+    queries: Floats, shards: Sequence[Matrix], k: int, mask: NDArray[np.bool_] | None, distance: Distance
+) -> Rows:
+    left = torch.from_numpy(_prepared(queries, distance))
+    best = _Best(len(queries), k)
+    first = 0
+    for shard in shards:
+        for start in range(0, len(shard), BLOCK):
+            block = shard.block(start, start + BLOCK)
+            allowed = None if mask is None else mask[first + start : first + start + len(block)]
+            if allowed is None or allowed.any():
+                scores = _similarities(left, torch.from_numpy(block), distance)
+                if allowed is not None:
+                    scores[:, ~allowed] = -np.inf
+                best.add(scores, first + start)
+        first += len(shard)
+    return best.rows()
+
+
+def _prepared(queries: Floats, distance: Distance) -> Floats:
+    queries = np.ascontiguousarray(queries, np.float32)
+    if distance != "cosine":
+        return queries
+    lengths = np.linalg.norm(queries, axis=1, keepdims=True)
+    return queries / np.maximum(lengths, np.finfo(np.float32).tiny)
+
+
+def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance) -> Floats:
+    """Score (m, d) against (b, d) -> (m, b) up to what is equal for all rows of one query."""
+    scores = inner_products(queries, block)
+    if distance != "dot":
+        lengths = torch.linalg.vector_norm(block, dim=1)
+        if distance == "cosine":
+            scores /= lengths.clamp_min(torch.finfo(torch.float32).tiny)
+        else:
+            scores -= lengths.square() / 2  # -|q - x|^2 / 2 + |q|^2 / 2
+    found: Floats = scores.numpy()
+    return found
+
+
+class _Best:
+    """The k best rows so far of each query. A row enters only if it beats the k-th, so ties go to the lower row."""
+
+    def __init__(self, queries: int, k: int) -> None:
+        self._scores = np.full((queries, k), -np.inf, np.float32)
+        self._rows = np.full((queries, k), -1, np.int64)
+        self._new: list[tuple[Rows, Floats, Rows]] = []
+        self._waiting = 0
+
+    def add(self, scores: Floats, first_row: int) -> None:
+        """Take in the scores (m, b) of the rows from first_row on."""
+        k = self._scores.shape[1]
+        beats = scores > self._scores[:, -1:]
+        found = np.flatnonzero(beats)
+        if len(found) > 8 * self._scores.size and k < scores.shape[1]:
+            # The first block, or one that is better throughout: only its own k best can matter.
+            floor = torch.topk(torch.from_numpy(scores), k).values[:, -1:].numpy()
+            found = np.flatnonzero(beats & (scores >= floor))
+        query, column = np.divmod(found, scores.shape[1])
+        self._new.append((query, scores.ravel()[found], column + first_row))
+        self._waiting += len(found)
+        if self._waiting >= self._scores.size:
+            self._merge()
+
+    def rows(self) -> Rows:
+        """Return the rows (m, k), best first, -1 where there are fewer than k."""
+        self._merge()
+        return self._rows
+
+    def _merge(self) -> None:
+        count, k = self._scores.shape
+        own = np.repeat(np.arange(count), k)
+        query = np.concatenate([own, *(q for q, _, _ in self._new)])
+        scores = np.concatenate([self._scores.ravel(), *(s for _, s, _ in self._new)])
+        rows = np.concatenate([self._rows.ravel(), *(r for _, _, r in self._new)])
+        order = np.lexsort((rows, -scores, query))
+        starts = np.searchsorted(query[order], np.arange(count))
+        kept = order[starts[:, None] + np.arange(k)]
+        self._scores, self._rows = scores[kept], rows[kept]
+        self._new, self._waiting = [], 0

@@ -1,0 +1,49 @@
+"""What a paper, a label or a query reads like when it is encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sciprism.papers.records import Label, Paper
+
+Item = Paper | Label | str
+
+FIELDS = ("title", "abstract")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """The text of each item: its parts joined by `separator`, behind the prompt of its role.
+
+    separator: " " for sentence-transformers folders, the tokenizer's own separator token for the SPECTER
+    family (title + sep_token + abstract). A part that is missing is left out together with its separator.
+    prompts: role -> words put in front ("query: "). lowercase: fold case before the tokenizer does.
+    """
+
+    separator: str = " "
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    lowercase: bool = False
+
+    def text(self, item: Item, role: str, fields: Sequence[str] = FIELDS) -> str:
+        """Return the text that is tokenized for one item."""
+        text = self.prompts.get(role, "") + self.separator.join(filter(None, self._parts(item, fields)))
+        return text.lower() if self.lowercase else text
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the template as JSON values."""
+        return asdict(self)
+
+    def _parts(self, item: Item, fields: Sequence[str]) -> list[str]:
+        if isinstance(item, str):
+            return [item]
+        if isinstance(item, Label):
+            return [item.name, item.definition]
+        return [_plain(getattr(item, name)) for name in fields]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return "" if value is None else str(value)
