@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import accumulate
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+Lengths = tuple[int, ...]
 
 
 def attend(
@@ -15,8 +18,8 @@ def attend(
     key: Tensor,
     value: Tensor,
     *,
-    queries: Sequence[int],
-    keys: Sequence[int],
+    queries: Lengths,
+    keys: Lengths,
     dropout: float = 0.0,
 ) -> Tensor:
     """Let each text's queries attend to that text's keys, softmax(q k^T / sqrt(D)) v.
@@ -31,7 +34,7 @@ def attend(
 
 
 def _grouped(
-    query: Tensor, key: Tensor, value: Tensor, queries: Sequence[int], keys: Sequence[int], dropout: float
+    query: Tensor, key: Tensor, value: Tensor, queries: Lengths, keys: Lengths, dropout: float
 ) -> Tensor:
     parts = []
     q0 = k0 = 0
@@ -46,7 +49,7 @@ def _grouped(
     return torch.cat(parts)
 
 
-def _runs(queries: Sequence[int], keys: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def _runs(queries: Lengths, keys: Lengths) -> Iterator[tuple[int, int, int]]:
     """Yield (texts, queries, keys) of each run of neighbouring texts of equal shape."""
     start = 0
     for i in range(1, len(queries) + 1):
@@ -55,14 +58,16 @@ def _runs(queries: Sequence[int], keys: Sequence[int]) -> Iterator[tuple[int, in
             start = i
 
 
-def _variable_length(
-    query: Tensor, key: Tensor, value: Tensor, queries: Sequence[int], keys: Sequence[int]
-) -> Tensor:
+def _variable_length(query: Tensor, key: Tensor, value: Tensor, queries: Lengths, keys: Lengths) -> Tensor:
     from torch.nn.attention.varlen import varlen_attn
 
-    def bounds(lengths: Sequence[int]) -> Tensor:
-        return torch.tensor((0, *accumulate(lengths)), dtype=torch.int32).to(query.device, non_blocking=True)
-
-    out = varlen_attn(query, key, value, bounds(queries), bounds(keys), max(queries), max(keys))
+    query_bounds, key_bounds = _bounds(queries, query.device), _bounds(keys, query.device)
+    out = varlen_attn(query, key, value, query_bounds, key_bounds, max(queries), max(keys))
     assert isinstance(out, Tensor)  # a tuple only where the log-sum-exp is asked for
     return out
+
+
+@lru_cache(maxsize=16)
+def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
+    """Return where texts begin and end, kept for the batch's other layers: copying to a GPU makes it wait."""
+    return torch.tensor((0, *accumulate(lengths)), dtype=torch.int32, device=device)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
@@ -20,20 +18,17 @@ from torch.nn import functional as F
 from sciprism.encoders import selfcheck
 from sciprism.encoders.checkpoints.folder import Parts, write_folder
 from sciprism.encoders.checkpoints.names import resolve
+from sciprism.encoders.inference import Vectors, encode_sequences
 from sciprism.encoders.methods import FORMATS, ROLES, Format, Role, methods
-from sciprism.encoders.packing import pack, token_batches
+from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.text.template import FIELDS, Item
 
-Vectors = NDArray[np.float32]
-
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 WINDOW = 16_384  # texts tokenized and sorted together
-CPU_BUDGET = 2_048  # tokens of one batch: its states stay in the processor's cache
-CUDA_BUDGET = 65_536
 
 
 class Encoder:
@@ -147,8 +142,11 @@ class Encoder:
         self._check(format, role)
         texts = self.texts(items, role, fields)
         rows = np.empty((len(texts), self.dim), dtype=np.float32)
+        route = self.method.route(format, role)
         for start in range(0, len(texts), WINDOW):
-            self._encode_window(texts[start : start + WINDOW], rows[start:], self.method.route(format, role))
+            window = texts[start : start + WINDOW]
+            ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(window)]
+            encode_sequences(self._vectors, ids, rows[start:], route=route, device=self.device)
         if not np.isfinite(rows).all():
             raise InputError(
                 f"{self.name} gives vectors that are not finite in {self.precision}; try float32"
@@ -206,37 +204,6 @@ class Encoder:
         if role not in ROLES:
             raise InputError(f"unknown role {role!r}; known: {', '.join(ROLES)}")
 
-    def _encode_window(self, texts: list[str], rows: Vectors, route: str) -> None:
-        """Fill the first len(texts) rows; batches run on threads of one core each.
-
-        A batch computed by one core gives the same bits however many cores there are.
-        """
-        ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
-        batches = list(token_batches([len(i) for i in ids], self._budget(sum(map(len, ids)))))
-
-        def run(batch: list[int]) -> None:
-            rows[batch] = self._vectors([ids[i] for i in batch], route).cpu().numpy()
-
-        threads = torch.get_num_threads()
-        if self.device.type != "cpu":
-            for batch in batches:
-                run(batch)
-            return
-        try:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                list(pool.map(run, batches))
-        finally:
-            torch.set_num_threads(threads)
-
-    def _budget(self, tokens: int) -> int:
-        """Choose tokens per batch from the work alone, so that small jobs use several cores too."""
-        if self.device.type != "cpu":
-            return CUDA_BUDGET
-        return max(256, min(CPU_BUDGET, tokens // 8))
-
-    @torch.inference_mode()
-    def _vectors(self, sequences: list[list[int]], route: str) -> Tensor:
-        batch = pack(sequences, route, device=self.device)
-        states = self.model(batch)
-        vectors = poolings[self.settings.pooling](states.float(), batch)
+    def _vectors(self, batch: PackedBatch) -> Tensor:
+        vectors = poolings[self.settings.pooling](self.model(batch), batch)
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors

@@ -106,7 +106,8 @@ def _prepared(vectors: Floats, distance: Distance) -> Floats:
     if distance != "cosine":
         return vectors
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+    unit: Floats = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return unit
 
 
 @lru_cache(maxsize=4)
@@ -118,7 +119,8 @@ def _opened(collection: Collection, space: str) -> Any:
         return faiss.read_index(str(home / "index.faiss"))
     except RuntimeError:
         raise InputError(
-            f"{home / 'index.faiss'} is missing or damaged; run: sciprism index {collection.folder} --approximate"
+            f"{home / 'index.faiss'} is missing or damaged; "
+            f"run: sciprism index {collection.folder} --approximate"
         ) from None
 
 

@@ -34,9 +34,10 @@ def topk(
     mask: NDArray[np.bool_] | None = None,
     distance: Distance = "cosine",
 ) -> tuple[Floats, Rows]:
-    """Find the k best rows of each query (m, d): scores (m, k), best first, and rows counted through all shards.
+    """Find the k best rows of each query (m, d): scores (m, k), best first, and rows (m, k).
 
-    mask (rows,) leaves rows out. Ties go to the lower row. Fewer than k rows: the rest is -inf and row -1.
+    Rows count through all shards; mask (rows,) leaves some out. Ties go to the lower row. Where there are
+    fewer than k rows, the rest is -inf and row -1.
     Scores are cosines, inner products, or distances with a minus sign, so more is always better.
     """
     if k < 1:
@@ -57,6 +58,8 @@ def rescore(
     """
     scores = np.full((len(queries), k), -np.inf, np.float32)
     best = np.full((len(queries), k), -1, np.int64)
+    if not (rows >= 0).any():
+        return scores, best
     step = max(1, GATHER // max(1, rows.shape[1]))
     for start in range(0, len(queries), step):
         part = rows[start : start + step]
@@ -71,25 +74,26 @@ def rescore(
 
 def _score(query: Floats, vectors: Floats, distance: Distance) -> NDArray[np.float64]:
     q, x = query.astype(np.float64), vectors.astype(np.float64)
+    scores: NDArray[np.float64]
     if distance == "euclidean":
-        return -np.sqrt(((x - q) ** 2).sum(axis=1))
-    products: NDArray[np.float64] = (x * q).sum(axis=1)
-    if distance == "dot":
-        return products
-    lengths = np.sqrt((x**2).sum(axis=1) * (q**2).sum())
-    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+        scores = -np.sqrt(((x - q) ** 2).sum(axis=1))
+        return scores
+    scores = (x * q).sum(axis=1)
+    if distance == "cosine":
+        lengths = np.sqrt((x**2).sum(axis=1) * (q**2).sum())
+        scores = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
+    return scores
 
 
 def _take(shards: Sequence[Matrix], rows: Rows) -> Floats:
-    """Gather rows (n,) from all shards; -1 gives any row."""
+    """Gather rows (n,) from all shards; -1 gives the first."""
     ends = np.cumsum([len(shard) for shard in shards])
     owners = np.searchsorted(ends, np.maximum(rows, 0), "right")
-    vectors = np.empty((len(rows), shards[0].dim if len(shards) else 0), np.float32)
+    vectors = np.empty((len(rows), shards[0].dim), np.float32)
     for shard in np.unique(owners):
-        if shard < len(shards):
-            places = np.flatnonzero(owners == shard)
-            first = ends[shard] - len(shards[shard])
-            vectors[places] = shards[shard].take(np.maximum(rows[places], 0) - first)
+        places = np.flatnonzero(owners == shard)
+        first = ends[shard] - len(shards[shard])
+        vectors[places] = shards[shard].take(np.maximum(rows[places], 0) - first)
     return vectors
 
 
@@ -117,7 +121,8 @@ def _prepared(queries: Floats, distance: Distance) -> Floats:
     if distance != "cosine":
         return queries
     lengths = np.linalg.norm(queries, axis=1, keepdims=True)
-    return queries / np.maximum(lengths, np.finfo(np.float32).tiny)
+    unit: Floats = queries / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return unit
 
 
 def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance) -> Floats:
@@ -134,7 +139,10 @@ def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance
 
 
 class _Best:
-    """The k best rows so far of each query. A row enters only if it beats the k-th, so ties go to the lower row."""
+    """The k best rows so far of each query.
+
+    A row enters only by beating the k-th, so ties go to the lower row.
+    """
 
     def __init__(self, queries: int, k: int) -> None:
         self._scores = np.full((queries, k), -np.inf, np.float32)

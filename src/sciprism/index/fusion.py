@@ -13,9 +13,9 @@ CONSTANT = 60
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Rows], k: int, constant: int = CONSTANT) -> tuple[Floats, Rows]:
-    """Score each row with the sum of 1 / (constant + rank) over rankings (m, depth), -1 for none; keep the k best.
+    """Score each row with the sum of 1 / (constant + rank) over rankings (m, depth); keep the k best.
 
-    Ties go to the lower row. Fewer than k rows: the rest is -inf and row -1.
+    Row -1 stands for none. Ties go to the lower row. Fewer than k rows: the rest is -inf and row -1.
     """
     queries = len(rankings[0])
     best = np.full((queries, k), -np.inf, np.float32)

@@ -8,29 +8,32 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sciprism.papers.json_values import json_values
+from sciprism.papers.notations import find_year
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
 
-_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _LONGEST_REASON = 300  # characters; a reason quotes the value, and that may be a whole book
 
 
 @dataclass(slots=True)
 class JsonReader(Generic[T]):
-    """Read a format of JSON objects: `marks` all occur in a file of it, `build` makes a record of an object.
+    """Read a format of JSON objects: `marks` all occur in a file of it, `foreign` never.
 
-    Where `build` raises ValueError, its message is the reason of a BadRecord.
+    `build` makes a record of an object; where it raises ValueError, its message is the reason of a BadRecord.
     """
 
     marks: tuple[re.Pattern[str], ...]
     build: Callable[[Row], T]
     suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson")
+    foreign: re.Pattern[str] | None = None
 
     def recognises(self, head: str) -> bool:
-        """Say whether the head bears every mark."""
-        return head.lstrip()[:1] in ("{", "[") and all(mark.search(head) for mark in self.marks)
+        """Say whether the head bears every mark and none that is foreign."""
+        if head.lstrip()[:1] not in ("{", "[") or (self.foreign and self.foreign.search(head)):
+            return False
+        return all(mark.search(head) for mark in self.marks)
 
     def read(self, source: Source, options: ReadOptions) -> Iterator[T | BadRecord]:  # noqa: ARG002 (protocol)
         """Yield a record for every object of the file."""
@@ -80,8 +83,7 @@ def names(value: Any, *keys: str) -> tuple[str, ...]:
 
 
 def year_in(value: Any) -> int | None:
-    """Return the first year in a number or a text such as `2007-04-02`, or None."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    found = _YEAR.search(str(value)) if isinstance(value, str | int) else None
-    return int(found.group()) if found else None
+    """Return the year that a number is or that a text such as `2007-04-02` begins with, or None."""
+    if isinstance(value, int | float) and abs(value) < 10_000:
+        return int(value)
+    return find_year(value) if isinstance(value, str) else None

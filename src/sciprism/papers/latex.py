@@ -6,18 +6,19 @@ import re
 import unicodedata
 from functools import cache
 
-_COMBINING = {
-    **{"`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", '"': "\u0308", "=": "\u0304", ".": "\u0307"},
-    **{"u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a", "d": "\u0323"},
-    **{"b": "\u0331", "G": "\u030f", "t": "\u0361"},
-}
+_MARKS = "`'^~\"=.uvHckrdbGt"
+_COMBINING_MARKS = (
+    "\u0300\u0301\u0302\u0303\u0308\u0304\u0307\u0306\u030c\u030b\u0327\u0328\u030a\u0323\u0331\u030f\u0361"
+)
+_COMBINING = dict(zip(_MARKS, _COMBINING_MARKS, strict=True))
 _ACCENT = re.compile(
     r"\\(?P<mark>[`'^~\"=.]\s*|[uvHckrdbGt](?![A-Za-z])\s*)"
-    r"(?:\{\s*\\?(?P<braced>[^\W\d_])(?P<rest>[^\W\d_]?)\s*\}|\\(?P<dotless>[ij])(?![A-Za-z])\s*(?:\{\})?|(?P<bare>[^\W\d_]))"
+    r"(?:\{\s*\\?(?P<braced>[^\W\d_])(?P<rest>[^\W\d_]?)\s*\}"
+    r"|\\(?P<dotless>[ij])(?![A-Za-z])\s*(?:\{\})?|(?P<bare>[^\W\d_]))"
 )
-_ESCAPED = re.compile(r"\\([&%$#_{}~^])")
+_ESCAPED = re.compile(r"\\([&%$#_{}])")
 # While braces and dollars are taken out, those that are meant as such stand as private characters.
-_KEPT = {"{": "\ue000", "}": "\ue001", "$": "\ue002", "~": "\ue003", "_": "\ue004", "^": "\ue005"}
+_KEPT = {"{": "\ue000", "}": "\ue001", "$": "\ue002"}
 _RESTORED = {ord(private): character for character, private in _KEPT.items()}
 _LINE_BREAK = re.compile(r"\\\\\*?(?:\[[^\]]*\])?|\\(?=\s)|\\[,;:>]")
 _NO_WIDTH = re.compile(r"\\[-/!@]")
@@ -27,20 +28,24 @@ _NOT_TEXT = re.compile(
     r"\\(?:cite[a-z]*|ref|eqref|label|includegraphics|[hv]space|color|noopsort|begin|end|usepackage|vskip)\*?"
     r"\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}"
 )
+# As pandoc has it: what opens at a space or closes after one is money.
+_MATHS = re.compile(r"\$\$?(?=\S)([^$]*[^$\s])\$\$?(?!\d)|\\[()\[\]]")
 _SUBSCRIPT = re.compile(r"_(?:\{(\d+)\}|(\d))")
 _COMMAND = re.compile(r"\\(?P<name>[A-Za-z]+)\*?(?P<space>\s*)(?P<argument>(?:\{\}|(?=\{))?)")
 _PUNCTUATION = re.compile(r"---?|``|''")
 _TYPESET = {"---": "—", "--": "–", "``": "“", "''": "”"}
-_SILENT = frozenset(
-    """
-    em bf it tt sc rm sf sl bfseries itshape scshape ttfamily rmfamily sffamily upshape mdseries slshape
-    displaystyle textstyle limits nolimits left right big Big bigg Bigg bigl bigr Bigl Bigr noindent
-    centering protect relax newline linebreak par item quad qquad xspace boldmath unboldmath
-    tiny scriptsize footnotesize small normalsize large Large
-    """.split()
-)
-_SPACES = frozenset("par item quad qquad xspace newline linebreak".split())
-_IN_WORDS = frozenset("o O l L i j ss ae AE oe OE aa AA dh DH th TH dj DJ ng NG".split())
+_SETTING = """
+em bf it tt sc rm sf sl bfseries itshape scshape ttfamily rmfamily sffamily upshape mdseries slshape
+emph textit textbf texttt textrm textsc textsf text mathrm mathbf mathit mathcal mathbb
+displaystyle textstyle limits nolimits left right big Big bigg Bigg bigl bigr Bigl Bigr
+tiny scriptsize footnotesize small normalsize large Large boldmath unboldmath
+noindent centering protect relax today
+"""
+_SPACING = "par item quad qquad xspace newline linebreak"
+_LETTERS = "o O l L i j ss ae AE oe OE aa AA dh DH th TH dj DJ ng NG"
+_SILENT = frozenset(_SETTING.split())
+_SPACES = frozenset(_SPACING.split())
+_IN_WORDS = frozenset(_LETTERS.split())
 _MARKUP = re.compile(r"[\\{}~$]|--|``|''")
 
 
@@ -48,10 +53,11 @@ def decode_latex(text: str) -> str:
     """Return `text` with accents composed, symbols for commands, and grouping braces gone."""
     if _MARKUP.search(text) is None:
         return text
+    text = _LINE_BREAK.sub(" ", text)
+    text = _ESCAPED.sub(lambda escape: _KEPT.get(escape[1], escape[1]), text)
+    text = _MATHS.sub(lambda maths: _SUBSCRIPT.sub(r"\1\2", maths[1] or ""), text)
     if "\\" in text:
         text = _decode_commands(text)
-    if "$" in text:
-        text = text.replace("$", "")
     if "--" in text or "``" in text or "''" in text:
         text = _PUNCTUATION.sub(lambda mark: _TYPESET[mark[0]], text)
     text = text.replace("{", "").replace("}", "").replace("~", " ")
@@ -59,9 +65,7 @@ def decode_latex(text: str) -> str:
 
 
 def _decode_commands(text: str) -> str:
-    text = _LINE_BREAK.sub(" ", text)
     text = _ACCENT.sub(_accented, text)
-    text = _ESCAPED.sub(lambda escape: _KEPT.get(escape[1], escape[1]), text)
     text = _NO_WIDTH.sub("", text)
     text = _FRACTION.sub(r"\1/\2", text)
     text = _SECOND_ARGUMENT.sub("", text)
@@ -78,7 +82,7 @@ def _spoken(command: re.Match[str]) -> str:
     """Return the symbol of a command; of others the name, unless it has an argument or only sets type."""
     name = command["name"]
     following = command["space"] and " "
-    if name in _SILENT:
+    if name in _SILENT or name in _SPACES:
         return " " if name in _SPACES else ""
     symbol = _symbols().get(name)
     if symbol is not None:
@@ -94,6 +98,7 @@ def _symbols() -> dict[str, str]:
 
     database = get_default_latex_context_db()
     symbols = {"i": "i", "j": "j", "ldots": "...", "dots": "...", "times": "×", "sqrt": "√"}
+    symbols |= {"textless": "<", "textgreater": ">", "degree": "°", "textasciitilde": "~"}
     for spec in database.iter_macro_specs():
         text = spec.simplify_repl
         plain = isinstance(text, str) and "%" not in text and text.strip() and "<" not in text

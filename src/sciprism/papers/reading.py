@@ -223,17 +223,22 @@ def _choose(source: Source, kind: _Kind[Record]) -> str | None:
     both = [name for name in by_suffix if name in by_content]
     if both or by_content:
         return (both or by_content)[0]
-    return by_suffix[0] if len(by_suffix) == 1 else None
+    longest = max(by_suffix.values(), default=0)
+    only = [name for name, length in by_suffix.items() if length == longest]
+    return only[0] if len(only) == 1 else None
 
 
-def _claimants(source: Source, kind: _Kind[Record]) -> list[str]:
-    """Return the readers that claim the file's suffix, those with the longest (`.csl.json`) first."""
-    claims = [
-        (-max(len(suffix) for suffix in reader.suffixes if source.name.endswith(suffix)), name)
+def _claimants(source: Source, kind: _Kind[Record]) -> dict[str, int]:
+    """Return the readers that claim the file's suffix with its length, the longest (`.csl.json`) first."""
+    lengths = {
+        name: max((len(suffix) for suffix in reader.suffixes if source.name.endswith(suffix)), default=0)
         for name, reader in kind.readers.items()
-        if source.name.endswith(reader.suffixes)
-    ]
-    return [name for _, name in sorted(claims, key=lambda claim: claim[0])]
+    }
+    return {
+        name: lengths[name]
+        for name in sorted(lengths, key=lengths.__getitem__, reverse=True)
+        if lengths[name]
+    }
 
 
 def _unknown(source: Source, kind: _Kind[Record]) -> str:

@@ -134,9 +134,7 @@ class Collection:
         wanted = np.uint64(hash64(id))
         first, last = np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
         if first == last:
-            raise InputError(
-                f"{self.folder} has no paper with the id {id!r}; ids are listed by: sciprism search --json"
-            )
+            raise InputError(f"{self.folder} has no paper with the id {id!r}; search shows the ids")
         return int(order[last - 1])
 
     def vectors(self, space: str) -> Sequence[Matrix]:
@@ -144,14 +142,16 @@ class Collection:
         record = self.manifest.spaces.get(space)
         if record is None:
             raise InputError(
-                f"{self.folder} holds vectors of the space {', '.join(self.manifest.spaces)}, none of {space!r}; "
-                f"embed the papers for that format into a new folder (stored: {', '.join(self.manifest.formats)})"
+                f"{self.folder} holds vectors of the space {', '.join(self.manifest.spaces)} (formats "
+                f"{', '.join(self.manifest.formats)}), none of {space!r}; embed the papers for that format "
+                "into a new folder"
             )
         return _Matrices(self, record.folder)
 
     def vector(self, row: int, space: str) -> Floats:
         """Return the stored vector (d,) of one row."""
-        return self.stored(space, np.array([row])).block(0, 1)[0]
+        vector: Floats = self.stored(space, np.array([row])).block(0, 1)[0]
+        return vector
 
     def stored(self, space: str, rows: NDArray[np.integer]) -> Matrix:
         """Return a copy of rows as they are stored, in the order given."""
@@ -170,10 +170,12 @@ class Collection:
         passes = np.concatenate([self._passes(shard, filter) for shard in range(len(self.manifest.shards))])
         return passes if live is None else passes & live
 
-    def column(self, name: str) -> NDArray[np.generic]:
-        """Read one column of numbers over all rows."""
+    def column(self, name: str) -> NDArray[Any]:
+        """Read one column of numbers or flags over all rows."""
         parts = [self._column(shard, name).to_numpy() for shard in range(len(self.manifest.shards))]
-        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+        return (
+            np.concatenate(parts) if parts else np.empty(0, bool if name == "missing_abstract" else np.uint64)
+        )
 
     def columns(self, *names: str) -> Iterator[tuple[list[Any], ...]]:
         """Yield columns of the papers shard by shard."""
@@ -220,8 +222,8 @@ class Collection:
     def _column(self, shard: int, name: str):  # type: ignore[no-untyped-def]  # pyarrow has no types
         return read_column(self.folder / papers_file(shard), name)
 
-    def _shard_of(self, rows: Rows) -> Rows:
-        if len(rows) and not (0 <= rows.min() and rows.max() < self.rows):
+    def _shard_of(self, rows: NDArray[np.integer]) -> Rows:
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
             raise IndexError(f"rows {rows.min()}..{rows.max()} of a collection of {self.rows}")
         return np.searchsorted(self._offsets, rows, "right") - 1
 

@@ -60,7 +60,7 @@ def embed(
     skip_bad: bool = False,
     progress: Callable[[EmbedReport], None] | None = None,
 ) -> EmbedReport:
-    """Store papers and their vectors; a paper that is there already, with the same text, is not encoded again.
+    """Store papers and their vectors; a paper that is there already, with the same text, is left as it is.
 
     A stop at any moment (even kill -9) leaves a whole collection of the shards so far; the same call then
     continues, and ends with the bytes of a run that was never stopped. `progress` is told the counts so
@@ -69,9 +69,7 @@ def embed(
     folder = Path(folder)
     check_folder(folder)
     with only_writer(folder):
-        run = _Run(
-            begin(folder, encoder, layout or Layout()), encoder, skip_bad, progress or (lambda report: None)
-        )
+        run = _Run(begin(folder, encoder, layout or Layout()), encoder, skip_bad, progress)
         for batch in _batches(papers):
             run.take(batch)
         return run.finish()
@@ -85,13 +83,13 @@ class _Run:
         collection: Collection,
         encoder: Encoder,
         skip_bad: bool,
-        progress: Callable[[EmbedReport], None],
+        progress: Callable[[EmbedReport], None] | None,
     ) -> None:
         self.report = EmbedReport()
         self._folder = collection.folder
         self._encoder = encoder
         self._skip_bad = skip_bad
-        self._progress = progress
+        self._progress = progress or _no_progress
         self._known = load_known(collection)
         self._writer = ShardWriter(collection, encoder, self._encoded)
         self._waiting: list[NewRow] = []
@@ -135,9 +133,14 @@ class _Run:
                 self.report.duplicates += 1
             case "unchanged":
                 self.report.unchanged += 1
-            case "new" | "changed" | "updated" as verdict:
-                setattr(self.report, verdict, getattr(self.report, verdict) + 1)
-                self._waiting.append(NewRow(paper, hashes, judgement))
+            case "new":
+                self.report.new += 1
+            case "changed":
+                self.report.changed += 1
+            case "updated":
+                self.report.updated += 1
+        if judgement.must_be_stored:
+            self._waiting.append(NewRow(paper, hashes, judgement))
 
     def _store(self) -> None:
         self._writer.write(self._waiting)
@@ -163,6 +166,10 @@ def unusable(paper: Paper) -> str:
     if paper.year is not None and abs(paper.year) > MAX_YEAR:
         return f"its year is {paper.year}; correct it"
     return ""
+
+
+def _no_progress(_: EmbedReport) -> None:
+    """Tell nobody."""
 
 
 def _batches(papers: Iterable[Paper]) -> Iterator[list[Paper]]:

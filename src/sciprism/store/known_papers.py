@@ -27,6 +27,11 @@ class Judgement:
     row: int = -1
     missing_abstract: bool = False
 
+    @property
+    def must_be_stored(self) -> bool:
+        """Say whether the collection lacks this record."""
+        return self.verdict in ("new", "changed", "updated")
+
 
 @dataclass(frozen=True, slots=True)
 class Hashes:
@@ -43,7 +48,7 @@ def hash64(text: str) -> int:
 
 
 def hashes_of(paper: Paper, text: str) -> Hashes:
-    """Hash a paper together with its text as the encoder will see it; UnicodeEncodeError for half characters."""
+    """Hash a paper and its text as the encoder will see it; UnicodeEncodeError for half a surrogate pair."""
     record = json.dumps(paper.to_json(), sort_keys=True, ensure_ascii=False)
     return Hashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
 
@@ -60,7 +65,7 @@ class KnownPapers:
         self._recent: dict[int, int] = {}  # id to text, for papers that this run brought
 
     def load(self, ids: NDArray[np.uint64], hashes: NDArray[np.uint64], missing: NDArray[np.bool_]) -> None:
-        """Take in all stored rows: ids (n,), hashes (n, 2) of text and record, missing-abstract flags (n,)."""
+        """Take in all stored rows: ids (n,), hashes (n, 2) of text and record, flags (n,)."""
         self._ids = ids
         self._notes = np.zeros(len(ids), _NOTES)
         self._notes["text"], self._notes["record"] = (hashes & _LOW_BITS).T

@@ -49,7 +49,7 @@ def check_folder(folder: Path) -> None:
         foreign = {path.name for path in folder.iterdir()} - {LOCK_NAME, NAME + UNFINISHED}
         if foreign:
             raise InputError(
-                f"{folder} holds {min(foreign)} but no {NAME}, so it is not a collection; name a new or empty folder"
+                f"{folder} holds {min(foreign)} but no {NAME}, so it is no collection; name a new folder"
             )
 
 
@@ -62,7 +62,10 @@ def begin(folder: Path, encoder: Encoder, layout: Layout) -> Collection:
         _remove_unfinished(collection)
         return collection
     stored = EncoderRecord(
-        name=encoder.name, fingerprint=encoder.fingerprint, distance=cast("Any", encoder.distance)
+        name=encoder.name,
+        fingerprint=encoder.fingerprint,
+        distance=cast("Any", encoder.distance),
+        options=encoder.options,
     )
     manifest = Manifest(
         encoder=stored,
@@ -89,8 +92,8 @@ def spaces_of(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, SpaceReco
             spaces[space].formats.append(format)
         else:
             raise InputError(
-                f"{encoder.name} encodes {format} and {spaces[space].formats[0]} differently into the one space "
-                f"{space!r}; embed them into two collections"
+                f"{encoder.name} encodes {format} and {spaces[space].formats[0]} differently, both into the "
+                f"space {space!r}; embed them into two collections"
             )
     return spaces
 
@@ -104,8 +107,8 @@ def _check_same(collection: Collection, layout: Layout) -> None:
     ):
         if asked is not None and asked != stored:
             raise InputError(
-                f"{collection.folder} was made with {name} {_words(stored)}, not {_words(asked)}; leave the option "
-                "out to continue it, or name a new folder"
+                f"{collection.folder} was made with {name} {_words(stored)}, not {_words(asked)}; leave the "
+                "option out to continue it, or name a new folder"
             )
 
 

@@ -20,9 +20,10 @@ class _Record(BaseModel):
 
 
 class EncoderRecord(_Record):
-    """Which encoder made the vectors, and how its vectors are compared."""
+    """Which encoder made the vectors, the options it was loaded with, and how its vectors are compared."""
 
     name: str
+    options: dict[str, str | int] = {}
     fingerprint: str
     distance: Literal["cosine", "dot", "euclidean"]
 
@@ -66,7 +67,7 @@ class _Layout(_Record):
 
 
 class Manifest(_Layout):
-    """All that is known about a collection without opening a shard. `input` is None while a run is unfinished."""
+    """What a collection holds, known without opening a shard; `input` is None while a run is unfinished."""
 
     layout: int = LAYOUT
     encoder: EncoderRecord
@@ -121,7 +122,7 @@ def read_manifest(folder: Path) -> Manifest:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(
-            f"{folder} is not a collection (it has no {NAME}); make one with: sciprism embed FILES -o {folder}"
+            f"{folder} is not a collection (no {NAME}); make one with: sciprism embed FILES -o {folder}"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.errors import InputError
+
 Dtype = Literal["float32", "float16", "int8"]
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
 
@@ -48,9 +50,12 @@ def pack(vectors: Floats, dtype: Dtype) -> Matrix:
     if dtype == "float32":
         return Matrix(vectors)
     if dtype == "float16":
+        largest = float(np.abs(vectors).max(initial=0.0))
+        if largest > float(np.finfo(np.float16).max):
+            raise InputError(f"a vector holds {largest:g}, too large for float16; use float32 or int8")
         return Matrix(vectors.astype(np.float16))
-    largest = np.abs(vectors).max(axis=1, initial=0.0)
-    scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+    highest = np.abs(vectors).max(axis=1, initial=0.0)
+    scales = np.where(highest > 0, highest / 127, 1).astype(np.float32)
     return Matrix(np.rint(vectors / scales[:, None]).astype(np.int8), scales)
 
 

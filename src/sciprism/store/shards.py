@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store.collection import Collection, papers_file, scales_file, values_file
 from sciprism.store.files import commit, sha256
@@ -21,6 +20,7 @@ from sciprism.store.paper_table import lacks_abstract, write_papers
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
+    from sciprism.encoders.methods import Format
 
 SLICE = 256
 """Papers encoded by one call. Slices start with the shard, so a shard's bytes depend on its papers alone."""
@@ -109,22 +109,15 @@ class ShardWriter:
         return Matrix(values, scales)
 
     def _encode(self, papers: list[Paper], space: SpaceRecord, first: bool) -> Floats:
+        format = cast("Format", space.formats[0])
         vectors = np.empty((len(papers), space.dim), np.float32)
         for start in range(0, len(papers), SLICE):
             part = papers[start : start + SLICE]
-            vectors[start : start + len(part)] = self._encoder.encode(
-                part, format=space.formats[0], role="paper"
-            )
+            vectors[start : start + len(part)] = self._encoder.encode(part, format=format)
             if first:
                 self._encoded(len(part))
-        bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-        if len(bad):
-            raise InputError(
-                f"{self._encoder.name} gives a vector with infinite or undefined values for paper "
-                f"{papers[bad[0]].id!r} ({len(bad)} papers of this shard); try another --dtype or model"
-            )
         return vectors
 
 
-def _save(file: object, array: NDArray[np.generic]) -> None:
-    np.save(file, array, allow_pickle=False)  # type: ignore[call-overload]  # any binary file will do
+def _save(file: BinaryIO, array: NDArray[np.generic]) -> None:
+    np.save(file, array, allow_pickle=False)

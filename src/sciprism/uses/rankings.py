@@ -51,8 +51,8 @@ def rankings_of(
 ) -> list[Ranking]:
     """Put papers, scores (m, k) and reasons together."""
     return [
-        Ranking(query, tuple(_hit(*parts) for parts in zip(range(1, len(found) + 1), found, score, reasons)))
-        for query, found, score, reasons in zip(queries, papers, scores, why, strict=True)
+        Ranking(query, tuple(_hit(rank, *parts) for rank, parts in enumerate(zip(*columns, strict=False), 1)))
+        for query, *columns in zip(queries, papers, scores, why, strict=True)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sciprism.index.exact import Floats, topk
 from sciprism.papers.records import Paper
@@ -12,6 +12,7 @@ from sciprism.uses.sentences import split_sentences
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
+    from sciprism.encoders.methods import Format
 
 SENTENCES = 64
 """Sentences of one abstract that are looked at: whole books come as abstracts now and then."""
@@ -20,7 +21,7 @@ SENTENCES = 64
 def nearest_sentences(
     collection: Collection, encoder: Encoder, space: str, asked: Floats, found: Sequence[Sequence[Paper]]
 ) -> list[list[str]]:
-    """Return for each vector asked for (m, d) and each of its papers the nearest sentence, or "" without abstract."""
+    """Return the nearest sentence ("" without abstract) for each vector asked for (m, d) and its papers."""
     distance = collection.manifest.encoder.distance
     places: dict[str, range] = {}
     sentences: list[str] = []
@@ -31,7 +32,7 @@ def nearest_sentences(
             sentences += mine
     if not sentences:
         return [["" for _ in papers] for papers in found]
-    format = collection.manifest.spaces[space].formats[0]
+    format = cast("Format", collection.manifest.spaces[space].formats[0])
     vectors = encoder.encode(sentences, format=format, role="paper")
 
     def nearest(query: Floats, paper: Paper) -> str:

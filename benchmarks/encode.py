@@ -1,0 +1,161 @@
+"""Papers per second and peak memory of the encoder against sentence-transformers.
+
+Same model, same real texts, same maximum length, turn by turn in one run. Run from the repository root:
+
+    SCIPRISM_DATA=... python benchmarks/encode.py -o results/encode.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rounds import interleave, provenance, ratio, write
+
+MODEL = "all-MiniLM-L6-v2"
+MAX_LENGTH = 256
+PEERS = {"sentence-transformers, batch 32 (default)": 32, "sentence-transformers, batch 8 (best)": 8}
+OURS = {"sciprism float32": "float32", "sciprism bfloat16": "bfloat16"}
+DEFAULT_PEER = next(iter(PEERS))
+
+
+def read_texts(data: Path, count: int) -> list[str]:
+    """Return `title abstract` of papers spread evenly over the first file of conference_papers."""
+    with gzip.open(data / "conference_papers" / "papers-0.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [f"{row['title']} {row['abstract']}" for row in rows[:: len(rows) // count][:count]]
+
+
+def contender(name: str) -> Callable[[list[str]], np.ndarray]:
+    """Return the function that encodes a list of texts in the way that `name` says."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    if name in PEERS:
+        from sentence_transformers import SentenceTransformer
+
+        from sciprism.encoders.checkpoints.names import resolve
+
+        peer = SentenceTransformer(str(resolve(MODEL)[1]), device="cpu")
+        peer.max_seq_length = MAX_LENGTH
+        return lambda texts: peer.encode(texts, batch_size=PEERS[name], show_progress_bar=False)
+    from sciprism import Encoder
+
+    encoder = Encoder.load(MODEL, precision=OURS[name], max_length=MAX_LENGTH, device="cpu")
+    return encoder.encode
+
+
+def agreement(ours: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+    """Return the smallest cosine to the reference and the mean overlap of the ten nearest papers."""
+    ours, reference = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (ours, reference))
+
+    def nearest(vectors: np.ndarray) -> np.ndarray:
+        scores = vectors @ vectors.T
+        np.fill_diagonal(scores, -np.inf)
+        return np.argsort(-scores, axis=1)[:, :10]
+
+    shared = [len(set(a) & set(b)) / 10 for a, b in zip(nearest(ours), nearest(reference), strict=True)]
+    return {"min_cosine": float((ours * reference).sum(1).min()), "top10_overlap": float(np.mean(shared))}
+
+
+def peak_memory(name: str, args: argparse.Namespace) -> float:
+    """Return the peak resident memory in MB of a fresh process that loads `name` and encodes the texts."""
+    command = [
+        sys.executable,
+        __file__,
+        "--alone",
+        name,
+        "--data",
+        str(args.data),
+        "--papers",
+        str(args.papers),
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return round(int(done.stdout) / 1024, 1)
+
+
+def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
+    """Time all contenders with so many threads; report rates, ratios and agreement."""
+    torch.set_num_threads(threads)
+    runs = {name: contender(name) for name in (*PEERS, *OURS)}
+    vectors: dict[str, np.ndarray] = {}
+
+    def keep(name: str) -> Callable[[], None]:
+        return lambda: vectors.update({name: runs[name](texts)})
+
+    seconds = interleave({name: keep(name) for name in runs}, rounds)
+    rows = {}
+    for name, times in seconds.items():
+        rows[name] = {
+            "papers_per_second": round(len(texts) / float(np.median(times)), 1),
+            "seconds": [round(t, 3) for t in times],
+        }
+        if name in OURS:
+            rows[name] |= {f"times {peer}": ratio(seconds[peer], times) for peer in PEERS}
+            rows[name] |= agreement(vectors[name], vectors[DEFAULT_PEER])
+    return rows
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the result as a table."""
+    for threads, rows in result["threads"].items():
+        print(f"\n{threads} thread(s), {result['papers']} papers, at most {MAX_LENGTH} tokens")
+        for name, row in rows.items():
+            line = f"  {name:<42} {row['papers_per_second']:>6.1f} papers/s"
+            for peer in PEERS:
+                times = row.get(f"times {peer}")
+                line += f"  {times['median']:.2f}x ({times['min']:.2f}-{times['max']:.2f})" if times else ""
+            if "min_cosine" in row:
+                line += f"  cosine >= {row['min_cosine']:.6f}, top-10 {row['top10_overlap']:.4f}"
+            print(line)
+    print("\nratios: against batch 32, then against batch 8; median of the rounds (min-max)")
+    print(
+        "peak memory, MB: " + ", ".join(f"{name} {mb:.0f}" for name, mb in result["peak_memory_mb"].items())
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
+    parser.add_argument("--papers", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--alone", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.data is None:
+        parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
+    texts = read_texts(Path(args.data), args.papers)
+    if args.alone:
+        contender(args.alone)(texts)
+        # not ru_maxrss: a child inherits the peak that its parent had before the exec
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+        return
+    result = provenance(
+        ["torch", "sentence-transformers", "transformers", "tokenizers", "numpy"],
+        model=MODEL,
+        texts_sha256=hashlib.sha256("\n".join(texts).encode()).hexdigest(),
+        papers=len(texts),
+        rounds=args.rounds,
+        threads={str(n): measure(texts, n, args.rounds) for n in args.threads},
+        peak_memory_mb={name: peak_memory(name, args) for name in (*PEERS, *OURS)},
+    )
+    show(result)
+    if args.output:
+        write(args.output, result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""`sciprism describe`: what a model or a collection is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def describe(
+    model: Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")] = "",
+    pooling: Annotated[str, typer.Option(help="cls or mean, where the folder does not state it.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print backbone, method, formats, spaces, pooling, template, distance and fingerprint of a model.
+
+    Without a name, the default model's.
+
+    Example: sciprism describe all-MiniLM-L6-v2
+    """
+    from sciprism.encoders.encoder import Encoder
+
+    facts = Encoder.load(model or None, pooling=pooling or None).describe()
+    if as_json:
+        import json
+
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    width = max(map(len, facts))
+    for key, value in facts.items():
+        print(f"{key:<{width}}  {_readable(key, value)}")
+
+
+def _readable(key: str, value: Any) -> str:
+    if key == "spaces":
+        spaces = {space for roles in value.values() for space in roles.values()}
+        if len(spaces) == 1:
+            return f"{spaces.pop()} (every format and role)"
+        return "; ".join(f"{f}: " + ", ".join(f"{r} {s}" for r, s in roles.items()) for f, roles in value.items())
+    if key == "template":
+        parts = [f"title {value['separator']!r} abstract"]
+        parts += [f"{role} prompt {prompt!r}" for role, prompt in value["prompts"].items()]
+        return ", ".join(parts)
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,61 @@
+"""`sciprism`: the commands under one name, and what their exit statuses mean.
+
+0: done. 1: it broke on the way (disk full, interrupted). 2: the request or the input was wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from sciprism.cli.describe import describe
+from sciprism.cli.embed import embed
+from sciprism.cli.index import index
+from sciprism.cli.inspect import inspect
+from sciprism.cli.search import search
+from sciprism.cli.similar import similar
+from sciprism.errors import InputError
+
+app = typer.Typer(
+    name="sciprism",
+    help="Encode scientific papers, and put the vectors to work: search, similar papers.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for command in (inspect, embed, index, search, similar, describe):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    """Print the version where it is asked for."""
+    if show:
+        from sciprism import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; every foreseen failure is one message and an exit status."""
+    try:
+        app(prog_name="sciprism")
+    except InputError as error:
+        _stop(str(error), status=2)
+    except KeyboardInterrupt:
+        _stop("interrupted; the same command continues where this one stopped", status=1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except (OSError, MemoryError) as error:
+        _stop(f"{type(error).__name__}: {error}", status=1)
+
+
+def _stop(message: str, *, status: int) -> None:
+    print(f"sciprism: {message}", file=sys.stderr)
+    sys.exit(status)

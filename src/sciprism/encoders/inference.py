@@ -1,0 +1,69 @@
+"""Run many token id sequences through a transformer as fast as the machine allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sciprism.encoders.packing import PackedBatch, pack, token_batches
+
+Vectors = NDArray[np.float32]
+
+CPU_BUDGET = 2_048  # tokens of one batch: its states stay in the processor's cache
+CUDA_BUDGET = 65_536
+
+
+def encode_sequences(
+    compute: Callable[[PackedBatch], Tensor],
+    sequences: Sequence[Sequence[int]],
+    rows: Vectors,
+    *,
+    route: str,
+    device: torch.device,
+) -> None:
+    """Fill rows[i] with the vector of sequences[i].
+
+    compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the
+    lengths alone. On a CPU each runs on one core and several run side by side: no core waits for another
+    between layers, and a batch has the same bits however many cores there are.
+    """
+    lengths = [len(sequence) for sequence in sequences]
+
+    def run(batch: list[int]) -> None:
+        with torch.inference_mode():
+            vectors = compute(pack([sequences[i] for i in batch], route, device=device))
+        rows[batch] = vectors.cpu().numpy()
+
+    batches = token_batches(lengths, _budget(sum(lengths), device))
+    if device.type == "cpu":
+        _on_all_cores(run, batches)
+    else:
+        for batch in batches:
+            run(batch)
+
+
+def _budget(tokens: int, device: torch.device) -> int:
+    """Choose tokens per batch from the work alone, so that small jobs use several cores too."""
+    if device.type != "cpu":
+        return CUDA_BUDGET
+    return max(256, min(CPU_BUDGET, tokens // 8))
+
+
+def _on_all_cores(run: Callable[[list[int]], None], batches: Iterable[list[int]]) -> None:
+    """Run each batch on a thread of one core; torch's own number of threads is put back afterwards."""
+    threads = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            try:
+                for done in [pool.submit(run, batch) for batch in batches]:
+                    done.result()
+            except BaseException:  # Ctrl-C too: what has not begun is not waited for
+                pool.shutdown(cancel_futures=True)
+                raise
+    finally:
+        torch.set_num_threads(threads)

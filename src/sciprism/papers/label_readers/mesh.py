@@ -1,0 +1,62 @@
+"""MeSH descriptors in the XML of the National Library of Medicine (`desc2024.xml`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from xml.etree.ElementTree import Element
+
+from sciprism.papers.label_readers import label_readers
+from sciprism.papers.records import Label
+from sciprism.papers.source import BadRecord, ReadOptions, Source
+from sciprism.papers.xml_records import text_of, texts_of, xml_records
+
+_START = re.compile(r"<DescriptorRecord(Set)?\b")
+
+
+class Mesh:
+    """Read descriptors: entry terms are synonyms, scope notes definitions, tree numbers codes.
+
+    The tree tells a descriptor's broader ones, and they may stand further down. So the labels (some 30,000,
+    not the XML) are held until the file has been read.
+    """
+
+    suffixes: tuple[str, ...] = (".xml",)
+
+    def recognises(self, head: str) -> bool:
+        """Look for the outer elements of a descriptor file."""
+        return _START.search(head) is not None
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:  # noqa: ARG002 (protocol)
+        """Yield every descriptor; a broader one that is not in the file is left out."""
+        found = [
+            record if isinstance(record, BadRecord) else _label(record, number)
+            for number, record in enumerate(xml_records(source, ("DescriptorRecord",)), 1)
+        ]
+        owners = {code: item.id for item in found if isinstance(item, Label) for code in item.codes}
+        for item in found:
+            yield item if isinstance(item, BadRecord) else replace(item, broader=_broader(item, owners))
+
+
+def _label(record: Element, number: int) -> Label | BadRecord:
+    identifier, name = text_of(record, "DescriptorUI"), text_of(record, "DescriptorName/String")
+    if not identifier or not name:
+        return BadRecord(number, None, f"descriptor {identifier or name or ''!r} has no UI or no name")
+    terms = texts_of(record, "ConceptList/Concept/TermList/Term/String")
+    return Label(
+        id=identifier,
+        name=name,
+        synonyms=tuple(term for term in terms if term != name),
+        definition=text_of(record, "ConceptList/Concept[@PreferredConceptYN='Y']/ScopeNote"),
+        codes=texts_of(record, "TreeNumberList/TreeNumber"),
+    )
+
+
+def _broader(label: Label, owners: dict[str, str]) -> tuple[str, ...]:
+    """Return the descriptors that stand one step up in the tree: C04.588 for C04.588.322."""
+    parents = (code.rpartition(".")[0] for code in label.codes)
+    return tuple(dict.fromkeys(owners[code] for code in parents if code in owners))
+
+
+label_readers.register("mesh")(Mesh())

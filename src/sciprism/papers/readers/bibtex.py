@@ -1,0 +1,256 @@
+"""BibTeX and BibLaTeX: cut into entries here, each taken apart by bibtexparser."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from sciprism.papers.cleaning import normalise_arxiv
+from sciprism.papers.latex import decode_latex
+from sciprism.papers.notations import find_year, split_keywords
+from sciprism.papers.readers import paper_readers
+from sciprism.papers.records import Paper
+from sciprism.papers.source import BadRecord, ReadOptions, Source
+
+_OPENING = re.compile(r"(?<![\w.])@\s*([A-Za-z][\w-]*)\s*([{(])")
+_TYPE_ALONE = re.compile(r"(?<![\w.])@\s*[A-Za-z]*\s*$")
+_BRACE = re.compile(r"(?<!\\)[{}]")
+_IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
+# At the start of a line this opens an entry even where the one before it was never closed.
+_NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
+_RECOGNISED = re.compile(r"^\s*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
+_NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
+_VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series")
+_ARXIV_NOTE = re.compile(r"arxiv:\s*(\S+)", re.IGNORECASE)
+_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+_COMMA = re.compile(r",")
+_BRACE_OR_QUOTE = re.compile(r"(?<!\\)[{}\"]")
+_ESCAPE = re.compile(r"\\([_%&#$~])")
+_WRAPPING = re.compile(r"\\url\s*|[{}]")
+
+
+class BibTeX:
+    """Read entries of every type but those that are no papers; the id is the citation key."""
+
+    suffixes: tuple[str, ...] = (".bib", ".bibtex", ".biblatex")
+
+    def recognises(self, head: str) -> bool:
+        """Look for an entry at the start of a line."""
+        return _RECOGNISED.search(head) is not None
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:  # noqa: ARG002
+        """Yield the entries; one that is never closed is a BadRecord, and those after it are still read."""
+        # The parser logs what it cannot read; here that is told as a BadRecord.
+        logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
+        macros: dict[str, str] = {}
+        number = 0
+        for block in _blocks(source):
+            if block.type == "string" and block.closed:
+                _define(block, macros)
+            if block.type in _NO_PAPERS and block.closed:
+                continue
+            number += 1
+            source.record_line = block.line
+            try:
+                yield _paper(_fields(block, macros))
+            except ValueError as error:
+                yield BadRecord(number, block.line, str(error))
+
+
+paper_readers.register("bibtex")(BibTeX())
+
+
+@dataclass(slots=True)
+class _Block:
+    """One `@type{...}` while its lines are gathered; `closed` once its last brace is there."""
+
+    line: int
+    type: str
+    bracket: str
+    lines: list[str] = field(default_factory=list)
+    depth: int = 1
+    quoted: bool = False
+    closed: bool = False
+
+    @property
+    def text(self) -> str:
+        return f"@{self.type}{self.bracket}" + "\n".join(self.lines)
+
+    def take(self, text: str) -> str | None:
+        """Take what belongs to the block; return what follows it in the line, None while it is open."""
+        closing = text.count("}")
+        if self.bracket == "{" and closing < self.depth and "\\" not in text:
+            self.depth += text.count("{") - closing
+            self.lines.append(text)
+            return None
+        for match in (_BRACE if self.bracket == "{" else _IN_PARENTHESES).finditer(text):
+            if match[0] == "{":
+                self.depth += 1
+            elif match[0] == '"':
+                self.quoted ^= self.depth == 1
+            elif match[0] == "}" or (self.depth == 1 and not self.quoted):
+                self.depth -= 1
+            if not self.depth:
+                self.closed = True
+                self.lines.append(text[: match.end()])
+                return text[match.end() :]
+        self.lines.append(text)
+        return None
+
+
+def _blocks(source: Source) -> Iterator[_Block]:
+    """Cut the file at the braces; a new entry at the start of a line also ends one left open."""
+    block: _Block | None = None
+    waiting = ""  # a type whose brace stands in the next line
+    line = 0
+    for line, text in source.lines():
+        if block is not None and block.type != "comment" and _NEXT_ENTRY.match(text):
+            yield block
+            block = None
+        rest: str | None = waiting + text
+        waiting = ""
+        while rest is not None:
+            if block is None:
+                opening = _OPENING.search(rest)
+                if opening is None:
+                    alone = _TYPE_ALONE.search(rest)
+                    waiting = alone[0] if alone else ""
+                    break
+                block = _Block(line, opening[1].lower(), opening[2])
+                rest = rest[opening.end() :]
+            rest = block.take(rest)
+            if rest is not None:
+                yield block
+                block = None
+    if block is not None or waiting.strip():
+        yield block or _Block(line, "", "")
+
+
+def _fields(block: _Block, macros: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of an entry, and its key as `@`; ValueError tells what is wrong with it."""
+    if not block.closed:
+        raise ValueError("the entry is never closed: a brace is missing in it, or the file is cut off")
+    from bibtexparser.entrypoint import parse_string
+
+    library = parse_string(block.text, parse_stack=[])
+    entry: Any = library.entries[0] if library.entries else None
+    for failed in library.failed_blocks:
+        entry = failed.ignore_error_block  # a field that stands there twice still has its first value
+        if entry is None:
+            reason = getattr(failed.error, "abort_reason", None) or str(failed.error)
+            raise ValueError(f"not BibTeX: {' '.join(reason.split())}")
+    if entry is None:
+        raise ValueError(f"not BibTeX: {block.text[:60]!r}")
+    fields = {"@": entry.key}
+    for item in entry.fields:
+        fields.setdefault(item.key.lower(), _evaluate(item.key, item.value, macros))
+    return fields
+
+
+def _define(block: _Block, macros: dict[str, str]) -> None:
+    """Learn what `@string{name = value}` says; where it is malformed, its name stays in the values."""
+    body = block.text[block.text.index(block.bracket) + 1 : -1]
+    name, _, value = body.partition("=")
+    with suppress(ValueError):
+        macros[name.strip().lower()] = _evaluate(name, value, macros)
+
+
+def _evaluate(name: str, raw: str, macros: Mapping[str, str]) -> str:
+    """Return the text of a value: braced, quoted, a number, a macro, or several of these joined by `#`."""
+    raw = raw.strip()
+    inner = raw[1:-1]
+    if raw.startswith("{") and raw.endswith("}") and "{" not in inner and "}" not in inner:
+        return inner
+    pieces = []
+    while True:
+        piece, raw = _first_piece(raw, macros)
+        pieces.append(piece)
+        raw = raw.lstrip()
+        if not raw:
+            return "".join(pieces)
+        if not raw.startswith("#"):
+            raise ValueError(f"field {name}: {raw[:40]!r} follows its value; is a comma missing?")
+        raw = raw[1:].lstrip()
+
+
+def _first_piece(raw: str, macros: Mapping[str, str]) -> tuple[str, str]:
+    """Split a value after its first piece."""
+    if raw[:1] not in ("{", '"'):
+        word, hash_sign, rest = raw.partition("#")
+        word = word.strip()
+        return macros.get(word.lower(), word), hash_sign + rest
+    depth = 0
+    for match in _BRACE_OR_QUOTE.finditer(raw):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0 and match.start() > 0 and (match[0] == "}") == (raw[0] == "{"):
+            return raw[1 : match.start()], raw[match.end() :]
+    return raw[1:], ""
+
+
+def _paper(fields: Mapping[str, str]) -> Paper:
+    def text(*names: str) -> str:
+        return next((decode_latex(fields[name]) for name in names if fields.get(name)), "")
+
+    title, subtitle = text("title", "maintitle"), text("subtitle")
+    return Paper(
+        id=fields["@"],
+        title=f"{title}: {subtitle}" if subtitle else title,
+        abstract=text("abstract"),
+        authors=_people(fields.get("author") or fields.get("editor") or ""),
+        venue=text(*_VENUES),
+        year=find_year(fields.get("year", "")) or find_year(fields.get("date", "")),
+        keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
+        ids=_ids(fields),
+    )
+
+
+def _people(text: str) -> tuple[str, ...]:
+    names = (_name(name) for name in _split_outside_braces(_AND, text.strip()))
+    return tuple(name for name in names if name and name != "others")
+
+
+def _name(name: str) -> str:
+    """Return `von Last, Junior, First` as one reads it aloud."""
+    parts = [decode_latex(part).strip() for part in _split_outside_braces(_COMMA, name)]
+    if len(parts) > 2:
+        parts = [parts[0], " ".join(parts[2:]), parts[1]]
+    last, given, *junior = [*parts, ""]
+    return " ".join(filter(None, (given, last, *junior)))
+
+
+def _split_outside_braces(separator: re.Pattern[str], text: str) -> list[str]:
+    if "{" not in text:
+        return separator.split(text)
+    parts, start, seen, depth = [], 0, 0, 0
+    for match in separator.finditer(text):
+        depth += text.count("{", seen, match.start()) - text.count("}", seen, match.start())
+        seen = match.start()
+        if depth == 0:
+            parts.append(text[start : match.start()])
+            start = match.end()
+    return [*parts, text[start:]]
+
+
+def _ids(fields: Mapping[str, str]) -> dict[str, str]:
+    systems = ("doi", "pmid", "pmcid", "isbn", "url")
+    ids = {system: _verbatim(fields[system]) for system in systems if fields.get(system)}
+    if "doi.org/10." in ids.get("url", ""):
+        ids.setdefault("doi", ids["url"])
+    eprint = _verbatim(fields.get("eprint", ""))
+    archive = (fields.get("archiveprefix") or fields.get("eprinttype") or "").lower()
+    if archive == "pubmed":
+        ids.setdefault("pmid", eprint)
+    elif eprint and ("arxiv" in archive or (not archive and normalise_arxiv(eprint))):
+        ids["arxiv"] = eprint
+    elif noted := _ARXIV_NOTE.search(fields.get("journal", "")):  # "arXiv preprint arXiv:1706.03762"
+        ids["arxiv"] = noted[1]
+    return ids
+
+
+def _verbatim(text: str) -> str:
+    """Return a link or an identifier without LaTeX's escapes, its dashes and tildes untouched."""
+    return _WRAPPING.sub("", _ESCAPE.sub(r"\1", text)).strip()

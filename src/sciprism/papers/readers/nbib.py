@@ -1,0 +1,90 @@
+"""MEDLINE text, as PubMed saves citations (`.nbib`, and `.txt` for the format "PubMed")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sciprism.papers.notations import find_year, given_first
+from sciprism.papers.readers import paper_readers
+from sciprism.papers.records import Paper
+from sciprism.papers.source import BadRecord, ReadOptions, Source
+
+_TAGGED = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)")
+_START = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
+
+Fields = Mapping[str, list[str]]
+
+
+class Nbib:
+    """Read from one PMID to the next; the id is the PMID."""
+
+    suffixes: tuple[str, ...] = (".nbib", ".medline")
+
+    def recognises(self, head: str) -> bool:
+        """Look for the line that every citation begins with."""
+        return _START.search(head) is not None
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:  # noqa: ARG002
+        """Yield one paper for each citation."""
+        for line, fields in _records(source):
+            source.record_line = line
+            yield _paper(fields)
+
+
+paper_readers.register("nbib")(Nbib())
+
+
+def _records(source: Source) -> Iterator[tuple[int, Fields]]:
+    """Yield the line in which a citation begins and the values of its tags."""
+    start = 0
+    fields: dict[str, list[str]] = {}
+    values: list[str] = []
+    for line, text in source.lines():
+        tagged = _TAGGED.match(text)
+        if tagged is None:
+            if text.startswith(" ") and values:
+                values[-1] = f"{values[-1]} {text.strip()}"
+            elif not text.strip():
+                values = []
+            continue
+        if tagged[1] == "PMID" and fields:
+            yield start, fields
+            fields = {}
+        start = start if fields else line
+        values = fields.setdefault(tagged[1], [])
+        values.append(tagged[2].strip())
+    if fields:
+        yield start, fields
+
+
+def _paper(fields: Fields) -> Paper:
+    pmid = _first(fields, "PMID")
+    ids = {"pmid": pmid, "pmcid": _first(fields, "PMC"), "doi": _marked(fields, "doi")}
+    # A star marks the main headings; what follows the slash is the aspect, not the topic.
+    headings = [heading.split("/")[0].replace("*", "") for heading in fields.get("MH", ())]
+    words = [word.replace("*", "") for word in fields.get("OT", ())]
+    authors = [given_first(name) for name in fields.get("FAU", fields.get("AU", []))]
+    return Paper(
+        id=pmid,
+        title=_first(fields, "TI", "BTI", "TT", "CTI"),
+        abstract=_first(fields, "AB", "OAB"),
+        authors=tuple(filter(None, [*authors, *fields.get("CN", ())])),
+        venue=_first(fields, "JT", "TA", "BTI"),
+        year=find_year(_first(fields, "DP", "DEP")),
+        keywords=tuple(dict.fromkeys(filter(None, headings + words))),
+        ids={system: value for system, value in ids.items() if value},
+    )
+
+
+def _marked(fields: Fields, system: str) -> str:
+    """Return the identifier that is followed by the name of its system in brackets."""
+    values: list[str] = [*fields.get("AID", ()), *fields.get("LID", ())]
+    for value in values:
+        if value.endswith(f"[{system}]"):
+            return value.removesuffix(f"[{system}]").strip()
+    return ""
+
+
+def _first(fields: Fields, *tags: str) -> str:
+    return next((value for tag in tags for value in fields.get(tag, ()) if value), "")

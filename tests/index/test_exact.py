@@ -1,0 +1,167 @@
+"""Exact search against a plain numpy ranking of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from sciprism.index import exact, matmul, topk
+from sciprism.store.matrix import Matrix, pack
+
+DISTANCES: tuple[exact.Distance, ...] = ("cosine", "dot", "euclidean")
+
+
+def cut(vectors: NDArray[np.float32], bounds: Sequence[int], dtype: str = "float32") -> list[Matrix]:
+    return [pack(part, dtype) for part in np.split(vectors, sorted(bounds))]
+
+
+def oracle(queries, vectors, k, mask, distance):
+    """Rank every row by its score in double precision, rounded to single; ties to the lower row."""
+    q, x = queries.astype(np.float64)[:, None], vectors.astype(np.float64)[None]
+    scores = -np.sqrt(((q - x) ** 2).sum(-1)) if distance == "euclidean" else (q * x).sum(-1)
+    if distance == "cosine":
+        lengths = np.sqrt((x**2).sum(-1) * (q**2).sum(-1))
+        scores = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
+    scores = scores.astype(np.float32)
+    best = np.full((len(queries), k), -np.inf, np.float32)
+    rows = np.full((len(queries), k), -1)
+    allowed = np.flatnonzero(mask) if mask is not None else np.arange(len(vectors))
+    for i, line in enumerate(scores):
+        order = allowed[np.lexsort((allowed, -line[allowed]))][:k]
+        best[i, : len(order)], rows[i, : len(order)] = line[order], order
+    return best, rows
+
+
+@st.composite
+def problems(draw):
+    """Few distinct small whole numbers: products are exact and ties are everywhere."""
+    rows, queries = draw(st.integers(0, 70)), draw(st.integers(1, 5))
+    numbers = np.random.default_rng(draw(st.integers(0, 2**32)))
+    width = draw(st.sampled_from([1, 3, 17]))
+    vectors = numbers.integers(-2, 3, (rows, width)).astype(np.float32)
+    bounds = draw(st.lists(st.integers(0, rows), max_size=4))
+    mask = draw(st.none() | st.just(numbers.random(rows) < 0.5))
+    asked = numbers.integers(-2, 3, (queries, width)).astype(np.float32)
+    return asked, vectors, bounds, draw(st.integers(1, 90)), mask
+
+
+@pytest.mark.parametrize("distance", ["dot", "euclidean"])
+@given(problem=problems())
+@settings(max_examples=80, deadline=None)
+def test_ranks_as_the_oracle_does_with_ties_masks_and_any_shards(distance, problem) -> None:
+    queries, vectors, bounds, k, mask = problem
+    for block in (4, 8192):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(exact, "BLOCK", block)
+            scores, rows = topk(queries, cut(vectors, bounds), k, mask=mask, distance=distance)
+        best, expected = oracle(queries, vectors, k, mask, distance)
+        np.testing.assert_array_equal(rows, expected)
+        np.testing.assert_array_equal(scores, best)
+
+
+@given(problem=problems())
+@settings(max_examples=60, deadline=None)
+def test_cosine_scores_are_those_of_the_oracle(problem) -> None:
+    queries, vectors, bounds, k, mask = problem
+    scores, rows = topk(queries, cut(vectors, bounds), k, mask=mask, distance="cosine")
+    best, _ = oracle(queries, vectors, k, mask, "cosine")
+    np.testing.assert_allclose(scores, best, atol=1e-6)
+    assert all(len(set(line[line >= 0])) == (line >= 0).sum() for line in rows)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_reduced_precision_ranks_what_is_stored(distance: exact.Distance, dtype: str) -> None:
+    numbers = np.random.default_rng(1)
+    vectors, queries = numbers.normal(size=(3000, 24)).astype(np.float32), numbers.normal(size=(7, 24))
+    shards = cut(vectors, [1000, 1000, 1700], dtype)
+    stored = np.concatenate([shard.block(0, len(shard)) for shard in shards])
+    queries = queries.astype(np.float32)
+    scores, rows = topk(queries, shards, 20, distance=distance)
+    best, expected = oracle(queries, stored, 20, None, distance)
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(scores, best)
+
+
+def test_worked_by_hand() -> None:
+    vectors = np.array([[3, 4], [1, 0], [0, 2], [0, 0]], np.float32)
+    queries = np.array([[1, 0], [0, 10]], np.float32)
+    scores, rows = topk(queries, [Matrix(vectors)], 3, distance="cosine")
+    assert rows.tolist() == [[1, 0, 2], [2, 0, 1]]
+    np.testing.assert_allclose(scores, [[1, 0.6, 0], [1, 0.8, 0]], atol=1e-7)
+    scores, rows = topk(queries[:1], [Matrix(vectors)], 2, distance="euclidean")
+    assert rows.tolist() == [[1, 3]]
+    np.testing.assert_allclose(scores, [[0, -1]])
+    scores, rows = topk(queries[:1], [Matrix(vectors)], 5, distance="dot")
+    assert rows.tolist() == [[0, 1, 2, 3, -1]]
+    assert scores.tolist() == [[3, 1, 0, 0, -np.inf]]
+
+
+def test_rows_that_come_best_last_are_all_found() -> None:
+    """Every row beats all rows before it: the running list is replaced again and again."""
+    vectors = np.arange(30_000, dtype=np.float32)[:, None] / 30_000
+    _, rows = topk(np.ones((3, 1), np.float32), cut(vectors, [9_000, 20_000]), 5, distance="dot")
+    assert rows.tolist() == [[29_999, 29_998, 29_997, 29_996, 29_995]] * 3
+
+
+def test_equal_rows_rank_by_row_number() -> None:
+    vectors = np.tile(np.random.default_rng(0).normal(size=(1, 33)).astype(np.float32), (20_000, 1))
+    for distance in DISTANCES:
+        _, rows = topk(vectors[:2], cut(vectors, [8_191, 8_193, 19_999]), 7, distance=distance)
+        assert rows.tolist() == [[0, 1, 2, 3, 4, 5, 6]] * 2
+
+
+def test_near_duplicates_are_told_apart_by_distance() -> None:
+    """The product form of the distance cancels at 1e-3 here; the second computation does not."""
+    base = np.random.default_rng(0).normal(size=64).astype(np.float32) * 30
+    vectors = np.stack([base + np.float32(step) * 1e-3 for step in (3, 1, 2, 0, 4)])
+    scores, rows = topk(base[None], [Matrix(vectors)], 5, distance="euclidean")
+    assert rows.tolist() == [[3, 1, 2, 0, 4]]
+    assert scores[0, 0] == 0 and scores[0, 1] == pytest.approx(-8e-3, rel=1e-2)
+
+
+def test_many_queries_give_what_one_gives() -> None:
+    numbers = np.random.default_rng(5)
+    vectors, queries = numbers.normal(size=(500, 8)).astype(np.float32), numbers.normal(size=(1100, 8))
+    queries = queries.astype(np.float32)
+    scores, rows = topk(queries, [Matrix(vectors)], 3, distance="dot")
+    for i in (0, 511, 512, 1099):
+        one_scores, one_rows = topk(queries[i : i + 1], [Matrix(vectors)], 3, distance="dot")
+        assert (one_rows[0] == rows[i]).all() and (one_scores[0] == scores[i]).all()
+
+
+def test_nothing_to_search_and_nothing_asked() -> None:
+    scores, rows = topk(np.ones((2, 4), np.float32), [], 3)
+    assert rows.tolist() == [[-1] * 3] * 2 and np.isneginf(scores).all()
+    scores, rows = topk(np.ones((0, 4), np.float32), [Matrix(np.ones((5, 4), np.float32))], 3)
+    assert scores.shape == rows.shape == (0, 3)
+    with pytest.raises(ValueError, match="k is 0"):
+        topk(np.ones((1, 4), np.float32), [], 0)
+
+
+@pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (1, 700, 384), (100, 333, 384), (5, 1, 17), (0, 3, 4)])
+def test_the_fast_product_agrees_with_the_plain_one(
+    monkeypatch: pytest.MonkeyPatch, m: int, n: int, d: int
+) -> None:
+    left, right = torch.randn(m, d), torch.randn(n, d)
+    fast = matmul.inner_products(left, right)
+    monkeypatch.setattr(matmul, "onednn_works", lambda: False)
+    plain = matmul.inner_products(left, right)
+    torch.testing.assert_close(fast, plain, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(plain, (left.double() @ right.double().T).float(), atol=1e-4, rtol=1e-5)
+
+
+def test_search_is_the_same_without_the_fast_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.random.default_rng(2)
+    vectors, queries = numbers.normal(size=(4000, 48)).astype(np.float32), numbers.normal(size=(9, 48))
+    fast = topk(queries.astype(np.float32), [Matrix(vectors)], 10)
+    monkeypatch.setattr(matmul, "onednn_works", lambda: False)
+    plain = topk(queries.astype(np.float32), [Matrix(vectors)], 10)
+    np.testing.assert_array_equal(fast[1], plain[1])
+    np.testing.assert_array_equal(fast[0], plain[0])

@@ -1,0 +1,367 @@
+"""OpenAlex, Semantic Scholar, arXiv, BEIR and our own rows: all JSON, one object a paper."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.papers.reading import ReadReport, read_papers
+from sciprism.papers.readers import paper_readers
+from sciprism.papers.records import Paper
+from sciprism.papers.source import BadRecord, ReadOptions, Source
+
+SAMPLES = Path(__file__).parent / "samples"
+READERS = ["openalex", "semantic_scholar", "arxiv", "beir", "jsonl"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("json") / "papers.jsonl"
+
+
+def read(reader: str, path: Path, *rows: object) -> list[Paper | BadRecord]:
+    if rows:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return list(paper_readers[reader].read(Source(path), ReadOptions()))
+
+
+def sample(reader: str) -> list[Paper | BadRecord]:
+    return read(reader, SAMPLES / f"{reader}.jsonl")
+
+
+def test_openalex_sample():
+    assert sample("openalex") == [
+        Paper(
+            id="W9000000001",
+            title="Uptake of CO<sub>2</sub> by bladder wrack",
+            abstract="Wrack takes up carbon. Wrack doubles it.",
+            authors=("Åsa Brandström", "J. Q. Doe"),
+            venue="Invented journal of tidal medicine",
+            year=1999,
+            fields=(
+                *("Agricultural and Biological Sciences", "Earth and Planetary Sciences"),
+                *("Aquatic Science", "Oceanography", "Seaweed physiology", "Carbon in tidal zones"),
+            ),
+            keywords=("Fucus vesiculosus", "Fucus"),
+            references=("W9000000003", "W9000000004"),
+            ids={
+                "openalex": "W9000000001",
+                "doi": "https://doi.org/10.9999/Tidal.1",
+                "pmid": "90000001",
+                "pmcid": "9000001",
+                "mag": "9000000001",
+            },
+        ),
+        Paper(
+            id="W9000000002",
+            title="A letter about wrack",
+            venue="Invented letters",
+            year=2021,
+            fields=("Biology",),
+            ids={"openalex": "W9000000002", "mag": "9000000002"},
+        ),
+    ]
+
+
+def test_semantic_scholar_sample():
+    assert sample("semantic_scholar") == [
+        Paper(
+            id="00000000000000000000000000000000000000a1",
+            title="Uptake of carbon by bladder wrack",
+            abstract="Wrack takes up carbon.",
+            authors=("Åsa Brandström", "J. Q. Doe"),
+            venue="Invented journal of tidal medicine",
+            year=1999,
+            fields=("Biology", "Environmental Science"),
+            references=("00000000000000000000000000000000000000c3",),
+            ids={
+                "s2": "00000000000000000000000000000000000000a1",
+                "doi": "10.9999/tidal.1",
+                "arxiv": "9901.00001",
+                "pmid": "90000001",
+                "pmcid": "9000001",
+                "mag": "9000000001",
+            },
+        ),
+        Paper(
+            id="00000000000000000000000000000000000000b2",
+            title="A letter about wrack",
+            venue="Invented letters",
+            year=2021,
+            ids={"s2": "00000000000000000000000000000000000000b2"},
+        ),
+    ]
+
+
+def test_arxiv_sample():
+    assert sample("arxiv") == [
+        Paper(
+            id="9901.00001",
+            title="Uptake of carbon by\n  bladder wrack",
+            abstract="  Wrack takes up carbon,\nand more of it at low tide.\n",
+            authors=("Åsa Brandström", "J. Q. Doe Jr", "Ann Somebody"),
+            venue="Invent. J. Tidal Med. 12 (1999) 1-4",
+            year=1998,
+            fields=("q-bio.PE", "physics.ao-ph"),
+            ids={"arxiv": "9901.00001", "doi": "10.9999/tidal.1"},
+        ),
+        Paper(
+            id="q-bio/9901002",
+            title="A letter about wrack",
+            abstract="A letter.",
+            authors=("A. Somebody",),
+            venue="arXiv",
+            year=2021,
+            fields=("q-bio.OT",),
+            ids={"arxiv": "q-bio/9901002"},
+        ),
+    ]
+
+
+def test_beir_sample():
+    assert sample("beir") == [
+        Paper(
+            id="d1",
+            title="Uptake of carbon by bladder wrack",
+            abstract="Wrack takes up carbon.",
+            authors=("Brandström, Å.",),
+            year=1999,
+            keywords=("Fucus",),
+            references=("d2",),
+            ids={"pmid": "90000001", "url": "https://example.org/d1"},
+        ),
+        Paper(id="d2", abstract="A letter about wrack, without a title."),
+    ]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_only_its_own_reader_recognises_a_sample(reader: str):
+    head = Source(SAMPLES / f"{reader}.jsonl").head()
+    assert [name for name in READERS if paper_readers[name].recognises(head)] == [reader]
+
+
+@pytest.mark.parametrize("key", ["results", "items", "data"])
+def test_pages_of_an_api_are_read(file: Path, key: str):
+    works = [json.loads(line) for line in (SAMPLES / "openalex.jsonl").read_text().splitlines()]
+    file.write_text(json.dumps({"meta": {"count": 2}, key: works}, indent=1))
+    assert read("openalex", file) == sample("openalex")
+
+
+def test_openalex_abstract_that_is_no_index_is_a_bad_record(file: Path):
+    one, two = read("openalex", file, {"id": "W1", "abstract_inverted_index": {"a": 3}}, {"id": "W2"})
+    assert isinstance(one, BadRecord)
+    assert (one.number, one.line) == (1, 1)
+    assert "abstract_inverted_index" in one.reason
+    assert two == Paper(id="W2", ids={"openalex": "W2"})
+
+
+def test_semantic_scholar_bulk_and_old_corpus(file: Path):
+    bulk = {
+        "corpusid": 7,
+        "externalids": {"DOI": "10.1/x"},
+        "title": "T",
+        "s2fieldsofstudy": [{"category": "Art"}],
+    }
+    old = {
+        "id": "abc",
+        "title": "T",
+        "paperAbstract": "A",
+        "journalName": "J",
+        "outCitations": ["d", "e"],
+        "year": 9,
+    }
+    assert read("semantic_scholar", file, bulk, old) == [
+        Paper(id="7", title="T", fields=("Art",), ids={"s2": "7", "doi": "10.1/x"}),
+        Paper(id="abc", title="T", abstract="A", venue="J", year=9, references=("d", "e"), ids={"s2": "abc"}),
+    ]
+
+
+def test_semantic_scholar_citations_and_papers_that_were_not_found(file: Path):
+    file.write_text(json.dumps([{"citedPaper": {"paperId": "a", "title": "T"}}, None]))
+    found, missing = read("semantic_scholar", file)
+    assert found == Paper(id="a", title="T", ids={"s2": "a"})
+    assert isinstance(missing, BadRecord)
+    assert missing.number == 2
+
+
+def test_arxiv_authors_in_one_text(file: Path):
+    text = "C. Bal\\'azs (1), E. L. Berger and P. Nadolsky, and the LAT\n Collaboration ((1) Michigan)"
+    (paper,) = read("arxiv", file, {"id": "1", "title": "T", "authors": text})
+    assert isinstance(paper, Paper)
+    assert paper.authors == ("C. Balázs", "E. L. Berger", "P. Nadolsky", "the LAT Collaboration")
+
+
+def test_rows_that_name_things_as_others_do(file: Path):
+    row = {
+        **{"paper_id": 12, "title": "T", "text": "A", "author": "Doe, Jane; Roe, Rick", "journal": "J"},
+        **{"year": "1999", "field": "Physics", "categories": ["ph.x"], "mesh": ["Light"], "doi": "10.1/x"},
+        **{"keywords": None, "citation_count": 3},
+    }
+    assert read("jsonl", file, row, {"id": "pmid:9854", "title": "T"}) == [
+        Paper(
+            id="12",
+            title="T",
+            abstract="A",
+            authors=("Jane Doe", "Rick Roe"),
+            venue="J",
+            year=1999,
+            fields=("Physics", "ph.x"),
+            keywords=("Light",),
+            ids={"doi": "10.1/x"},
+        ),
+        Paper(id="pmid:9854", title="T", ids={"pmid": "9854"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [
+        ({"title": "T"}, "no id"),
+        ({"id": "1", "title": {"en": "T"}}, "title"),
+        ({"id": "1", "title": "T", "authors": [[1]]}, "list of texts"),
+        ({"id": "1", "title": "T", "ids": ["x"]}, "ids"),
+        ({"id": True, "title": "T"}, "id is True"),
+        (["id", "title"], "not an object"),
+        (None, "not an object"),
+        ({"id": "1", "title": "T", "ids": "x" * 9999}, "ids"),
+    ],
+)
+def test_wrong_types_are_bad_records_with_a_short_reason(file: Path, row: object, word: str):
+    good = {"id": "1", "title": "T"}
+    before, bad, after = read("jsonl", file, good, row, good)
+    assert before == after == Paper(id="1", title="T")
+    assert isinstance(bad, BadRecord)
+    assert (bad.number, bad.line) == (2, 2)
+    assert word in bad.reason
+    assert len(bad.reason) < 400
+
+
+def test_broken_line_10001_is_told_and_the_rest_is_read(file: Path):
+    rows = [json.dumps({"id": str(n), "title": "T"}) for n in range(12_000)]
+    rows[10_000] = rows[10_000][:-3]
+    file.write_text("\n".join(rows))
+    with pytest.raises(InputError, match=r"record 10001 \(line 10001\): not valid JSON"):
+        list(read_papers(file))
+    report = ReadReport()
+    assert sum(1 for _ in read_papers(file, skip_bad=True, report=report)) == 11_999
+    assert [(bad.number, bad.line) for bad in report.skipped] == [(10_001, 10_001)]
+
+
+names = st.lists(st.text(min_size=1, max_size=12), unique=True, max_size=4).map(tuple)
+papers = st.builds(
+    Paper,
+    id=st.from_regex(r"[A-Za-z0-9./-]{1,12}", fullmatch=True),
+    title=st.text(max_size=40),
+    abstract=st.text(max_size=80),
+    authors=names,
+    venue=st.text(max_size=12),
+    year=st.none() | st.integers(1000, 2100),
+    fields=names,
+    keywords=names,
+    references=names,
+    ids=st.dictionaries(st.sampled_from(["doi", "pmid", "arxiv", "url"]), st.text(min_size=1, max_size=12)),
+)
+
+
+@given(st.lists(papers, min_size=1, max_size=5))
+def test_our_rows_come_back(file: Path, written: list[Paper]):
+    assert read("jsonl", file, *(paper.to_json() for paper in written)) == written
+
+
+@given(st.lists(st.sampled_from(["the", "of", "wrack", "<i>", "água", "3"]), max_size=30))
+def test_openalex_abstracts_come_back(file: Path, words: list[str]):
+    index = {word: [place for place, other in enumerate(words) if other == word] for word in reversed(words)}
+    (paper,) = read("openalex", file, {"id": "https://openalex.org/W1", "abstract_inverted_index": index})
+    assert isinstance(paper, Paper)
+    assert paper.abstract == " ".join(words)
+
+
+@given(papers)
+def test_papers_written_as_others_do_come_back(file: Path, paper: Paper):
+    common = {"title": paper.title, "year": paper.year}
+    beir = {"_id": paper.id, "text": paper.abstract, "metadata": {"authors": paper.authors}, **common}
+    (read_beir,) = read("beir", file, {**beir, "title": paper.title})
+    scholar = {
+        "paperId": paper.id,
+        "abstract": paper.abstract,
+        "authors": [{"name": n} for n in paper.authors],
+    }
+    (read_scholar,) = read("semantic_scholar", file, scholar | common)
+    arxiv = {
+        "id": paper.id,
+        "abstract": paper.abstract,
+        "authors_parsed": [[n, "", ""] for n in paper.authors],
+    }
+    (read_arxiv,) = read("arxiv", file, {**arxiv, **common, "update_date": f"{paper.year}-01-02"})
+    for found in (read_beir, read_scholar, read_arxiv):
+        assert isinstance(found, Paper)
+        assert (found.id, found.title, found.abstract) == (paper.id, paper.title, paper.abstract)
+        assert found.authors == paper.authors
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+keys = [
+    *(
+        "id",
+        "_id",
+        "paperId",
+        "title",
+        "abstract",
+        "text",
+        "metadata",
+        "authors",
+        "authors_parsed",
+        "versions",
+    ),
+    *("abstract_inverted_index", "authorships", "topics", "concepts", "ids", "mesh", "references", "doi"),
+    *("externalIds", "s2FieldsOfStudy", "citedPaper", "categories", "year", "publication_year", "keywords"),
+    *("primary_location", "referenced_works", "fieldsOfStudy", "update_date", "field", "corpusid"),
+]
+
+
+@pytest.mark.parametrize("reader", READERS)
+@given(row=st.dictionaries(st.sampled_from(keys), values, max_size=8))
+def test_any_object_is_a_paper_or_a_bad_record(file: Path, reader: str, row: dict[str, object]):
+    (found,) = read(reader, file, row)
+    assert isinstance(found, Paper | BadRecord)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@given(data=st.binary(max_size=200), cut=st.integers(0, 2000), noise=st.binary(max_size=4))
+def test_broken_files_raise_nothing_but_input_errors(
+    file: Path, reader: str, data: bytes, cut: int, noise: bytes
+):
+    whole = (SAMPLES / f"{reader}.jsonl").read_bytes()
+    for content in (data, whole[:cut], whole[:cut] + noise + whole[cut:]):
+        file.write_bytes(content)
+        report = ReadReport()
+        try:
+            found = list(read_papers(file, reader=reader, skip_bad=True, report=report))
+        except InputError:
+            continue
+        assert len(found) + report.skipped_count > 0
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("conference_papers/papers-0", 24_373),
+        ("citegraph_vis/papers", 4_515),
+        ("xmc_pubmed_mesh/papers", 12_719),
+    ],
+)
+def test_real_rows_are_all_read(name: str, count: int):
+    if "SCIPRISM_DATA" not in os.environ:
+        pytest.skip("SCIPRISM_DATA is not set")
+    found = list(read_papers(Path(os.environ["SCIPRISM_DATA"]) / f"{name}.jsonl.gz"))
+    assert len(found) == count
+    assert all(paper.abstract for paper in found)

@@ -1,0 +1,187 @@
+"""Opening a collection: what it finds, what it filters, and what it says of a damaged one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.store.fake_encoder import FakeEncoder, some_papers
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.store import Collection, Filter, Layout, embed
+
+
+@pytest.fixture(scope="module")
+def papers() -> list[Paper]:
+    return some_papers(60)
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory, papers: list[Paper]) -> Collection:
+    folder = tmp_path_factory.mktemp("collection")
+    embed(papers, FakeEncoder(), folder, layout=Layout(shard_size=25))
+    embed([replace(papers[7], title="New text")], FakeEncoder(), folder)
+    return Collection.open(folder)
+
+
+@given(
+    year_from=st.none() | st.integers(1940, 2020),
+    year_to=st.none() | st.integers(1940, 2020),
+    venue=st.sampled_from(["", "nature", "PHYSICAL", "icml", "nowhere", "e"]),
+    field=st.sampled_from(["", "physics", "Mathematics", "phys"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_filters_agree_with_a_plain_loop(
+    collection: Collection,
+    papers: list[Paper],
+    year_from: int | None,
+    year_to: int | None,
+    venue: str,
+    field: str,
+) -> None:
+    def passes(paper: Paper) -> bool:
+        if (year_from is not None or year_to is not None) and paper.year is None:
+            return False
+        if year_from is not None and paper.year is not None and paper.year < year_from:
+            return False
+        if year_to is not None and paper.year is not None and paper.year > year_to:
+            return False
+        if field and field.lower() not in [name.lower() for name in paper.fields]:
+            return False
+        return venue.lower() in paper.venue.lower()
+
+    mask = collection.mask(Filter(year_from=year_from, year_to=year_to, venue=venue, field=field))
+    assert mask is not None and len(mask) == 61
+    expected = [i for i, paper in enumerate([*papers, papers[7]]) if passes(paper) and i != 7]
+    assert np.flatnonzero(mask).tolist() == expected
+
+
+def test_no_filter_and_nothing_superseded_needs_no_mask(tmp_path: Path) -> None:
+    embed(some_papers(5), FakeEncoder(), tmp_path)
+    assert Collection.open(tmp_path).mask() is None
+    assert Collection.open(tmp_path).mask(Filter()) is None
+
+
+def test_an_unknown_id_is_an_error(collection: Collection) -> None:
+    with pytest.raises(InputError, match="no paper with the id 'p60'"):
+        collection.find("p60")
+
+
+def test_an_unknown_space_names_those_that_are_there(collection: Collection) -> None:
+    with pytest.raises(
+        InputError, match=r"the space near .*none of 'kind'; embed the papers for that format"
+    ):
+        collection.vectors("kind")
+
+
+def test_rows_outside_are_an_error(collection: Collection) -> None:
+    with pytest.raises(IndexError):
+        collection.papers([61])
+    with pytest.raises(IndexError):
+        collection.papers([-1])
+
+
+def damaged(tmp_path: Path) -> tuple[Path, Path]:
+    embed(some_papers(30), FakeEncoder(), tmp_path, layout=Layout(shard_size=20))
+    return tmp_path / "manifest.json", tmp_path / "vectors" / "0-near" / "000000.npy"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "not a manifest of sciprism"),
+        ("{", "not a manifest"),
+        ("[]", "not a manifest"),
+        ('{"name": "a package"}', "layout: Field required"),
+        ('{"layout": 1}', r"encoder: Field required.*embed into a new folder"),
+        ('{"layout": 2}', "has layout 2; this version of sciprism reads layout 1"),
+    ],
+)
+def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) -> None:
+    manifest, _ = damaged(tmp_path)
+    manifest.write_text(content)
+    with pytest.raises(InputError, match=message):
+        Collection.open(tmp_path)
+
+
+@given(cut=st.floats(0, 0.999))
+@settings(max_examples=25, deadline=None)
+def test_a_manifest_cut_anywhere_is_an_error(
+    collection: Collection, tmp_path_factory: object, cut: float
+) -> None:
+    text = (collection.folder / "manifest.json").read_text().rstrip()
+    folder = tmp_path_factory.mktemp("cut")
+    (folder / "manifest.json").write_text(text[: int(len(text) * cut)])
+    with pytest.raises(InputError, match="not a manifest"):
+        Collection.open(folder)
+
+
+def test_no_collection_at_all(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no manifest.json.*sciprism embed FILES -o"):
+        Collection.open(tmp_path)
+    with pytest.raises(InputError, match="is not a folder"):
+        Collection.open(tmp_path / "nowhere")
+
+
+def test_a_truncated_or_missing_file_is_found_on_opening(tmp_path: Path) -> None:
+    _, values = damaged(tmp_path)
+    size = values.stat().st_size
+    values.write_bytes(values.read_bytes()[:-10])
+    with pytest.raises(
+        InputError, match=rf"000000.npy is {size - 10} bytes long instead of {size}; restore it"
+    ):
+        Collection.open(tmp_path)
+    values.unlink()
+    with pytest.raises(InputError, match=r"000000.npy is missing"):
+        embed(some_papers(30), FakeEncoder(), tmp_path)
+
+
+def test_changed_bytes_are_found_by_the_checksum(tmp_path: Path) -> None:
+    _, values = damaged(tmp_path)
+    content = bytearray(values.read_bytes())
+    content[-5] ^= 1
+    values.write_bytes(content)
+    with pytest.raises(InputError, match=r"000000.npy is changed: its checksum differs"):
+        Collection.open(tmp_path).verify()
+
+
+def test_a_person_can_read_the_manifest(tmp_path: Path) -> None:
+    manifest, _ = damaged(tmp_path)
+    stated = json.loads(manifest.read_text())
+    assert stated["papers"] == 30 and stated["missing_abstracts"] == 4 and stated["superseded"] == 0
+    assert stated["encoder"] == {"name": "fake", "options": {}, "fingerprint": "f0", "distance": "cosine"}
+    assert stated["input"] == {"read": 30, "duplicates": 0, "bad": 0}
+    assert stated["spaces"]["near"]["formats"] == ["proximity"]
+    assert set(stated["shards"][0]["files"]) == {"papers/000000.parquet", "vectors/0-near/000000.npy"}
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+records = st.builds(
+    Paper,
+    id=words.filter(bool),
+    title=words.map(lambda title: f"T{title}"),
+    abstract=words,
+    authors=st.tuples(words, words),
+    venue=words,
+    year=st.none() | st.integers(-3000, 3000),
+    fields=st.tuples(words),
+    keywords=st.just(()),
+    references=st.tuples(words),
+    ids=st.dictionaries(words, words, max_size=2),
+)
+
+
+@given(st.lists(records, max_size=8, unique_by=lambda paper: paper.id))
+@settings(max_examples=25, deadline=None)
+def test_any_paper_comes_back_as_it_went_in(tmp_path_factory: object, papers: list[Paper]) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    embed(papers, FakeEncoder(), folder, layout=Layout(shard_size=3))
+    collection = Collection.open(folder)
+    assert collection.papers(range(len(papers))) == papers
+    assert [collection.find(paper.id) for paper in papers] == list(range(len(papers)))

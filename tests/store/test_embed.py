@@ -1,0 +1,268 @@
+"""Embedding: what is stored, what is skipped, what is continued."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.store.fake_encoder import FakeEncoder, some_papers
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.store import Collection, Layout, embed
+from sciprism.store.files import only_writer
+
+SMALL = Layout(shard_size=10)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_a_collection_gives_back_papers_and_vectors(tmp_path: Path) -> None:
+    papers, encoder = some_papers(25), FakeEncoder()
+    report = embed(papers, encoder, tmp_path / "c", layout=SMALL)
+    assert (report.read, report.new, report.papers, report.missing_abstracts) == (25, 25, 25, 4)
+    collection = Collection.open(tmp_path / "c")
+    assert [shard.rows for shard in collection.manifest.shards] == [10, 10, 5]
+    assert collection.papers(range(25)) == papers
+    stored = np.concatenate([m.block(0, 99) for m in collection.vectors("near")])
+    np.testing.assert_array_equal(stored, encoder.encode(papers))
+    collection.verify()
+
+
+def test_rows_come_in_the_order_asked_for(tmp_path: Path) -> None:
+    papers = some_papers(600)
+    embed(papers, FakeEncoder(), tmp_path, layout=Layout(shard_size=520))
+    rows = [599, 0, 519, 520, 255, 256, 0]
+    assert Collection.open(tmp_path).papers(rows) == [papers[row] for row in rows]
+    assert Collection.open(tmp_path).paper("p300") == papers[300]
+
+
+def test_formats_of_one_path_are_encoded_once(tmp_path: Path) -> None:
+    encoder = FakeEncoder()
+    embed(some_papers(20), encoder, tmp_path, layout=Layout(formats=("proximity", "search")))
+    assert encoder.encoded == 20
+    assert list(Collection.open(tmp_path).manifest.spaces) == ["near"]
+
+
+def test_each_space_has_its_matrix(tmp_path: Path) -> None:
+    encoder, papers = FakeEncoder(), some_papers(5)
+    report = embed(papers, encoder, tmp_path, layout=Layout(formats=("proximity", "classification")))
+    assert encoder.encoded == 10 and report.encoded == 5
+    collection = Collection.open(tmp_path)
+    kind = collection.vectors("kind")[0].block(0, 5)
+    np.testing.assert_array_equal(kind, encoder.encode(papers, format="classification"))
+    assert not np.array_equal(kind, collection.vectors("near")[0].block(0, 5))
+
+
+@pytest.mark.parametrize(("dtype", "error"), [("float32", 0.0), ("float16", 1e-3), ("int8", 1 / 254)])
+def test_precision_of_stored_vectors(tmp_path: Path, dtype: str, error: float) -> None:
+    papers, encoder = some_papers(30), FakeEncoder()
+    embed(papers, encoder, tmp_path, layout=Layout(dtype=dtype, shard_size=20))
+    exact = encoder.encode(papers)
+    stored = np.concatenate([m.block(0, 99) for m in Collection.open(tmp_path).vectors("near")])
+    assert np.abs(stored - exact).max() <= error * np.abs(exact).max() + 1e-9
+    if dtype == "int8":
+        assert len(list(tmp_path.glob("vectors/*/*.scales.npy"))) == 2
+
+
+def test_a_value_too_large_for_float16_is_refused(tmp_path: Path) -> None:
+    class Large(FakeEncoder):
+        def encode(self, items, **options):
+            return super().encode(items, **options) * 1e6
+
+    with pytest.raises(InputError, match="too large for float16; use float32 or int8"):
+        embed(some_papers(3), Large(), tmp_path, layout=Layout(dtype="float16"))
+
+
+def test_the_same_call_again_changes_nothing(tmp_path: Path) -> None:
+    embed(some_papers(25), FakeEncoder(), tmp_path, layout=SMALL)
+    before, again = snapshot(tmp_path), FakeEncoder()
+    report = embed(some_papers(25), again, tmp_path)
+    assert (report.new, report.unchanged, again.encoded, report.done) == (0, 25, 0, 25)
+    assert snapshot(tmp_path) == before
+
+
+def test_appending_encodes_only_what_is_new(tmp_path: Path) -> None:
+    embed(some_papers(25), FakeEncoder(), tmp_path, layout=SMALL)
+    again = FakeEncoder()
+    report = embed(some_papers(40), again, tmp_path)
+    assert (report.new, report.unchanged, again.encoded, report.papers) == (15, 25, 15, 40)
+    assert [shard.rows for shard in Collection.open(tmp_path).manifest.shards] == [10, 10, 5, 10, 5]
+
+
+def test_a_changed_text_supersedes_the_old_row(tmp_path: Path) -> None:
+    papers, encoder = some_papers(12), FakeEncoder()
+    embed(papers, encoder, tmp_path, layout=SMALL)
+    papers[3] = replace(papers[3], abstract="Now it has one.")  # p3 had none
+    report = embed(papers, encoder, tmp_path)
+    assert (report.changed, report.unchanged, report.papers, report.superseded) == (1, 11, 12, 1)
+    assert report.missing_abstracts == 1  # p10 alone
+    collection = Collection.open(tmp_path)
+    assert len(collection) == 12 and collection.rows == 13
+    assert collection.find("p3") == 12
+    assert collection.paper("p3").abstract == "Now it has one."
+    mask = collection.mask()
+    assert mask is not None and np.flatnonzero(~mask).tolist() == [3]
+    np.testing.assert_array_equal(collection.vector(12, "near"), encoder.encode([papers[3]])[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_changed_details_keep_the_vector(tmp_path: Path, dtype: str) -> None:
+    papers, encoder = some_papers(12), FakeEncoder()
+    embed(papers, encoder, tmp_path, layout=Layout(shard_size=10, dtype=dtype))
+    papers[5] = replace(papers[5], year=1234)
+    papers[6] = replace(papers[6], title="Another")
+    again = FakeEncoder()
+    report = embed(papers, again, tmp_path)
+    assert (report.updated, report.changed, again.encoded, report.done) == (1, 1, 1, 12)
+    collection = Collection.open(tmp_path)
+    assert collection.paper("p5").year == 1234
+    np.testing.assert_array_equal(collection.vector(12, "near"), collection.vector(5, "near"))
+    exact = encoder.encode([papers[6]])[0]
+    np.testing.assert_allclose(collection.vector(13, "near"), exact, atol=np.abs(exact).max() / 254 + 1e-6)
+
+
+def test_the_same_paper_twice_is_counted(tmp_path: Path) -> None:
+    papers = some_papers(12)
+    report = embed([*papers, papers[0], *papers[5:7]], FakeEncoder(), tmp_path, layout=SMALL)
+    assert (report.new, report.duplicates, report.papers, report.done) == (12, 3, 12, 15)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_one_id_with_two_texts_is_an_error_or_counted(tmp_path: Path, stored: bool) -> None:
+    papers = some_papers(12)
+    if stored:
+        embed(papers, FakeEncoder(), tmp_path, layout=SMALL)
+    both = [*papers, replace(papers[4], title="Other")]
+    with pytest.raises(
+        InputError, match=r"'p4' \(number 13 of the input\): its id came before .* --skip-bad"
+    ):
+        embed(both, FakeEncoder(), tmp_path)
+    report = embed(both, FakeEncoder(), tmp_path, skip_bad=True)
+    assert (report.bad, report.papers) == (1, 12)
+    assert "'p4'" in report.reasons[0]
+    assert Collection.open(tmp_path).paper("p4") == papers[4]
+
+
+@pytest.mark.parametrize(
+    ("paper", "reason"),
+    [
+        (Paper(id="x", venue="Nature"), "no title and no abstract"),
+        (Paper(id="x", title="T", year=10**30), "its year is 1000"),
+        (Paper(id="x", title="T", abstract="\ud800"), "lone surrogate"),
+    ],
+)
+def test_papers_that_no_one_can_use(tmp_path: Path, paper: Paper, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        embed([*some_papers(3), paper], FakeEncoder(), tmp_path)
+    report = embed([*some_papers(3), paper], FakeEncoder(), tmp_path, skip_bad=True)
+    assert (report.bad, report.papers) == (1, 3)
+
+
+def test_hashes_of_many_papers_stay_apart_from_those_of_stored_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sciprism.store.known_papers.RECENT", 7)
+    papers = some_papers(40)
+    embed(papers[:15], FakeEncoder(), tmp_path, layout=SMALL)
+    report = embed([*papers, *papers], FakeEncoder(), tmp_path)
+    assert (report.new, report.unchanged, report.duplicates, report.papers) == (25, 15, 40, 40)
+
+
+def test_nothing_to_embed_leaves_an_empty_collection(tmp_path: Path) -> None:
+    assert embed([], FakeEncoder(), tmp_path).papers == 0
+    collection = Collection.open(tmp_path)
+    assert (len(collection), collection.rows, collection.papers([])) == (0, 0, [])
+    assert embed(some_papers(3), FakeEncoder(), tmp_path).new == 3
+
+
+def test_progress_counts_up_to_the_whole_input(tmp_path: Path) -> None:
+    seen: list[int] = []
+    embed(
+        some_papers(700),
+        FakeEncoder(),
+        tmp_path,
+        layout=Layout(shard_size=600),
+        progress=lambda r: seen.append(r.done),
+    )
+    assert seen == sorted(seen) and seen[-1] == 700 and len(set(seen)) > 3
+
+
+def test_another_encoder_is_refused(tmp_path: Path) -> None:
+    embed(some_papers(3), FakeEncoder("first", "aaa"), tmp_path)
+    with pytest.raises(
+        InputError, match=r"vectors of first \(fingerprint aaa\), not of second .*bbb.* new folder"
+    ):
+        embed(some_papers(9), FakeEncoder("second", "bbb"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        (Layout(dtype="int8"), "made with dtype float32, not int8"),
+        (Layout(shard_size=7), "made with shard_size 10, not 7"),
+        (Layout(formats=("classification",)), "made with formats proximity, not classification"),
+    ],
+)
+def test_another_layout_is_refused(tmp_path: Path, layout: Layout, message: str) -> None:
+    embed(some_papers(3), FakeEncoder(), tmp_path, layout=SMALL)
+    with pytest.raises(InputError, match=message):
+        embed(some_papers(3), FakeEncoder(), tmp_path, layout=layout)
+
+
+def test_layouts_check_themselves() -> None:
+    for wrong in ({"formats": ()}, {"formats": ("search", "search")}, {"dtype": "float8"}, {"shard_size": 0}):
+        with pytest.raises(InputError):
+            Layout(**wrong)
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="fake has no format 'regression'; it has classification, proximity"):
+        embed(some_papers(3), FakeEncoder(), tmp_path, layout=Layout(formats=("regression",)))
+
+
+def test_two_ways_into_one_space_are_refused(tmp_path: Path) -> None:
+    class Torn(FakeEncoder):
+        def path(self, format: str = "proximity", role: str = "paper") -> str:
+            return format
+
+    with pytest.raises(InputError, match="embed them into two collections"):
+        embed(some_papers(3), Torn(), tmp_path, layout=Layout(formats=("proximity", "search")))
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "000000.parquet").write_text("mine")
+    with pytest.raises(InputError, match=r"holds papers but no manifest.json"):
+        embed(some_papers(3), FakeEncoder(), tmp_path)
+    assert [p.name for p in tmp_path.rglob("*")] == ["papers", "000000.parquet"]
+    with pytest.raises(InputError, match="is a file"):
+        embed(some_papers(3), FakeEncoder(), tmp_path / "papers" / "000000.parquet")
+
+
+def test_only_one_writer_at_a_time(tmp_path: Path) -> None:
+    embed(some_papers(3), FakeEncoder(), tmp_path)
+    with only_writer(tmp_path), pytest.raises(InputError, match="being written by another sciprism process"):
+        embed(some_papers(5), FakeEncoder(), tmp_path)
+    assert embed(some_papers(5), FakeEncoder(), tmp_path).new == 2
+
+
+def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    embed(some_papers(10), FakeEncoder(), tmp_path, layout=SMALL)
+    before = snapshot(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr("sciprism.store.shards.np.save", full)
+        with pytest.raises(
+            InputError, match=r"cannot write .*000001.npy: No space left on device; free some space"
+        ):
+            embed(some_papers(20), FakeEncoder(), tmp_path)
+    assert len(Collection.open(tmp_path)) == 10
+    embed(some_papers(10), FakeEncoder(), tmp_path)
+    assert snapshot(tmp_path) == before

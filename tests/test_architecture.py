@@ -1,0 +1,95 @@
+"""The tree is the architecture: imports run downwards, files stay short, importing is cheap."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "sciprism"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# folder -> the folders it may import; the files beside the folders (errors, registry) are open to all
+MAY_IMPORT = {
+    "papers": set(),
+    "text": {"papers"},
+    "encoders": {"text", "papers"},
+    "store": {"encoders", "text", "papers"},
+    "index": {"store", "papers"},
+    "uses": {"index", "store", "encoders", "text", "papers"},
+    "cli": {"uses", "index", "store", "encoders", "text", "papers"},
+}
+GROUND = {"errors", "registry"}
+DOORS = {"__init__.py", "__main__.py"}
+FILE, CLASS, FUNCTION = 400, 200, 40
+
+
+def imported(path: Path) -> set[str]:
+    """Names of our folders that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            names = [f"{module}.{alias.name}" if module == "sciprism" else module for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("sciprism.")}
+    return found
+
+
+def test_every_folder_has_its_place():
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_run_downwards(path):
+    folder = path.relative_to(PACKAGE).parts[0]
+    if folder not in MAY_IMPORT:  # a file of the ground floor, or a door of the package
+        assert path.name in DOORS or imported(path) <= GROUND
+        return
+    assert imported(path) <= MAY_IMPORT[folder] | GROUND | {folder}
+
+
+def test_the_walk_sees_lazy_imports(tmp_path):
+    source = tmp_path / "a.py"
+    source.write_text("def f():\n    from sciprism.cli.main import app\n    import sciprism.store\n")
+    assert imported(source) == {"cli", "store"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_sizes(path):
+    text = path.read_text(encoding="utf-8")
+    long = [f"{path.name}: {len(text.splitlines())} lines"] if len(text.splitlines()) > FILE else []
+    for node in ast.walk(ast.parse(text)):
+        limit = {ast.ClassDef: CLASS, ast.FunctionDef: FUNCTION, ast.AsyncFunctionDef: FUNCTION}.get(type(node))
+        if limit and node.end_lineno - node.lineno + 1 > limit:
+            long.append(f"{path.name}: {node.name} has {node.end_lineno - node.lineno + 1} lines, limit {limit}")
+    assert not long
+
+
+def test_no_name_without_meaning():
+    empty = {"utils", "util", "helpers", "helper", "common", "misc"}
+    assert not [path for path in SOURCES if path.stem in empty or path.stem.endswith(("_v2", "_new", "_old"))]
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("code", ["import sciprism", "import sciprism.cli.main"])
+def test_importing_is_cheap(code):
+    heavy = {"torch", "numpy", "transformers", "pyarrow", "tokenizers", "rdflib", "bibtexparser", "huggingface_hub"}
+    assert not modules_after(code) & heavy
+
+
+def test_importing_starts_nothing():
+    code = "import os, threading; before = dict(os.environ); import sciprism; from sciprism import Encoder"
+    code += "; assert dict(os.environ) == before and threading.active_count() == 1"
+    modules_after(code)

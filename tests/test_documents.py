@@ -1,0 +1,70 @@
+"""The documents are tested: README blocks run, the reference page is the commands' help."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from sciprism.cli.main import app
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = typer.main.get_command(app).commands
+sys.path.insert(0, str(ROOT / "docs"))
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example_that_names_it(name):
+    example = COMMANDS[name].help.split("Example:")[1]
+    assert f"sciprism {name} " in example
+    assert all(p.help for p in COMMANDS[name].params if hasattr(p, "help")), "an option without help"
+
+
+def test_the_reference_page_is_what_the_commands_say():
+    from make_reference import PAGE, reference
+
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run make reference"
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch):
+    """A folder in which the README's relative paths lead somewhere."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_readme_blocks_run(workshop):
+    shell, code = blocks(ROOT / "README.md", "bash"), blocks(ROOT / "README.md", "python")
+    lines = [line for block in shell for line in block.splitlines() if line.startswith("sciprism ")]
+    assert lines and code
+    for line in lines:
+        done = subprocess.run(
+            [sys.executable, "-m", "sciprism", *shlex.split(line, comments=True)[1:]],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        assert done.stdout.strip() or done.stderr.strip()
+    names: dict = {}
+    for block in code:
+        exec(compile(block, "README.md", "exec"), names)
+
+
+def test_every_command_of_the_makefile_and_the_readme_exists():
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "Makefile"))
+    used = set(re.findall(r"(?<=sciprism )[a-z]+", text)) & {"inspect", "embed", "search", "similar", "describe", "index"}
+    assert used == set(COMMANDS), "a command that README and Makefile do not show"
+
+
+def test_links_between_documents_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert "://" in link or (page.parent / link).exists(), f"{page.name}: {link}"

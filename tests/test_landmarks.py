@@ -1,0 +1,162 @@
+"""The example collection: sound records, and three exports that say the same as its JSONL file."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sciprism.papers import Paper, read_papers
+
+LANDMARKS = Path(__file__).parents[1] / "examples" / "landmarks"
+EXPORTS = ("landmarks.bib", "landmarks.ris", "landmarks.csl.json")
+FIELDS = (
+    "physics",
+    "astronomy and space",
+    "Earth and climate",
+    "chemistry and materials",
+    "biology and genetics",
+    "medicine and public health",
+    "neuroscience and psychology",
+    "mathematics and statistics",
+    "computer science and AI",
+    "engineering",
+    "economics and social science",
+)
+DOI = re.compile(r"10\.\d{4,5}/[!-~]+")
+
+
+def read(name: str) -> list[Paper]:
+    return list(read_papers(LANDMARKS / name))
+
+
+def json_lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (LANDMARKS / name).read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def papers() -> list[Paper]:
+    return [Paper.from_json(row) for row in json_lines("landmarks.jsonl")]
+
+
+def test_every_line_is_a_record_and_nothing_else(papers: list[Paper]) -> None:
+    assert [paper.to_json() for paper in papers] == json_lines("landmarks.jsonl")
+
+
+def test_ids_are_unique_and_ascii(papers: list[Paper]) -> None:
+    ids = [paper.id for paper in papers]
+    assert len(set(ids)) == len(ids)
+    assert [paper_id for paper_id in ids if not re.fullmatch(r"[a-z0-9]+", paper_id)] == []
+
+
+def test_no_paper_stands_twice(papers: list[Paper]) -> None:
+    titles = Counter("".join(filter(str.isalnum, paper.title.lower())) for paper in papers)
+    dois = Counter(paper.ids["doi"].lower() for paper in papers if "doi" in paper.ids)
+    assert [name for counts in (titles, dois) for name, count in counts.items() if count > 1] == []
+
+
+def test_every_field_is_well_filled(papers: list[Paper]) -> None:
+    first_fields = Counter(paper.fields[0] for paper in papers)
+    assert set(first_fields) == set(FIELDS)
+    assert min(first_fields.values()) >= 20
+    assert len(papers) >= 240
+    assert {field for paper in papers for field in paper.fields} <= set(FIELDS)
+
+
+def test_readme_counts_are_the_counts(papers: list[Paper]) -> None:
+    readme = (LANDMARKS / "README.md").read_text(encoding="utf-8")
+    stated = {
+        field: int(count) for field, count in re.findall(r"^\| (.+?) \| (\d+) \|$", readme, re.MULTILINE)
+    }
+    assert stated == Counter(paper.fields[0] for paper in papers)
+    assert f"{len(papers)} landmark papers" in readme
+
+
+def test_papers_are_sorted_by_field_year_and_id(papers: list[Paper]) -> None:
+    keys = [(FIELDS.index(paper.fields[0]), paper.year, paper.id) for paper in papers]
+    assert keys == sorted(keys)
+
+
+def test_every_paper_has_the_plain_facts(papers: list[Paper]) -> None:
+    for paper in papers:
+        assert paper.title, paper.id
+        assert paper.authors, paper.id
+        assert paper.venue, paper.id
+        assert paper.year is not None, paper.id
+        assert 1500 <= paper.year <= 2025, paper.id
+        assert str(paper.year) in paper.id, paper.id
+        assert 3 <= len(paper.keywords) <= 6, paper.id
+
+
+def test_abstracts_have_60_to_120_words(papers: list[Paper]) -> None:
+    lengths = {paper.id: len(paper.abstract.split()) for paper in papers}
+    assert {paper_id: words for paper_id, words in lengths.items() if not 60 <= words <= 120} == {}
+
+
+def test_citations_lead_to_papers_that_are_not_newer(papers: list[Paper]) -> None:
+    years = {paper.id: paper.year or 0 for paper in papers}
+    links = [(paper.id, cited) for paper in papers for cited in paper.references]
+    assert len(links) > 50
+    assert len(set(links)) == len(links)
+    assert [link for link in links if link[0] == link[1] or link[1] not in years] == []
+    assert [(citing, cited) for citing, cited in links if years[cited] > years[citing]] == []
+
+
+def test_dois_look_like_dois(papers: list[Paper]) -> None:
+    assert all(set(paper.ids) <= {"doi"} for paper in papers)
+    dois = [paper.ids["doi"] for paper in papers if paper.ids]
+    assert len(dois) > 200
+    assert [doi for doi in dois if not DOI.fullmatch(doi)] == []
+
+
+def test_reader_yields_what_the_file_says(papers: list[Paper]) -> None:
+    # DOIs are the same in any case; readers give them in lower case.
+    stated = [{**paper.to_json(), "ids": {k: v.lower() for k, v in paper.ids.items()}} for paper in papers]
+    assert [{"ids": {}, **paper.to_json()} for paper in read("landmarks.jsonl")] == stated
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_export_agrees_record_by_record(name: str) -> None:
+    kinds = runpy.run_path(str(LANDMARKS / "export.py"))["KIND_OF"]
+    stated, exported = read("landmarks.jsonl"), read(name)
+    assert [paper.id for paper in exported] == [paper.id for paper in stated]
+    for one, other in zip(stated, exported, strict=True):
+        # These formats know no fields and citations. The publisher of a book is a venue in some readers only.
+        published = one.id in kinds and kinds[one.id].csl_venue == "publisher"
+        venue = one.venue if other.venue or not published else ""
+        assert other == replace(one, fields=(), references=(), venue=venue)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_export_is_what_the_script_writes(name: str, tmp_path: Path) -> None:
+    script = LANDMARKS / "export.py"
+    (tmp_path / script.name).write_bytes(script.read_bytes())
+    (tmp_path / "landmarks.jsonl").write_bytes((LANDMARKS / "landmarks.jsonl").read_bytes())
+    runpy.run_path(str(tmp_path / script.name), run_name="__main__")
+    assert (tmp_path / name).read_bytes() == (LANDMARKS / name).read_bytes()
+
+
+def test_bibtex_spells_latin_letters_in_latex() -> None:
+    text = (LANDMARKS / "landmarks.bib").read_text(encoding="utf-8")
+    assert re.findall(r"[À-ÖØ-öø-ÿ]", text) == []
+    for spelling in (r"{\"o}", r"{\c{c}}", r"{\o}", r"{\L}", r"{\v{c}}", r"{\'\i}", r"\&"):
+        assert spelling in text
+
+
+def test_fifty_queries_expect_papers_of_the_collection(papers: list[Paper]) -> None:
+    queries = json_lines("queries.jsonl")
+    fields = {paper.id: paper.fields[0] for paper in papers}
+    assert len(queries) == 50
+    assert all(set(row) == {"query", "expected"} for row in queries)
+    assert {row["expected"] for row in queries} <= set(fields)
+    assert len({row["expected"] for row in queries}) == len({row["query"] for row in queries}) == 50
+    assert [row["query"] for row in queries if not 5 <= len(row["query"].split()) <= 14] == []
+    per_field = Counter(fields[row["expected"]] for row in queries)
+    assert set(per_field) == set(FIELDS)
+    assert set(per_field.values()) <= {4, 5}

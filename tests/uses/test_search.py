@@ -1,0 +1,159 @@
+"""Search and similar papers, from words to a ranked list with reasons."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tests.store.fake_encoder import FakeEncoder
+
+from sciprism.errors import InputError
+from sciprism.index import approximate, lexical
+from sciprism.papers.records import Paper
+from sciprism.store import Collection, Filter, Layout, embed
+from sciprism.uses import search, similar
+
+PAPERS = [
+    Paper(
+        id="halo",
+        title="A universal density profile",
+        abstract="We simulate it. Dark matter halos share one density profile, cf. Fig. 2. It is steep.",
+        venue="ApJ",
+        year=1997,
+        fields=("Astronomy",),
+    ),
+    Paper(id="rotation", title="Rotation of the Andromeda nebula", abstract="", venue="ApJ", year=1970),
+    Paper(
+        id="crispr",
+        title="Programmable DNA cutting",
+        abstract="Bacteria defend themselves. A guide RNA directs the enzyme to cut DNA.",
+        venue="Science",
+        year=2012,
+        fields=("Biology",),
+    ),
+    Paper(
+        id="editing",
+        title="Genome engineering",
+        abstract="Human cells are edited. A guide RNA directs the enzyme. The cut is repaired.",
+        venue="Science",
+        year=2013,
+        fields=("Biology",),
+    ),
+    Paper(
+        id="attention",
+        title="Attention",
+        abstract="Sequences are translated. Attention alone is enough.",
+        year=2017,
+    ),
+]
+ENCODER = FakeEncoder(dim=256)
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    folder = tmp_path_factory.mktemp("collection")
+    embed(PAPERS, ENCODER, folder, layout=Layout(shard_size=2))
+    lexical.build(Collection.open(folder))
+    return Collection.open(folder)
+
+
+def test_a_query_in_words_finds_the_paper_and_says_why(collection: Collection) -> None:
+    [ranking] = search(collection, ENCODER, "dark matter density profile", 3)
+    best = ranking.hits[0]
+    assert (best.rank, best.id, best.title, best.venue, best.year) == (
+        1, "halo", "A universal density profile", "ApJ", 1997,
+    )  # fmt: skip
+    assert best.why == "Dark matter halos share one density profile, cf. Fig. 2."
+    scores = [hit.score for hit in ranking.hits]
+    assert scores == sorted(scores, reverse=True) and len(scores) == 3
+
+
+def test_many_queries_give_what_each_gives_alone(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("sciprism.uses.search"), "TOGETHER", 2)
+    queries = ["guide RNA cut", "attention sequences", "dark halos"]
+    together = search(collection, ENCODER, queries, 2)
+    assert together == [search(collection, ENCODER, query, 2)[0] for query in queries]
+    assert [ranking.query for ranking in together] == queries
+    assert [ranking.hits[0].id for ranking in together] == ["crispr", "attention", "halo"]
+
+
+def test_a_paper_without_abstract_has_no_reason(collection: Collection) -> None:
+    [ranking] = search(collection, ENCODER, "andromeda rotation", 1)
+    assert (ranking.hits[0].id, ranking.hits[0].why) == ("rotation", "")
+
+
+def test_filters(collection: Collection) -> None:
+    def ids(**chosen: object) -> list[str]:
+        found = search(collection, ENCODER, "dna", 9, filter=Filter(**chosen), why=False)
+        return sorted(hit.id for hit in found[0].hits)
+
+    assert ids(year_from=2012, year_to=2013) == ["crispr", "editing"]
+    assert ids(venue="apj", year_to=1980) == ["rotation"]
+    assert ids(field="astronomy") == ["halo"]
+    assert ids(field="history") == []
+
+
+def test_modes(collection: Collection) -> None:
+    [words] = search(collection, None, "guide enzyme", 5, mode="lexical", why=False)
+    assert [hit.id for hit in words.hits] == ["crispr", "editing"] or [hit.id for hit in words.hits] == [
+        "editing",
+        "crispr",
+    ]
+    [both] = search(collection, ENCODER, "guide enzyme", 5, mode="hybrid", why=False)
+    assert len(both.hits) == 5 and {hit.id for hit in both.hits[:2]} == {"crispr", "editing"}
+    [reasoned] = search(collection, ENCODER, "guide enzyme", 1, mode="lexical")
+    assert "guide RNA directs the enzyme" in reasoned.hits[0].why
+
+
+def test_approximate_mode(tmp_path: Path) -> None:
+    pytest.importorskip("faiss")
+    embed(PAPERS, ENCODER, tmp_path)
+    collection = Collection.open(tmp_path)
+    approximate.build(collection)
+    exact = search(collection, ENCODER, "guide enzyme", 3)
+    assert search(collection, ENCODER, "guide enzyme", 3, mode="approximate") == exact
+    found = similar(collection, None, "crispr", 1, mode="approximate")
+    assert [hit.id for hit in found.hits] == ["editing"]
+
+
+def test_similar_leaves_the_paper_itself_out(collection: Collection) -> None:
+    ranking = similar(collection, None, "crispr")
+    assert ranking.hits[0].id == "editing" and len(ranking.hits) == 4
+    assert "crispr" not in [hit.id for hit in ranking.hits]
+    assert ranking.query == "crispr" and ranking.hits[0].why == ""
+    reasoned = similar(collection, ENCODER, "crispr", 1)
+    assert reasoned.hits[0].why == "A guide RNA directs the enzyme."
+    later = similar(collection, None, "crispr", filter=Filter(year_from=2014))
+    assert [hit.id for hit in later.hits] == ["attention"]
+
+
+def test_requests_that_cannot_be_met(collection: Collection) -> None:
+    other = FakeEncoder("other", "f9")
+    for wrong, message in (
+        (lambda: search(collection, other, "x"), "vectors of fake .*not of other"),
+        (lambda: similar(collection, other, "halo"), "vectors of fake .*not of other"),
+        (lambda: search(collection, ENCODER, ["x", " "]), "query 2 is empty"),
+        (lambda: search(collection, ENCODER, "x", 0), "k is 0"),
+        (lambda: similar(collection, None, "halo", 0), "k is 0"),
+        (lambda: search(collection, ENCODER, "x", mode="magic"), "mode 'magic' is not one of exact"),
+        (lambda: similar(collection, None, "halo", mode="lexical"), "mode 'lexical' is not exact"),
+        (lambda: search(collection, None, "x"), "mode exact with reasons needs an encoder"),
+        (lambda: similar(collection, None, "nobody"), "no paper with the id 'nobody'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            wrong()
+
+
+def test_a_space_without_queries_is_refused(tmp_path: Path) -> None:
+    embed(PAPERS, ENCODER, tmp_path, layout=Layout(formats=("classification",)))
+    with pytest.raises(InputError, match=r"live in the space near; .* holds kind; .*--formats search"):
+        search(Collection.open(tmp_path), ENCODER, "x")
+    assert len(similar(Collection.open(tmp_path), None, "halo").hits) == 4
+
+
+def test_an_empty_collection_finds_nothing(tmp_path: Path) -> None:
+    embed([], ENCODER, tmp_path)
+    assert search(Collection.open(tmp_path), ENCODER, "x")[0].hits == ()
