@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.readers import paper_readers
+from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 
@@ -197,9 +197,18 @@ def test_arxiv_authors_in_one_text(file: Path):
 
 def test_rows_that_name_things_as_others_do(file: Path):
     row = {
-        **{"paper_id": 12, "title": "T", "text": "A", "author": "Doe, Jane; Roe, Rick", "journal": "J"},
-        **{"year": "1999", "field": "Physics", "categories": ["ph.x"], "mesh": ["Light"], "doi": "10.1/x"},
-        **{"keywords": None, "citation_count": 3},
+        "paper_id": 12,
+        "title": "T",
+        "text": "A",
+        "author": "Doe, Jane; Roe, Rick",
+        "journal": "J",
+        "year": "1999",
+        "field": "Physics",
+        "categories": ["ph.x"],
+        "mesh": ["Light"],
+        "doi": "10.1/x",
+        "keywords": None,
+        "citation_count": 3,
     }
     assert read("jsonl", file, row, {"id": "pmid:9854", "title": "T"}) == [
         Paper(

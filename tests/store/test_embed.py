@@ -251,6 +251,12 @@ def test_only_one_writer_at_a_time(tmp_path: Path) -> None:
     assert embed(some_papers(5), FakeEncoder(), tmp_path).new == 2
 
 
+def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot write .* name a folder that you may write to"):
+        embed(some_papers(3), FakeEncoder(), tmp_path / "file" / "inside")
+
+
 def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
-_INITIALS = r"(?:[^\W\d_]\.?[ -]?){1,4}"
-_INITIALS_FIRST = re.compile(rf"{_INITIALS} ?[^\W\d_][^\W\d_].*")
-_INITIALS_LAST = re.compile(rf".*[^\W\d_]{{2}}\.? {_INITIALS}")
+_INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
+_INITIALS_FIRST = re.compile(rf"{_INITIALS}(?<=[\s.])\S*[^\W\d_]{{2}}.*")
+_INITIALS_LAST = re.compile(rf".*[^\W\d_]{{2}}\.?\s{_INITIALS}")
 
 
 def given_first(name: str) -> str:

@@ -42,13 +42,17 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def said_plainly(path: Path) -> Iterator[None]:
-    """Turn a full disk, a read-only folder and the like into an InputError that names the file."""
+    """Say which file could not be written: InputError for a place not allowed, OSError for a full disk."""
     try:
         yield
-    except OSError as error:
+    except (PermissionError, NotADirectoryError, FileExistsError) as error:
         raise InputError(
-            f"cannot write {path}: {error.strerror or error}; free some space or choose another folder "
-            "(what was committed before is kept: the same command continues)"
+            f"cannot write {path}: {error.strerror}; name a folder that you may write to"
+        ) from error
+    except OSError as error:
+        raise OSError(
+            f"cannot write {path}: {error.strerror or error}; what was committed before is kept: "
+            "free some space, and the same command continues"
         ) from error
 
 

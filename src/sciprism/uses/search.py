@@ -64,9 +64,14 @@ def query_space(collection: Collection, encoder: Encoder) -> tuple[Format, str]:
     )
 
 
-def _check(collection: Collection, encoder: Encoder | None, queries: list[str], k: int, mode: str) -> None:
+def check_mode(mode: str) -> None:
+    """Refuse an unknown mode."""
     if mode not in get_args(Mode):
         raise InputError(f"mode {mode!r} is not one of {', '.join(get_args(Mode))}")
+
+
+def _check(collection: Collection, encoder: Encoder | None, queries: list[str], k: int, mode: str) -> None:
+    check_mode(mode)
     if k < 1:
         raise InputError(f"k is {k}; ask for at least one paper")
     for number, query in enumerate(queries, 1):

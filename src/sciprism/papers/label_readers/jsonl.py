@@ -10,6 +10,7 @@ from sciprism.papers.records import Label
 
 _ID = re.compile(r'"(id|label)"\s*:')
 _NAME = re.compile(r'"name"\s*:')
+_FOREIGN = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')  # MICoL's
 
 
 def _label(row: Row) -> Label:
@@ -25,4 +26,4 @@ def _label(row: Row) -> Label:
     )
 
 
-label_readers.register("jsonl")(JsonReader((_ID, _NAME), _label))
+label_readers.register("jsonl")(JsonReader((_ID, _NAME), _label, foreign=_FOREIGN))

@@ -14,7 +14,7 @@ from sciprism.papers.readers import paper_readers
 from sciprism.papers.records import Paper
 
 _KEYS = re.compile(r'"(authors_parsed|journal-ref|report-no|update_date)"\s*:')
-_AFFILIATION = re.compile(r"\([^()]*\)")
+_AFFILIATION = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 _BETWEEN_AUTHORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 
 

@@ -15,7 +15,7 @@ _MARK = re.compile(
     r'|"type"\s*:\s*"(?:article-(?:journal|magazine|newspaper)|paper-conference|post-weblog|entry-encyclopedia)"'
 )
 # Variables that CSL has no name for stand as "PMID: 123" in the note.
-_NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+_NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
 
 

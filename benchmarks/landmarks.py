@@ -1,0 +1,54 @@
+"""Fifty questions in words over the example collection: at which rank is the expected paper?
+
+The questions were written before any ranking was looked at. Run from the repository root:
+
+    python benchmarks/landmarks.py -o results/landmarks.json
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from rounds import provenance, write
+from sciprism import Encoder
+from sciprism.papers import read_papers
+
+FOLDER = Path(__file__).parent.parent / "examples" / "landmarks"
+
+
+def ranks(encoder: Encoder) -> list[dict[str, str | int]]:
+    """Return every question with its expected paper and that paper's rank from 1."""
+    papers = list(read_papers([FOLDER / "landmarks.jsonl"]))
+    lines = (FOLDER / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    questions = [json.loads(line) for line in lines]
+    place = {paper.id: number for number, paper in enumerate(papers)}
+    vectors = encoder.encode(papers, format="search")
+    queries = encoder.encode([q["query"] for q in questions], format="search", role="query")
+    scores = queries @ vectors.T
+    return [
+        q | {"rank": int((row > row[place[q["expected"]]]).sum()) + 1}
+        for q, row in zip(questions, scores, strict=True)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", help="folder, packaged name or hub id; the default model otherwise")
+    parser.add_argument("-o", "--output", type=Path)
+    args = parser.parse_args()
+    encoder = Encoder.load(args.model)
+    rows = ranks(encoder)
+    found = {f"in the top {k}": sum(row["rank"] <= k for row in rows) for k in (1, 3, 10)}
+    print(f"{encoder.name}: of {len(rows)} questions the expected paper is {found}")
+    for row in rows:
+        if row["rank"] > 3:
+            print(f"  rank {row['rank']}: {row['query']} -> {row['expected']}")
+    if args.output:
+        facts = {"model": encoder.name, "fingerprint": encoder.fingerprint, **found, "questions": rows}
+        write(args.output, provenance(["torch", "tokenizers", "numpy"], **facts))
+
+
+if __name__ == "__main__":
+    main()

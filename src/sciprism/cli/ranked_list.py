@@ -1,0 +1,77 @@
+"""Print ranked papers for people or as JSON, and read the options that choose among papers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sciprism.store import Collection, Filter
+    from sciprism.uses import Hit, Ranking
+
+LONGEST_REASON = 320
+"""Characters of a reason in the terminal; JSON has all of it."""
+
+
+def filter_of(year: str, venue: str, field: str) -> Filter:
+    """Build a filter from the options; years are `1997`, `1990-2000`, `1990-` or `-2000`."""
+    from sciprism.store import Filter
+
+    found = re.fullmatch(r"(\d+)|(\d*)-(\d*)", year.strip())
+    if found is None or year.strip() == "-":
+        if not year:
+            return Filter(venue=venue, field=field)
+        raise InputError(f"--year {year!r} is not a year or a span such as 1990-2000, 1990- or -2000")
+    single, first, last = found.groups()
+    year_from, year_to = (int(text) if text else None for text in (single or first, single or last))
+    if year_from is not None and year_to is not None and year_from > year_to:
+        raise InputError(f"--year {year!r} ends before it begins")
+    return Filter(year_from=year_from, year_to=year_to, venue=venue, field=field)
+
+
+def print_rankings(collection: Collection, rankings: Sequence[Ranking], mode: str, as_json: bool) -> None:
+    """Print every ranking on standard output."""
+    if as_json:
+        document = {
+            "collection": str(collection.folder),
+            "mode": mode,
+            "rankings": [ranking.to_json() for ranking in rankings],
+        }
+        print(json.dumps(document, indent=1, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    for number, ranking in enumerate(rankings):
+        if len(rankings) > 1:
+            console.print(Text(f"{'' if number == 0 else chr(10)}{ranking.query}", "bold"))
+        if ranking.hits:
+            console.print(_table(ranking.hits))
+        else:
+            console.print("no paper found")
+
+
+def _table(hits: Sequence[Hit]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2), expand=False)
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    table.add_column(overflow="fold")
+    for hit in hits:
+        text = Text(hit.title or "(no title)", "bold")
+        details = ", ".join(part for part in (hit.venue, str(hit.year or "")) if part)
+        text.append(f"\n{details}  [{hit.id}]" if details else f"\n[{hit.id}]", "not bold dim")
+        if hit.why:
+            text.append(f"\n“{shorten(hit.why, LONGEST_REASON, placeholder=' …')}”", "not bold italic")
+        table.add_row(str(hit.rank), f"{hit.score:.4f}", text)
+    return table

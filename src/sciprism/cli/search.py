@@ -1,0 +1,60 @@
+"""`sciprism search`: papers for a query in words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+
+def search(
+    collection: Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")],
+    query: Annotated[
+        list[str], typer.Argument(help="One or more queries; - reads one a line from standard input.")
+    ],
+    k: Annotated[int, typer.Option("-k", help="Papers to show for each query.")] = 10,
+    mode: Annotated[str, typer.Option(help="exact, approximate, lexical or hybrid.")] = "exact",
+    year: Annotated[
+        str, typer.Option(help="Only papers of these years: 1997, 1990-2000, 1990-, -2000.")
+    ] = "",
+    venue: Annotated[str, typer.Option(help="Only papers whose venue contains this.")] = "",
+    field: Annotated[str, typer.Option(help="Only papers of this field.")] = "",
+    why: Annotated[
+        bool, typer.Option(help="Show the sentence nearest to the query; --no-why is faster.")
+    ] = True,
+    model: Annotated[str, typer.Option(help="Where the collection's model lies, if it was moved.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Rank the papers of a collection for a query in words.
+
+    Put quotes around a query of several words; each argument is a query of its own.
+
+    Example: sciprism search vecs/ "dark matter halos" -k 5 --year 1990-2010
+    """
+    from sciprism.cli.ranked_list import filter_of, print_rankings
+    from sciprism.cli.stored_model import load_encoder_of
+    from sciprism.store import Collection
+    from sciprism.uses.search import Mode, check_mode
+    from sciprism.uses.search import search as rank
+
+    check_mode(mode)
+    chosen = filter_of(year, venue, field)
+    opened = Collection.open(collection)
+    queries = _queries(query)
+    encoder = load_encoder_of(opened, model) if why or mode != "lexical" else None
+    rankings = rank(opened, encoder, queries, k, mode=cast("Mode", mode), filter=chosen, why=why)
+    print_rankings(opened, rankings, mode, as_json)
+
+
+def _queries(arguments: list[str]) -> list[str]:
+    """Put the lines of standard input in the place of `-`; empty lines are no queries."""
+    from sciprism.errors import InputError
+
+    queries: list[str] = []
+    for argument in arguments:
+        queries += [line.strip() for line in sys.stdin if line.strip()] if argument == "-" else [argument]
+    if not queries:
+        raise InputError("standard input holds no query; write one a line")
+    return queries

@@ -1,0 +1,103 @@
+"""Every paper reader, also one added tomorrow: its sample is read, and damage to it never hurts."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.papers import Paper, ReadReport, read_papers
+from sciprism.papers.readers import paper_readers
+
+SAMPLES = Path(__file__).parent / "samples"
+NAMES = sorted(paper_readers)
+
+
+def sample(name: str) -> Path:
+    (path,) = SAMPLES.glob(f"{name}.*")
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sample_is_recognised_and_read(name: str) -> None:
+    report = ReadReport()
+    papers = list(read_papers([sample(name)], report=report))
+    assert report.files[0].format == name
+    assert len(papers) > 1
+    assert report.papers == len(papers)
+    assert report.skipped_count == 0
+    assert len({paper.id for paper in papers}) == len(papers)
+    assert any(paper.abstract for paper in papers)
+    assert any(paper.year for paper in papers) or name == "beir"  # BEIR has no years
+    assert [Paper.from_json(paper.to_json()) for paper in papers] == papers
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sample_reads_alike_compressed_and_misnamed(name: str, tmp_path: Path) -> None:
+    papers = list(read_papers([sample(name)]))
+    packed = tmp_path / f"{sample(name).name}.gz"
+    packed.write_bytes(gzip.compress(sample(name).read_bytes()))
+    misnamed = tmp_path / "papers.txt"
+    misnamed.write_bytes(sample(name).read_bytes())
+    assert list(read_papers([packed])) == papers
+    assert list(read_papers([misnamed])) == papers
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sample_reads_alike_with_other_line_ends_and_byte_order_mark(name: str, tmp_path: Path) -> None:
+    papers = list(read_papers([sample(name)]))
+    data = sample(name).read_bytes().replace(b"\n", b"\r\n")
+    path = tmp_path / sample(name).name
+    path.write_bytes(b"\xef\xbb\xbf" + data)
+    assert list(read_papers([path])) == papers
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_truncation_keeps_what_came_before(name: str, data: st.DataObject, read) -> None:
+    whole, _ = read(f"{name}.whole", sample(name).read_bytes(), reader=name)
+    content = sample(name).read_bytes()
+    cut = content[: data.draw(st.integers(0, len(content)))]
+    try:
+        papers, report = read(f"{name}.cut", cut, reader=name, skip_bad=True)
+    except InputError:
+        assert name == "tables" and len(cut) < content.index(b"\n")  # not even a whole header
+        return
+    assert [paper.id for paper in papers[:-1]] == [paper.id for paper in whole[: len(papers[:-1])]]
+    assert len(papers) + report.skipped_count >= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_damage_is_an_input_error_or_counted(name: str, data: st.DataObject, read) -> None:
+    content = bytearray(sample(name).read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        content[start : start + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=12))
+    try:
+        papers, report = read(f"{name}.damaged", bytes(content), reader=name, skip_bad=True)
+    except InputError:
+        return
+    assert report.papers == len(papers)
+    assert papers or report.skipped_count
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40, deadline=None)
+@given(
+    noise=st.one_of(
+        st.binary(max_size=300), st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))
+    )
+)
+def test_noise_is_an_input_error_or_counted(name: str, noise: bytes, read) -> None:
+    try:
+        papers, report = read(f"{name}.noise", noise, reader=name, skip_bad=True)
+    except InputError:
+        return
+    assert papers or report.skipped_count

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.papers.cleaning import clean_abstract, clean_text
+
+ITEM = {"id": "a", "type": "article-journal", "title": "T"}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = (
+    "id",
+    "title",
+    "abstract",
+    "author",
+    "issued",
+    "container-title",
+    "keyword",
+    "note",
+    "DOI",
+    "number",
+)
+
+
+def one(read, **fields):
+    papers, _ = read("one.json", json.dumps([ITEM | fields]))
+    return papers[0]
+
+
+@pytest.mark.parametrize(
+    ("issued", "year"),
+    [
+        ({"date-parts": [["2019", 5, 1]]}, 2019),
+        ({"date-parts": [[1905]]}, 1905),
+        ({"date-parts": [[2001, 1], [2002, 2]]}, 2001),
+        ({"raw": "May 2003"}, 2003),
+        ({"literal": "circa 1850"}, 1850),
+        ("2004-05", 2004),
+        (2005, 2005),
+        ({"date-parts": [[]]}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_years(read, issued, year) -> None:
+    assert one(read, issued=issued).year == year
+
+
+def test_names(read) -> None:
+    people = [
+        {"family": "Beethoven", "given": "Ludwig", "non-dropping-particle": "van"},
+        {"literal": "World Health Organization"},
+        {"family": "King", "given": "M. L.", "suffix": "Jr"},
+        {"family": "Plato"},
+    ]
+    assert one(read, author=people).authors == (
+        "Ludwig van Beethoven",
+        "World Health Organization",
+        "M. L. King Jr",
+        "Plato",
+    )
+
+
+def test_ids_keywords_and_markup(read) -> None:
+    paper = one(
+        read,
+        id=12,
+        DOI="https://doi.org/10.1000/ABC",
+        note="PMID: 77\narXiv: 2101.00001\nread twice",
+        keyword="one, two",
+        abstract="<jats:title>Abstract</jats:title><jats:p>H<sub>2</sub>O &amp; more</jats:p>",
+        **{"container-title": ["Journal"]},
+    )
+    assert paper.id == "12"
+    assert paper.ids == {"doi": "10.1000/abc", "pmid": "77", "arxiv": "2101.00001"}
+    assert paper.keywords == ("one", "two")
+    assert paper.abstract == "H2O & more"
+    assert paper.venue == "Journal"
+
+
+def test_items_that_are_no_objects_are_skipped_and_counted(read) -> None:
+    papers, report = read("mixed.json", json.dumps([ITEM, 3, "x", ITEM | {"id": "b"}]), skip_bad=True)
+    assert [paper.id for paper in papers] == ["a", "b"]
+    assert [bad.number for bad in report.skipped] == [2, 3]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6), min_size=1, max_size=4))
+def test_any_json_is_a_paper_or_counted(read, rows) -> None:
+    papers, report = read("any.json", json.dumps(rows), reader="csl_json", skip_bad=True)
+    assert len(papers) + report.skipped_count == len(rows)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.text(min_size=1), st.text()), min_size=1, max_size=5),
+    st.sampled_from([None, 1, "\t"]),
+)
+def test_written_then_read_is_equal(read, rows, indent) -> None:
+    rows = [(title, abstract) for title, abstract in rows if clean_text(title)]
+    if not rows:
+        return
+    items = [ITEM | {"id": f"k{i}", "title": t, "abstract": a} for i, (t, a) in enumerate(rows)]
+    papers, _ = read("written.csl.json", json.dumps(items, indent=indent))
+    assert [(p.id, p.title, p.abstract) for p in papers] == [
+        (f"k{i}", clean_text(t), clean_abstract(a)) for i, (t, a) in enumerate(rows)
+    ]

@@ -1,0 +1,359 @@
+import gzip
+import io
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError, MissingExtraError
+from sciprism.papers.label_readers import label_readers
+from sciprism.papers.reading import ReadReport, read_labels
+from sciprism.papers.records import Label
+from sciprism.papers.source import BadRecord, ReadOptions, Source
+
+SAMPLES = Path(__file__).parent / "label_samples"
+SAMPLE = {path.stem: path for path in sorted(SAMPLES.iterdir())}
+SHORE = "http://example.org/shore/"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("labels")
+
+
+def read(path: Path, reader: str, columns: dict[str, str] | None = None) -> list[Label | BadRecord]:
+    return list(label_readers[reader].read(Source(path), ReadOptions(columns=columns or {})))
+
+
+def test_every_reader_has_a_sample():
+    assert sorted(SAMPLE) == sorted(label_readers)
+
+
+@pytest.mark.parametrize("reader", SAMPLE)
+def test_sample_finds_its_reader_plain_and_packed(reader: str, folder: Path):
+    path = SAMPLE[reader]
+    packed = folder / f"{path.name}.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    report = ReadReport()
+    plain = list(read_labels(path, skip_bad=True, report=report))
+    assert report.files[0].format == reader
+    assert plain == list(read_labels(packed, skip_bad=True))
+    assert len(plain) >= 2
+    assert all(label.id and label.name for label in plain)
+
+
+def test_mesh_sample():
+    assert read(SAMPLE["mesh"], "mesh") == [
+        Label(
+            id="D900002",
+            name="Wracks",
+            synonyms=("Bladder Wrack", "Wrack"),
+            definition="Brown seaweeds that grow on stones between the tides.",
+            broader=("D900001",),
+            codes=("B90.100.200", "G90.300"),
+        ),
+        Label(id="D900001", name="Seaweeds", codes=("B90.100",)),
+    ]
+
+
+def test_mesh_fault_comes_after_the_descriptors_before_it(folder: Path):
+    path = folder / "desc.xml"
+    path.write_text(
+        SAMPLE["mesh"].read_text().replace("<DescriptorUI>D900001", "<DescriptorUI/><Descr>D900001")
+    )
+    label, fault = read(path, "mesh")
+    assert isinstance(label, Label)
+    assert label.broader == ()
+    assert isinstance(fault, BadRecord)
+    assert (fault.number, fault.line) == (2, 27)
+
+
+def test_mesh_descriptor_without_a_name_is_a_bad_record(folder: Path):
+    path = folder / "desc.xml"
+    path.write_text(SAMPLE["mesh"].read_text().replace("<String>Seaweeds</String>", ""))
+    label, bad = read(path, "mesh")
+    assert isinstance(label, Label)
+    assert isinstance(bad, BadRecord)
+    assert "'D900001' has no UI or no name" in bad.reason
+
+
+def test_skos_sample():
+    assert read(SAMPLE["skos"], "skos") == [
+        Label(
+            id=f"{SHORE}wrack",
+            name="wrack",
+            synonyms=("bladder wrack",),
+            definition="Brown seaweed that grows on stones.",
+            broader=(f"{SHORE}seaweed",),
+            codes=("1.2",),
+        ),
+        Label(id=f"{SHORE}seaweed", name="seaweed", definition="Large algae of the sea."),
+        Label(id=f"{SHORE}dulse", name="Lappentang", synonyms=("Dulse",), broader=(f"{SHORE}seaweed",)),
+    ]
+
+
+@pytest.mark.parametrize(("suffix", "style"), [("rdf", "pretty-xml"), ("nt", "nt"), ("ttl", "turtle")])
+def test_skos_in_every_notation(folder: Path, suffix: str, style: str):
+    import rdflib
+
+    path = folder / f"shore.{suffix}"
+    path.write_text(rdflib.Graph().parse(SAMPLE["skos"]).serialize(format=style), encoding="utf-8")
+
+    def by_id(labels: list[Label | BadRecord]) -> list[Label]:
+        return sorted((label for label in labels if isinstance(label, Label)), key=lambda label: label.id)
+
+    report = ReadReport()
+    assert by_id(list(read_labels(path, report=report))) == by_id(read(SAMPLE["skos"], "skos"))
+    assert report.files[0].format == "skos"
+
+
+def test_skos_in_latin_1(folder: Path):
+    path = folder / "latin.ttl"
+    path.write_bytes(SAMPLE["skos"].read_text(encoding="utf-8").encode("latin-1"))
+    assert read(path, "skos") == read(SAMPLE["skos"], "skos")
+
+
+def test_skos_fault_comes_after_the_concepts_before_it(folder: Path):
+    path = folder / "broken.ttl"
+    path.write_text(SAMPLE["skos"].read_text().replace("shore:dulse a", "shore:dulse ("))
+    *labels, fault = read(path, "skos")
+    assert [label.id for label in labels if isinstance(label, Label)] == [f"{SHORE}wrack", f"{SHORE}seaweed"]
+    assert isinstance(fault, BadRecord)
+    assert (fault.number, fault.line) == (3, 16)
+
+
+def test_skos_concepts_that_are_no_labels(folder: Path):
+    path = folder / "odd.ttl"
+    head = SAMPLE["skos"].read_text().split("shore:scheme")[0]
+    path.write_text(head + 'shore:a a skos:Concept . [] a skos:Concept ; skos:prefLabel "x" .')
+    reasons = [item.reason for item in read(path, "skos") if isinstance(item, BadRecord)]
+    assert reasons == [f"{SHORE}a has no skos:prefLabel", "a concept without an address (a blank node)"]
+
+
+def test_skos_value_that_does_not_fit_its_type_is_not_logged(folder: Path, caplog: pytest.LogCaptureFixture):
+    path = folder / "typed.ttl"
+    path.write_text(
+        SAMPLE["skos"].read_text().replace('"1.2"', '"x"^^<http://www.w3.org/2001/XMLSchema#integer>')
+    )
+    with caplog.at_level(logging.DEBUG):
+        assert len(read(path, "skos")) == 3
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+RDF = """<?xml version="1.0"?><!DOCTYPE rdf:RDF [%s]>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="http://www.w3.org/2004/02/skos/core#">
+<skos:Concept rdf:about="http://example.org/a"><skos:prefLabel>&b;</skos:prefLabel></skos:Concept></rdf:RDF>"""
+
+
+@pytest.mark.parametrize(
+    "entities",
+    [
+        '<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">',
+        f'<!ENTITY b "{"a" * 5000}">',
+        '<!ENTITY b SYSTEM "file:///etc/passwd">',
+        '<!ENTITY % p "x"> <!ENTITY b "b">',
+    ],
+)
+def test_skos_entities_that_could_fill_the_memory_are_refused(folder: Path, entities: str):
+    path = folder / "bomb.rdf"
+    path.write_text(RDF % entities)
+    (fault,) = read(path, "skos")
+    assert isinstance(fault, BadRecord)
+    assert "entity" in fault.reason
+
+
+def test_skos_short_entities_are_welcome(folder: Path):
+    path = folder / "entity.rdf"
+    path.write_text(RDF % '<!ENTITY b "wrack">')
+    assert read(path, "skos") == [Label(id="http://example.org/a", name="wrack")]
+
+
+def test_skos_without_rdflib_names_the_extra(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "rdflib", None)
+    with pytest.raises(MissingExtraError, match=r"sciprism\[labels\]"):
+        read(SAMPLE["skos"], "skos")
+
+
+def test_maple_samples(folder: Path):
+    assert read(SAMPLE["maple"], "maple") == [
+        Label(id="90001", name="seaweed"),
+        Label(id="90002", name="bladder wrack"),
+        Label(id="90003", name="dulse"),
+    ]
+    path = folder / "labels_mesh.txt"
+    path.write_text("D900001\tseaweeds\tseaweed\tmarine algae\nD900002\n\nD900003\tdulse\tdulse\n")
+    assert read(path, "maple") == [
+        Label(id="D900001", name="seaweeds", synonyms=("seaweed", "marine algae")),
+        BadRecord(2, 2, "'D900002' is not an id, a tab and a name"),
+        Label(id="D900003", name="dulse"),
+    ]
+
+
+def test_micol_sample():
+    assert read(SAMPLE["micol"], "micol") == [
+        Label(id="90001", name="seaweed", definition="large algae of the sea"),
+        Label(id="90002", name="wrack", synonyms=("bladder wrack",)),
+    ]
+
+
+WRACK = Label(
+    id="w",
+    name="Wrack",
+    synonyms=("Bladder wrack", "Fucus"),
+    definition="Brown seaweed, grows on stones.",
+    broader=("s",),
+)
+
+
+def test_table_sample_and_its_variants(folder: Path):
+    assert read(SAMPLE["tables"], "tables") == [WRACK, Label(id="s", name="Seaweed")]
+    path = folder / "labels.tsv"
+    path.write_text('Term\tEntry terms\tScope note\n"Wrack"\tFucus|Tang\t"over\ntwo lines"\nSeaweed\n')
+    assert list(read_labels(path)) == [
+        Label(id="Wrack", name="Wrack", synonyms=("Fucus", "Tang"), definition="over two lines"),
+        Label(id="Seaweed", name="Seaweed"),
+    ]
+
+
+def test_table_columns_can_be_named(folder: Path):
+    path = folder / "columns.csv"
+    path.write_text("Nr,Wort\n1,Tang\n")
+    assert read(path, "tables", {"id": "Nr", "name": "Wort"}) == [Label(id="1", name="Tang")]
+    with pytest.raises(InputError, match="no column holds the labels' names; columns: Nr, Wort"):
+        read(path, "tables")
+    with pytest.raises(InputError, match="no column 'Word'; columns: Nr, Wort"):
+        read(path, "tables", {"name": "Word"})
+    with pytest.raises(InputError, match="no field 'title'; fields: id, name"):
+        read(path, "tables", {"title": "Wort"})
+
+
+def test_table_rows_that_cannot_be_used(folder: Path):
+    path = folder / "bad.csv"
+    path.write_text('id,name\n1,a,b\n2,"b"x\n3,c\n4,"open\n5,e\n')
+    wide, quoted, good, unclosed = read(path, "tables")
+    assert good == Label(id="3", name="c")
+    for bad, line in ((wide, 2), (quoted, 3), (unclosed, 6)):
+        assert isinstance(bad, BadRecord)
+        assert bad.line == line
+
+
+@pytest.mark.parametrize("reader", SAMPLE)
+@given(data=st.binary(max_size=150), cut=st.integers(0, 3000), noise=st.binary(max_size=4))
+def test_broken_files_raise_nothing_but_input_errors(
+    folder: Path, reader: str, data: bytes, cut: int, noise: bytes
+):
+    path = folder / SAMPLE[reader].name
+    whole = SAMPLE[reader].read_bytes()
+    for content in (data, whole[:cut], whole[:cut] + noise + whole[cut:]):
+        path.write_bytes(content)
+        report = ReadReport()
+        try:
+            found = list(read_labels(path, reader=reader, skip_bad=True, report=report))
+        except InputError:
+            continue
+        assert len(found) + report.skipped_count > 0
+
+
+words = st.from_regex(r"[A-Za-zÀ-ž0-9][A-Za-zÀ-ž0-9 ,'\"-]{0,10}[a-z]", fullmatch=True)
+names = st.lists(words, unique=True, max_size=3).map(tuple)
+labels = st.lists(
+    st.builds(
+        Label,
+        id=st.from_regex(r"[A-Z]?[0-9]{1,6}", fullmatch=True),
+        name=words,
+        synonyms=names,
+        definition=st.just("") | words,
+        broader=names,
+        codes=names,
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda label: label.id,
+)
+
+
+@given(labels)
+def test_our_rows_come_back(folder: Path, written: list[Label]):
+    path = folder / "labels.jsonl"
+    path.write_text("".join(json.dumps(label.to_json()) + "\n" for label in written))
+    assert read(path, "jsonl") == written
+
+
+@given(labels)
+def test_tables_come_back(folder: Path, written: list[Label]):
+    import csv
+
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(["id", "name", "synonyms", "definition", "broader", "codes"])
+    for label in written:
+        lists = ["; ".join(items) for items in (label.synonyms, label.broader, label.codes)]
+        table.writerow([label.id, label.name, lists[0], label.definition, *lists[1:]])
+    path = folder / "written.csv"
+    path.write_text(text.getvalue(), encoding="utf-8")
+    assert read(path, "tables") == written
+
+
+@given(labels)
+def test_maple_and_micol_come_back(folder: Path, written: list[Label]):
+    path = folder / "written.txt"
+    path.write_text("".join("\t".join([item.id, item.name, *item.synonyms]) + "\n" for item in written))
+    expected = [(item.id, item.name, tuple(s for s in item.synonyms if s != item.name)) for item in written]
+    found = read(path, "maple")
+    assert [(item.id, item.name, item.synonyms) for item in found if isinstance(item, Label)] == expected
+    rows = [
+        {"label": item.id, "name": [item.name, *item.synonyms], "definition": item.definition}
+        for item in written
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read(path, "micol")
+    assert [(item.id, item.name, item.synonyms) for item in found if isinstance(item, Label)] == expected
+
+
+@given(labels)
+def test_skos_comes_back(folder: Path, written: list[Label]):
+    import rdflib
+    from rdflib import RDF, SKOS, Literal, URIRef
+
+    graph = rdflib.Graph()
+    for label in written:
+        concept = URIRef(SHORE + label.id)
+        graph.add((concept, RDF.type, SKOS.Concept))
+        graph.add((concept, SKOS.prefLabel, Literal(label.name, "en")))
+        for synonym in label.synonyms:
+            graph.add((concept, SKOS.altLabel, Literal(synonym, "en")))
+        for code in label.codes:
+            graph.add((concept, SKOS.notation, Literal(code)))
+        if label.definition:
+            graph.add((concept, SKOS.definition, Literal(label.definition, "en")))
+    path = folder / "written.ttl"
+    path.write_text(graph.serialize(format="turtle"), encoding="utf-8")
+    found = {item.id: item for item in read(path, "skos") if isinstance(item, Label)}
+    assert len(found) == len(written)
+    for label in written:
+        item = found[SHORE + label.id]
+        assert (item.name, item.definition) == (label.name, label.definition)
+        assert set(item.synonyms) == set(label.synonyms)
+        assert set(item.codes) == set(label.codes)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "count", "example"),
+    [
+        ("labels_arxiv/categories", 176, ("cs.CL", "Computation and Language")),
+        ("labels_mesh/descriptors", 27_455, ("D000001", "Calcimycin")),
+        ("labels_uat/concepts", 2_372, ("0", "DC stars")),
+    ],
+)
+def test_real_vocabularies(name: str, count: int, example: tuple[str, str]):
+    if "SCIPRISM_DATA" not in os.environ:
+        pytest.skip("SCIPRISM_DATA is not set")
+    found = {label.id: label for label in read_labels(Path(os.environ["SCIPRISM_DATA"]) / f"{name}.jsonl.gz")}
+    assert len(found) == count
+    assert found[example[0]].name == example[1]

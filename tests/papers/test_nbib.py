@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from textwrap import wrap
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.papers.cleaning import clean_text
+
+PLAIN = st.text(alphabet="abcXYZäßé漢0123 .,:()!?'-/", min_size=1, max_size=200).filter(clean_text)
+
+
+def test_every_field(read) -> None:
+    papers, _ = read(
+        "all.nbib",
+        "PMID- 11\nTI  - A title\n      goes on.\nAB  - Text - with dashes.\nFAU - Doe, Jane\nAU  - Doe J\nCN  - A Group\n"
+        "JT  - The journal\nTA  - J\nDP  - 1999 Jan-Feb\nMH  - *Brain/metabolism\nMH  - Humans\nOT  - *word\n"
+        "AID - S01 [pii]\nAID - 10.1000/X [doi]\nPMC - PMC5\n\nPMID- 12\nTI  - Second\nLID - 10.1000/y [doi]\nAU  - Roe R\n",
+    )
+    first, second = papers
+    assert (first.id, first.title, first.abstract) == ("11", "A title goes on.", "Text - with dashes.")
+    assert (first.authors, first.venue, first.year) == (("Jane Doe", "A Group"), "The journal", 1999)
+    assert first.keywords == ("Brain", "Humans", "word")
+    assert first.ids == {"pmid": "11", "pmcid": "PMC5", "doi": "10.1000/x"}
+    assert (second.authors, second.ids["doi"]) == (("Roe R",), "10.1000/y")
+
+
+def test_records_need_no_empty_line_between_them(read) -> None:
+    papers, _ = read("dense.nbib", "PMID- 1\nTI  - One\nPMID- 2\nTI  - Two\n")
+    assert [paper.id for paper in papers] == ["1", "2"]
+
+
+def test_record_without_text_is_told_with_its_line(read) -> None:
+    papers, report = read("bad.nbib", "PMID- 1\nTI  - One\n\nPMID- 2\nDP  - 1999\n", skip_bad=True)
+    assert len(papers) == 1
+    assert [(bad.number, bad.line) for bad in report.skipped] == [(2, 4)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=5))
+def test_written_then_read_is_equal(read, rows) -> None:
+    def lines(tag: str, text: str) -> str:
+        return (
+            "\n".join(wrap(f"{tag:<4}- {text}", 88, subsequent_indent="      ", break_on_hyphens=False))
+            + "\n"
+        )
+
+    rows = [(clean_text(title), clean_text(abstract)) for title, abstract in rows]
+    text = "\n".join(
+        f"PMID- {i}\n" + lines("TI", title) + lines("AB", abstract)
+        for i, (title, abstract) in enumerate(rows, 1)
+    )
+    papers, _ = read("written.nbib", text)
+    assert [(paper.title, paper.abstract) for paper in papers] == rows

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.papers.cleaning import clean_text
+
+PLAIN = st.text(alphabet="abcXYZäßé漢0123 .,:()!?'-/", min_size=1, max_size=50).filter(clean_text)
+
+
+def test_every_dialect_of_tags(read) -> None:
+    papers, _ = read(
+        "dialects.ris",
+        "TY  - JOUR\nT1  - One\nA1  - Doe, Jane\nN2  - Text\nY1  - 2001/02/03\nJF  - Journal\nER  - \n"
+        "TY  - JOUR\nTI  - Two\nAU  - Roe, R., Jr\nAB  - Text\nPY  - 2002\nT2  - Journal\nDO  - 10.1000/TWO\nER  - \n"
+        "TY - CHAP\nCT - Three\nAU - Poe, E\nDA - 2003/1\nBT - Book\nUR - https://doi.org/10.1000/three\nER -\n",
+    )
+    assert [paper.title for paper in papers] == ["One", "Two", "Three"]
+    assert [paper.authors for paper in papers] == [("Jane Doe",), ("R. Roe Jr",), ("E Poe",)]
+    assert [paper.year for paper in papers] == [2001, 2002, 2003]
+    assert [paper.venue for paper in papers] == ["Journal", "Journal", "Book"]
+    assert [paper.ids.get("doi") for paper in papers] == [None, "10.1000/two", "10.1000/three"]
+
+
+def test_junk_lines_missing_ends_and_long_values(read) -> None:
+    papers, report = read(
+        "junk.ris",
+        "Exported by a machine\n\n1.\nTY  - JOUR\nTI  - A title\nthat goes on\nAB  - First.\n\nSecond.\n"
+        "IV - results\nKW  - one\ntwo\nKW  - three; four\nER  - \nJunk between records\n\n<2>\n"
+        "TY  - JOUR\nTI  - No end\nTY  - JOUR\nTI  - Last",
+    )
+    assert [paper.title for paper in papers] == ["A title that goes on", "No end", "Last"]
+    assert papers[0].abstract == "First. Second. IV - results"
+    assert papers[0].keywords == ("one", "two", "three", "four")
+    assert report.skipped_count == 0
+
+
+def test_records_without_a_type_line(read) -> None:
+    papers, _ = read("typeless.ris", "TI  - One\nAU  - Doe, J\nER  - \n\nTI  - Two\nER  - \n")
+    assert [paper.title for paper in papers] == ["One", "Two"]
+
+
+def test_latin_1_is_read_and_said(read) -> None:
+    text = "TY  - JOUR\nTI  - Über die Größe\nAU  - Lévêque, François\nER  - \n"
+    papers, report = read("latin.ris", text.encode("latin-1"))
+    assert papers[0].title == "Über die Größe"
+    assert papers[0].authors == ("François Lévêque",)
+    assert report.files[0].note == "read as cp1252 in 2 lines"
+
+
+def test_record_without_text_names_its_line(read) -> None:
+    text = "TY  - JOUR\nTI  - Good\nER  - \n\nTY  - JOUR\nAU  - Nobody\nER  - \n"
+    papers, report = read("empty.ris", text, skip_bad=True)
+    assert len(papers) == 1
+    assert str(report.skipped[0]).endswith("empty.ris, record 2 (line 5): no title and no abstract")
+
+
+def test_ids_of_other_systems(read) -> None:
+    papers, _ = read(
+        "ids.ris",
+        "TY  - JOUR\nTI  - A\nAN  - 123\nDB  - PubMed\nER  - \nTY  - JOUR\nTI  - B\nAN  - 2010-1-1\nER  - \n"
+        "TY  - JOUR\nTI  - C\nM3  - doi: 10.1000/c.\nC2  - PMC77\nN1  - Cites 10.1000/other\nER  - \n",
+    )
+    assert [paper.id for paper in papers] == ["pmid:123", "2010-1-1", "doi:10.1000/c"]
+    assert papers[2].ids == {"doi": "10.1000/c", "pmcid": "PMC77"}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(PLAIN, PLAIN, st.lists(st.text("abcé", min_size=1), max_size=3), st.integers(1500, 2030)),
+        min_size=1,
+    )
+)
+def test_written_then_read_is_equal(read, rows) -> None:
+    text = "".join(
+        f"TY  - JOUR\nID  - k{i}\nTI  - {title}\nAB  - {abstract}\n"
+        + "".join(f"AU  - {name}\n" for name in names)
+        + f"PY  - {year}\nER  - \n\n"
+        for i, (title, abstract, names, year) in enumerate(rows)
+    )
+    papers, _ = read("written.ris", text)
+    assert [(p.id, p.title, p.abstract, p.authors, p.year) for p in papers] == [
+        (f"k{i}", clean_text(title), clean_text(abstract), tuple(dict.fromkeys(names)), year)
+        for i, (title, abstract, names, year) in enumerate(rows)
+    ]

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.papers.cleaning import clean_text
+from sciprism.papers.notations import split_names
+from sciprism.papers.source import ReadOptions
+
+PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\t\n'!", min_size=1, max_size=40).filter(clean_text)
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("Key,Author,Title,Publication Title,Publication Year", '1,"Doe, J; Roe, R",T,Nature,2001'),  # Zotero
+        ("EID;Authors;Title;Source title;Year", '1;"Doe, J; Roe, R";T;Nature;2001'),  # Scopus
+        (
+            "PT\tUT\tAU\tTI\tSO\tPY\tID",
+            "J\t1\tDoe, J; Roe, R\tT\tNature\t2001\tkeywords plus",
+        ),  # Web of Science
+        ("id|authors|title|venue|year", "1|J Doe; R Roe|T|Nature|2001"),
+        ("sep=;\nid;authors;title;venue;year", "1;J Doe|R Roe;T;Nature;2001"),  # Excel's first line
+        (
+            "Paper ID,Authors,Article Title,Journal,Date",
+            '1,"J Doe, R Roe",T,Nature,12 May 2001',
+        ),  # Scholar's names
+    ],
+)
+def test_headers_and_delimiters_are_guessed(read, header: str, row: str) -> None:
+    papers, _ = read("guess.csv", f"{header}\n{row}\n")
+    paper = papers[0]
+    assert (paper.id, paper.title, paper.authors, paper.venue, paper.year) == (
+        *("1", "T"),
+        ("J Doe", "R Roe"),
+        *("Nature", 2001),
+    )
+
+
+def test_ids_and_lists(read) -> None:
+    papers, _ = read(
+        "lists.csv",
+        "id,title,keywords,fields,references,DOI,PMID,arXiv ID\n"
+        'a,T,"x; y|z","Physics; Chemistry","b; doi:10.1000/c; Whole, A. reference",10.1000/A,12,2101.00001v3\n',
+    )
+    assert papers[0].keywords == ("x", "y", "z")
+    assert papers[0].fields == ("Physics", "Chemistry")
+    assert papers[0].references == ("b", "doi:10.1000/c")
+    assert papers[0].ids == {"doi": "10.1000/a", "pmid": "12", "arxiv": "2101.00001"}
+
+
+def test_columns_name_what_cannot_be_guessed(read) -> None:
+    text = "Headline,Gist,Nr\nA title,A text,7\n"
+    with pytest.raises(
+        InputError, match=r"no column holds the title; columns: Headline, Gist, Nr;.*--columns title="
+    ):
+        read("own.csv", text)
+    columns = {"title": "headline", "abstract": "Gist", "id": "Nr"}
+    papers, _ = read("own.csv", text, options=ReadOptions(columns=columns))
+    assert (papers[0].id, papers[0].title, papers[0].abstract) == ("7", "A title", "A text")
+    with pytest.raises(InputError, match=r"no column 'Lead' for title; columns: Headline"):
+        read("own.csv", text, options=ReadOptions(columns={"title": "Lead"}))
+    with pytest.raises(InputError, match=r"no field 'headline'; fields: id, title"):
+        read("own.csv", text, options=ReadOptions(columns={"headline": "Headline"}))
+
+
+def test_rows_that_do_not_fit_are_told_and_the_others_read(read) -> None:
+    papers, report = read(
+        "rows.csv",
+        'id,title,abstract\na,"Two\nlines",x\n\nb,"open,y\nc,"Closed",z\nd,too,many,cells\ne,short\nf,"open at the end\n',
+        skip_bad=True,
+    )
+    assert [(paper.id, paper.title) for paper in papers] == [
+        ("a", "Two lines"),
+        ("c", "Closed"),
+        ("e", "short"),
+    ]
+    assert [bad.line for bad in report.skipped] == [5, 7, 9]
+    assert "quotation" in report.skipped[0].reason
+    assert "4 cells, but the header has 3" in report.skipped[1].reason
+
+
+def test_quotation_marks_in_tab_separated_text(read) -> None:
+    papers, _ = read("tabs.tsv", 'id\ttitle\tabstract\na\t"Quoted" start\tx\nb\t"open\ty\nc\t"a\tb"\tz\n')
+    assert [paper.title for paper in papers] == ['"Quoted" start', '"open', "a b"]
+
+
+def test_a_very_long_cell(read) -> None:
+    papers, _ = read("long.csv", f'id,title,abstract\na,T,"{"word " * 50_000}"\n')
+    assert len(papers[0].abstract.split()) == 50_000
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(PLAIN, PLAIN, st.lists(st.text("abcé", min_size=2), max_size=3)), min_size=1, max_size=6
+    ),
+    st.sampled_from([",", ";", "\t", "|"]),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+)
+def test_written_then_read_is_equal(read, rows, delimiter, quoting) -> None:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, quoting=quoting, lineterminator="\n")
+    writer.writerow(["id", "title", "abstract", "authors"])
+    for i, (title, abstract, names) in enumerate(rows):
+        writer.writerow([f"k{i}", title, abstract, "; ".join(names)])
+    papers, _ = read("written.csv", buffer.getvalue())
+    assert [(p.id, p.title, p.abstract, p.authors) for p in papers] == [
+        (f"k{i}", clean_text(title), clean_text(abstract), split_names(";".join(names)))
+        for i, (title, abstract, names) in enumerate(rows)
+    ]
