@@ -70,4 +70,5 @@ def _variable_length(query: Tensor, key: Tensor, value: Tensor, queries: Lengths
 @lru_cache(maxsize=16)
 def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
     """Return where texts begin and end, kept for the batch's other layers: copying to a GPU makes it wait."""
-    return torch.tensor((0, *accumulate(lengths)), dtype=torch.int32, device=device)
+    with torch.inference_mode(False):  # what inference made is later used where gradients flow
+        return torch.tensor((0, *accumulate(lengths)), dtype=torch.int32, device=device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
-from sciprism.text.template import FIELDS, Item
+from sciprism.text.template import FIELDS, PAPER_FIELDS, Item
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 WINDOW = 16_384  # texts tokenized and sorted together
@@ -49,7 +50,7 @@ class Encoder:
         self.name = name
         self.settings = settings
         self.precision = precision
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.device = _usable_device(device)
         self.tokenizer = tokenizer
         self.method = methods[settings.method]()
         self.model = model.to(self.device).prepare(PRECISIONS[precision])
@@ -101,8 +102,9 @@ class Encoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of all that decides the vectors: weights, vocabulary, method, pooling, template."""
-        digest = hashlib.sha256(json.dumps(self.settings.to_json(), sort_keys=True).encode())
+        """Return a hash of all that decides the vectors: weights, shape, vocabulary and settings."""
+        shape = asdict(replace(self.model.config, dropout=0.0, attention_dropout=0.0))
+        digest = hashlib.sha256(json.dumps([self.settings.to_json(), shape], sort_keys=True).encode())
         digest.update(self.tokenizer.to_str().encode())
         for key, tensor in sorted(self.model.state_dict().items()):
             digest.update(f"{key}{tuple(tensor.shape)}".encode())
@@ -124,6 +126,8 @@ class Encoder:
         """Return the very texts that are tokenized for these items."""
         if isinstance(items, str) or not isinstance(items, Sequence):
             raise InputError(f"expected a list of papers, labels or texts, got one {type(items).__name__}")
+        if isinstance(fields, str) or not set(fields) <= set(PAPER_FIELDS):
+            raise InputError(f"unknown fields {fields!r}; a paper has {', '.join(PAPER_FIELDS)}")
         return [self.settings.template.text(item, role, fields) for item in items]
 
     def encode(
@@ -144,8 +148,7 @@ class Encoder:
         rows = np.empty((len(texts), self.dim), dtype=np.float32)
         route = self.method.route(format, role)
         for start in range(0, len(texts), WINDOW):
-            window = texts[start : start + WINDOW]
-            ids = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(window)]
+            ids = self._tokenize(texts[start : start + WINDOW])
             encode_sequences(self._vectors, ids, rows[start:], route=route, device=self.device)
         if not np.isfinite(rows).all():
             raise InputError(
@@ -204,6 +207,22 @@ class Encoder:
         if role not in ROLES:
             raise InputError(f"unknown role {role!r}; known: {', '.join(ROLES)}")
 
+    def _tokenize(self, texts: list[str]) -> list[list[int]]:
+        try:
+            return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
+        except TypeError as error:  # what `tokenizers` raises for a lone surrogate
+            text = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text))
+            raise InputError(f"half a character (a lone surrogate) in {text!r:.80}") from error
+
     def _vectors(self, batch: PackedBatch) -> Tensor:
         vectors = poolings[self.settings.pooling](self.model(batch), batch)
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
+
+
+def _usable_device(name: str | None) -> torch.device:
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"the device {name} cannot be used: {str(error).splitlines()[0]}") from error
+    return device

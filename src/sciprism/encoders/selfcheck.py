@@ -30,18 +30,25 @@ def write(encoder: Encoder, folder: Path) -> None:
 
 def verify(encoder: Encoder, folder: Path) -> None:
     """Compare with `selfcheck.json` where the folder has one; a difference is an InputError."""
-    known = read_json(folder / "selfcheck.json", missing={})
-    if not known:
+    path = folder / "selfcheck.json"
+    if not path.exists():
         return
-    now = encoder.encode_all([known["text"]])
-    for format, vector in known["vectors"].items():
-        expected = np.asarray(vector, dtype=np.float32)
+    known = read_json(path)
+    text, vectors = known.get("text"), known.get("vectors")
+    if not isinstance(text, str) or not isinstance(vectors, dict) or set(vectors) != set(encoder.formats):
+        raise InputError(f"{path}: does not hold a text and one vector per format; damaged")
+    now = encoder.encode_all([text])
+    for format in encoder.formats:
+        try:
+            expected = np.asarray(vectors[format], dtype=np.float32).reshape(-1)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{path}: the {format} vector is not a list of numbers; damaged") from error
         if expected.shape != now[format][0].shape:
             raise InputError(
                 f"{folder}: selfcheck.json has {len(expected)} numbers, the model gives {len(now[format][0])}"
             )
         off = float(np.abs(now[format][0] - expected).max() / max(np.abs(expected).max(), 1e-12))
-        if off > TOLERANCE[encoder.precision]:
+        if not off <= TOLERANCE[encoder.precision]:
             raise InputError(
                 f"{folder}: the {format} vector differs from selfcheck.json by {off:.1e}: damaged"
             )

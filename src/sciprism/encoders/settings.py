@@ -33,7 +33,7 @@ class Settings:
         poolings[self.pooling]
         if self.distance not in DISTANCES:
             raise InputError(f"unknown distance {self.distance!r}; known: {', '.join(DISTANCES)}")
-        if self.max_length < 3:
+        if not isinstance(self.max_length, int) or self.max_length < 3:
             raise InputError(f"a maximum length of {self.max_length} tokens leaves no room for text")
 
     def to_json(self) -> dict[str, Any]:
@@ -43,8 +43,8 @@ class Settings:
     @classmethod
     def from_json(cls, row: dict[str, Any], where: str) -> Settings:
         """Build settings from what `to_json` wrote; an unknown or missing key is an InputError."""
-        values = dict(row)
         try:
+            values = dict(row)
             return cls(template=Template(**values.pop("template", {})), **values)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise InputError(f"{where}: {error}") from error

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from sciprism.encoders.attention import attend
 from sciprism.encoders.linear import Linear, PackedLinear
 from sciprism.encoders.packing import PackedBatch
+from sciprism.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,18 @@ class TransformerConfig:
     attention_dropout: float = 0.1
     padding_id: int = 0
     first_position: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "hidden", "layers", "heads", "intermediate", "positions", "types"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} is {value!r}, not a whole number above 0")
+        if self.hidden % self.heads:
+            raise InputError(f"{self.heads} heads do not divide a width of {self.hidden}")
+        if not 0 <= self.padding_id < min(self.vocabulary, self.positions):
+            raise InputError(f"padding id {self.padding_id} is outside the embedding tables")
+        if not 0 < self.norm_eps < 1 or not 0 <= self.dropout < 1 or not 0 <= self.attention_dropout < 1:
+            raise InputError("the norms' epsilon and the dropout rates are fractions")
 
     @property
     def max_length(self) -> int:

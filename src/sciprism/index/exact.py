@@ -110,7 +110,7 @@ def _candidates(
             if allowed is None or allowed.any():
                 scores = _similarities(left, torch.from_numpy(block), distance)
                 if allowed is not None:
-                    scores[:, ~allowed] = -np.inf
+                    scores.masked_fill_(torch.from_numpy(~allowed), -torch.inf)
                 best.add(scores, first + start)
         first += len(shard)
     return best.rows()
@@ -125,7 +125,7 @@ def _prepared(queries: Floats, distance: Distance) -> Floats:
     return unit
 
 
-def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance) -> Floats:
+def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance) -> torch.Tensor:
     """Score (m, d) against (b, d) -> (m, b) up to what is equal for all rows of one query."""
     scores = inner_products(queries, block)
     if distance != "dot":
@@ -134,8 +134,7 @@ def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance
             scores /= lengths.clamp_min(torch.finfo(torch.float32).tiny)
         else:
             scores -= lengths.square() / 2  # -|q - x|^2 / 2 + |q|^2 / 2
-    found: Floats = scores.numpy()
-    return found
+    return scores
 
 
 class _Best:
@@ -150,17 +149,17 @@ class _Best:
         self._new: list[tuple[Rows, Floats, Rows]] = []
         self._waiting = 0
 
-    def add(self, scores: Floats, first_row: int) -> None:
+    def add(self, scores: torch.Tensor, first_row: int) -> None:
         """Take in the scores (m, b) of the rows from first_row on."""
         k = self._scores.shape[1]
-        beats = scores > self._scores[:, -1:]
-        found = np.flatnonzero(beats)
+        beats = scores > torch.from_numpy(self._scores[:, -1:])
+        found = np.flatnonzero(beats.numpy())  # several times faster than torch's
         if len(found) > 8 * self._scores.size and k < scores.shape[1]:
             # The first block, or one that is better throughout: only its own k best can matter.
-            floor = torch.topk(torch.from_numpy(scores), k).values[:, -1:].numpy()
-            found = np.flatnonzero(beats & (scores >= floor))
+            floor = torch.topk(scores, k).values[:, -1:]
+            found = np.flatnonzero((beats & (scores >= floor)).numpy())
         query, column = np.divmod(found, scores.shape[1])
-        self._new.append((query, scores.ravel()[found], column + first_row))
+        self._new.append((query, scores.numpy().ravel()[found], column + first_row))
         self._waiting += len(found)
         if self._waiting >= self._scores.size:
             self._merge()

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 _FOREIGN = re.compile("[\ud800-\udfff]")
+_FOREIGN_RUN = re.compile("[\ud800-\udfff]+")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f\ud800-\udfff]")
 _SAMPLE = 1 << 16
 _WESTERN = "cp1252"
@@ -45,11 +46,18 @@ def guess_encoding(texts: Iterable[str]) -> str:
     return best.encoding
 
 
-def repair(text: str, encoding: str) -> str:
-    """Decode anew a text in which `not_utf8` found something."""
-    foreign = len(_FOREIGN.findall(text))
-    if len(_BEYOND_ASCII.findall(text)) > foreign:
-        return _FOREIGN.sub("\ufffd", text)  # UTF-8 with a few broken bytes
+def is_damaged_utf8(text: str) -> bool:
+    """Say whether a text with foreign bytes is UTF-8 nevertheless: most of what is not ASCII was read."""
+    return len(_BEYOND_ASCII.findall(text)) > len(_FOREIGN.findall(text))
+
+
+def replace_damage(text: str) -> tuple[str, int]:
+    """Put U+FFFD in the place of each run of foreign bytes; return the text and their number."""
+    return _FOREIGN_RUN.subn("\ufffd", text)
+
+
+def decode_anew(text: str, encoding: str) -> str:
+    """Return what the bytes of `text` mean in `encoding`; what it does not have becomes U+FFFD."""
     return text.encode("utf-8", "surrogateescape").decode(encoding, "replace")
 
 

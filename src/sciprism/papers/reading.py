@@ -172,10 +172,15 @@ class _Reading(Generic[Record]):
                     self._report.ignored += 1
 
     def _wanted(self, source: Source) -> bool:
-        """Say whether a file met in a folder is one of ours: a README that quotes a record is not."""
-        if not _claimants(source, self._kind):
+        """Say whether a file met in a folder is one of ours: a README.md that quotes a record is not."""
+        claimed = _claimants(source, self._kind)
+        if not claimed and not source.name.endswith(".txt"):
             return False
-        return bool(self._reader or _empty(source) or _choose(source, self._kind))
+        if _empty(source):
+            return bool(claimed)
+        if self._reader is not None:
+            return self._reader in claimed or self._kind.readers[self._reader].recognises(source.head())
+        return _choose(source, self._kind) is not None
 
     def _read_file(self, source: Source) -> Iterator[Record]:
         file = FileReport(str(source.path))
@@ -251,8 +256,14 @@ def _unknown(source: Source, kind: _Kind[Record]) -> str:
 def _note(source: Source) -> str:
     notes = []
     if source.encoding:
-        lines = f" in {source.foreign_lines} lines" if source.foreign_lines else ""
+        lines = f" in {_counted(source.foreign_lines, 'line')}" if source.foreign_lines else ""
         notes.append(f"read as {source.encoding}{lines}")
+    if source.damaged_characters:
+        notes.append(f"{_counted(source.damaged_characters, 'damaged character')} replaced")
     if source.removed_characters:
-        notes.append(f"{source.removed_characters} control characters removed")
+        notes.append(f"{_counted(source.removed_characters, 'control character')} removed")
     return ", ".join(notes)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

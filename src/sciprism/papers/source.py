@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from sciprism.errors import InputError
-from sciprism.papers.encodings import guess_encoding, not_utf8, repair
+from sciprism.papers.encodings import (
+    decode_anew,
+    guess_encoding,
+    is_damaged_utf8,
+    not_utf8,
+    replace_damage,
+)
 from sciprism.papers.records import Label, Paper
 
 HEAD = 1 << 16
@@ -52,25 +58,21 @@ class ReadOptions:
 class Source:
     """One input file as its reader meets it; nothing is held in memory beyond a buffer.
 
-    `Path("-")` is standard input, which can be read once. After reading, `encoding` names what was
-    used where the text was not UTF-8 (else empty), `foreign_lines` counts the lines that needed it and
-    `removed_characters` the control characters taken out. `record_line` is set by readers that know it:
-    the line in which the record yielded last begins.
+    `Path("-")` is standard input; it and pipes can be read once. After reading, `encoding` names what was
+    used where the text was not UTF-8 (else empty), `foreign_lines` counts the lines that needed it,
+    `damaged_characters` those that are now U+FFFD and `removed_characters` the control characters taken
+    out. `record_line` is set by readers that know it: where the record yielded last begins.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.encoding = ""
         self.foreign_lines = 0
+        self.damaged_characters = 0
         self.removed_characters = 0
         self.record_line: int | None = None
-        self._waiting: BinaryIO | None = None  # standard input, opened by head() and not yet read
+        self._waiting: BinaryIO | None = None  # a pipe, opened by head() and not yet read
         self._head: bytes | None = None
-
-    @property
-    def is_standard_input(self) -> bool:
-        """Say whether the path is `-`."""
-        return str(self.path) == "-"
 
     @property
     def name(self) -> str:
@@ -83,13 +85,14 @@ class Source:
         if self._head is None:
             stream = self._open()
             self._head = _read_up_to(stream, HEAD)
-            if self.is_standard_input:
-                self._waiting = stream
-            else:
+            if self.path.is_file():
                 stream.close()
+            else:
+                self._waiting = stream
         text = _as_text(io.BytesIO(self._head), self._head).read()
         if not_utf8(text):
-            text = repair(text, guess_encoding([text]))
+            whole = not is_damaged_utf8(text)
+            text = decode_anew(text, guess_encoding([text])) if whole else replace_damage(text)[0]
         return text.removeprefix("\ufeff")
 
     def binary(self) -> BinaryIO:
@@ -117,7 +120,7 @@ class Source:
             yield from self._decoded(iter(lambda: text.read(size), ""), list)
 
     def _open(self) -> BinaryIO:
-        if self.is_standard_input:
+        if str(self.path) == "-":
             plain = io.BufferedReader(_Guarded("standard input", sys.stdin.buffer))
         else:
             try:
@@ -145,7 +148,7 @@ class Source:
                 yield piece
                 continue
             ahead = [piece]
-            if not self.encoding and not_utf8(piece):
+            if not self.encoding and not_utf8(piece) and not is_damaged_utf8(piece):
                 # One line seldom tells one encoding from another: judge by the lines that follow too.
                 ahead += look_ahead()
                 self.encoding = guess_encoding(ahead)
@@ -153,9 +156,12 @@ class Source:
                 yield self._mended(item)
 
     def _mended(self, text: str) -> str:
-        if not_utf8(text):
+        if not_utf8(text) and is_damaged_utf8(text):
+            text, damaged = replace_damage(text)
+            self.damaged_characters += damaged
+        elif not_utf8(text):
+            text = decode_anew(text, self.encoding)
             self.foreign_lines += 1
-            text = repair(text, self.encoding)
         text = _SPACING_CONTROL.sub(" ", text)
         text, removed = _CONTROL.subn("", text)
         self.removed_characters += removed

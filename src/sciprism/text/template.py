@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 
 Item = Paper | Label | str
 
 FIELDS = ("title", "abstract")
+PAPER_FIELDS = tuple(item.name for item in fields(Paper))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,13 @@ class Template:
     prompts: Mapping[str, str] = field(default_factory=dict)
     lowercase: bool = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.prompts, Mapping):
+            raise InputError(f"prompts are {self.prompts!r}, expected role and text of each")
+        for text in (self.separator, *self.prompts, *self.prompts.values()):
+            if not isinstance(text, str):
+                raise InputError(f"a template's separator and prompts are texts, got {text!r}")
+
     def text(self, item: Item, role: str, fields: Sequence[str] = FIELDS) -> str:
         """Return the text that is tokenized for one item."""
         text = self.prompts.get(role, "") + self.separator.join(filter(None, self._parts(item, fields)))
@@ -40,6 +49,8 @@ class Template:
             return [item]
         if isinstance(item, Label):
             return [item.name, item.definition]
+        if not isinstance(item, Paper):
+            raise InputError(f"expected a paper, a label or a text, got {item!r:.80}")
         return [_plain(getattr(item, name)) for name in fields]
 
 

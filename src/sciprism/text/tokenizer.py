@@ -36,16 +36,19 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
     config = read_json(folder / "tokenizer_config.json", missing={})
     byte_level = (folder / "merges.txt").exists()
     special = dict(ROBERTA_TOKENS if byte_level else BERT_TOKENS)
-    for source in (read_json(folder / "special_tokens_map.json", missing={}), config):
-        special.update({k: _content(source[k]) for k in special if source.get(k)})
+    given = read_json(folder / "special_tokens_map.json", missing={})
     try:
+        for source in (given, config):
+            special.update({k: _content(source[k]) for k in special if source.get(k)})
         if (folder / "tokenizer.json").exists():
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             special = _known(tokenizer, special)
         elif (folder / "vocab.txt").exists():
             tokenizer = _wordpiece(folder, config, special)
+            _add_tokens(folder, tokenizer, config)
         elif byte_level and (folder / "vocab.json").exists():
             tokenizer = _byte_level(folder, config, special)
+            _add_tokens(folder, tokenizer, config)
         else:
             raise InputError(f"{folder}: no tokenizer.json, vocab.txt or vocab.json with merges.txt")
     except InputError:
@@ -57,16 +60,19 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
     return tokenizer, special
 
 
-def read_json(path: Path, missing: Any = None) -> Any:
-    """Read a JSON file of a model folder; `missing` is returned where there is none, unless it is None."""
+def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
+    """Read a JSON file of a model folder that holds a `kind`; `missing`, unless None, stands for no file."""
     if not path.exists():
         if missing is None:
             raise InputError(f"{path.parent}: there is no {path.name}")
         return missing
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
+    if not isinstance(value, kind):
+        raise InputError(f"{path}: holds a {type(value).__name__}, expected a {kind.__name__}")
+    return value
 
 
 def _content(token: Any) -> str:
@@ -111,8 +117,6 @@ def _byte_level(folder: Path, config: dict[str, Any], special: dict[str, str]) -
     vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
     prefix_space = config.get("add_prefix_space", False)
     tokenizer = Tokenizer(models.BPE(vocabulary, merges))
-    if config.get("do_lower_case"):
-        tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix_space)
     cls, sep = special["cls_token"], special["sep_token"]
     _require(folder, vocabulary, special.values())
@@ -123,6 +127,20 @@ def _byte_level(folder: Path, config: dict[str, Any], special: dict[str, str]) -
     plain = [token for token in special.values() if token != mask]
     tokenizer.add_special_tokens([*plain, AddedToken(mask, lstrip=True, special=True)])
     return tokenizer
+
+
+def _add_tokens(folder: Path, tokenizer: Tokenizer, config: dict[str, Any]) -> None:
+    """Add the tokens that a folder names beside its vocabulary, under the ids that it gives them."""
+    listed = config.get("added_tokens_decoder") or {}
+    tokens = {int(number): AddedToken(**row) for number, row in listed.items()}
+    if not tokens:
+        names = read_json(folder / "added_tokens.json", missing={})
+        tokens = {number: AddedToken(name, normalized=False) for name, number in names.items()}
+    for number, token in sorted(tokens.items()):
+        if tokenizer.token_to_id(token.content) is None:
+            tokenizer.add_tokens([token])
+        if tokenizer.token_to_id(token.content) != number:
+            raise InputError(f"{folder}: the added token {token.content!r} cannot have the id {number}")
 
 
 def _require(folder: Path, vocabulary: dict[str, int], tokens: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.weights import read_weights
@@ -44,12 +45,12 @@ def read_config(folder: Path) -> TransformerConfig:
         raise InputError(f"{folder}: model type {family!r} is not supported; known: {', '.join(FAMILIES)}")
     if raw.get("position_embedding_type", "absolute") != "absolute" or raw.get("is_decoder"):
         raise InputError(f"{folder}: relative positions and decoders are not supported")
-    if raw.get("hidden_act", "gelu") not in ACTIVATION_NAMES:
+    activation = str(raw.get("hidden_act", "gelu"))
+    if activation not in ACTIVATION_NAMES:
         raise InputError(
-            f"{folder}: activation {raw['hidden_act']!r} is not supported; "
-            f"known: {', '.join(ACTIVATION_NAMES)}"
+            f"{folder}: activation {activation!r} is not supported; known: {', '.join(ACTIVATION_NAMES)}"
         )
-    padding_id = raw.get("pad_token_id", 0) or 0
+    padding_id = raw.get("pad_token_id", 0 if family == "bert" else 1) or 0
     try:
         return TransformerConfig(
             vocabulary=raw["vocab_size"],
@@ -60,7 +61,7 @@ def read_config(folder: Path) -> TransformerConfig:
             positions=raw["max_position_embeddings"],
             types=raw.get("type_vocab_size", 2),
             norm_eps=raw.get("layer_norm_eps", 1e-12),
-            activation=ACTIVATION_NAMES[raw.get("hidden_act", "gelu")],
+            activation=ACTIVATION_NAMES[activation],
             dropout=raw.get("hidden_dropout_prob", 0.1),
             attention_dropout=raw.get("attention_probs_dropout_prob", 0.1),
             padding_id=padding_id,
@@ -68,6 +69,8 @@ def read_config(folder: Path) -> TransformerConfig:
         )
     except KeyError as error:
         raise InputError(f"{folder}/config.json: {error.args[0]} is missing") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{folder}/config.json: {error}") from error
 
 
 def read_backbone(folder: Path) -> tuple[Transformer, tuple[str, ...]]:
@@ -79,7 +82,8 @@ def read_backbone(folder: Path) -> tuple[Transformer, tuple[str, ...]]:
     config = read_config(folder)
     given = {_modern(name): tensor for name, tensor in read_weights(folder).items()}
     prefix = _prefix(folder, given)
-    model = Transformer(config)
+    with torch.device("meta"):  # shapes alone: the weights come from the file
+        model = Transformer(config)
     wanted = published_names(config)
     state = model.state_dict()
     missing = [name for name in wanted.values() if prefix + name not in given]
@@ -90,6 +94,8 @@ def read_backbone(folder: Path) -> tuple[Transformer, tuple[str, ...]]:
         if tensor.shape != state[ours].shape:
             shapes = f"{tuple(tensor.shape)}, config.json says {tuple(state[ours].shape)}"
             raise InputError(f"{folder}: {prefix + theirs} has the shape {shapes}")
+        if not tensor.is_floating_point():
+            raise InputError(f"{folder}: {prefix + theirs} holds {tensor.dtype}, not floating point")
         state[ours] = tensor.float()
     unknown = [name for name in given if _inside_encoder(name, prefix)]
     if unknown:

@@ -30,11 +30,13 @@ class Parts:
         self.tokenizer, special = read_tokenizer(inner)
         self.model, self.ignored = read_backbone(inner)
         self.settings = _settings(folder, self.model, special, pooling=pooling, max_length=max_length)
-        size = self.tokenizer.get_vocab_size(with_added_tokens=True)
+        size = 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
         if size > self.model.config.vocabulary:
             raise InputError(
                 f"{folder}: the tokenizer knows {size} tokens, the weights {self.model.config.vocabulary}"
             )
+        if not self.tokenizer.encode("").ids:
+            raise InputError(f"{folder}: the tokenizer adds no special tokens: an empty text has no vector")
 
 
 def _settings(
@@ -58,8 +60,8 @@ def _settings(
         template = Template(separator=special.get("sep_token", " "))
         settings = Settings(pooling=pooling, max_length=longest, template=template)
     row = settings.to_json() | {
-        "pooling": pooling or settings.pooling,
-        "max_length": max_length or settings.max_length,
+        "pooling": settings.pooling if pooling is None else pooling,
+        "max_length": settings.max_length if max_length is None else max_length,
     }
     if row["max_length"] > longest:
         raise InputError(f"max length {row['max_length']}, but the model has positions for {longest} tokens")
@@ -70,6 +72,8 @@ def write_folder(
     folder: Path, *, model: Transformer, tokenizer: Tokenizer, settings: Settings, provenance: dict[str, Any]
 ) -> None:
     """Write a model folder that this package, sentence-transformers and transformers can all load."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; a model is written to a folder")
     folder.mkdir(parents=True, exist_ok=True)
     save_file(backbone_state(model), folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))

@@ -25,11 +25,17 @@ def resolve(name: str | None) -> tuple[str, Path]:
     name: None for the default model, a folder, a packaged model's short name, or a hub id such as
     `allenai/specter`. Raises InputError saying where was looked.
     """
-    name = name or DEFAULT_MODEL
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return str(folder), folder
-    if folder.exists():
+    name = DEFAULT_MODEL if name is None else name
+    if not name:
+        raise InputError(f"the model's name is empty; leave it out for the default, {DEFAULT_MODEL}")
+    try:
+        folder = Path(name).expanduser()
+        if folder.is_dir():
+            return str(folder), folder
+        is_file = folder.exists()
+    except (OSError, RuntimeError) as error:  # too long for a path, or no such user's home
+        raise InputError(f"{name:.80} names no model: {error.args[-1]}") from error
+    if is_file:
         raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
     if name in PACKAGED:
         return name, _packaged(name)

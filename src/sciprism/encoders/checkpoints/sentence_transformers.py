@@ -22,6 +22,11 @@ OLD_POOLINGS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 DISTANCES = {"cosine": "cosine", "dot": "dot", "dot_product": "dot", "euclidean": "euclidean"}
+# where a folder says its maximum length; the name once told the backbone
+LENGTH_FILES = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
 # which prompt serves which role, best name first
 PROMPTS = {
     "query": ("query",),
@@ -45,11 +50,14 @@ def read_settings(folder: Path, positions: int) -> Settings:
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise InputError(f"{folder}: modules {' + '.join(kinds)}; known: Transformer + Pooling (+ Normalize)")
     inner = folder / modules[0][1]
-    text = read_json(inner / "sentence_bert_config.json", missing={})
+    said = [read_json(inner / name, missing={}) for name in LENGTH_FILES]
+    text: dict[str, Any] = next(filter(None, said), {})
     tokenizer = read_json(inner / "tokenizer_config.json", missing={})
     about = read_json(folder / "config_sentence_transformers.json", missing={})
     length = text.get("max_seq_length") or tokenizer.get("model_max_length") or positions
-    similarity = about.get("similarity_fn_name") or "cosine"
+    if not isinstance(length, int | float):
+        raise InputError(f"{inner}: the maximum length is {length!r}, not a number")
+    similarity = str(about.get("similarity_fn_name") or "cosine")
     if similarity not in DISTANCES:
         raise InputError(
             f"{folder}: similarity {similarity!r} is not supported; known: {', '.join(DISTANCES)}"
@@ -65,21 +73,25 @@ def read_settings(folder: Path, positions: int) -> Settings:
 
 def _modules(folder: Path) -> list[tuple[str, str]]:
     """Return (class name, path) of each module in order."""
-    rows = sorted(read_json(folder / "modules.json"), key=lambda row: row["idx"])
-    if not rows:
+    rows = read_json(folder / "modules.json", kind=list)
+    try:
+        rows = sorted(rows, key=lambda row: int(row["idx"]))
+        found = [(row["type"].rsplit(".", 1)[-1], str(row.get("path") or "")) for row in rows]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{folder}/modules.json: every module needs idx, type and path") from error
+    if not found:
         raise InputError(f"{folder}/modules.json: names no modules")
-    return [(row["type"].rsplit(".", 1)[-1], row.get("path", "")) for row in rows]
+    return found
 
 
 def _pooling(folder: Path) -> str:
     config = read_json(folder / "config.json")
     mode = config.get("pooling_mode")
-    active = [mode] if isinstance(mode, str) else mode
+    active = [mode] if isinstance(mode, str) else list(mode or ())
     active = active or [name for flag, name in OLD_POOLINGS.items() if config.get(flag)]
     if len(active) != 1 or active[0] not in POOLINGS:
-        raise InputError(
-            f"{folder}: pooling {' + '.join(active) or 'none'} is not supported; known: {', '.join(POOLINGS)}"
-        )
+        named = " + ".join(map(str, active)) or "none"
+        raise InputError(f"{folder}: pooling {named} is not supported; known: {', '.join(POOLINGS)}")
     if not config.get("include_prompt", True):
         raise InputError(f"{folder}: pooling that leaves out the prompt's tokens is not supported")
     return POOLINGS[active[0]]
@@ -87,6 +99,8 @@ def _pooling(folder: Path) -> str:
 
 def _prompts(about: dict[str, Any]) -> dict[str, str]:
     given = about.get("prompts") or {}
+    if not isinstance(given, dict) or not all(isinstance(prompt, str) for prompt in given.values()):
+        raise InputError(f"the folder's prompts are {given!r}, not names and texts")
     default = given.get(about.get("default_prompt_name") or "", "")
     found = {
         role: next((given[n] for n in names if given.get(n)), default) for role, names in PROMPTS.items()

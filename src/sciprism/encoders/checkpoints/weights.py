@@ -27,9 +27,10 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             return read(folder / stem)
         index = folder / f"{stem}.index.json"
         if index.exists():
-            names = sorted(set(read_json(index).get("weight_map", {}).values()))
-            if not names:
+            placed = read_json(index).get("weight_map")
+            if not isinstance(placed, dict) or not placed:
                 raise InputError(f"{index}: names no weight files")
+            names = sorted({str(name) for name in placed.values()})
             return {key: tensor for name in names for key, tensor in read(_inside(folder, name)).items()}
     raise InputError(f"{folder}: no weights; looked for model.safetensors and pytorch_model.bin")
 
@@ -57,12 +58,12 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        raise InputError(f"{path}: holds more than weights and would need code execution: refused") from error
+        raise InputError(f"{path}: damaged, or holds more than weights and is refused") from error
     except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
         raise InputError(f"{path}: damaged or not a torch file: {error}") from error
     if not isinstance(loaded, dict):
         raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
-    tensors = {str(k): v.contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}
+    tensors = {str(k): v.to_dense().contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}
     _keep(tensors, converted)
     return tensors
 
@@ -74,7 +75,7 @@ def _keep(tensors: dict[str, Tensor], path: Path) -> None:
         draft = path.with_suffix(f".{os.getpid()}")
         save_file(tensors, draft)
         draft.replace(path)
-    except OSError:
+    except (OSError, SafetensorError):
         return
 
 
