@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import typer
+
 from sciprism.cli.main import app
 
 PAGE = Path(__file__).parent / "reference.md"

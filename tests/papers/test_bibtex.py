@@ -117,7 +117,10 @@ def test_truncated_file_is_one_bad_record_with_its_line(read) -> None:
 
 
 def test_entries_after_an_open_one_are_read(read) -> None:
-    text = "@article{a, title={open, year=2000}\n\n@article{b,\n title={Whole}\n}\n@article{c, title={x} year={1}}\n"
+    text = (
+        "@article{a, title={open, year=2000}\n\n@article{b,\n title={Whole}\n}\n"
+        "@article{c, title={x} year={1}}\n"
+    )
     papers, report = read("open.bib", text, skip_bad=True)
     assert [paper.id for paper in papers] == ["b"]
     assert [(bad.number, bad.line) for bad in report.skipped] == [(1, 1), (3, 6)]
@@ -149,7 +152,8 @@ def test_written_then_read_is_equal(read, rows) -> None:
     if not rows:
         return
     text = "".join(
-        f"@article{{k{i},\n  title = {{{row['title']}}},\n  abstract = {{{row['abstract']}}},\n  year = {row['year']}\n}}\n"
+        f"@article{{k{i},\n  title = {{{row['title']}}},\n"
+        f"  abstract = {{{row['abstract']}}},\n  year = {row['year']}\n}}\n"
         for i, row in enumerate(rows)
     )
     papers, _ = read("written.bib", text)

@@ -343,22 +343,6 @@ def test_any_object_is_a_paper_or_a_bad_record(file: Path, reader: str, row: dic
     assert isinstance(found, Paper | BadRecord)
 
 
-@pytest.mark.parametrize("reader", READERS)
-@given(data=st.binary(max_size=200), cut=st.integers(0, 2000), noise=st.binary(max_size=4))
-def test_broken_files_raise_nothing_but_input_errors(
-    file: Path, reader: str, data: bytes, cut: int, noise: bytes
-):
-    whole = (SAMPLES / f"{reader}.jsonl").read_bytes()
-    for content in (data, whole[:cut], whole[:cut] + noise + whole[cut:]):
-        file.write_bytes(content)
-        report = ReadReport()
-        try:
-            found = list(read_papers(file, reader=reader, skip_bad=True, report=report))
-        except InputError:
-            continue
-        assert len(found) + report.skipped_count > 0
-
-
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "count"),

@@ -13,9 +13,11 @@ PLAIN = st.text(alphabet="abcXYZäßé漢0123 .,:()!?'-/", min_size=1, max_size=
 def test_every_field(read) -> None:
     papers, _ = read(
         "all.nbib",
-        "PMID- 11\nTI  - A title\n      goes on.\nAB  - Text - with dashes.\nFAU - Doe, Jane\nAU  - Doe J\nCN  - A Group\n"
+        "PMID- 11\nTI  - A title\n      goes on.\nAB  - Text - with dashes.\n"
+        "FAU - Doe, Jane\nAU  - Doe J\nCN  - A Group\n"
         "JT  - The journal\nTA  - J\nDP  - 1999 Jan-Feb\nMH  - *Brain/metabolism\nMH  - Humans\nOT  - *word\n"
-        "AID - S01 [pii]\nAID - 10.1000/X [doi]\nPMC - PMC5\n\nPMID- 12\nTI  - Second\nLID - 10.1000/y [doi]\nAU  - Roe R\n",
+        "AID - S01 [pii]\nAID - 10.1000/X [doi]\nPMC - PMC5\n\n"
+        "PMID- 12\nTI  - Second\nLID - 10.1000/y [doi]\nAU  - Roe R\n",
     )
     first, second = papers
     assert (first.id, first.title, first.abstract) == ("11", "A title goes on.", "Text - with dashes.")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.readers import paper_readers
-from sciprism.papers.reading import ReadReport, read_papers
+from sciprism.papers.reading import read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 
@@ -194,16 +194,3 @@ def test_written_articles_come_back(file: Path, written: list[tuple[str, str, st
         )
         for number, (title, abstract, author, year) in enumerate(written)
     ]
-
-
-@given(data=st.binary(max_size=200), cut=st.integers(0, 6000), noise=st.binary(max_size=4))
-def test_broken_files_raise_nothing_but_input_errors(file: Path, data: bytes, cut: int, noise: bytes):
-    whole = SAMPLE.read_bytes()
-    for content in (data, whole[:cut], whole[:cut] + noise + whole[cut:]):
-        file.write_bytes(content)
-        report = ReadReport()
-        try:
-            found = list(read_papers(file, reader="pubmed_xml", skip_bad=True, report=report))
-        except InputError:
-            continue
-        assert len(found) + report.skipped_count > 0

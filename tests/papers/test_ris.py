@@ -12,8 +12,10 @@ def test_every_dialect_of_tags(read) -> None:
     papers, _ = read(
         "dialects.ris",
         "TY  - JOUR\nT1  - One\nA1  - Doe, Jane\nN2  - Text\nY1  - 2001/02/03\nJF  - Journal\nER  - \n"
-        "TY  - JOUR\nTI  - Two\nAU  - Roe, R., Jr\nAB  - Text\nPY  - 2002\nT2  - Journal\nDO  - 10.1000/TWO\nER  - \n"
-        "TY - CHAP\nCT - Three\nAU - Poe, E\nDA - 2003/1\nBT - Book\nUR - https://doi.org/10.1000/three\nER -\n",
+        "TY  - JOUR\nTI  - Two\nAU  - Roe, R., Jr\nAB  - Text\nPY  - 2002\nT2  - Journal\n"
+        "DO  - 10.1000/TWO\nER  - \n"
+        "TY - CHAP\nCT - Three\nAU - Poe, E\nDA - 2003/1\nBT - Book\n"
+        "UR - https://doi.org/10.1000/three\nER -\n",
     )
     assert [paper.title for paper in papers] == ["One", "Two", "Three"]
     assert [paper.authors for paper in papers] == [("Jane Doe",), ("R. Roe Jr",), ("E Poe",)]

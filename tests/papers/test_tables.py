@@ -46,7 +46,8 @@ def test_ids_and_lists(read) -> None:
     papers, _ = read(
         "lists.csv",
         "id,title,keywords,fields,references,DOI,PMID,arXiv ID\n"
-        'a,T,"x; y|z","Physics; Chemistry","b; doi:10.1000/c; Whole, A. reference",10.1000/A,12,2101.00001v3\n',
+        'a,T,"x; y|z","Physics; Chemistry","b; doi:10.1000/c; Whole, A. reference",'
+        "10.1000/A,12,2101.00001v3\n",
     )
     assert papers[0].keywords == ("x", "y", "z")
     assert papers[0].fields == ("Physics", "Chemistry")
@@ -72,7 +73,8 @@ def test_columns_name_what_cannot_be_guessed(read) -> None:
 def test_rows_that_do_not_fit_are_told_and_the_others_read(read) -> None:
     papers, report = read(
         "rows.csv",
-        'id,title,abstract\na,"Two\nlines",x\n\nb,"open,y\nc,"Closed",z\nd,too,many,cells\ne,short\nf,"open at the end\n',
+        'id,title,abstract\na,"Two\nlines",x\n\nb,"open,y\nc,"Closed",z\nd,too,many,cells\n'
+        'e,short\nf,"open at the end\n',
         skip_bad=True,
     )
     assert [(paper.id, paper.title) for paper in papers] == [

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.store.fake_encoder import FakeEncoder, some_papers
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, Filter, Layout, embed
+from store.fake_encoder import FakeEncoder, some_papers
 
 
 @pytest.fixture(scope="module")

@@ -6,47 +6,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.store.fake_encoder import FakeEncoder
 
 from sciprism.errors import InputError
 from sciprism.index import approximate, lexical
-from sciprism.papers.records import Paper
 from sciprism.store import Collection, Filter, Layout, embed
 from sciprism.uses import search, similar
+from store.fake_encoder import FakeEncoder
+from uses.five_papers import PAPERS
 
-PAPERS = [
-    Paper(
-        id="halo",
-        title="A universal density profile",
-        abstract="We simulate it. Dark matter halos share one density profile, cf. Fig. 2. It is steep.",
-        venue="ApJ",
-        year=1997,
-        fields=("Astronomy",),
-    ),
-    Paper(id="rotation", title="Rotation of the Andromeda nebula", abstract="", venue="ApJ", year=1970),
-    Paper(
-        id="crispr",
-        title="Programmable DNA cutting",
-        abstract="Bacteria defend themselves. A guide RNA directs the enzyme to cut DNA.",
-        venue="Science",
-        year=2012,
-        fields=("Biology",),
-    ),
-    Paper(
-        id="editing",
-        title="Genome engineering",
-        abstract="Human cells are edited. A guide RNA directs the enzyme. The cut is repaired.",
-        venue="Science",
-        year=2013,
-        fields=("Biology",),
-    ),
-    Paper(
-        id="attention",
-        title="Attention",
-        abstract="Sequences are translated. Attention alone is enough.",
-        year=2017,
-    ),
-]
 ENCODER = FakeEncoder(dim=256)
 
 

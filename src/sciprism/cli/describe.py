@@ -36,7 +36,9 @@ def _readable(key: str, value: Any) -> str:
         spaces = {space for roles in value.values() for space in roles.values()}
         if len(spaces) == 1:
             return f"{spaces.pop()} (every format and role)"
-        return "; ".join(f"{f}: " + ", ".join(f"{r} {s}" for r, s in roles.items()) for f, roles in value.items())
+        return "; ".join(
+            f"{f} " + ", ".join(f"{r}={s}" for r, s in roles.items()) for f, roles in value.items()
+        )
     if key == "template":
         parts = [f"title {value['separator']!r} abstract"]
         parts += [f"{role} prompt {prompt!r}" for role, prompt in value["prompts"].items()]

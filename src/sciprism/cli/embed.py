@@ -6,11 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+
+from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -50,29 +52,54 @@ def embed(
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
-    from sciprism.papers import ReadReport, read_papers
-    from sciprism.papers.source import ReadOptions
-    from sciprism.store import embed as store
+    from sciprism.papers import ReadReport
+    from sciprism.store.embed import embed as store
 
+    _use_threads(threads)
+    source = _Input(files, reader or None, _columns(columns), skip_bad)
+    total, read = source.count(), ReadReport()
+    encoder = _encoder(output, model, pooling, precision)
+    layout = _layout(encoder, formats, dtype)
+    with _Progress(total) as tell:
+        papers = source.papers(read)
+        report = store(papers, encoder, output, layout=layout, skip_bad=skip_bad, progress=tell)
+    _complain(read, report)
+    print(json.dumps(_as_json(read, report), indent=1) if as_json else _summary(output, read, report))
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """The files, and how they are read."""
+
+    files: list[str]
+    reader: str | None
+    columns: dict[str, str]
+    skip_bad: bool
+
+    def papers(self, report: ReadReport) -> Iterator[Paper]:
+        """Read all papers."""
+        from sciprism.papers import read_papers
+        from sciprism.papers.source import ReadOptions
+
+        options = ReadOptions(columns=self.columns)
+        return read_papers(
+            self.files, reader=self.reader, options=options, skip_bad=self.skip_bad, report=report
+        )
+
+    def count(self) -> int | None:
+        """Read everything once before the work: a bad record is found now, not after an hour of encoding."""
+        from sciprism.papers import ReadReport
+
+        return None if "-" in self.files else sum(1 for _ in self.papers(ReadReport()))
+
+
+def _use_threads(threads: int) -> None:
+    if threads < 0:
+        raise InputError(f"--threads {threads} is not a number of processor cores")
     if threads:
         import torch
 
         torch.set_num_threads(threads)
-    options = ReadOptions(columns=_columns(columns))
-    chosen = reader or None
-
-    def papers(report: ReadReport) -> Iterator[Paper]:
-        return read_papers(files, reader=chosen, options=options, skip_bad=skip_bad, report=report)
-
-    encoder = _encoder(output, model, pooling, precision)
-    layout = _layout(encoder, formats, dtype)
-    # Reading takes a hundredth of the time of encoding: a bad record is found now, not after an hour.
-    total = None if "-" in files else sum(1 for _ in papers(ReadReport()))
-    read = ReadReport()
-    with _Progress(total) as progress:
-        report = store(papers(read), encoder, output, layout=layout, skip_bad=skip_bad, progress=progress)
-    _complain(read, report)
-    print(json.dumps(_as_json(read, report), indent=1) if as_json else _summary(output, read, report))
 
 
 def _encoder(output: Path, model: str, pooling: str, precision: str) -> Encoder:
@@ -102,8 +129,6 @@ def _layout(encoder: Encoder, formats: str, dtype: str) -> Layout:
 
 
 def _columns(pairs: list[str]) -> dict[str, str]:
-    from sciprism.errors import InputError
-
     columns: dict[str, str] = {}
     for pair in pairs:
         name, equals, header = pair.partition("=")
@@ -167,21 +192,13 @@ def _complain(read: ReadReport, report: EmbedReport) -> None:
 
 
 def _summary(output: Path, read: ReadReport, report: EmbedReport) -> str:
-    parts = [
-        (report.new, "new"),
-        (report.changed, "with a changed text"),
-        (report.updated, "with changed details"),
-        (report.unchanged, "unchanged"),
-        (report.duplicates, "duplicates skipped"),
-        (report.bad + read.skipped_count, "left out"),
-    ]
-    counts = ", ".join(f"{count} {words}" for count, words in parts if count) or "nothing"
-    missing = f", {report.missing_abstracts} without abstract" if report.missing_abstracts else ""
-    old = f", {report.superseded} old rows superseded" if report.superseded else ""
     ignored = f"; {read.ignored} other files ignored" if read.ignored else ""
     return (
-        f"read {report.read + read.skipped_count} papers: {counts}{ignored}\n"
-        f"{output} holds {report.papers} papers{missing}{old}"
+        f"read {report.read + read.skipped_count} papers: {report.new} new, {report.changed} with a changed "
+        f"text, {report.updated} with changed details, {report.unchanged} unchanged, {report.duplicates} "
+        f"duplicates skipped, {report.bad + read.skipped_count} left out{ignored}\n"
+        f"{output} holds {report.papers} papers, {report.missing_abstracts} without abstract, and "
+        f"{report.superseded} superseded rows"
     )
 
 

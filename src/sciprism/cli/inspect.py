@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sciprism.papers import Paper
     from sciprism.papers.inspection import Inspection, LabelInspection
     from sciprism.papers.reading import FileReport, ReadReport
 
@@ -19,6 +22,8 @@ SHOWN = 10
 SHOWN_FILES = 30
 PAPERS_PER_SECOND = 50.0
 """What a small encoder does on two cores of a laptop: an assumption, and printed as one."""
+MEASURED = 64
+"""Papers whose encoding is timed by --measure."""
 NEAR = 0.8
 BARS = 24
 BAR_WIDTH = 40
@@ -30,12 +35,9 @@ def inspect(
     reader: Annotated[str, typer.Option(help="Name the input's format where it cannot be told.")] = "",
     columns: Annotated[list[str], typer.Option(help="A table's columns: field=header, repeatable.")] = [],  # noqa: B006
     near: Annotated[bool, typer.Option(help="Look for duplicates by their texts too.")] = True,
-    papers_per_second: Annotated[
-        float, typer.Option(help="The encoder's speed, for the time that embedding will take.")
-    ] = PAPERS_PER_SECOND,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Count and leave out records that cannot be used.")
-    ] = False,
+    papers_per_second: Annotated[float, typer.Option(help="Speed for the time needed.")] = PAPERS_PER_SECOND,
+    measure: Annotated[bool, typer.Option("--measure", help="Measure it on 64 of these papers.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count and leave out bad records.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Count what files hold and lack: abstracts, languages, years, venues, duplicates.
@@ -50,17 +52,28 @@ def inspect(
 
     report = ReadReport()
     options = ReadOptions(columns=parse_columns(columns))
-    kind = reader or None
     found: Inspection | LabelInspection
     if labels:
-        read = read_labels(files, reader=kind, options=options, skip_bad=skip_bad, report=report)
+        read = read_labels(files, reader=reader or None, options=options, skip_bad=skip_bad, report=report)
         found = inspection.inspect_labels(read, report)
     else:
-        papers = read_papers(files, reader=kind, options=options, skip_bad=skip_bad, report=report)
-        closeness = NEAR if near else None
-        found = inspection.inspect(papers, report, near=closeness, papers_per_second=papers_per_second)
+        papers = read_papers(files, reader=reader or None, options=options, skip_bad=skip_bad, report=report)
+        rate, papers = _measured(papers) if measure else (papers_per_second, papers)
+        found = inspection.inspect(papers, report, near=NEAR if near else None, papers_per_second=rate)
     _tell_skipped(report)
     _print(found, as_json)
+
+
+def _measured(papers: Iterator[Paper]) -> tuple[float, Iterator[Paper]]:
+    """Time the default model on the first papers; return papers per second, and all papers again."""
+    from sciprism.encoders.encoder import Encoder
+
+    first = list(islice(papers, MEASURED))
+    encoder = Encoder.load()
+    encoder.encode(first[:4])
+    start = time.perf_counter()
+    encoder.encode(first)
+    return max(len(first), 1) / (time.perf_counter() - start), chain(first, papers)
 
 
 def _tell_skipped(report: ReadReport) -> None:
@@ -126,7 +139,7 @@ def _paper_facts(found: Inspection) -> Iterator[tuple[str, str]]:
     by = f" in {len(duplicates.groups):,} groups, found by: {reasons}" if duplicates.groups else ""
     yield "duplicates", f"{duplicates.surplus:,}{by}"
     if found.seconds is not None:
-        yield "embedding takes", f"about {_duration(found.seconds)} at {found.papers_per_second:g} papers/s"
+        yield "embedding takes", f"about {_duration(found.seconds)} at {found.papers_per_second:.3g} papers/s"
 
 
 def _label_facts(found: LabelInspection) -> Iterator[tuple[str, str]]:

@@ -30,14 +30,14 @@ for command in (inspect, embed, index, search, similar, describe):
 
 
 @app.callback(invoke_without_command=True)
-def version(
+def callback(
     show: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
     """Print the version where it is asked for."""
     if show:
-        from sciprism import __version__
+        from importlib.metadata import version
 
-        print(__version__)
+        print(version("sciprism"))
         raise typer.Exit
 
 

@@ -76,7 +76,7 @@ def names(value: Any, *keys: str) -> tuple[str, ...]:
     for item in value if isinstance(value, list) else [value]:
         name = first(item, *keys) if isinstance(item, Mapping) else item
         if isinstance(name, bool) or not isinstance(name, str | int | float | None):
-            raise ValueError(f"{name!r} stands in a list of texts")  # noqa: TRY004 (the content is at fault)
+            raise ValueError(f"{name!r} stands in a list of texts")
         if name not in (None, ""):
             found[str(name)] = None
     return tuple(found)

@@ -97,7 +97,7 @@ def _symbols() -> dict[str, str]:
     from pylatexenc.latex2text import get_default_latex_context_db
 
     database = get_default_latex_context_db()
-    symbols = {"i": "i", "j": "j", "ldots": "...", "dots": "...", "times": "×", "sqrt": "√"}
+    symbols = {"i": "ı", "j": "ȷ", "ldots": "...", "dots": "...", "times": "×", "sqrt": "√"}
     symbols |= {"textless": "<", "textgreater": ">", "degree": "°", "textasciitilde": "~"}
     for spec in database.iter_macro_specs():
         text = spec.simplify_repl

@@ -45,7 +45,7 @@ def said_plainly(path: Path) -> Iterator[None]:
     """Say which file could not be written: InputError for a place not allowed, OSError for a full disk."""
     try:
         yield
-    except (PermissionError, NotADirectoryError, FileExistsError) as error:
+    except (PermissionError, NotADirectoryError, FileExistsError, FileNotFoundError) as error:
         raise InputError(
             f"cannot write {path}: {error.strerror}; name a folder that you may write to"
         ) from error

@@ -15,10 +15,10 @@ class Single:
     def fill(self, model: Transformer) -> None:
         """Leave the transformer as it is."""
 
-    def route(self, format: Format, role: Role) -> str:  # noqa: ARG002
+    def route(self, format: Format, role: Role) -> str:
         """Return the one route."""
         return "all"
 
-    def space(self, format: Format, role: Role) -> str:  # noqa: ARG002
+    def space(self, format: Format, role: Role) -> str:
         """Return the one space."""
         return "all"

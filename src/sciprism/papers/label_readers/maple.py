@@ -26,7 +26,7 @@ class Maple:
         """Look for a first line of a number (MeSH: a letter before it), a tab and a name."""
         return _LINES.match(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:  # noqa: ARG002 (protocol)
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:
         """Yield the label of every line that is not empty."""
         number = 0
         for line, text in source.lines():

@@ -28,7 +28,7 @@ class Mesh:
         """Look for the outer elements of a descriptor file."""
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:  # noqa: ARG002 (protocol)
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:
         """Yield every descriptor; a broader one that is not in the file is left out."""
         found = [
             record if isinstance(record, BadRecord) else _label(record, number)

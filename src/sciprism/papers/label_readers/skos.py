@@ -35,7 +35,7 @@ class Skos:
         """Look for SKOS's address or an RDF/XML root."""
         return _RDF.search(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:  # noqa: ARG002 (protocol)
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:
         """Yield every concept that has a name; needs rdflib."""
         try:
             import rdflib

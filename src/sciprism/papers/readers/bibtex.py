@@ -24,7 +24,7 @@ _IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
 _NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
 _RECOGNISED = re.compile(r"^\s*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
-_VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series")
+_VENUES = ("journal", "journaltitle", "booktitle", "eventtitle", "school", "institution", "series", "publisher")
 _ARXIV_NOTE = re.compile(r"arxiv:\s*(\S+)", re.IGNORECASE)
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _COMMA = re.compile(r",")
@@ -42,7 +42,7 @@ class BibTeX:
         """Look for an entry at the start of a line."""
         return _RECOGNISED.search(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:  # noqa: ARG002
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:
         """Yield the entries; one that is never closed is a BadRecord, and those after it are still read."""
         # The parser logs what it cannot read; here that is told as a BadRecord.
         logging.getLogger("bibtexparser").addHandler(logging.NullHandler())

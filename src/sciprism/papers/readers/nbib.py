@@ -25,7 +25,7 @@ class Nbib:
         """Look for the line that every citation begins with."""
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:  # noqa: ARG002
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:
         """Yield one paper for each citation."""
         for line, fields in _records(source):
             source.record_line = line

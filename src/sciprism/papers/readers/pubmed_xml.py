@@ -34,7 +34,7 @@ class PubmedXml:
         """Look for the outer elements of PubMed's files."""
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:  # noqa: ARG002 (protocol)
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:
         """Yield every article; the fault of a broken file is one BadRecord after the articles before it."""
         for record in xml_records(source, ("PubmedArticle", "PubmedBookArticle")):
             yield record if isinstance(record, BadRecord) else _paper(record)

@@ -21,7 +21,7 @@ _FIELD = re.compile(r"^(?:TI|T1|AU|A1|AB|N2|PY|Y1|JO|JF|ER)  - ", re.MULTILINE)
 _MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
 
 _TITLES = ("TI", "T1", "CT", "BT", "TT", "ST")
-_VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3")
+_VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
 _PARAGRAPHS = ("AB", "N2", "N1")
 _BOOKS = ("BOOK", "EBOOK", "EDBOOK", "WHOLE")
 _DOI_TAGS = ("DO", "M3", "L3", "N1", "UR", "L2")
@@ -40,7 +40,7 @@ class Ris:
             return True
         return len(_FIELD.findall(head)) > 1 and _MEDLINE.search(head) is None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:  # noqa: ARG002
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:
         """Yield one paper for each record, also where ER is missing."""
         for line, fields in _records(source):
             source.record_line = line

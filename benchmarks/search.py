@@ -1,0 +1,128 @@
+"""Exact search against faiss IndexFlatIP: the same vectors, the same queries, turn by turn in one run.
+
+Ours reads the vectors as a collection has them, from memory-mapped shards; faiss holds its own copy in
+memory. Run from the repository root:
+
+    python benchmarks/search.py -o results/search.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import faiss
+import numpy as np
+import torch
+
+from rounds import interleave, provenance, ratio, write
+from sciprism.index import topk
+from sciprism.store.layout import DEFAULT_SHARD_SIZE
+from sciprism.store.matrix import DTYPES, Dtype, Matrix, open_matrix, pack
+
+PEER = "faiss IndexFlatIP"
+
+
+def unit_vectors(rows: int, dim: int, numbers: np.random.Generator) -> np.ndarray:
+    """Return random vectors (rows, dim) of length 1: no clusters, so nothing is easy to find."""
+    vectors = numbers.standard_normal((rows, dim), dtype=np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def stored(vectors: np.ndarray, dtype: Dtype, folder: Path) -> list[Matrix]:
+    """Write vectors as shards and map them, as a collection does."""
+    shards = []
+    for start in range(0, len(vectors), DEFAULT_SHARD_SIZE):
+        packed = pack(vectors[start : start + DEFAULT_SHARD_SIZE], dtype)
+        values, scales = folder / f"{dtype}-{start}.npy", folder / f"{dtype}-{start}.scales.npy"
+        np.save(values, packed.values)
+        if packed.scales is not None:
+            np.save(scales, packed.scales)
+        shards.append(open_matrix(values, scales if packed.scales is not None else None))
+    return shards
+
+
+def overlap(ours: np.ndarray, reference: np.ndarray) -> float:
+    """Return the share of the reference's rows that ours has, over all queries."""
+    return float(np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(ours, reference, strict=True)]))
+
+
+def compare(
+    peer: faiss.Index, shards: dict[Dtype, list[Matrix]], queries: np.ndarray, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Time one batch of queries in every way, and compare what was found."""
+    contenders: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
+        PEER: lambda: peer.search(queries, args.k)
+    }
+    for dtype, matrices in shards.items():
+        contenders[f"sciprism {dtype}"] = lambda matrices=matrices: topk(
+            queries, matrices, args.k, distance="dot"
+        )
+    seconds = interleave(contenders, args.rounds)
+    reference = contenders[PEER]()[1]
+    facts: dict[str, Any] = {}
+    for name, run in contenders.items():
+        rows = run()[1]
+        facts[name] = {
+            "milliseconds": [round(1000 * s, 2) for s in seconds[name]],
+            "times_faster": ratio(seconds[PEER], seconds[name]),
+            "identical": bool((rows == reference).all()),
+            "overlap": round(overlap(rows, reference), 5),
+        }
+    return facts
+
+
+def report(threads: int, batch: int, facts: dict[str, Any]) -> None:
+    """Print one line per contender."""
+    print(f"{threads} thread(s), {batch} queries at once")
+    for name, fact in facts.items():
+        faster = fact["times_faster"]
+        print(
+            f"  {name:<18} {median(fact['milliseconds']):8.1f} ms   {faster['median']:.2f}x "
+            f"({faster['min']:.2f} to {faster['max']:.2f})   same rows {fact['overlap']:.4f}"
+            f"{', identical' if fact['identical'] else ''}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--dim", type=int, default=384)
+    parser.add_argument("--batches", type=int, nargs="+", default=[100, 1], help="queries at once")
+    parser.add_argument("-k", type=int, default=10)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--output", type=Path)
+    args = parser.parse_args()
+    numbers = np.random.default_rng(args.seed)
+    vectors = unit_vectors(args.rows, args.dim, numbers)
+    queries = unit_vectors(max(args.batches), args.dim, numbers)
+    peer = faiss.IndexFlatIP(args.dim)
+    peer.add(vectors)
+    measured = []
+    with tempfile.TemporaryDirectory() as folder:
+        shards = {dtype: stored(vectors, dtype, Path(folder)) for dtype in DTYPES}
+        for threads in args.threads:
+            torch.set_num_threads(threads)
+            faiss.omp_set_num_threads(threads)
+            for batch in args.batches:
+                facts = compare(peer, shards, queries[:batch], args)
+                report(threads, batch, facts)
+                measured.append({"threads": threads, "queries": batch, "contenders": facts})
+    if args.output:
+        settings = {name: getattr(args, name) for name in ("rows", "dim", "k", "rounds", "seed")}
+        write(
+            args.output,
+            provenance(["torch", "numpy", "faiss-cpu"], **settings, device="cpu", measured=measured),
+        )
+
+
+if __name__ == "__main__":
+    main()

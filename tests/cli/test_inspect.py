@@ -1,0 +1,101 @@
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from sciprism.cli.inspect import inspect
+from sciprism.errors import InputError
+
+app = typer.Typer(rich_markup_mode=None)
+app.command()(inspect)
+
+
+def run(*arguments: str | Path, **more: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], **more)
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    path = tmp_path / "papers.jsonl"
+    rows = [
+        {"id": f"p{n}", "title": f"Paper {n}", "venue": "Notes [new]", "year": 1950 + n} for n in range(60)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))
+    return path
+
+
+def test_table(papers: Path):
+    result = run(papers)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert any(line.split() == ["papers", "61"] for line in lines)
+    assert any(line.split() == ["without", "abstract", "61", "(100.0%)"] for line in lines)
+    assert any("Notes [new] 61" in line for line in lines)
+    assert any("1950-1954" in line and line.rstrip().endswith(" 6") for line in lines)
+    assert any("1 in 1 groups, found by: id 1" in line for line in lines)
+    assert any("about 1 s at 50 papers/s" in line for line in lines)
+
+
+def test_json(papers: Path):
+    result = run(papers, "--json", "--papers-per-second", "6.1")
+    row = json.loads(result.stdout)
+    assert row["papers"] == 61
+    assert row["files"] == [{"path": str(papers), "format": "jsonl", "papers": 61, "skipped": 0, "note": ""}]
+    assert row["duplicates"]["groups"] == [{"ids": ["p0", "p0"], "reasons": ["id"]}]
+    assert row["seconds"] == pytest.approx(10)
+
+
+def test_texts_are_compared_unless_told_otherwise(tmp_path: Path):
+    path = tmp_path / "twins.jsonl"
+    abstract = " ".join(f"w{n}" for n in range(60))
+    path.write_text("".join(json.dumps({"id": i, "title": i, "abstract": abstract}) + "\n" for i in "ab"))
+    assert json.loads(run(path, "--json").stdout)["duplicates"]["surplus"] == 1
+    assert json.loads(run(path, "--json", "--no-near").stdout)["duplicates"]["surplus"] == 0
+
+
+def test_bad_records_stop_it_or_are_named_on_standard_error(tmp_path: Path):
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"id": "1", "title": "T"}\n' + "{broken\n" * 13)
+    result = run(path)
+    assert isinstance(result.exception, InputError)
+    assert "record 2 (line 2)" in str(result.exception)
+    result = run(path, "--skip-bad", "--json")
+    assert json.loads(result.stdout)["skipped"] == 13
+    assert result.stderr.count("skipped: ") == 11
+    assert "bad.jsonl, record 11 (line 11)" in result.stderr
+    assert "skipped: 3 more" in result.stderr
+
+
+def test_reader_and_columns(tmp_path: Path):
+    path = tmp_path / "list.txt"
+    path.write_text("Headline,Jahr\nOn wrack,1970\n")
+    result = run(
+        path, "--reader", "tables", "--columns", "title=Headline", "--columns", "year=Jahr", "--json"
+    )
+    assert json.loads(result.stdout)["years"] == {"1970": 1}
+    result = run(path, "--reader", "tables", "--columns", "title")
+    assert isinstance(result.exception, InputError)
+    assert "'title' is not of the form field=header" in str(result.exception)
+
+
+def test_standard_input():
+    result = run("-", "--json", input='{"id": "1", "title": "T"}\n')
+    assert json.loads(result.stdout)["papers"] == 1
+
+
+def test_labels(tmp_path: Path):
+    path = tmp_path / "labels.csv"
+    path.write_text("id,name,broader\nw,Wrack,s\ns,Seaweed,x\n")
+    lines = run(path, "--labels").stdout.splitlines()
+    assert any(line.split() == ["labels", "2"] for line in lines)
+    assert any(line.split() == ["unknown", "broader", "labels", "1"] for line in lines)
+    assert json.loads(run(path, "--labels", "--json").stdout)["missing"]["definition"] == 2
+
+
+def test_many_files_are_counted_and_not_all_listed(tmp_path: Path):
+    for number in range(33):
+        (tmp_path / f"{number:02}.jsonl").write_text('{"id": "1", "title": "T"}\n')
+    assert "and 3 more" in run(tmp_path).stdout
+    assert len(json.loads(run(tmp_path, "--json").stdout)["files"]) == 33

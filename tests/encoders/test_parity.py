@@ -1,0 +1,190 @@
+"""The packed transformer computes what the reference implementation computes, forwards and backwards."""
+
+import random
+
+import pytest
+import torch
+from made_models import draw, expected_states, reference, write
+from transformers import AutoTokenizer
+
+from sciprism.encoders.checkpoints.backbone import read_backbone
+from sciprism.encoders.packing import PackedBatch, pack
+from sciprism.text.tokenizer import read_tokenizer
+
+RAGGED = (7, 1, 33, 2, 7, 7, 128, 3, 64, 1)
+CLOSE = 1e-5
+# our parameter -> the reference's, one of each kind
+WATCHED = {
+    "embeddings.word.weight": "embeddings.word_embeddings.weight",
+    "embeddings.position.weight": "embeddings.position_embeddings.weight",
+    "embeddings.segment.weight": "embeddings.token_type_embeddings.weight",
+    "embeddings.norm.weight": "embeddings.LayerNorm.weight",
+    "blocks.0.attention.query.weight": "encoder.layer.0.attention.self.query.weight",
+    "blocks.0.attention.value.bias": "encoder.layer.0.attention.self.value.bias",
+    "blocks.0.attention_norm.bias": "encoder.layer.0.attention.output.LayerNorm.bias",
+    "blocks.1.attention.output.weight": "encoder.layer.1.attention.output.dense.weight",
+    "blocks.1.feed_forward.expand.weight": "encoder.layer.1.intermediate.dense.weight",
+    "blocks.1.feed_forward_norm.weight": "encoder.layer.1.output.LayerNorm.weight",
+}
+
+
+@pytest.fixture(scope="module", params=["bert", "roberta"])
+def family(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def models(family, tmp_path_factory):
+    """The reference and a function that loads its weights afresh into ours."""
+    theirs = reference(family)
+    folder = write(tmp_path_factory.mktemp(family), theirs)
+    return theirs, lambda: read_backbone(folder)[0]
+
+
+@pytest.fixture(scope="module")
+def every_length(models):
+    """One text of each length from 1 to the limit of 512, shuffled, with the reference's states."""
+    lengths = list(range(1, 513))
+    random.Random(0).shuffle(lengths)
+    sequences = draw(lengths)
+    with torch.inference_mode():
+        return sequences, expected_states(models[0], sequences)
+
+
+def assert_close(ours, theirs):
+    theirs = torch.cat(theirs)
+    assert ours.shape == theirs.shape and ours.dtype == torch.float32
+    assert (ours - theirs).abs().max().item() < CLOSE
+
+
+@pytest.mark.parametrize("prepared", [True, False], ids=["packed", "plain"])
+def test_inference_at_every_length_up_to_the_limit(models, every_length, prepared):
+    _, load = models
+    sequences, expected = every_length
+    ours = load()
+    if prepared:
+        ours.prepare(torch.float32)
+    assert ours.config.max_length == 512
+    with torch.inference_mode():
+        assert_close(ours.eval()(pack(sequences)), expected)
+
+
+@pytest.mark.parametrize("mode", ["train", "eval", "prepared"])
+def test_states_and_gradients_where_gradients_flow(models, mode):
+    theirs, load = models
+    sequences = draw(RAGGED)
+    ours = load()
+    if mode == "prepared":
+        ours.prepare(torch.float32)
+    ours.train(mode == "train")
+    states, expected = ours(pack(sequences)), expected_states(theirs, sequences)
+    assert_close(states, expected)
+
+    direction = torch.randn(states.shape, generator=torch.Generator().manual_seed(3))
+    theirs.zero_grad()
+    (states * direction).sum().backward()
+    (torch.cat(expected) * direction).sum().backward()
+    our_parameters, their_parameters = dict(ours.named_parameters()), dict(theirs.named_parameters())
+    for our_name, their_name in WATCHED.items():
+        ours_grad, theirs_grad = our_parameters[our_name].grad, their_parameters[their_name].grad
+        scale = theirs_grad.abs().max()
+        assert scale > 0.1, our_name
+        assert ((ours_grad - theirs_grad).abs().max() / scale).item() < 1e-5, our_name
+
+
+def test_gradients_reach_every_weight(models):
+    _, load = models
+    ours = load().train()
+    ours(pack(draw(RAGGED))).square().sum().backward()
+    assert all(p.grad is not None and p.grad.abs().max() > 0 for p in ours.parameters())
+
+
+def test_weights_that_changed_count_after_packing_again(models):
+    _, load = models
+    ours, batch = load().prepare(torch.float32), pack(draw((5, 9)))
+    with torch.inference_mode():
+        before = ours(batch)
+    with torch.no_grad():
+        ours.blocks[0].attention.query.weight.add_(0.1)
+        ours.blocks[1].feed_forward.expand.bias.add_(0.1)
+    with torch.inference_mode():
+        after = ours.prepare(torch.float32)(batch)
+    assert (after - before).abs().max() > 1e-3
+    assert torch.allclose(after, ours(batch), atol=CLOSE)  # gradients on: the plain path
+
+
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu"])
+def test_activations(activation, tmp_path):
+    theirs = reference(hidden_act=activation)
+    ours = read_backbone(write(tmp_path, theirs))[0].prepare(torch.float32)
+    sequences = draw(RAGGED)
+    with torch.inference_mode():
+        assert_close(ours(pack(sequences)), expected_states(theirs, sequences))
+    assert_close(ours(pack(sequences)), expected_states(theirs, sequences))
+
+
+def test_the_two_gelus_differ_enough_for_the_test_above_to_tell(tmp_path):
+    exact, tanh = reference(hidden_act="gelu"), reference(hidden_act="gelu_new")
+    sequences = draw(RAGGED)
+    gap = torch.cat(expected_states(exact, sequences)) - torch.cat(expected_states(tanh, sequences))
+    assert gap.abs().max() > 10 * CLOSE
+
+
+def test_segments(tmp_path):
+    theirs = reference()
+    ours = read_backbone(write(tmp_path, theirs))[0].prepare(torch.float32)
+    sequences = draw((6, 4))
+    types = [[0, 0, 0, 1, 1, 1], [1, 0, 0, 1]]
+    flat = torch.tensor([token for sequence in sequences for token in sequence])
+    batch = PackedBatch(flat, (6, 4), ("all", "all"), types=torch.tensor(sum(types, [])))
+    with torch.inference_mode():
+        assert_close(ours(batch), expected_states(theirs, sequences, types))
+        assert (ours(batch) - ours(pack(sequences))).abs().max() > 0.1
+
+
+def test_other_shapes(tmp_path):
+    """One segment only, few positions, a large epsilon, an odd width per head."""
+    odd = {"type_vocab_size": 1, "max_position_embeddings": 40, "layer_norm_eps": 0.05}
+    theirs = reference("roberta", **odd, hidden_size=30, num_attention_heads=6, num_hidden_layers=3)
+    ours = read_backbone(write(tmp_path, theirs))[0].prepare(torch.float32)
+    sequences = draw((38, 1, 17))
+    assert ours.config.max_length == 38
+    with torch.inference_mode():
+        assert_close(ours(pack(sequences)), expected_states(theirs, sequences))
+
+
+def test_dropout_acts_in_training_only(models, tmp_path):
+    theirs = reference(hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)
+    ours = read_backbone(write(tmp_path, theirs))[0]
+    batch = pack(draw((20, 20)))
+    assert not torch.allclose(ours.train()(batch), ours(batch))
+    assert torch.equal(ours.eval()(batch), ours(batch))
+    assert_close(ours(batch), expected_states(theirs, draw((20, 20))))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_half_precision_stays_close(models, dtype):
+    _, load = models
+    batch = pack(draw(RAGGED))
+    with torch.inference_mode():
+        exact = load().prepare(torch.float32)(batch)
+        rough = load().prepare(dtype)(batch)
+    assert rough.dtype == torch.float32
+    gap = (exact - rough).abs()
+    assert 0 < gap.mean() < 0.02 * exact.abs().mean()
+
+
+def test_texts_of_all_scripts(family, tmp_path, nasty_texts, wordpiece_folder, byte_level_folder):
+    """From the text itself: both tokenizers, both models."""
+    files = wordpiece_folder if family == "bert" else byte_level_folder
+    folder = write(tmp_path, reference(family), files)
+    texts = [text for text in nasty_texts if "<mask>" not in text]  # the reference keeps the space before it
+    tokenize = AutoTokenizer.from_pretrained(folder)
+    theirs = [tokenize(text, truncation=True, max_length=512)["input_ids"] for text in texts]
+    tokenizer, _ = read_tokenizer(folder)
+    tokenizer.enable_truncation(512)
+    ours = [tokenizer.encode(text).ids for text in texts]
+    assert ours == theirs and max(map(len, ours)) == 512 and min(map(len, ours)) == 2
+    model = read_backbone(folder)[0].prepare(torch.float32)
+    with torch.inference_mode():
+        assert_close(model(pack(ours)), expected_states(reference(family), theirs))

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.papers import Label, Paper
+from sciprism.papers.cleaning import (
+    clean_abstract,
+    clean_label,
+    clean_paper,
+    clean_text,
+    normalise_arxiv,
+    normalise_doi,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("H<sub>2</sub>O at 10<sup>3</sup> K", "H2O at 103 K"),
+        ("<jats:p>One</jats:p><jats:p>Two</jats:p>", "One Two"),
+        ("<i>E. coli</i> and <b class='x'>bold</b><br/>next", "E. coli and bold next"),
+        ("a < b and c > d, p<0.05", "a < b and c > d, p<0.05"),
+        ("if a <b and c> d", "if a <b and c> d"),
+        ("the mean <p> and <x>", "the mean <p> and <x>"),
+        ("&lt;p&gt;R&amp;D&lt;/p&gt; &alpha; &#946; AT&T a &lt; b", "R&D α β AT&T a < b"),
+        ('<mml:math><mml:mi>x</mml:mi><mml:annotation encoding="t">\\x</mml:annotation></mml:math>', "x"),
+        ("so\u00adft zero\u200bwidth\u00a0space \t\r\n fold", "soft zerowidth space fold"),
+        ("bell\x07 null\x00 e\u0301 lone\ud800", "bell null é lone"),
+        ("<!-- hidden -->shown <![CDATA[data]]>", "shown data"),
+    ],
+)
+def test_texts(text: str, clean: str) -> None:
+    assert clean_text(text) == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("<jats:title>Abstract</jats:title><jats:p>Foo</jats:p>", "Foo"),
+        ("Abstract: foo", "foo"),
+        ("ABSTRACT Foo", "Foo"),
+        ("Abstract We show", "We show"),
+        ("Abstract interpretation of programs", "Abstract interpretation of programs"),
+        ("Abstract Wiener spaces are", "Abstract Wiener spaces are"),
+        ("Abstract", "Abstract"),
+    ],
+)
+def test_headings_of_abstracts(text: str, clean: str) -> None:
+    assert clean_abstract(text) == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "doi"),
+    [
+        ("https://doi.org/10.1000/ABC.", "10.1000/abc"),
+        ("doi:10.1016/S0140-6736(05)1", "10.1016/s0140-6736(05)1"),
+        ("(see http://dx.doi.org/10.1000/x)", "10.1000/x"),
+        (
+            "10.1002/(SICI)1097(1998)49:8<693::AID>3.0.CO;2-O",
+            "10.1002/(sici)1097(1998)49:8<693::aid>3.0.co;2-o",
+        ),
+        ("https://doi.org/10.1000%2Fabc?x=1", "10.1000/abc"),
+        ("none", ""),
+    ],
+)
+def test_dois(text: str, doi: str) -> None:
+    assert normalise_doi(text) == doi
+    assert normalise_doi(doi) == doi
+
+
+@pytest.mark.parametrize(
+    ("text", "arxiv"),
+    [
+        ("arXiv:2101.00001v2", "2101.00001"),
+        ("http://arxiv.org/abs/hep-th/9901001v1", "hep-th/9901001"),
+        ("https://arxiv.org/pdf/2101.00001.pdf", "2101.00001"),
+        ("2101.00001 [cs.CL]", "2101.00001"),
+        ("abs/2101.00001", ""),
+        ("12.345", ""),
+    ],
+)
+def test_arxiv(text: str, arxiv: str) -> None:
+    assert normalise_arxiv(text) == arxiv
+
+
+def test_ids_are_brought_into_one_form() -> None:
+    ids = {
+        "DOI": "https://doi.org/10.1000/A",
+        "pmid": "PMID: 12",
+        "pmcid": "34",
+        "arxiv": "arXiv:2101.00001v1",
+        "s2": " x ",
+    }
+    assert clean_paper(Paper(id="a", title="T", ids=ids)).ids == {
+        "doi": "10.1000/a",
+        "pmid": "12",
+        "pmcid": "PMC34",
+        "arxiv": "2101.00001",
+        "s2": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ({"doi": "10.1000/X", "pmid": "1"}, "doi:10.1000/x"),
+        ({"pmid": "1", "arxiv": "2101.00001"}, "pmid:1"),
+        ({"arxiv": "2101.00001v3"}, "arxiv:2101.00001"),
+    ],
+)
+def test_missing_id_is_taken_from_other_systems(ids: dict[str, str], expected: str) -> None:
+    assert clean_paper(Paper(id=" ", title="T", ids=ids)).id == expected
+    assert clean_paper(Paper(id="own", title="T", ids=ids)).id == "own"
+
+
+def test_missing_id_is_a_hash_of_title_and_year() -> None:
+    first = clean_paper(Paper(id="", title="On the <i>Origin</i> of Species.", year=1859)).id
+    assert first == clean_paper(Paper(id="", title="on the origin of  species", year=1859)).id
+    assert first != clean_paper(Paper(id="", title="on the origin of species", year=1860)).id
+    assert first == "sha1:28bb8d2d145b"  # printf "on the origin of species 1859" | sha1sum
+
+
+def test_labels_are_cleaned() -> None:
+    label = clean_label(
+        Label(id=" D1 ", name="<i>Fucus</i>", synonyms=("a &amp; b", " "), definition="x\n y")
+    )
+    assert label == Label(id="D1", name="Fucus", synonyms=("a & b",), definition="x y")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=120) | st.text(alphabet="<>&;/ipbalt\"'= -x", max_size=60))
+def test_cleaning_is_done_once(text: str) -> None:
+    clean = clean_text(text)
+    assert clean == unicodedata.normalize("NFC", clean)
+    assert clean == " ".join(clean.split())
+    assert clean_text(clean) == clean

@@ -1,0 +1,93 @@
+import json
+
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.papers.inspection import inspect, inspect_labels
+from sciprism.papers.reading import FileReport, ReadReport, Skipped
+from sciprism.papers.records import Label, Paper
+
+PAPERS = [
+    Paper(
+        id="1",
+        title="On the velocity of light in water",
+        abstract="We measure it and we find that it depends on the motion of the water.",
+        authors=("H. Fizeau",),
+        venue="Annals",
+        year=1851,
+        ids={"doi": "10.1/x"},
+    ),
+    Paper(id="2", title="Sur la vitesse de la lumière dans les eaux en mouvement", venue="Annals", year=1886),
+    Paper(id="3", title="光在水中的速度", venue="Notes"),
+    Paper(id="3", abstract="Radium"),
+]
+
+
+def test_counts():
+    report = ReadReport(
+        files=[FileReport("a.bib", "bibtex", 4, 1)], skipped=[Skipped("a.bib", 5, 9, "broken")], ignored=2
+    )
+    found = inspect(iter(PAPERS), report, papers_per_second=0.5)
+    assert found.papers == 4
+    assert found.files == (FileReport("a.bib", "bibtex", 4, 1),)
+    assert (found.skipped, found.ignored_files) == (1, 2)
+    assert found.missing == {"title": 1, "abstract": 2, "authors": 3, "venue": 1, "year": 2, "doi": 3}
+    assert found.languages == {"English": 1, "French": 1, "Chinese": 1, "Latin script": 1}
+    assert found.years == {1851: 1, 1886: 1}
+    assert found.venues == 2
+    assert found.top_venues == {"Annals": 2, "Notes": 1}
+    # 7 + 15 words, 11, 1 (Chinese has no spaces), 1: the median lies between 1 and 11
+    assert found.words == {"least": 1, "10%": 1, "median": 6, "90%": 19, "99%": 22, "most": 22}
+    assert [group.ids for group in found.duplicates.groups] == [("3", "3")]
+    assert found.seconds == 8.0
+
+
+def test_report_is_read_after_the_papers():
+    report = ReadReport()
+
+    def papers():
+        yield PAPERS[0]
+        report.files.append(FileReport("late.ris", "ris", 1, 0))
+
+    assert inspect(papers(), report).files[0].path == "late.ris"
+
+
+def test_without_speed_there_is_no_time_and_a_wrong_one_is_refused():
+    assert inspect(PAPERS, ReadReport()).seconds is None
+    with pytest.raises(InputError, match="0 papers per second"):
+        inspect(PAPERS, ReadReport(), papers_per_second=0)
+
+
+def test_nothing_to_inspect():
+    found = inspect([], ReadReport(), papers_per_second=1)
+    assert (found.papers, found.words, found.years, found.seconds) == (0, {}, {}, 0)
+
+
+def test_json_holds_everything():
+    row = json.loads(json.dumps(inspect(PAPERS, ReadReport()).to_json()))
+    assert row["years"] == {"1851": 1, "1886": 1}
+    assert row["duplicates"] == {
+        "surplus": 1,
+        "reasons": {"id": 1},
+        "groups": [{"ids": ["3", "3"], "reasons": ["id"]}],
+    }
+
+
+def test_labels():
+    labels = [
+        Label(id="s", name="Seaweed", codes=("B1",)),
+        Label(
+            id="w",
+            name="Wrack",
+            synonyms=("Fucus", "Tang"),
+            definition="A brown seaweed.",
+            broader=("s", "x"),
+        ),
+        Label(id="w", name="wrack"),
+    ]
+    found = inspect_labels(iter(labels), ReadReport())
+    assert found.labels == 3
+    assert found.missing == {"synonyms": 2, "definition": 2, "broader": 2, "codes": 2}
+    assert (found.synonyms, found.unknown_broader, found.repeated_ids, found.repeated_names) == (2, 1, 1, 1)
+    assert found.words == {"least": 3, "10%": 3, "median": 3, "90%": 3, "99%": 3, "most": 3}
+    assert json.loads(json.dumps(found.to_json()))["labels"] == 3

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.papers.json_values import json_values
+from sciprism.papers.source import Source
+
+ROWS = [
+    {"id": f"p{i}", "title": "T [x] {", "authors": [{"family": "a", "given": "b"}, {"family": "c"}]}
+    for i in range(4)
+]
+LAYOUTS = {
+    "lines": lambda rows: "\n".join(map(json.dumps, rows)) + "\n",
+    "lines with gaps": lambda rows: "\n\n".join(map(json.dumps, rows)),
+    "array": json.dumps,
+    "printed array": lambda rows: json.dumps(rows, indent=1),
+    "printed one after another": lambda rows: "\n".join(json.dumps(row, indent=2) for row in rows),
+    "results": lambda rows: json.dumps({"meta": {"count": [1, {"a": 2}]}, "results": rows, "next": None}),
+    "printed items": lambda rows: json.dumps({"items": rows}, indent="\t"),
+    "data": lambda rows: json.dumps({"total": 4, "data": rows}),
+}
+
+
+@pytest.fixture
+def values(tmp_path: Path):
+    def read(text: str) -> list[tuple[int, int | None, object, str]]:
+        path = tmp_path / "x.json"
+        path.write_text(text)
+        return list(json_values(Source(path)))
+
+    return read
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout(values, layout: str) -> None:
+    found = values(LAYOUTS[layout](ROWS))
+    assert [value for _, _, value, _ in found] == ROWS
+    assert [number for number, *_ in found] == [1, 2, 3, 4]
+    assert not any(reason for *_, reason in found)
+
+
+def test_lines_are_counted(values) -> None:
+    assert [line for _, line, _, _ in values(LAYOUTS["lines with gaps"](ROWS))] == [1, 3, 5, 7]
+    lines = LAYOUTS["printed array"](ROWS).split("\n")
+    starts = [number for number, line in enumerate(lines, 1) if line == " {"]
+    assert [line for _, line, _, _ in values("\n".join(lines))] == starts
+
+
+def test_broken_line_is_one_bad_record(values) -> None:
+    lines = [json.dumps({"id": i}) for i in range(10_002)]
+    lines[10_000] = '{"id": "broken", "title": "no end'
+    found = values("\n".join(lines))
+    assert len(found) == 10_002
+    assert [(number, line, reason[:14]) for number, line, value, reason in found if value is None] == [
+        (10_001, 10_001, "not valid JSON")
+    ]
+
+
+@pytest.mark.parametrize("layout", ["array", "printed array", "results", "printed items", "data"])
+@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize(("old", "new"), [('": "T', '" "T'), ('{",', "{,"), ('"title"', '"title')])
+def test_broken_element_does_not_take_the_others_along(
+    values, layout: str, place: int, old: str, new: str
+) -> None:
+    mark = f'"p{place}"'
+    before, _, after = LAYOUTS[layout](ROWS).partition(mark)
+    found = values(before + mark + after.replace(old, new, 1))
+    good = [value for _, _, value, reason in found if not reason]
+    assert good == [row for row in ROWS if row["id"] != f"p{place}"]
+    assert found[place][2] is None
+
+
+@pytest.mark.parametrize("layout", ["array", "printed array"])
+def test_cut_array_keeps_what_is_whole(values, layout: str) -> None:
+    found = values(LAYOUTS[layout](ROWS)[:-25])
+    assert [value for _, _, value, _ in found] == [*ROWS[:3], None]
+    assert "line" in found[-1][3]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", []), (" \n", []), ("[]", []), ('{"results": []}', []), ("12", [12]), ('["a", 1]', ["a", 1])],
+)
+def test_small_files(values, text: str, expected: list[object]) -> None:
+    assert [value for _, _, value, _ in values(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["hello\nworld", "[", "{", '{"a": ', "[1, 2", "[1] tail", "[" * 5000, "[" + "9" * 5000 + "]"]
+)
+def test_what_is_not_json_is_told(values, text: str) -> None:
+    assert any(reason for *_, reason in values(text))
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text(alphabet='[]{},:"\\ \nab1', max_size=60))
+def test_any_text_ends_and_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(text)
+    found = list(json_values(Source(path)))
+    assert [number for number, *_ in found] == list(range(1, len(found) + 1))
+
+
+def test_values_larger_than_the_buffer_and_flat_memory(tmp_path: Path) -> None:
+    rows = [{"id": i, "text": "wörd " * size} for i, size in enumerate([10, 700_000, 10])]
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps(rows, ensure_ascii=False))
+    assert [value for _, _, value, _ in json_values(Source(path))] == rows
+    row = json.dumps({"id": "x", "text": "word " * 400})
+    path.write_text("[" + ",\n".join([row] * 10_000) + "]")
+    tracemalloc.start()
+    assert sum(1 for _ in json_values(Source(path))) == 10_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8_000_000  # of 20 million characters

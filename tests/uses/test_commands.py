@@ -1,0 +1,187 @@
+"""The commands embed, index, search and similar, run as a person runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from sciprism.cli.embed import embed
+from sciprism.cli.index import index
+from sciprism.cli.search import search
+from sciprism.cli.similar import similar
+from sciprism.encoders.encoder import Encoder
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.store import Collection
+from store.fake_encoder import FakeEncoder
+from uses.five_papers import PAPERS
+
+app = typer.Typer(pretty_exceptions_enable=False)
+for command in (embed, index, search, similar):
+    app.command()(command)
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """Let every model name load the fake encoder; the list tells which names were asked for."""
+    names: list[str | None] = []
+
+    def load(name: str | None = None, **_: Any) -> FakeEncoder:
+        names.append(name)
+        if name == "gone":
+            raise InputError("no folder gone")
+        return FakeEncoder(name or "fake", "other" if name == "other" else "f0", dim=256)
+
+    monkeypatch.setattr(Encoder, "load", load)
+    return names
+
+
+def run(*arguments: object, stdin: str = "") -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def lines(papers: list[Paper]) -> str:
+    return "".join(json.dumps(paper.to_json()) + "\n" for paper in papers)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    (tmp_path / "refs.jsonl").write_text(lines(PAPERS))
+    result = run("embed", tmp_path / "refs.jsonl", "-o", tmp_path / "vecs")
+    assert result.exit_code == 0, result.output
+    return tmp_path / "vecs"
+
+
+def error_of(result: Result) -> str:
+    assert isinstance(result.exception, InputError), result.output
+    return str(result.exception)
+
+
+def test_embed_says_every_count(tmp_path: Path, made: Path) -> None:
+    bad = '{"title": "no id", \n' + lines([PAPERS[0], Paper(id="new", title="A new one"), PAPERS[0]])
+    (tmp_path / "more.jsonl").write_text(bad)
+    assert "more.jsonl" in error_of(run("embed", tmp_path / "more.jsonl", "-o", made))
+    result = run("embed", tmp_path / "more.jsonl", "-o", made, "--skip-bad")
+    assert result.stdout == (
+        "read 4 papers: 1 new, 0 with a changed text, 0 with changed details, 1 unchanged, "
+        "1 duplicates skipped, 1 left out\n"
+        f"{made} holds 6 papers, 2 without abstract, and 0 superseded rows\n"
+    )
+    assert "left out: " in result.stderr and "more.jsonl" in result.stderr
+
+
+def test_embed_reads_standard_input_and_prints_json(tmp_path: Path) -> None:
+    result = run("embed", "-", "-o", tmp_path / "c", "--json", "--formats", "all", stdin=lines(PAPERS))
+    counts = json.loads(result.stdout)
+    assert (counts["new"], counts["papers"], counts["missing_abstracts"]) == (5, 5, 1)
+    assert Collection.open(tmp_path / "c").manifest.formats == ["classification", "proximity", "search"]
+
+
+def test_embed_loads_the_model_of_the_collection(tmp_path: Path, loaded: list[str | None]) -> None:
+    run("embed", "-", "-o", tmp_path / "c", "--model", "mine", stdin=lines(PAPERS[:2]))
+    assert run("embed", "-", "-o", tmp_path / "c", stdin=lines(PAPERS)).exit_code == 0
+    assert loaded == ["mine", "mine"]
+    message = error_of(run("embed", "-", "-o", tmp_path / "c", "--model", "other", stdin=lines(PAPERS)))
+    assert "vectors of mine" in message
+
+
+def test_a_model_folder_is_remembered_by_its_full_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: list[str | None]
+) -> None:
+    (tmp_path / "model").mkdir()
+    monkeypatch.chdir(tmp_path)
+    run("embed", "-", "-o", "c", "--model", "model", stdin=lines(PAPERS[:2]))
+    assert loaded == [str(tmp_path / "model")]
+
+
+@pytest.mark.parametrize("wrong", ["title", "=x", "title="])
+def test_columns_are_pairs(tmp_path: Path, wrong: str) -> None:
+    assert "field=header" in error_of(run("embed", "-", "-o", tmp_path / "c", "--columns", wrong))
+
+
+def test_search_prints_a_ranked_list(made: Path) -> None:
+    result = run("search", made, "dark matter density profile", "-k", 2)
+    assert result.exit_code == 0, result.output
+    words = " ".join(result.stdout.split())
+    assert words.startswith("1 0.") and "A universal density profile ApJ, 1997 [halo]" in words
+    assert "“Dark matter halos share one density profile, cf. Fig. 2.”" in words
+    assert "2 0." in words and "3 0." not in words
+
+
+def test_search_reads_queries_from_standard_input(made: Path) -> None:
+    result = run(
+        "search", made, "-", "attention", "-k", 1, "--json", "--no-why", stdin="guide RNA\n\n halos \n"
+    )
+    document = json.loads(result.stdout)
+    assert (document["collection"], document["mode"]) == (str(made), "exact")
+    assert [r["query"] for r in document["rankings"]] == ["guide RNA", "halos", "attention"]
+    assert set(document["rankings"][0]["hits"][0]) == {"rank", "score", "id", "title", "venue", "year", "why"}
+    assert "holds no query" in error_of(run("search", made, "-", stdin="\n"))
+
+
+@pytest.mark.parametrize(
+    ("year", "ids"),
+    [
+        ("1997", ["halo"]),
+        ("1990-2012", ["crispr", "halo"]),
+        ("2013-", ["attention", "editing"]),
+        ("-1980", ["rotation"]),
+    ],
+)
+def test_search_filters_by_year(made: Path, year: str, ids: list[str]) -> None:
+    result = run("search", made, "dna", "--year", year, "--json", "--no-why")
+    assert sorted(hit["id"] for hit in json.loads(result.stdout)["rankings"][0]["hits"]) == ids
+
+
+@pytest.mark.parametrize("year", ["-", "1990-1980", "19x", "1-2-3", "1990 2000"])
+def test_a_wrong_year_is_an_error(made: Path, year: str) -> None:
+    assert f"--year {year!r}" in error_of(run("search", made, "dna", f"--year={year}"))
+
+
+def test_no_paper_found_is_said(made: Path) -> None:
+    assert run("search", made, "dna", "--venue", "nowhere").stdout == "no paper found\n"
+
+
+def test_index_makes_lexical_and_hybrid_search_possible(made: Path, loaded: list[str | None]) -> None:
+    assert "--lexical" in error_of(run("search", made, "x", "--mode", "hybrid"))
+    assert "say which index" in error_of(run("index", made))
+    assert run("index", made, "--lexical").stdout == f"{made}: built lexical over 5 papers\n"
+    loaded.clear()
+    result = run("search", made, "andromeda", "--mode", "lexical", "--no-why")
+    assert "[rotation]" in result.stdout and loaded == []
+    assert run("search", made, "andromeda", "--mode", "hybrid").exit_code == 0
+    assert "mode 'magic'" in error_of(run("search", made, "andromeda", "--mode", "magic"))
+
+
+def test_index_checks_the_files_first(made: Path) -> None:
+    values = made / "vectors" / "0-near" / "000000.npy"
+    values.write_bytes(values.read_bytes()[:-1] + b"x")
+    assert "checksum differs" in error_of(run("index", made, "--lexical", "--json"))
+
+
+def test_similar_prints_a_ranked_list(made: Path, loaded: list[str | None]) -> None:
+    loaded.clear()
+    result = run("similar", made, "--to", "crispr", "-k", 1, "--no-why")
+    assert "[editing]" in result.stdout and loaded == []
+    result = run("similar", made, "--to", "crispr", "--json")
+    [ranking] = json.loads(result.stdout)["rankings"]
+    assert ranking["query"] == "crispr" and ranking["hits"][0]["why"] == "A guide RNA directs the enzyme."
+    assert "no paper with the id 'nobody'" in error_of(run("similar", made, "--to", "nobody"))
+
+
+def test_a_model_that_moved_can_be_named(made: Path) -> None:
+    manifest = made / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"name": "fake"', '"name": "gone"'))
+    assert "say where it is now with --model" in error_of(run("search", made, "dna"))
+    assert run("search", made, "dna", "--model", "here").exit_code == 0
+    assert "vectors of gone" in error_of(run("search", made, "dna", "--model", "other"))
+
+
+@pytest.mark.parametrize("command", ["embed", "index", "search", "similar"])
+def test_help_has_an_example(command: str) -> None:
+    assert f"Example: sciprism {command} " in run(command, "--help").stdout
