@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before the hub's client is imported: it reads this once
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -18,8 +19,22 @@ if TYPE_CHECKING:
 
     from sciprism.encoders.encoder import Encoder
 
+hypothesis.settings.register_profile("shared-machine", deadline=None)  # time is no failure where cores are few
+hypothesis.settings.load_profile("shared-machine")
+
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-WORDS = ["a", "an", "and", "as", "at", "by", "for", "from", "in", "into", "is", "it", "of", "on", "or", "that", "the", "this", "to", "with", "we", "our", "are", "be", "new", "two", "paper", "study", "method", "model", "data", "result", "theory", "law", "effect", "test", "evidence", "analysis", "measure", "learning", "network", "deep", "neural", "language", "image", "text", "word", "protein", "gene", "cell", "dna", "brain", "memory", "mouse", "virus", "vaccine", "trial", "cancer", "drug", "patient", "health", "blood", "heart", "light", "wave", "particle", "quantum", "energy", "field", "gravity", "black", "hole", "star", "galaxy", "planet", "universe", "dark", "matter", "relativity", "electron", "atom", "nuclear", "radiation", "laser", "crystal", "carbon", "oxygen", "water", "acid", "reaction", "catalyst", "polymer", "metal", "surface", "climate", "ocean", "ice", "rock", "earth", "quake", "species", "evolution", "selection", "forest", "insect", "plant", "bird", "fish", "game", "market", "price", "risk", "trade", "labour", "growth", "choice", "proof", "number", "prime", "graph", "group", "algebra", "geometry", "chance", "code", "machine", "computer", "program", "search", "engine", "steel", "bridge", "flight", "control", "signal", "noise", "information", "entropy"]
+SCIENCE = """
+a an and as at by for from in into is it of on or that the this to with we our are be new two
+paper study method model data result theory law effect test evidence analysis measure learning network
+deep neural language image text word protein gene cell dna brain memory mouse virus vaccine trial
+cancer drug patient health blood heart light wave particle quantum energy field gravity black hole
+star galaxy planet universe dark matter relativity electron atom nuclear radiation laser crystal
+carbon oxygen water acid reaction catalyst polymer metal surface climate ocean ice rock earth
+quake species evolution selection forest insect plant bird fish game market price risk trade
+labour growth choice proof number prime graph group algebra geometry chance code machine computer
+program search engine steel bridge flight control signal noise information entropy
+"""
+WORDS = SCIENCE.split()
 CHARACTERS = string.ascii_lowercase + string.digits + "éüßøçñаиноπσβ中文科学论注意力العربية"
 MARKS = string.punctuation + "“”‘’–—…°±×≤"
 

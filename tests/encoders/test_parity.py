@@ -136,7 +136,7 @@ def test_segments(tmp_path):
     sequences = draw((6, 4))
     types = [[0, 0, 0, 1, 1, 1], [1, 0, 0, 1]]
     flat = torch.tensor([token for sequence in sequences for token in sequence])
-    batch = PackedBatch(flat, (6, 4), ("all", "all"), types=torch.tensor(sum(types, [])))
+    batch = PackedBatch(flat, (6, 4), ("all", "all"), torch.tensor([*types[0], *types[1]]))
     with torch.inference_mode():
         assert_close(ours(batch), expected_states(theirs, sequences, types))
         assert (ours(batch) - ours(pack(sequences))).abs().max() > 0.1

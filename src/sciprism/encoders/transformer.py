@@ -187,15 +187,23 @@ class Block(nn.Module):
         return out if self.facets is None else self.facets(out, batch)
 
 
+def _table(rows: int, width: int) -> nn.Embedding:
+    """Make an embedding table with BERT's start, normal with deviation 0.02."""
+    weight = torch.empty(rows, width)
+    if not weight.is_meta:  # there is nothing to fill, and torch would import its compiler for it (1 s)
+        nn.init.normal_(weight, std=0.02)
+    return nn.Embedding(rows, width, _weight=weight)
+
+
 class Embeddings(nn.Module):
     """Word, position and segment embeddings, summed and normalised."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.first_position = config.first_position
-        self.word = nn.Embedding(config.vocabulary, config.hidden, padding_idx=config.padding_id)
-        self.position = nn.Embedding(config.positions, config.hidden)
-        self.segment = nn.Embedding(config.types, config.hidden)
+        self.word = _table(config.vocabulary, config.hidden)
+        self.position = _table(config.positions, config.hidden)
+        self.segment = _table(config.types, config.hidden)
         self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 

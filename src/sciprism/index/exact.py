@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
@@ -16,10 +17,10 @@ Distance = Literal["cosine", "dot", "euclidean"]
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
-BLOCK = 8192
-"""Rows multiplied at once."""
+BLOCK = 4096
+"""Rows multiplied at once: more would leave the cache, fewer would cost time between the products."""
 QUERIES = 512
-"""Queries multiplied at once: with BLOCK this bounds the scores in memory to 16 MiB."""
+"""Queries multiplied at once: with BLOCK this bounds the scores of one core to 8 MiB."""
 SPARE = 16
 """Rows kept beyond k until scores are computed a second time, in double precision."""
 GATHER = 1 << 16
@@ -100,20 +101,45 @@ def _take(shards: Sequence[Matrix], rows: Rows) -> Floats:
 def _candidates(
     queries: Floats, shards: Sequence[Matrix], k: int, mask: NDArray[np.bool_] | None, distance: Distance
 ) -> Rows:
+    """Find the k best rows of each query up to rounding: each core takes one run of blocks, then they unite.
+
+    Cores that shared every product would wait for each other after every block.
+    """
     left = torch.from_numpy(_prepared(queries, distance))
-    best = _Best(len(queries), k)
-    first = 0
-    for shard in shards:
-        for start in range(0, len(shard), BLOCK):
-            block = shard.block(start, start + BLOCK)
-            allowed = None if mask is None else mask[first + start : first + start + len(block)]
+    first_rows = np.cumsum([0, *(len(shard) for shard in shards)])
+    blocks = [(i, start) for i, shard in enumerate(shards) for start in range(0, len(shard), BLOCK)]
+
+    def scan(part: list[tuple[int, int]]) -> tuple[Floats, Rows]:
+        best = _Best(len(queries), k)
+        for i, start in part:
+            block = shards[i].block(start, start + BLOCK)
+            first = int(first_rows[i]) + start
+            allowed = None if mask is None else mask[first : first + len(block)]
             if allowed is None or allowed.any():
                 scores = _similarities(left, torch.from_numpy(block), distance)
                 if allowed is not None:
                     scores.masked_fill_(torch.from_numpy(~allowed), -torch.inf)
-                best.add(scores, first + start)
-        first += len(shard)
-    return best.rows()
+                best.add(scores, first)
+        return best.ranked()
+
+    scores, rows = (np.concatenate(found, axis=1) for found in zip(*_on_all_cores(scan, blocks), strict=True))
+    order = np.lexsort((rows, -scores), axis=1)[:, :k]
+    return np.take_along_axis(rows, order, axis=1)
+
+
+def _on_all_cores(
+    scan: Callable[[list[tuple[int, int]]], tuple[Floats, Rows]], blocks: list[tuple[int, int]]
+) -> list[tuple[Floats, Rows]]:
+    threads = torch.get_num_threads()
+    if threads == 1 or len(blocks) < 2:
+        return [scan(blocks)]
+    size = -(-len(blocks) // threads)
+    parts = [blocks[start : start + size] for start in range(0, len(blocks), size)]
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return list(pool.map(scan, parts))
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _prepared(queries: Floats, distance: Distance) -> Floats:
@@ -164,10 +190,10 @@ class _Best:
         if self._waiting >= self._scores.size:
             self._merge()
 
-    def rows(self) -> Rows:
-        """Return the rows (m, k), best first, -1 where there are fewer than k."""
+    def ranked(self) -> tuple[Floats, Rows]:
+        """Return scores and rows (m, k), best first, -inf and -1 where there are fewer than k."""
         self._merge()
-        return self._rows
+        return self._scores, self._rows
 
     def _merge(self) -> None:
         count, k = self._scores.shape

@@ -42,13 +42,14 @@ class Matrix:
 
     def _floats(self, rows: slice | NDArray[np.integer]) -> Floats:
         values = self.values[rows]
-        if values.dtype == np.float16:
-            import torch  # widens in half of numpy's time
+        if values.dtype == np.float32:
+            return values.astype(np.float32, copy=False)
+        import torch  # widens several times faster than numpy
 
-            wide: Floats = torch.from_numpy(values).float().numpy()
-        else:
-            wide = values.astype(np.float32, copy=False)
-        return wide if self.scales is None else wide * self.scales[rows, None]
+        wide: Floats = torch.from_numpy(values).float().numpy()
+        if self.scales is not None:
+            wide *= self.scales[rows, None]
+        return wide
 
 
 def pack(vectors: Floats, dtype: Dtype) -> Matrix:

@@ -1,0 +1,86 @@
+"""What papers, labels and queries read like when they are encoded."""
+
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Label, Paper
+from sciprism.text.template import FIELDS, PAPER_FIELDS, Template
+
+PAPER = Paper(
+    id="p",
+    title="On Light",
+    abstract="Light bends.",
+    authors=("Ada Lovelace", "Emmy Noether"),
+    venue="Annals",
+    year=1905,
+    keywords=("optics", "waves"),
+)
+
+
+def test_title_and_abstract_are_read_unless_a_task_says_otherwise():
+    assert FIELDS == ("title", "abstract")
+    assert Template().text(PAPER, "paper") == "On Light Light bends."
+
+
+@pytest.mark.parametrize(
+    "fields, expected",
+    [
+        (("title",), "On Light"),
+        (("abstract", "title"), "Light bends.|On Light"),
+        (("title", "venue", "year"), "On Light|Annals|1905"),
+        (("title", "authors", "keywords"), "On Light|Ada Lovelace, Emmy Noether|optics, waves"),
+        (("id",), "p"),
+        ((), ""),
+    ],
+)
+def test_other_fields(fields, expected):
+    assert Template(separator="|").text(PAPER, "paper", fields) == expected
+    assert set(fields) <= set(PAPER_FIELDS)
+
+
+def test_a_missing_part_is_left_out_with_its_separator():
+    template = Template(separator="[SEP]")
+    assert template.text(PAPER, "paper") == "On Light[SEP]Light bends."
+    assert template.text(Paper(id="p", title="On Light"), "paper") == "On Light"
+    assert template.text(Paper(id="p", abstract="Light bends."), "paper") == "Light bends."
+    assert template.text(Paper(id="p"), "paper", ("title", "year", "authors", "abstract")) == ""
+
+
+def test_labels_and_queries():
+    template = Template(separator=": ", prompts={"query": "find "})
+    assert template.text(Label(id="l", name="Optics", definition="Study of light."), "label") == (
+        "Optics: Study of light."
+    )
+    assert template.text(Label(id="l", name="Optics"), "label") == "Optics"
+    assert template.text("bending of light", "query") == "find bending of light"
+    assert template.text("", "query") == "find "
+
+
+def test_a_prompt_stands_before_its_role_only():
+    template = Template(prompts={"query": "query: ", "paper": "passage: "})
+    assert template.text("light", "query") == "query: light"
+    assert template.text(PAPER, "paper") == "passage: On Light Light bends."
+    assert template.text("light", "label") == "light"
+
+
+def test_lower_case():
+    assert Template(prompts={"query": "Find "}, lowercase=True).text("ÉCLAIR", "query") == "find éclair"
+    assert Template().text("ÉCLAIR", "query") == "ÉCLAIR"
+
+
+def test_json_round_trip():
+    template = Template(separator="[SEP]", prompts={"query": "q: "}, lowercase=True)
+    assert Template(**template.to_json()) == template
+    assert template.to_json() == {"separator": "[SEP]", "prompts": {"query": "q: "}, "lowercase": True}
+
+
+@pytest.mark.parametrize("item", [None, 1, b"bytes", {"title": "a dict"}, ["list"]])
+def test_other_items_are_refused(item):
+    with pytest.raises(InputError, match="expected a paper, a label or a text, got"):
+        Template().text(item, "paper")
+
+
+@pytest.mark.parametrize("wrong", [{"separator": 5}, {"prompts": ["query: "]}, {"prompts": {"query": 5}}])
+def test_wrong_templates_are_refused(wrong):
+    with pytest.raises(InputError, match="prompts"):
+        Template(**wrong)

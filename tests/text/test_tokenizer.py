@@ -1,0 +1,213 @@
+"""Tokenizers of every public layout give the ids that the reference library gives."""
+
+import json
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer
+from transformers import AutoTokenizer, BertTokenizer, RobertaTokenizer
+
+from sciprism.errors import InputError
+from sciprism.text.tokenizer import BERT_TOKENS, ROBERTA_TOKENS, read_json, read_tokenizer
+
+WORDPIECE = {
+    "no settings": {},
+    "cased": {"do_lower_case": False},
+    "uncased, accents kept": {"do_lower_case": True, "strip_accents": False},
+    "cased, accents stripped": {"do_lower_case": False, "strip_accents": True},
+    "Chinese in one piece": {"tokenize_chinese_chars": False},
+}
+BYTE_LEVEL = {
+    "no settings": {},
+    "space in front": {"add_prefix_space": True},
+    "lower case is not its business": {"do_lower_case": True},
+}
+texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
+
+
+def copied(files, folder, **documents):
+    """A tokenizer folder: a vocabulary's files and JSON documents beside them."""
+    shutil.copytree(files, folder, dirs_exist_ok=True)
+    for name, content in documents.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def assert_same(tokenizer, reference, items):
+    for text in items:
+        assert tokenizer.encode(text).ids == reference(text)["input_ids"], repr(text)
+
+
+@pytest.mark.parametrize("settings", WORDPIECE.values(), ids=WORDPIECE)
+def test_vocab_txt(settings, wordpiece_folder, nasty_texts, tmp_path):
+    folder = copied(wordpiece_folder, tmp_path / "t", tokenizer_config=settings)
+    tokenizer, special = read_tokenizer(folder)
+    assert_same(tokenizer, BertTokenizer.from_pretrained(folder), nasty_texts)
+    assert special == BERT_TOKENS
+
+
+def test_vocab_txt_settings_differ_on_these_texts(wordpiece_folder, nasty_texts, tmp_path):
+    """Else the test above could not tell them apart."""
+    seen = set()
+    for number, settings in enumerate(WORDPIECE.values()):
+        folder = copied(wordpiece_folder, tmp_path / str(number), tokenizer_config=settings)
+        tokenizer, _ = read_tokenizer(folder)
+        seen.add(str([tokenizer.encode(text).ids for text in nasty_texts]))
+    assert len(seen) == len(WORDPIECE)
+
+
+def test_vocab_txt_alone_is_uncased(wordpiece_folder, nasty_texts):
+    tokenizer, _ = read_tokenizer(wordpiece_folder)
+    assert_same(tokenizer, BertTokenizer(str(wordpiece_folder / "vocab.txt")), nasty_texts)
+
+
+@pytest.mark.parametrize("settings", BYTE_LEVEL.values(), ids=BYTE_LEVEL)
+def test_vocab_json_and_merges(settings, byte_level_folder, nasty_texts, tmp_path):
+    folder = copied(byte_level_folder, tmp_path / "t", tokenizer_config=settings)
+    tokenizer, special = read_tokenizer(folder)
+    # RoBERTa's mask swallows the space before it: so in its published tokenizer.json and here
+    reference = RobertaTokenizer.from_pretrained(folder, mask_token=AddedToken("<mask>", lstrip=True))
+    assert_same(tokenizer, reference, nasty_texts)
+    assert special == ROBERTA_TOKENS
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "byte-level"])
+def test_any_text(kind, wordpiece_folder, byte_level_folder):
+    folder, made = {
+        "wordpiece": (wordpiece_folder, BertTokenizer),
+        "byte-level": (byte_level_folder, RobertaTokenizer),
+    }[kind]
+    tokenizer, _ = read_tokenizer(folder)
+    reference = made.from_pretrained(folder)
+
+    @given(text=texts.filter(lambda text: "<mask>" not in text))
+    def check(text):
+        assert_same(tokenizer, reference, [text])
+
+    check()
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "byte-level"])
+def test_tokenizer_json_with_truncation_and_padding_inside(
+    kind, wordpiece_folder, byte_level_folder, nasty_texts, tmp_path
+):
+    source = wordpiece_folder if kind == "wordpiece" else byte_level_folder
+    built, special = read_tokenizer(source)
+    limited = Tokenizer.from_str(built.to_str())
+    limited.enable_truncation(8)
+    limited.enable_padding(length=8, pad_token=special["pad_token"], pad_id=1)
+    limited.save(str(tmp_path / "tokenizer.json"))
+    assert len(limited.encode("gene " * 99).ids) == 8 == len(limited.encode("").ids)
+
+    tokenizer, found = read_tokenizer(tmp_path)
+    assert_same(tokenizer, lambda text: {"input_ids": built.encode(text).ids}, nasty_texts)
+    assert len(tokenizer.encode("gene " * 99).ids) > 100 and len(tokenizer.encode("").ids) == 2
+    assert found == special
+
+
+def test_tokenizer_json_of_the_reference_library(wordpiece_folder, nasty_texts, tmp_path):
+    BertTokenizer.from_pretrained(wordpiece_folder, do_lower_case=False).save_pretrained(tmp_path)
+    tokenizer, _ = read_tokenizer(tmp_path)
+    assert_same(tokenizer, AutoTokenizer.from_pretrained(tmp_path), nasty_texts)
+
+
+def test_tokenizer_json_goes_first(wordpiece_folder, byte_level_folder, tmp_path):
+    read_tokenizer(byte_level_folder)[0].save(str(tmp_path / "tokenizer.json"))
+    folder = copied(wordpiece_folder, tmp_path)
+    tokenizer, special = read_tokenizer(folder)
+    assert tokenizer.encode("gene").ids == read_tokenizer(byte_level_folder)[0].encode("gene").ids
+    assert special == ROBERTA_TOKENS
+
+
+def test_renamed_special_tokens(tmp_path):
+    vocabulary = ["<pad>", "<unk>", "<start>", "<end>", "<hide>", "a", "b"]
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    mapping = {
+        "cls_token": "<start>",
+        "sep_token": {"content": "<end>", "lstrip": False},
+        "pad_token": "<pad>",
+    }
+    (tmp_path / "special_tokens_map.json").write_text(json.dumps(mapping))
+    (tmp_path / "tokenizer_config.json").write_text('{"unk_token": "<unk>", "mask_token": "<hide>"}')
+    tokenizer, special = read_tokenizer(tmp_path)
+    assert special["cls_token"] == "<start>" and special["sep_token"] == "<end>"
+    assert tokenizer.encode("a z B <hide>").ids == [2, 5, 1, 6, 4, 3]
+
+
+@pytest.mark.parametrize("layout", ["added_tokens.json", "added_tokens_decoder"])
+@pytest.mark.parametrize("kind", ["wordpiece", "byte-level"])
+def test_tokens_added_beside_the_vocabulary(kind, layout, wordpiece_folder, byte_level_folder, tmp_path):
+    """Control codes such as [PRX] were published this way."""
+    source = wordpiece_folder if kind == "wordpiece" else byte_level_folder
+    first = read_tokenizer(source)[0].get_vocab_size()
+    codes = {"[QRY]": first + 1, "[PRX]": first}
+    if layout == "added_tokens.json":
+        documents = {"added_tokens": codes}
+    else:
+        plain = dict.fromkeys(("lstrip", "rstrip", "normalized", "single_word"), False)
+        rows = {str(number): {"content": code, "special": True, **plain} for code, number in codes.items()}
+        documents = {"tokenizer_config": {"added_tokens_decoder": rows}}
+    tokenizer, _ = read_tokenizer(copied(source, tmp_path / "t", **documents))
+    ids = tokenizer.encode("[PRX]gene[QRY]").ids
+    assert ids[1] == first and ids[-2] == first + 1
+    assert ids[2:-2] == tokenizer.encode("gene").ids[1:-1]
+
+
+def test_an_added_token_with_an_id_it_cannot_have(wordpiece_folder, tmp_path):
+    folder = copied(wordpiece_folder, tmp_path / "t", added_tokens={"[PRX]": 99_999})
+    with pytest.raises(InputError, match=r"\[PRX\].* cannot have the id 99999"):
+        read_tokenizer(folder)
+
+
+WRONG = {
+    "nothing there": ({}, "no tokenizer.json, vocab.txt or vocab.json with merges.txt"),
+    "merges alone": ({"merges.txt": "#version: 0.2\n"}, "no tokenizer.json, vocab.txt or vocab.json"),
+    "garbage": ({"tokenizer.json": "garbage"}, "the tokenizer cannot be read"),
+    "empty object": ({"tokenizer.json": "{}"}, "the tokenizer cannot be read"),
+    "no special tokens": (
+        {"vocab.txt": "a\nb\n"},
+        "lacks the special tokens [UNK], [SEP]",
+    ),
+    "vocabulary is a list": ({"vocab.json": "[]", "merges.txt": "a b\n"}, "the tokenizer cannot be read"),
+    "settings are a list": ({"tokenizer_config.json": "[]"}, "tokenizer_config.json: holds a list"),
+    "settings are broken": ({"tokenizer_config.json": "{"}, "tokenizer_config.json: cannot be read as JSON"),
+    "token without content": ({"tokenizer_config.json": '{"cls_token": {"a": 1}}'}, "cannot be read"),
+    "added tokens are a list": (
+        {"vocab.txt": "\n".join(BERT_TOKENS.values()), "added_tokens.json": "[]"},
+        "list",
+    ),
+}
+
+
+@pytest.mark.parametrize("files, message", WRONG.values(), ids=WRONG)
+def test_wrong_folders(files, message, tmp_path):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_tokenizer(tmp_path)
+    assert message in str(caught.value) and str(tmp_path) in str(caught.value)
+
+
+def test_a_vocabulary_that_is_no_text(tmp_path):
+    (tmp_path / "vocab.txt").write_bytes(b"\xff\xfe\x00\x80")
+    with pytest.raises(InputError, match="the tokenizer cannot be read"):
+        read_tokenizer(tmp_path)
+
+
+def test_read_json(tmp_path):
+    path = tmp_path / "a.json"
+    assert read_json(path, missing={}) == {}
+    with pytest.raises(InputError, match="there is no a"):
+        read_json(path)
+    path.write_text("[1]")
+    assert read_json(path, kind=list) == [1]
+    with pytest.raises(InputError, match="holds a list, expected a dict"):
+        read_json(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(InputError, match="cannot be read as JSON"):
+        read_json(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(InputError, match="cannot be read as JSON"):
+        read_json(path, kind=list)
