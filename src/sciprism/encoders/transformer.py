@@ -56,7 +56,7 @@ class TransformerConfig:
                 raise InputError(f"{name} is {value!r}, not a whole number above 0")
         if self.hidden % self.heads:
             raise InputError(f"{self.heads} heads do not divide a width of {self.hidden}")
-        if not 0 <= self.padding_id < min(self.vocabulary, self.positions):
+        if not 0 <= self.padding_id < self.vocabulary or not 0 <= self.first_position < self.positions:
             raise InputError(f"padding id {self.padding_id} is outside the embedding tables")
         if not 0 < self.norm_eps < 1 or not 0 <= self.dropout < 1 or not 0 <= self.attention_dropout < 1:
             raise InputError("the norms' epsilon and the dropout rates are fractions")

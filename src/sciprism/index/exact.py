@@ -17,10 +17,10 @@ Distance = Literal["cosine", "dot", "euclidean"]
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
-BLOCK = 4096
+BLOCK = 2048
 """Rows multiplied at once: more would leave the cache, fewer would cost time between the products."""
 QUERIES = 512
-"""Queries multiplied at once: with BLOCK this bounds the scores of one core to 8 MiB."""
+"""Queries multiplied at once: with BLOCK this bounds the scores of one core to 4 MiB."""
 SPARE = 16
 """Rows kept beyond k until scores are computed a second time, in double precision."""
 GATHER = 1 << 16

@@ -64,7 +64,7 @@ def read_settings(folder: Path, positions: int) -> Settings:
         )
     return Settings(
         pooling=_pooling(folder / modules[1][1]),
-        max_length=min(int(length), positions),
+        max_length=int(min(length, positions)),
         template=Template(prompts=_prompts(about), lowercase=bool(text.get("do_lower_case", False))),
         normalize=kinds[-1] == "Normalize",
         distance=DISTANCES[similarity],
