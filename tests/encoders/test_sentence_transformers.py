@@ -125,8 +125,8 @@ def test_lower_case_before_a_cased_tokenizer(old_folder, nasty_texts):
 def test_a_transformer_in_its_own_folder(old_folder):
     folder = old_folder(
         modules=[
-            {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{KIND}.Pooling"},
             {"idx": 0, "name": "0", "path": "0_Transformer", "type": f"{KIND}.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{KIND}.Pooling"},
             {"idx": 2, "name": "2", "path": "2_Normalize", "type": f"{KIND}.Normalize"},
         ]
     )
@@ -141,6 +141,7 @@ def test_a_transformer_in_its_own_folder(old_folder):
 
 
 ABOUT = "config_sentence_transformers"
+NO_PROMPT = {"query": None, "paper": None, "label": None}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def pooling(**flags):
 REFUSED = {
     "dense": (
         {"modules": modules("Transformer", "Pooling", "Dense")},
-        "Transformer + Pooling + Dense; known",
+        "Transformer + Pooling + Dense;",
     ),
     "no pooling": ({"modules": modules("Transformer")}, "modules Transformer; known"),
     "word vectors": ({"modules": modules("WordEmbeddings", "Pooling")}, "modules WordEmbeddings + Pooling"),

@@ -56,11 +56,13 @@ def problems(draw):
 @settings(max_examples=80, deadline=None)
 def test_ranks_as_the_oracle_does_with_ties_masks_and_any_shards(distance, problem) -> None:
     queries, vectors, bounds, k, mask = problem
-    for block in (4, 8192):
+    best, expected = oracle(queries, vectors, k, mask, distance)
+    for block, threads in ((4, 1), (4, 3), (2048, 2)):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(exact, "BLOCK", block)
+            patched.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+            patched.setattr(torch, "set_num_threads", lambda threads: None)
             scores, rows = topk(queries, cut(vectors, bounds), k, mask=mask, distance=distance)
-        best, expected = oracle(queries, vectors, k, mask, distance)
         np.testing.assert_array_equal(rows, expected)
         np.testing.assert_array_equal(scores, best)
 
@@ -165,3 +167,13 @@ def test_search_is_the_same_without_the_fast_product(monkeypatch: pytest.MonkeyP
     plain = topk(queries.astype(np.float32), [Matrix(vectors)], 10)
     np.testing.assert_array_equal(fast[1], plain[1])
     np.testing.assert_array_equal(fast[0], plain[0])
+
+
+def test_threads_are_as_many_afterwards() -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        topk(np.ones((1, 2), np.float32), [Matrix(np.ones((9000, 2), np.float32))], 1)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

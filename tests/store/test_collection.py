@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
+from sciprism.index import topk
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, Filter, Layout, embed
 from store.fake_encoder import FakeEncoder, some_papers
@@ -185,3 +186,13 @@ def test_any_paper_comes_back_as_it_went_in(tmp_path_factory: object, papers: li
     collection = Collection.open(folder)
     assert collection.papers(range(len(papers))) == papers
     assert [collection.find(paper.id) for paper in papers] == list(range(len(papers)))
+
+
+def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sciprism.store.collection.OPEN_MATRICES", 2)
+    papers, encoder = some_papers(30), FakeEncoder()
+    embed(papers, encoder, tmp_path, layout=Layout(shard_size=4))
+    collection = Collection.open(tmp_path)
+    _, rows = topk(encoder.encode(papers[9:10]), collection.vectors("near"), 3)
+    assert rows[0, 0] == 9
+    assert collection.open_matrix.cache_info().currsize == 2

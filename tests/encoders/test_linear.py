@@ -1,0 +1,90 @@
+"""The fast linear layer computes what the plain one does, wherever it is in use."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from sciprism.encoders import linear
+from sciprism.encoders.linear import ACTIVATIONS, FUSED, Linear, PackedLinear, onednn_works
+
+# what each activation is, written out
+FORMULAS = {
+    "none": lambda x: x,
+    "gelu": lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5)),
+    "gelu_tanh": lambda x: 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))),
+    "relu": lambda x: x.clamp(min=0),
+    "tanh": torch.tanh,
+}
+TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}
+
+
+@pytest.fixture
+def tensors():
+    generator = torch.Generator().manual_seed(0)
+    return tuple(torch.randn(*shape, generator=generator) for shape in ((37, 24), (40, 24), (40,)))
+
+
+def test_this_machine_runs_the_fast_path():
+    """Else the tests below compare the fallback with itself."""
+    if not onednn_works(torch.float32):
+        pytest.skip("this build of torch has no prepacked oneDNN product")
+    assert PackedLinear(torch.eye(3), torch.zeros(3), "gelu", torch.float32).packed
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_fast_and_plain_agree(activation, dtype, tensors, monkeypatch):
+    x, weight, bias = tensors
+    fast = PackedLinear(weight, bias, activation, dtype)
+    assert fast.packed == (activation in FUSED and onednn_works(dtype))
+    monkeypatch.setattr(linear, "onednn_works", lambda _: False)
+    plain = PackedLinear(weight, bias, activation, dtype)
+    assert not plain.packed
+    rounded = (tensor.to(dtype).double() for tensor in (x, weight, bias))
+    exact = FORMULAS[activation](F.linear(*rounded))
+    for made in (fast, plain):
+        out = made(x)
+        assert out.dtype == dtype and out.shape == (37, 40)
+        assert ((out.double() - exact).abs() / exact.abs().clamp(min=1)).max() < TOLERANCE[dtype]
+    assert fast(x[:1]).shape == (1, 40)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_trainable_layer(activation, tensors):
+    x, weight, bias = tensors
+    layer = Linear(24, 40, activation)
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+        layer.bias.copy_(bias)
+    expected = FORMULAS[activation](F.linear(x, weight, bias))
+    assert torch.allclose(layer(x), expected, atol=1e-5)
+    layer.pack(torch.float32)
+    with torch.no_grad():
+        assert torch.allclose(layer(x), expected, atol=1e-5)
+    layer(x).sum().backward()  # where gradients flow the packed form stays out of it
+    assert layer.weight.grad is not None and layer.bias.grad is not None
+
+
+def test_packing_is_a_snapshot(tensors):
+    x, weight, _ = tensors
+    layer = Linear(24, 40)
+    layer.pack(torch.float32)
+    with torch.no_grad():
+        before = layer(x)
+        layer.weight.copy_(weight)
+        assert torch.equal(layer(x), before)
+        layer.pack(torch.float32)
+        assert torch.allclose(layer(x), F.linear(x, weight, layer.bias), atol=1e-5)
+
+
+def test_a_build_of_torch_without_the_operator(monkeypatch):
+    class Missing:
+        def __getattr__(self, name):
+            raise AttributeError(name)
+
+    onednn_works.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.ops, "mkldnn", Missing(), raising=False)
+        assert not onednn_works(torch.float32)
+        assert not PackedLinear(torch.eye(3), torch.zeros(3), "gelu", torch.float32).packed
+    onednn_works.cache_clear()

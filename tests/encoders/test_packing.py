@@ -1,0 +1,72 @@
+"""Packed batches, and the cutting of a corpus into them."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.encoders.packing import PackedBatch, pack, token_batches
+
+lengths = st.lists(st.integers(0, 600), max_size=60)
+
+
+def test_texts_lie_end_to_end():
+    batch = pack([[5, 6, 7], [8], [9, 10]])
+    assert batch.ids.tolist() == [5, 6, 7, 8, 9, 10] and batch.ids.dtype == torch.long
+    assert batch.lengths == (3, 1, 2) and batch.routes == ("all", "all", "all")
+    assert batch.bounds == (0, 3, 4, 6)
+    assert batch.starts.tolist() == [0, 3, 4]
+    assert batch.positions.tolist() == [0, 1, 2, 0, 0, 1]
+    assert batch.types is None
+
+
+def test_routes_are_slices():
+    batch = pack([[5, 6, 7], [8], [9, 10]], ["a", "b", "b"])
+    (name_a, tokens_a, part_a), (name_b, tokens_b, part_b) = batch.parts
+    assert (name_a, tokens_a, name_b, tokens_b) == ("a", slice(0, 3), "b", slice(3, 6))
+    assert part_a.ids.tolist() == [5, 6, 7] and part_a.lengths == (3,) and part_a.routes == ("a",)
+    assert part_b.ids.tolist() == [8, 9, 10] and part_b.lengths == (1, 2) and part_b.routes == ("b", "b")
+    assert part_b.positions.tolist() == [0, 0, 1]
+
+
+def test_segments_follow_their_route():
+    ids, types = torch.arange(6), torch.tensor([0, 0, 1, 0, 1, 1])
+    batch = PackedBatch(ids, (3, 3), ("a", "b"), types)
+    assert [part.types.tolist() for _, _, part in batch.parts] == [[0, 0, 1], [0, 1, 1]]
+
+
+def test_texts_of_one_route_stand_side_by_side():
+    with pytest.raises(ValueError, match="must stand side by side"):
+        pack([[1], [2], [3]], ["a", "b", "a"])
+    with pytest.raises(ValueError, match="2 texts but 1 routes"):
+        pack([[1], [2]], ["a"])
+
+
+@given(sequences=st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=9), min_size=1, max_size=9))
+def test_packing_loses_nothing(sequences):
+    batch = pack(sequences)
+    bounds = batch.bounds
+    assert [batch.ids[a:b].tolist() for a, b in pairwise(bounds)] == sequences
+    assert batch.positions.tolist() == [i for sequence in sequences for i in range(len(sequence))]
+    assert [batch.ids[i].item() for i in batch.starts] == [sequence[0] for sequence in sequences]
+
+
+@given(lengths=lengths, budget=st.integers(1, 1000))
+def test_batches_hold_each_text_once_within_the_budget_longest_first(lengths, budget):
+    batches = list(token_batches(lengths, budget))
+    order = [i for batch in batches for i in batch]
+    assert sorted(order) == list(range(len(lengths)))
+    assert [lengths[i] for i in order] == sorted(lengths, reverse=True)
+    for batch in batches:
+        assert batch
+        assert sum(lengths[i] for i in batch) <= budget or len(batch) == 1
+    for left, right in pairwise(batches):  # none is cut before it is full
+        assert sum(lengths[i] for i in left) + lengths[right[0]] > budget
+    assert list(token_batches(lengths, budget)) == batches
+
+
+def test_equal_lengths_keep_their_order():
+    assert list(token_batches([2, 5, 2, 5, 9, 2], 10)) == [[4], [1, 3], [0, 2, 5]]
+    assert list(token_batches([], 10)) == []

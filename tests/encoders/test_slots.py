@@ -1,0 +1,247 @@
+"""The transformer's slots: each does what its formula says, and nothing when it says nothing."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from sciprism.encoders.packing import pack
+from sciprism.encoders.transformer import Context, Routed, Transformer, TransformerConfig
+
+SHAPE = {"vocabulary": 50, "hidden": 16, "layers": 2, "heads": 4, "intermediate": 24, "positions": 32}
+CONFIG = TransformerConfig(**SHAPE, dropout=0.0, attention_dropout=0.0)
+SEQUENCES = [[7, 8, 9, 10], [11], [12, 13, 14], [15, 16]]
+ROUTES = ["a", "a", "b", "c"]
+SUBLAYERS = ("attention", "feed_forward")
+
+
+def made(seed=0):
+    """A transformer whose every weight matters."""
+    torch.manual_seed(seed)
+    model = Transformer(CONFIG)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.normal_(1.0 if name.endswith("norm.weight") else 0.0, 0.3)
+    return model.eval()
+
+
+class Recorded(nn.Module):
+    """A slot's module that adds nothing but a known map, and remembers what it was given."""
+
+    def __init__(self, slope, shift):
+        super().__init__()
+        self.slope, self.shift = slope, shift
+
+    def forward(self, x, batch):
+        self.seen, self.batch = x, batch
+        return self.slope * x + self.shift
+
+
+@pytest.fixture(params=["inference", "gradients"])
+def run(request):
+    """Run a model packed for inference, or plainly with gradients on."""
+
+    def forward(model, *arguments):
+        if request.param == "gradients":
+            return model(*arguments).detach()
+        with torch.inference_mode():
+            return deepcopy(model).prepare(torch.float32)(*arguments)
+
+    return forward
+
+
+@pytest.mark.parametrize("sublayer", SUBLAYERS)
+def test_experts_that_are_copies_change_nothing(sublayer, run):
+    shared, routed = made(), made()
+    for block in routed.blocks:
+        copies = {route: deepcopy(getattr(block, sublayer)) for route in "abc"}
+        setattr(block, sublayer, Routed(copies))
+    batch = pack(SEQUENCES, ROUTES)
+    assert torch.allclose(run(routed, batch), run(shared, batch), atol=1e-5)
+
+
+@pytest.mark.parametrize("sublayer", SUBLAYERS)
+def test_a_mixed_batch_equals_separate_batches(sublayer, run):
+    model = made()
+    others = {route: made(seed) for seed, route in enumerate("abc", start=1)}
+    for n, block in enumerate(model.blocks):
+        experts = {route: getattr(other.blocks[n], sublayer) for route, other in others.items()}
+        setattr(block, sublayer, Routed(experts))
+    mixed = run(model, pack(SEQUENCES, ROUTES))
+    separate = [run(model, pack([s], r)) for s, r in zip(SEQUENCES, ROUTES, strict=True)]
+    assert torch.allclose(mixed, torch.cat(separate), atol=1e-5)
+    other = run(model, pack(SEQUENCES, ["b", "b", "c", "a"]))
+    assert (mixed - other).abs().max() > 0.1
+
+
+def test_experts_are_packed_for_inference():
+    model = made()
+    for block in model.blocks:
+        block.feed_forward = Routed({"a": block.feed_forward})
+        block.attention = Routed({"a": block.attention})
+    model.prepare(torch.float32)
+    for block in model.blocks:
+        assert block.feed_forward.experts["a"].expand.packed is not None
+        assert block.attention.experts["a"].packed is not None
+
+
+def test_only_the_routes_own_expert_learns():
+    model = made()
+    model.blocks[0].feed_forward = Routed({r: deepcopy(model.blocks[0].feed_forward) for r in "ab"})
+    model(pack(SEQUENCES, "a")).sum().backward()
+    experts = model.blocks[0].feed_forward.experts
+    assert experts["a"].expand.weight.grad is not None and experts["b"].expand.weight.grad is None
+
+
+def test_a_route_without_an_expert():
+    model = made()
+    model.blocks[0].feed_forward = Routed({"a": model.blocks[0].feed_forward})
+    with pytest.raises(KeyError):
+        model(pack(SEQUENCES, "b"))
+
+
+def parts_of(block, x, batch):
+    """The block's input to the feed-forward, and the feed-forward's output."""
+    y = block.attention_norm(x + block.attention(x, batch))
+    return y, block.feed_forward(y, batch)
+
+
+def test_an_adapter_stands_after_the_feed_forward():
+    """out = LN(y + ff(y) + adapter(LN(y + ff(y)))), the layout of Pfeiffer's adapters."""
+    block, batch = made().blocks[0], pack(SEQUENCES, ROUTES)
+    x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
+    y, fed = parts_of(block, x, batch)
+    before = block(x, batch)
+    block.adapter = Recorded(0.0, 0.0)
+    assert torch.equal(block(x, batch), before)
+    block.adapter = Recorded(-0.5, 2.0)
+    norm = block.feed_forward_norm
+    adapted = -0.5 * norm(y + fed) + 2.0
+    assert torch.allclose(block(x, batch), norm(y + fed + adapted), atol=1e-6)
+    assert torch.allclose(block.adapter.seen, norm(y + fed), atol=1e-6)
+    assert block.adapter.batch is batch
+
+
+def test_a_side_layer_reads_the_blocks_input():
+    """out = LN(y + ff(y) + side(x)), the layout of PALs."""
+    block, batch = made().blocks[0], pack(SEQUENCES, ROUTES)
+    x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
+    y, fed = parts_of(block, x, batch)
+    before = block(x, batch)
+    block.side = Recorded(0.0, 0.0)
+    assert torch.equal(block(x, batch), before)
+    block.side = Recorded(3.0, -1.0)
+    assert torch.allclose(block(x, batch), block.feed_forward_norm(y + fed + 3.0 * x - 1.0), atol=1e-6)
+    assert block.side.seen is x
+
+
+def test_facets_act_on_the_blocks_output():
+    block, batch = made().blocks[0], pack(SEQUENCES, ROUTES)
+    x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
+    before = block(x, batch)
+    block.facets = Recorded(1.0, 0.0)
+    assert torch.equal(block(x, batch), before)
+    block.facets = Recorded(2.0, 1.0)
+    assert torch.equal(block(x, batch), 2.0 * before + 1.0)
+    assert torch.equal(block.facets.seen, before)
+
+
+def test_routed_adapters():
+    block, batch = made().blocks[0], pack(SEQUENCES, ROUTES)
+    x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
+    plain = block(x, batch)
+    block.adapter = Routed({"a": Recorded(0.0, 0.0), "b": Recorded(1.0, 0.0), "c": Recorded(0.0, 0.0)})
+    change = (block(x, batch) - plain).abs().sum(1)
+    assert (change[:5] == 0).all() and (change[5:8] > 0).all() and (change[8:] == 0).all()
+    assert block.adapter.experts["b"].batch.lengths == (3,)
+
+
+def full_attention(attention, context, x):
+    """Softmax attention over [context; x], written out; the rows of x alone are kept."""
+    both = torch.cat([context, x])
+
+    def project(layer, tokens):
+        return F.linear(tokens, layer.weight, layer.bias).view(len(tokens), 4, 4).transpose(0, 1)
+
+    query, key, value = (project(getattr(attention, name), both) for name in ("query", "key", "value"))
+    weights = (query @ key.transpose(1, 2) / 4**0.5).softmax(-1)
+    mixed = (weights @ value).transpose(0, 1).reshape(len(both), 16)
+    return F.linear(mixed, attention.output.weight, attention.output.bias)[len(context) :]
+
+
+def shared_context(states, lengths):
+    """A context in which every text sees all rows of `states` and then its own tokens."""
+    count, start, index = len(states), 0, []
+    for length in lengths:
+        index += [*range(count), *range(count + start, count + start + length)]
+        start += length
+    return Context(states, torch.tensor(index), tuple(count + length for length in lengths))
+
+
+@pytest.mark.parametrize("prepared", [False, True], ids=["gradients", "inference"])
+def test_a_shared_context(prepared):
+    attention, batch = made().blocks[0].attention, pack(SEQUENCES)
+    generator = torch.Generator().manual_seed(2)
+    x, states = torch.randn(10, 16, generator=generator), torch.randn(3, 16, generator=generator)
+    context = shared_context(states, batch.lengths)
+    pieces = x.split(batch.lengths)
+    with torch.inference_mode(prepared):
+        if prepared:
+            attention.prepare(torch.float32)
+        out = attention(x, batch, context)
+        expected = torch.cat([full_attention(attention, states, piece) for piece in pieces])
+    assert torch.allclose(out, expected, atol=1e-5)
+    assert (out - attention(x, batch)).abs().max() > 0.1
+
+
+def test_contexts_of_different_length():
+    """The first text sees both rows, the second none, the third one of them."""
+    attention, batch = made().blocks[0].attention, pack([[1, 2], [3], [4, 5]])
+    x, states = torch.randn(5, 16), torch.randn(2, 16)
+    index = torch.tensor([0, 1, 2, 3, 4, 1, 5, 6])
+    out = attention(x, batch, Context(states, index, (4, 1, 3)))
+    expected = [
+        full_attention(attention, states, x[:2]),
+        full_attention(attention, states[:0], x[2:3]),
+        full_attention(attention, states[1:], x[3:]),
+    ]
+    assert torch.allclose(out, torch.cat(expected), atol=1e-5)
+
+
+def test_each_layer_has_its_own_context_and_gradients_reach_it():
+    model, batch = made(), pack(SEQUENCES)
+    states = [torch.randn(2, 16, requires_grad=True) for _ in range(2)]
+    contexts = [shared_context(s, batch.lengths) for s in states]
+    out = model(batch, contexts)
+    x = model.embeddings(batch)
+    for block, context in zip(model.blocks, contexts, strict=True):
+        x = block(x, batch, context)
+    assert torch.equal(out, x)
+    out.square().sum().backward()
+    assert all(s.grad is not None and s.grad.abs().min() > 0 for s in states)
+    swapped = model(batch, contexts[::-1])
+    assert (swapped - out).abs().max() > 0.01
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"heads": 3}, "3 heads do not divide a width of 16"),
+        ({"layers": 0}, "layers is 0"),
+        ({"hidden": "16"}, "hidden is '16'"),
+        ({"padding_id": 50}, "padding id 50"),
+        ({"dropout": 1.5}, "dropout"),
+        ({"norm_eps": 0.0}, "epsilon"),
+        ({"first_position": 32}, "outside the embedding tables"),
+    ],
+)
+def test_a_config_that_constructs_runs(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        TransformerConfig(**(SHAPE | wrong))
+
+
+def test_a_padding_id_beyond_the_positions_is_no_mistake():
+    config = TransformerConfig(**SHAPE, padding_id=49)
+    assert torch.isfinite(Transformer(config)(pack(SEQUENCES))).all()
