@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "uses": {"index", "store", "encoders", "text", "papers"},
     "cli": {"uses", "index", "store", "encoders", "text", "papers"},
 }
-GROUND = {"errors", "registry"}
+GROUND = {"cores", "errors", "registry"}
 DOORS = {"__init__.py", "__main__.py"}
 FILE = 400
 LIMITS = {ast.ClassDef: 200, ast.FunctionDef: 40, ast.AsyncFunctionDef: 40}

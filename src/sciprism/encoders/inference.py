@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sciprism.cores import on_all_cores
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 
 Vectors = NDArray[np.float32]
@@ -29,8 +29,7 @@ def encode_sequences(
     """Fill rows[i] with the vector of sequences[i].
 
     compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the
-    lengths alone. On a CPU each runs on one core and several run side by side: no core waits for another
-    between layers, and a batch has the same bits however many cores there are.
+    lengths alone; on a CPU each runs on one core and several run side by side.
     """
     lengths = [len(sequence) for sequence in sequences]
 
@@ -41,7 +40,7 @@ def encode_sequences(
 
     batches = token_batches(lengths, _budget(sum(lengths), device))
     if device.type == "cpu":
-        _on_all_cores(run, batches)
+        on_all_cores(run, batches)
     else:
         for batch in batches:
             run(batch)
@@ -52,18 +51,3 @@ def _budget(tokens: int, device: torch.device) -> int:
     if device.type != "cpu":
         return CUDA_BUDGET
     return max(256, min(CPU_BUDGET, tokens // 8))
-
-
-def _on_all_cores(run: Callable[[list[int]], None], batches: Iterable[list[int]]) -> None:
-    """Run each batch on a thread of one core; torch's own number of threads is put back afterwards."""
-    threads = torch.get_num_threads()
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            try:
-                for done in [pool.submit(run, batch) for batch in batches]:
-                    done.result()
-            except BaseException:  # Ctrl-C too: what has not begun is not waited for
-                pool.shutdown(cancel_futures=True)
-                raise
-    finally:
-        torch.set_num_threads(threads)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sciprism.cores import on_all_cores
 from sciprism.index.matmul import inner_products
 from sciprism.store.matrix import Matrix
 
@@ -122,24 +122,17 @@ def _candidates(
                 best.add(scores, first)
         return best.ranked()
 
-    scores, rows = (np.concatenate(found, axis=1) for found in zip(*_on_all_cores(scan, blocks), strict=True))
+    scores, rows = (
+        np.concatenate(found, axis=1) for found in zip(*on_all_cores(scan, _runs(blocks)), strict=True)
+    )
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
     return np.take_along_axis(rows, order, axis=1)
 
 
-def _on_all_cores(
-    scan: Callable[[list[tuple[int, int]]], tuple[Floats, Rows]], blocks: list[tuple[int, int]]
-) -> list[tuple[Floats, Rows]]:
-    threads = torch.get_num_threads()
-    if threads == 1 or len(blocks) < 2:
-        return [scan(blocks)]
-    size = -(-len(blocks) // threads)
-    parts = [blocks[start : start + size] for start in range(0, len(blocks), size)]
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return list(pool.map(scan, parts))
-    finally:
-        torch.set_num_threads(threads)
+def _runs(blocks: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Cut the blocks into one run for each core, at least one."""
+    size = max(1, -(-len(blocks) // torch.get_num_threads()))
+    return [blocks[start : start + size] for start in range(0, len(blocks), size)] or [[]]
 
 
 def _prepared(queries: Floats, distance: Distance) -> Floats:
