@@ -1,5 +1,7 @@
 """The fast linear layer computes what the plain one does, wherever it is in use."""
 
+import pickle
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -63,6 +65,14 @@ def test_the_trainable_layer(activation, tensors):
         assert torch.allclose(layer(x), expected, atol=1e-5)
     layer(x).sum().backward()  # where gradients flow the packed form stays out of it
     assert layer.weight.grad is not None and layer.bias.grad is not None
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_a_copy_computes_the_same_bits(dtype, tensors):
+    x, weight, bias = tensors
+    layer = PackedLinear(weight, bias, "gelu", dtype)
+    copy = pickle.loads(pickle.dumps(layer))
+    assert copy.packed == layer.packed and torch.equal(copy(x), layer(x))
 
 
 def test_packing_is_a_snapshot(tensors):

@@ -63,7 +63,7 @@ def test_folders_of_the_installed_release(family, mode, ours, normalize, backbon
     theirs = SentenceTransformer(
         modules=modules + [Normalize()] * normalize, device="cpu", prompts=PROMPTS, similarity_fn_name="dot"
     )
-    theirs.save(str(tmp_path))
+    theirs.save(str(tmp_path), create_model_card=False)
     encoder = Encoder.load(tmp_path, device="cpu")
     assert encoder.settings.pooling == ours and encoder.settings.normalize is normalize
     assert encoder.settings.max_length == 48 == theirs.max_seq_length

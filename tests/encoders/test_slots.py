@@ -184,16 +184,20 @@ def shared_context(states, lengths):
 def test_a_shared_context(prepared):
     attention, batch = made().blocks[0].attention, pack(SEQUENCES)
     generator = torch.Generator().manual_seed(2)
-    x, states = torch.randn(10, 16, generator=generator), torch.randn(3, 16, generator=generator)
-    context = shared_context(states, batch.lengths)
-    pieces = x.split(batch.lengths)
+    x = torch.randn(10, 16, generator=generator, requires_grad=not prepared)
+    states = torch.randn(3, 16, generator=generator, requires_grad=not prepared)
     with torch.inference_mode(prepared):
         if prepared:
             attention.prepare(torch.float32)
-        out = attention(x, batch, context)
-        expected = torch.cat([full_attention(attention, states, piece) for piece in pieces])
-    assert torch.allclose(out, expected, atol=1e-5)
-    assert (out - attention(x, batch)).abs().max() > 0.1
+        out = attention(x, batch, shared_context(states, batch.lengths))
+        expected = torch.cat([full_attention(attention, states, piece) for piece in x.split(batch.lengths)])
+        assert torch.allclose(out, expected, atol=1e-5)
+        assert (out - attention(x, batch)).abs().max() > 0.1
+    if not prepared:  # through queries, keys and values alike
+        direction = torch.randn(10, 16, generator=generator)
+        ours = torch.autograd.grad((out * direction).sum(), (x, states))
+        by_hand = torch.autograd.grad((expected * direction).sum(), (x, states))
+        assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(ours, by_hand, strict=True))
 
 
 def test_contexts_of_different_length():

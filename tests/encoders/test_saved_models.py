@@ -1,0 +1,248 @@
+"""A saved model is the same model: here, in sentence-transformers and in transformers; damage is noticed."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from made_models import reference, write
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoTokenizer
+
+from sciprism import Encoder
+from sciprism.encoders.settings import Settings
+from sciprism.errors import InputError
+from sciprism.text.template import Template
+
+TEXTS = [
+    "",
+    "dark matter",
+    "the gene and the brain " * 20,
+    "a black hole [SEP] in our galaxy",
+    "中文 κείμενο 🧬",
+]
+PROMPTS = {"query": "find: ", "paper": "read: "}
+
+
+@pytest.fixture
+def make(wordpiece_folder, byte_level_folder, tmp_path):
+    """An encoder over a random BERT or RoBERTa with the settings that are given."""
+
+    def made(family="bert", seed=0, **settings):
+        files = wordpiece_folder if family == "bert" else byte_level_folder
+        plain = write(tmp_path / f"plain-{family}-{seed}", reference(family, seed=seed), files)
+        loaded = Encoder.load(plain, pooling="mean", device="cpu")
+        asked = Settings(**({"pooling": "mean", "max_length": 64} | settings))
+        return Encoder(loaded.model, loaded.tokenizer, asked, device="cpu")
+
+    return made
+
+
+@pytest.fixture
+def saved(make, tmp_path):
+    encoder = make()
+    encoder.save(tmp_path / "saved", trained_on="nothing")
+    return tmp_path / "saved"
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("pooling, normalize", [("mean", True), ("cls", False), ("last", False)])
+def test_a_saved_model_is_the_same_model(family, pooling, normalize, make, tmp_path):
+    template = Template(separator=" ", prompts=PROMPTS)
+    encoder = make(family, pooling=pooling, normalize=normalize, distance="dot", template=template)
+    encoder.save(tmp_path / "saved", seed=3)
+    again = Encoder.load(tmp_path / "saved", device="cpu")
+    assert again.settings == encoder.settings and again.options == {}
+    assert again.fingerprint == encoder.fingerprint
+    for role in ("paper", "query", "label"):
+        assert np.array_equal(again.encode(TEXTS, role=role), encoder.encode(TEXTS, role=role))
+    about = json.loads((tmp_path / "saved" / "sciprism.json").read_text())
+    assert about["provenance"] == {"seed": 3} and about["layout"] == 1
+
+    theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert theirs.max_seq_length == 64 and theirs.similarity_fn_name == "dot"
+    for role, name in (("paper", "document"), ("query", "query")):
+        expected = theirs.encode(TEXTS, prompt_name=name)
+        assert np.abs(encoder.encode(TEXTS, role=role) - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_a_saved_model_opens_in_transformers(family, make, tmp_path):
+    encoder = make(family, pooling="cls")
+    encoder.save(tmp_path / "saved")
+    model, report = AutoModel.from_pretrained(tmp_path / "saved", output_loading_info=True)
+    assert all("pooler" in name for name in report["missing_keys"]) and not report["unexpected_keys"]
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "saved")
+    batch = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
+    with torch.inference_mode():
+        states = model(batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state
+    assert np.abs(states[:, 0].numpy() - encoder.encode(TEXTS)).max() < 1e-5
+    assert tokenizer.model_max_length == 64 and tokenizer.mask_token and tokenizer.pad_token
+
+
+def test_without_our_file_the_folder_says_the_same(make, tmp_path):
+    """What sentence-transformers can know of a model, our reader of its folders knows too."""
+    encoder = make(normalize=True, template=Template(prompts=PROMPTS | {"label": "read: "}))
+    encoder.save(tmp_path / "saved")
+    (tmp_path / "saved" / "sciprism.json").unlink()
+    assert Encoder.load(tmp_path / "saved", device="cpu").settings == encoder.settings
+
+
+def test_a_model_may_be_saved_where_it_came_from(saved):
+    encoder = Encoder.load(saved, device="cpu")
+    before = encoder.encode(TEXTS)
+    encoder.save(saved)
+    assert np.array_equal(encoder.encode(TEXTS), before)
+    assert np.array_equal(Encoder.load(saved, device="cpu").encode(TEXTS), before)
+
+
+def test_a_model_is_not_saved_over_a_file(make, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"notes.txt is a file; a model is written to a folder"):
+        make().save(tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_the_fingerprint_changes_with_all_that_decides_the_vectors(make, tmp_path):
+    first = make()
+    prints = {first.fingerprint}
+    others = [
+        make(seed=1),
+        make(pooling="cls"),
+        make(max_length=32),
+        make(normalize=True),
+        make(template=Template(separator="|")),
+        make(template=Template(prompts={"query": "q: "})),
+        make(template=Template(lowercase=True)),
+    ]
+    one_weight = make()
+    with torch.no_grad():
+        one_weight.model.blocks[1].feed_forward.contract.bias[3] += 1e-6
+    prints |= {other.fingerprint for other in [*others, one_weight]}
+    assert len(prints) == 1 + len(others) + 1
+    assert make().fingerprint == first.fingerprint
+    assert make(family="roberta").fingerprint not in prints
+
+
+@pytest.mark.parametrize(
+    "change", [{"hidden_act": "relu"}, {"num_attention_heads": 2}, {"layer_norm_eps": 0.1}]
+)
+def test_the_fingerprint_knows_the_shape(change, tiny_model, tiny_encoder, tmp_path):
+    """Such a model has the very same weights and other vectors."""
+    shutil.copytree(tiny_model, tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | change))
+    other = Encoder.load(tmp_path, pooling="mean", device="cpu")
+    assert np.abs(other.encode(TEXTS) - tiny_encoder.encode(TEXTS)).max() > 1e-3
+    assert other.fingerprint != tiny_encoder.fingerprint
+
+
+def test_the_fingerprint_knows_the_vocabulary(tiny_model, tiny_encoder, tmp_path):
+    shutil.copytree(tiny_model, tmp_path, dirs_exist_ok=True)
+    words = (tmp_path / "vocab.txt").read_text(encoding="utf-8")
+    assert "\ngene\n" in words
+    (tmp_path / "vocab.txt").write_text(words.replace("\ngene\n", "\nhaus\n"), encoding="utf-8")
+    other = Encoder.load(tmp_path, pooling="mean", device="cpu")
+    assert other.fingerprint != tiny_encoder.fingerprint
+
+
+def test_dropout_is_no_part_of_the_fingerprint(tiny_model, tiny_encoder, tmp_path):
+    shutil.copytree(tiny_model, tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"hidden_dropout_prob": 0.3}))
+    assert Encoder.load(tmp_path, pooling="mean", device="cpu").fingerprint == tiny_encoder.fingerprint
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_the_self_check_passes_in_every_precision(precision, saved):
+    assert Encoder.load(saved, precision=precision, device="cpu").precision == precision
+
+
+def swapped(folder):
+    """Weights of the same shapes, of which one is another."""
+    weights = load_file(folder / "model.safetensors")
+    name = "encoder.layer.0.attention.self.query.weight"
+    save_file(weights | {name: -weights[name].clone()}, folder / "model.safetensors")
+
+
+def shuffled_vocabulary(folder):
+    row = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    words = row["model"]["vocab"]
+    words["light"], words["gene"] = words["gene"], words["light"]
+    (folder / "tokenizer.json").write_text(json.dumps(row), encoding="utf-8")
+
+
+def other_pooling(folder):
+    row = json.loads((folder / "sciprism.json").read_text())
+    row["settings"]["pooling"] = "cls"
+    (folder / "sciprism.json").write_text(json.dumps(row))
+
+
+def tampered(change):
+    """A change to `selfcheck.json`."""
+
+    def apply(folder):
+        row = json.loads((folder / "selfcheck.json").read_text())
+        (folder / "selfcheck.json").write_text(json.dumps(change(row)))
+
+    return apply
+
+
+def search_is(vector):
+    return tampered(lambda row: row | {"vectors": row["vectors"] | {"search": vector}})
+
+
+DAMAGED = {
+    "weights": (swapped, "differs from selfcheck.json"),
+    "vocabulary": (shuffled_vocabulary, "differs from selfcheck.json"),
+    "pooling": (other_pooling, "differs from selfcheck.json"),
+    "text": (tampered(lambda row: row | {"text": "another"}), "differs from selfcheck.json"),
+    "numbers": (search_is([0.5] * 32), "the search vector differs from selfcheck.json"),
+    "nothing but zeros": (search_is([0.0] * 32), "differs from selfcheck.json"),
+    "not a number": (search_is([float("nan")] * 32), "differs from selfcheck.json"),
+    "too short": (search_is([0.5] * 31), "has 31 numbers, the model gives 32"),
+    "words": (search_is(["x"] * 32), "selfcheck.json"),
+    "one number": (search_is(3), "selfcheck.json"),
+    "no vectors": (tampered(lambda row: row | {"vectors": {}}), "selfcheck.json"),
+    "a format missing": (
+        tampered(lambda row: row | {"vectors": {"search": row["vectors"]["search"]}}),
+        "selfcheck.json",
+    ),
+    "no text": (tampered(lambda row: {"vectors": row["vectors"]}), "selfcheck.json"),
+    "a list": (tampered(lambda row: []), "selfcheck.json"),
+    "empty": (tampered(lambda row: {}), "selfcheck.json"),
+}
+
+
+@pytest.mark.parametrize("damage, message", DAMAGED.values(), ids=DAMAGED)
+def test_damage_is_noticed(damage, message, saved):
+    Encoder.load(saved, device="cpu")
+    damage(saved)
+    with pytest.raises(InputError) as caught:
+        Encoder.load(saved, device="cpu")
+    assert message in str(caught.value) and str(saved) in str(caught.value)
+
+
+def test_settings_that_are_passed_are_not_checked_against_the_saved_vector(saved):
+    assert Encoder.load(saved, pooling="cls", device="cpu").settings.pooling == "cls"
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ({"layout": 2, "settings": {}}, "layout 2; this version reads 1"),
+        ({"settings": {}}, "layout None"),
+        ({"layout": 1}, "pooling"),
+        ({"layout": 1, "settings": None}, "sciprism.json"),
+        ({"layout": 1, "settings": {"pooling": "mean", "max_length": 64, "speed": 1}}, "speed"),
+        ({"layout": 1, "settings": {"pooling": "mean", "max_length": 600}}, "positions for 512 tokens"),
+        ([], "holds a list"),
+    ],
+)
+def test_a_wrong_sciprism_json(content, message, saved):
+    (saved / "sciprism.json").write_text(json.dumps(content))
+    with pytest.raises(InputError) as caught:
+        Encoder.load(saved, device="cpu")
+    assert message in str(caught.value)
