@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from sciprism import Encoder
+from sciprism.encoders.checkpoints.backbone import read_config
 from sciprism.encoders.settings import Settings
 from sciprism.errors import InputError
 from sciprism.text.template import Template
@@ -82,9 +83,19 @@ def test_a_saved_model_opens_in_transformers(family, make, tmp_path):
     assert tokenizer.model_max_length == 64 and tokenizer.mask_token and tokenizer.pad_token
 
 
+def test_the_shape_is_written_whole(tmp_path, byte_level_folder):
+    """Every entry of `config.json` that differs from what a reader would assume."""
+    odd = {"type_vocab_size": 1, "max_position_embeddings": 40, "layer_norm_eps": 0.05, "pad_token_id": 3}
+    theirs = reference("roberta", **odd, hidden_act="gelu_new", hidden_dropout_prob=0.2)
+    encoder = Encoder.load(write(tmp_path / "plain", theirs, byte_level_folder), pooling="cls", device="cpu")
+    encoder.save(tmp_path / "saved")
+    assert encoder.model.config.first_position == 4
+    assert read_config(tmp_path / "saved") == encoder.model.config
+
+
 def test_without_our_file_the_folder_says_the_same(make, tmp_path):
     """What sentence-transformers can know of a model, our reader of its folders knows too."""
-    encoder = make(normalize=True, template=Template(prompts=PROMPTS | {"label": "read: "}))
+    encoder = make(normalize=True, template=Template(prompts=PROMPTS | {"label": "read: "}, lowercase=True))
     encoder.save(tmp_path / "saved")
     (tmp_path / "saved" / "sciprism.json").unlink()
     assert Encoder.load(tmp_path / "saved", device="cpu").settings == encoder.settings

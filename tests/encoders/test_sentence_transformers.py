@@ -153,6 +153,10 @@ NO_PROMPT = {"query": None, "paper": None, "label": None}
             {"query": "query", "paper": "passage", "label": "passage"},
         ),
         (
+            {"prompts": {"corpus": "c: ", "passage": "p: ", "document": "d: "}},
+            {"paper": "document", "label": "document"},
+        ),
+        (
             {"prompts": {"query": "q: ", "sort": "s: "}, "default_prompt_name": "sort"},
             {"query": "query", "paper": None, "label": None},  # none named: the library takes its default
         ),

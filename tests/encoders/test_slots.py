@@ -201,15 +201,15 @@ def test_a_shared_context(prepared):
 
 
 def test_contexts_of_different_length():
-    """The first text sees both rows, the second none, the third one of them."""
-    attention, batch = made().blocks[0].attention, pack([[1, 2], [3], [4, 5]])
+    """The first text sees both rows, the second, as long as the first, none, the third one of them."""
+    attention, batch = made().blocks[0].attention, pack([[1, 2], [3, 4], [5]])
     x, states = torch.randn(5, 16), torch.randn(2, 16)
-    index = torch.tensor([0, 1, 2, 3, 4, 1, 5, 6])
-    out = attention(x, batch, Context(states, index, (4, 1, 3)))
+    index = torch.tensor([0, 1, 2, 3, 4, 5, 1, 6])
+    out = attention(x, batch, Context(states, index, (4, 2, 2)))
     expected = [
         full_attention(attention, states, x[:2]),
-        full_attention(attention, states[:0], x[2:3]),
-        full_attention(attention, states[1:], x[3:]),
+        full_attention(attention, states[:0], x[2:4]),
+        full_attention(attention, states[1:], x[4:]),
     ]
     assert torch.allclose(out, torch.cat(expected), atol=1e-5)
 

@@ -200,6 +200,11 @@ def file(name, content):
     return lambda folder, _: (folder / name).write_bytes(content)
 
 
+def index_outside(folder, weights):
+    safe(folder.parent, weights)
+    (folder / INDEX).write_text(json.dumps({"weight_map": {WORD: "../model.safetensors"}}))
+
+
 def lost_shard(folder, weights):
     safe_shards(folder, weights)
     (folder / "model-00002-of-00002.safetensors").unlink()
@@ -236,10 +241,7 @@ REFUSED = {
     "a list": (lambda folder, w: pickled(folder, [w[WORD]]), "holds a list, not named tensors"),
     "nested": (lambda folder, w: pickled(folder, {"state_dict": w}), "found 0; is this a text encoder?"),
     "lost shard": (lost_shard, "the weight index names 'model-00002-of-00002.safetensors'"),
-    "index outside": (
-        file(INDEX, b'{"weight_map": {"a": "../model.safetensors"}}'),
-        "the weight index names '../model.safetensors'",
-    ),
+    "index outside": (index_outside, "the weight index names '../model.safetensors'"),
     "empty index": (file(INDEX, b'{"weight_map": {}}'), "names no weight files"),
     "index without map": (file(INDEX, b'{"weight_map": ["a"]}'), "names no weight files"),
     "index is a list": (file(INDEX, b"[]"), INDEX),

@@ -26,6 +26,7 @@ from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.text.habits import vocabulary_and_habits
 from sciprism.text.template import FIELDS, PAPER_FIELDS, Item
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -105,7 +106,7 @@ class Encoder:
         """Return a hash of all that decides the vectors: weights, shape, vocabulary and settings."""
         shape = asdict(replace(self.model.config, dropout=0.0, attention_dropout=0.0))
         digest = hashlib.sha256(json.dumps([self.settings.to_json(), shape], sort_keys=True).encode())
-        digest.update(self.tokenizer.to_str().encode())
+        digest.update(json.dumps(vocabulary_and_habits(self.tokenizer)).encode())
         for key, tensor in sorted(self.model.state_dict().items()):
             digest.update(f"{key}{tuple(tensor.shape)}".encode())
             digest.update(tensor.float().cpu().contiguous().numpy().data)

@@ -50,6 +50,11 @@ class PackedLinear:
         if self.packed:
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight.contiguous())
 
+    def __reduce__(self) -> tuple[type[PackedLinear], tuple[Tensor, Tensor, str, torch.dtype]]:
+        """Copy and pickle through plain weights: oneDNN's own layout has no storage to copy."""
+        weight = self.weight.to_dense() if self.packed else self.weight
+        return PackedLinear, (weight, self.bias, self.activation, self.dtype)
+
     def __call__(self, x: Tensor) -> Tensor:
         """Map (T, in) of any precision to (T, out) in `dtype`."""
         x = x.to(self.dtype)
