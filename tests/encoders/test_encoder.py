@@ -63,6 +63,20 @@ def test_the_same_bits_on_any_number_of_cores(encoder):
     assert np.array_equal(encoder.encode(texts), by_threads[0])
 
 
+def test_each_batch_runs_on_one_core():
+    """Two cores in one product may add up in another order."""
+    before, seen = torch.get_num_threads(), set()
+
+    def compute(batch):
+        seen.add(torch.get_num_threads())
+        return batch.starts[:, None].float().expand(-1, 4)
+
+    rows = np.full((9, 4), -1, dtype=np.float32)
+    encode_sequences(compute, [[1] * 200] * 9, rows, route="all", device=torch.device("cpu"))
+    assert seen == {1} and torch.get_num_threads() == before
+    assert (rows % 200 == 0).all()
+
+
 def test_an_error_in_a_thread_is_raised_and_the_threads_put_back():
     before, done = torch.get_num_threads(), []
 
