@@ -95,3 +95,54 @@ def test_importing_starts_nothing():
     code = "import os, threading; before = dict(os.environ); import sciprism; from sciprism import Encoder"
     code += "; assert dict(os.environ) == before and threading.active_count() == 1"
     modules_after(code)
+
+
+BASE_ONLY = """
+import importlib.metadata as metadata, re, sys, tomllib
+from packaging.requirements import Requirement
+
+with open(sys.argv.pop(1), "rb") as file:
+    project = tomllib.load(file)["project"]
+base, waiting = {"sciprism"}, [Requirement(line).name for line in project["dependencies"]]
+while waiting:
+    name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+    if name in base:
+        continue
+    base.add(name)
+    for line in metadata.distribution(name).requires or ():
+        needed = Requirement(line)
+        if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+            waiting.append(needed.name)
+owners = metadata.packages_distributions()
+foreign = {m for m, found in owners.items() if not base & {re.sub(r"[-_.]+", "-", d).lower() for d in found}}
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in foreign:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from sciprism.cli.main import main
+for line in sys.argv[1:]:
+    sys.argv[1:] = line.split()
+    try:
+        main()
+    except SystemExit as stop:
+        print("status", stop.code, file=sys.stderr)
+"""
+
+
+def test_the_base_packages_alone_run_the_main_job(tmp_path, tiny_model):
+    """What no base dependency brings (test tools, peers, optional groups) cannot be imported."""
+    (tmp_path / "refs.bib").write_text("@misc{a, title={Dark {M}atter}}")
+    lines = (
+        "inspect refs.bib",
+        f"embed refs.bib -o c --model {tiny_model} --pooling mean",
+        "index c --lexical",
+        "search c matter --mode hybrid",
+        "index c --approximate",
+    )
+    command = [sys.executable, "-c", BASE_ONLY, PACKAGE.parents[1] / "pyproject.toml", *lines]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert [line[7:] for line in done.stderr.splitlines() if line.startswith("status")] == [*"00002"]
+    assert 'the "scale" extra' in done.stderr

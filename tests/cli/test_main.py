@@ -1,8 +1,11 @@
 """Exit statuses and messages: what a person or a script sees when something is wrong."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -33,7 +36,6 @@ def test_a_wrong_command_line_is_status_2(arguments):
     ("error", "status", "said"),
     [
         (InputError("mend it"), 2, "sciprism: mend it\n"),
-        (KeyboardInterrupt(), 1, "continues where this one stopped"),
         (OSError(28, "No space left on device"), 1, "No space left on device"),
         (MemoryError(), 1, "MemoryError"),
     ],
@@ -77,3 +79,26 @@ def test_describe_says_what_is_active(tiny_model):
         "search",
     ]
     assert facts["fingerprint"] in shown
+
+
+def test_ctrl_c_says_that_the_work_goes_on(tmp_path, tiny_model):
+    command = ["embed", "-", "-o", tmp_path / "c", "--model", tiny_model, "--pooling", "mean"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "sciprism", *map(str, command)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as writer:
+        while not (tmp_path / "c" / "manifest.json").exists() and writer.poll() is None:
+            time.sleep(0.05)
+        writer.send_signal(signal.SIGINT)  # it waits for standard input
+        assert writer.wait() == 1
+        assert writer.stderr.read().endswith("continues where this one stopped\n")
+
+
+def test_a_letter_that_the_terminal_lacks_is_no_traceback(tmp_path):
+    papers = tmp_path / "papers.jsonl"
+    papers.write_text('{"id": "a", "title": "Über ψ", "venue": "Журнал"}\n', encoding="utf-8")
+    done = sciprism("inspect", papers, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
+    assert done.returncode == 0 and "\\u0416" in done.stdout

@@ -161,3 +161,7 @@ def test_written_then_read_is_equal(read, rows) -> None:
     assert [paper.title for paper in papers] == [clean_text(row["title"]) for row in rows]
     assert [paper.abstract for paper in papers] == [clean_text(row["abstract"]) for row in rows]
     assert [paper.year for paper in papers] == [row["year"] for row in rows]
+
+
+def test_tildes_and_carets_that_zotero_spells_out_stay() -> None:
+    assert decode_latex(r"{\textasciitilde}10{\textasciicircum}6 a~b") == "~10^6 a b"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -122,6 +123,20 @@ def test_missing_id_is_a_hash_of_title_and_year() -> None:
     assert first == clean_paper(Paper(id="", title="on the origin of  species", year=1859)).id
     assert first != clean_paper(Paper(id="", title="on the origin of species", year=1860)).id
     assert first == "sha1:28bb8d2d145b"  # printf "on the origin of species 1859" | sha1sum
+
+
+def test_papers_of_one_title_and_year_get_ids_of_their_own() -> None:
+    one = Paper(id="", title="Editorial", year=2021, venue="Widgets", abstract="On widgets.")
+    others = [
+        replace(one, venue="Gadgets"),
+        replace(one, abstract="On gadgets."),
+        replace(one, authors=("A",)),
+    ]
+    assert len({clean_paper(paper).id for paper in (one, *others)}) == 4
+
+
+def test_a_note_that_there_is_no_abstract_is_none() -> None:
+    assert clean_paper(Paper(id="a", title="T", abstract="[No abstract available]")).abstract == ""
 
 
 def test_labels_are_cleaned() -> None:

@@ -166,3 +166,11 @@ def test_labels_are_read_in_the_same_way(tmp_path: Path) -> None:
     assert (report.papers, report.skipped_count) == (2, 1)
     with pytest.raises(InputError, match=r"record 2 \(line 2\): no name"):
         list(read_labels([path]))
+
+
+def test_folders_hold_papers_and_hidden_files_are_none(tmp_path: Path) -> None:
+    (tmp_path / "._refs.bib").write_bytes(b"\x00\x05\x16\x07Mac OS X")
+    with pytest.raises(InputError, match="no file in a known format"):
+        list(read_papers(tmp_path))
+    (tmp_path / "refs.bib").write_text("@misc{a, title={A}}")
+    assert [paper.id for paper in read_papers(tmp_path)] == ["a"]

@@ -86,3 +86,11 @@ def test_written_then_read_is_equal(read, rows) -> None:
         (f"k{i}", clean_text(title), clean_text(abstract), tuple(dict.fromkeys(names)), year)
         for i, (title, abstract, names, year) in enumerate(rows)
     ]
+
+
+def test_record_numbers_of_endnote_and_the_end_mark_are_neither_ids_nor_records(read) -> None:
+    text = "TY  - JOUR\nID  - 12\nTI  - {}\nPY  - 2001\nER  - \n"
+    papers, report = read("a.ris", text.format("One") + text.format("Two") + "EF  - \n")
+    assert report.skipped_count == 0
+    assert [paper.title for paper in papers] == ["One", "Two"]
+    assert len({paper.id for paper in papers} | {"12"}) == 3

@@ -42,6 +42,13 @@ def test_headers_and_delimiters_are_guessed(read, header: str, row: str) -> None
     )
 
 
+def test_author_numbers_of_scopus_are_no_names(read) -> None:
+    papers, _ = read(
+        "s.csv", 'Title,Author full names\nT,"Smith, John (57000000000); Roe, Kim (57000000001)"\n'
+    )
+    assert papers[0].authors == ("John Smith", "Kim Roe")
+
+
 def test_ids_and_lists(read) -> None:
     papers, _ = read(
         "lists.csv",

@@ -196,3 +196,16 @@ def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: py
     _, rows = topk(encoder.encode(papers[9:10]), collection.vectors("near"), 3)
     assert rows[0, 0] == 9
     assert collection.open_matrix.cache_info().currsize == 2
+
+
+def test_a_collection_without_papers_yet_can_be_filtered(tmp_path: Path) -> None:
+    embed([], FakeEncoder(), tmp_path / "c")
+    assert Collection.open(tmp_path / "c").mask(Filter(year_from=1990)) is None
+
+
+def test_damaged_vectors_are_an_error_that_names_the_file(tmp_path: Path) -> None:
+    embed(some_papers(5), FakeEncoder(), tmp_path / "c")
+    (path,) = (tmp_path / "c").glob("vectors/*/000000.npy")
+    path.write_bytes(bytes(path.stat().st_size))
+    with pytest.raises(ValueError, match=r"000000\.npy is damaged"):
+        Collection.open(tmp_path / "c").vector(0, "near")

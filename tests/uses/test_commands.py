@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +187,25 @@ def test_a_model_that_moved_can_be_named(made: Path) -> None:
 @pytest.mark.parametrize("command", ["embed", "index", "search", "similar"])
 def test_help_has_an_example(command: str) -> None:
     assert f"Example: sciprism {command} " in run(command, "--help").stdout
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    feeder = threading.Thread(target=(tmp_path / "pipe.jsonl").write_text, args=(lines(PAPERS),))
+    feeder.start()
+    result = run("embed", tmp_path / "pipe.jsonl", "-o", tmp_path / "c")
+    feeder.join()
+    assert result.stdout.startswith(f"read {len(PAPERS)} papers: {len(PAPERS)} new")
+
+
+def test_more_papers_asked_for_than_there_are(made: Path) -> None:
+    found = json.loads(run("search", made, "matter", "-k", 10**12, "--json").stdout)["rankings"][0]["hits"]
+    assert len(found) == len(PAPERS)
+    assert run("similar", made, "--to", PAPERS[0].id, "-k", 10**12).exit_code == 0
+
+
+def test_an_unfinished_collection_says_so(made: Path) -> None:
+    bad = lines([Paper(id="x", title="X"), Paper(id="x", title="Y")])
+    assert "came before" in error_of(run("embed", "-", "-o", made.parent / "d", stdin=bad))
+    assert "unfinished: 0 papers" in run("search", made.parent / "d", "matter", "--year", "1990").stderr
+    assert "unfinished" not in run("search", made, "matter").stderr

@@ -1,4 +1,4 @@
-"""`sciprism describe`: what a model or a collection is."""
+"""`sciprism describe`: what a model is."""
 
 from __future__ import annotations
 

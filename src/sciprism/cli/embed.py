@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from sciprism.cli.columns import parse_columns
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,10 +57,10 @@ def embed(
     from sciprism.store.embed import embed as store
 
     _use_threads(threads)
-    source = _Input(files, reader or None, _columns(columns), skip_bad)
-    total, read = source.count(), ReadReport()
+    source = _Input(files, reader or None, parse_columns(columns), skip_bad)
     encoder = _encoder(output, model, pooling, precision)
     layout = _layout(encoder, formats, dtype)
+    total, read = source.count(), ReadReport()  # last: it may read for minutes
     with _Progress(total) as tell:
         papers = source.papers(read)
         report = store(papers, encoder, output, layout=layout, skip_bad=skip_bad, progress=tell)
@@ -90,7 +91,9 @@ class _Input:
         """Read everything once before the work: a bad record is found now, not after an hour of encoding."""
         from sciprism.papers import ReadReport
 
-        return None if "-" in self.files else sum(1 for _ in self.papers(ReadReport()))
+        if any(name == "-" or Path(name).is_fifo() for name in self.files):
+            return None  # a pipe can be read once
+        return sum(1 for _ in self.papers(ReadReport()))
 
 
 def _use_threads(threads: int) -> None:
@@ -103,10 +106,12 @@ def _use_threads(threads: int) -> None:
 
 
 def _encoder(output: Path, model: str, pooling: str, precision: str) -> Encoder:
-    """Load the model asked for, else the collection's, else the default."""
+    """Load the model asked for, else the collection's, else the default; first check `output`."""
     from sciprism.encoders.encoder import Encoder
+    from sciprism.store.layout import check_folder
     from sciprism.store.manifest import NAME, read_manifest
 
+    check_folder(output)
     max_length = None
     if not model and (output / NAME).exists():
         stored = read_manifest(output).encoder
@@ -126,16 +131,6 @@ def _layout(encoder: Encoder, formats: str, dtype: str) -> Layout:
     if names == ("all",):
         names = tuple(encoder.formats)
     return Layout(formats=names or None, dtype=cast("Dtype | None", dtype or None))
-
-
-def _columns(pairs: list[str]) -> dict[str, str]:
-    columns: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, header = pair.partition("=")
-        if not (name and equals and header):
-            raise InputError(f"--columns {pair!r} is not of the form field=header, such as title=Name")
-        columns[name] = header
-    return columns
 
 
 class _Progress:

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
+from io import TextIOWrapper
 
 import typer
 
@@ -25,8 +28,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Say what Ctrl-C means here: typer, which sees it before `main` does, would say nothing."""
+
+    @wraps(command)
+    def run(**options: object) -> None:
+        try:
+            command(**options)
+        except KeyboardInterrupt:
+            _stop("interrupted; the same command continues where this one stopped", status=1)
+
+    return run
+
+
 for command in (inspect, embed, index, search, similar, describe):
-    app.command()(command)
+    app.command()(_interruptible(command))
 
 
 @app.callback(invoke_without_command=True)
@@ -43,15 +61,13 @@ def callback(
 
 def main() -> None:
     """Run the command line; every foreseen failure is one message and an exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a letter that a terminal lacks is no failure
     try:
         app(prog_name="sciprism")
     except InputError as error:
         _stop(str(error), status=2)
-    except KeyboardInterrupt:
-        _stop("interrupted; the same command continues where this one stopped", status=1)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
     except (OSError, MemoryError) as error:
         _stop(f"{type(error).__name__}: {error}", status=1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Sequence
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -37,7 +38,13 @@ def filter_of(year: str, venue: str, field: str) -> Filter:
 
 
 def print_rankings(collection: Collection, rankings: Sequence[Ranking], mode: str, as_json: bool) -> None:
-    """Print every ranking on standard output."""
+    """Print every ranking on standard output; standard error tells that a collection is unfinished."""
+    if collection.manifest.input is None:
+        print(
+            f"{collection.folder} is unfinished: {len(collection):,} papers so far; "
+            "run its `sciprism embed` again",
+            file=sys.stderr,
+        )
     if as_json:
         document = {
             "collection": str(collection.folder),

@@ -48,6 +48,7 @@ _HEADING = re.compile(
     r"(?=(?:We|The|This|These|In|An?|Our|Here|It|To|There|Recent|Background|Objectives?|Purpose|Aims?"
     r"|Introduction|Motivation|Context|Methods|Summary)\b))(?=\S)"
 )
+_NO_ABSTRACT = re.compile(r"\[no abstract available\]\.?", re.IGNORECASE)  # Scopus
 _PASSES = 4  # markup inside of entities inside of markup; more is nobody's honest text
 
 _DOI = re.compile(r"10\.\d{3,9}(?:\.\d+)*/[^\s?]+")
@@ -81,8 +82,9 @@ def clean_name(text: str) -> str:
 
 
 def clean_abstract(text: str) -> str:
-    """Clean an abstract and take off the heading that says it is one."""
-    return _HEADING.sub("", clean_text(_HEADING_TAG.sub("", text)))
+    """Clean an abstract and take off the heading that says it is one; a note that there is none is none."""
+    text = _HEADING.sub("", clean_text(_HEADING_TAG.sub("", text)))
+    return "" if _NO_ABSTRACT.fullmatch(text) else text
 
 
 def normalise_doi(text: str) -> str:
@@ -165,7 +167,9 @@ def _derived_id(paper: Paper) -> str:
     for system in ("doi", "pmid", "arxiv"):
         if system in paper.ids:
             return f"{system}:{paper.ids[system]}"
-    words = re.findall(r"\w+", unicodedata.normalize("NFKC", paper.title or paper.abstract).casefold())
+    # Of one year there are many an "Editorial"; what is told apart by anything gets an id of its own.
+    text = " ".join((paper.title, *paper.authors, paper.venue, paper.abstract))
+    words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
     return "sha1:" + sha1(f"{' '.join(words)} {paper.year or ''}".encode()).hexdigest()[:12]
 
 

@@ -18,7 +18,7 @@ _ACCENT = re.compile(
 )
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
 # While braces and dollars are taken out, those that are meant as such stand as private characters.
-_KEPT = {"{": "\ue000", "}": "\ue001", "$": "\ue002"}
+_KEPT = {"{": "\ue000", "}": "\ue001", "$": "\ue002", "~": "\ue003"}
 _RESTORED = {ord(private): character for character, private in _KEPT.items()}
 _LINE_BREAK = re.compile(r"\\\\\*?(?:\[[^\]]*\])?|\\(?=\s)|\\[,;:>]")
 _NO_WIDTH = re.compile(r"\\[-/!@]")
@@ -98,7 +98,8 @@ def _symbols() -> dict[str, str]:
 
     database = get_default_latex_context_db()
     symbols = {"i": "ı", "j": "ȷ", "ldots": "...", "dots": "...", "times": "×", "sqrt": "√"}
-    symbols |= {"textless": "<", "textgreater": ">", "degree": "°", "textasciitilde": "~"}
+    symbols |= {"textless": "<", "textgreater": ">", "degree": "°", "textasciicircum": "^"}
+    symbols |= {"textasciitilde": _KEPT["~"]}
     for spec in database.iter_macro_specs():
         text = spec.simplify_repl
         plain = isinstance(text, str) and "%" not in text and text.strip() and "<" not in text

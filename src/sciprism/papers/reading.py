@@ -164,17 +164,21 @@ class _Reading(Generic[Record]):
             if not path.is_dir():
                 yield from self._read_file(Source(path))
                 continue
+            files = len(self._report.files)
             for inside in sorted(item for item in path.rglob("*") if item.is_file()):
                 source = Source(inside)
                 if self._wanted(source):
                     yield from self._read_file(source)
                 else:
                     self._report.ignored += 1
+            if len(self._report.files) == files:
+                raise InputError(f"{path}: no file in a known format in this folder; name the files")
 
     def _wanted(self, source: Source) -> bool:
         """Say whether a file met in a folder is one of ours: a README.md that quotes a record is not."""
         claimed = _claimants(source, self._kind)
-        if not claimed and not source.name.endswith(".txt"):
+        # Hidden ones are a system's notes: a Mac puts a "._refs.bib" beside each refs.bib.
+        if source.name.startswith(".") or not (claimed or source.name.endswith(".txt")):
             return False
         if _empty(source):
             return bool(claimed)

@@ -165,7 +165,7 @@ class Collection:
     def mask(self, filter: Filter | None = None) -> Mask | None:
         """Mark the rows that a search may return, or None where all may be."""
         live = self._live
-        if not filter:
+        if not filter or not self.manifest.shards:
             return live
         passes = np.concatenate([self._passes(shard, filter) for shard in range(len(self.manifest.shards))])
         return passes if live is None else passes & live

@@ -69,4 +69,7 @@ def pack(vectors: Floats, dtype: Dtype) -> Matrix:
 def open_matrix(values: Path, scales: Path | None) -> Matrix:
     """Map a stored matrix into memory; nothing is read before it is used."""
     # "c" (changes stay private) and not "r": torch wants writable memory even where it only reads
-    return Matrix(np.load(values, mmap_mode="c"), None if scales is None else np.load(scales))
+    try:
+        return Matrix(np.load(values, mmap_mode="c"), None if scales is None else np.load(scales))
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{values} is damaged ({error}); restore it from a copy, or embed anew") from None

@@ -42,6 +42,7 @@ def search(
     """Rank papers for each query. No encoder is needed where mode is lexical and why is False."""
     queries = [queries] if isinstance(queries, str) else list(queries)
     _check(collection, encoder, queries, k, mode)
+    k = min(k, max(1, collection.rows))
     mask = collection.mask(filter)
     rankings: list[Ranking] = []
     for start in range(0, len(queries), TOGETHER):

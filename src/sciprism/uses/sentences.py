@@ -10,6 +10,8 @@ _ABBREVIATIONS = (
     "resp sec sect sp spp sr st subsp tab u.k u.s var viz vol vols vs w.r.t"
 )
 ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
+LONGEST_WORD = 32
+"""Characters looked at before a mark; a list of names has a mark at every initial, and may be a book long."""
 _END = re.compile(r"[.!?]['\"”’)\]]*\s+(?=['\"“‘(\[]*[^\W_a-z])|\n\s*\n|[。！？]")
 _LAST_WORD = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)\.$")
 
@@ -18,9 +20,9 @@ def split_sentences(text: str) -> list[str]:
     """Cut at a mark before a capital or a digit, unless it belongs to an abbreviation or an initial."""
     sentences, start = [], 0
     for end in _END.finditer(text):
-        piece = text[start : end.end()].strip()
-        if piece and not _abbreviated(text[start : end.start() + 1]):
-            sentences.append(" ".join(piece.split()))
+        last_word = text[max(start, end.start() - LONGEST_WORD) : end.start() + 1]
+        if not _abbreviated(last_word) and (piece := " ".join(text[start : end.end()].split())):
+            sentences.append(piece)
             start = end.end()
     rest = " ".join(text[start:].split())
     return [*sentences, rest] if rest else sentences

@@ -33,6 +33,7 @@ def similar(
     if encoder is not None:
         collection.check_encoder(encoder)
     row = collection.find(paper_id)
+    k = min(k, collection.rows)
     space = paper_space(collection)
     mask = collection.mask(filter)
     mask = np.ones(collection.rows, bool) if mask is None else mask.copy()

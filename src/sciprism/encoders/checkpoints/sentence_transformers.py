@@ -55,8 +55,8 @@ def read_settings(folder: Path, positions: int) -> Settings:
     tokenizer = read_json(inner / "tokenizer_config.json", missing={})
     about = read_json(folder / "config_sentence_transformers.json", missing={})
     length = text.get("max_seq_length") or tokenizer.get("model_max_length") or positions
-    if not isinstance(length, int | float) or not length > 0:
-        raise InputError(f"{inner}: the maximum length is {length!r}, not a number of tokens")
+    if not isinstance(length, int | float) or length != length:  # NaN
+        raise InputError(f"{inner}: the maximum length is {length!r}, not a number")
     similarity = str(about.get("similarity_fn_name") or "cosine")
     if similarity not in DISTANCES:
         raise InputError(

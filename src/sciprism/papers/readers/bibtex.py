@@ -17,7 +17,7 @@ from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 
 _OPENING = re.compile(r"(?<![\w.])@\s*([A-Za-z][\w-]*)\s*([{(])")
-_TYPE_ALONE = re.compile(r"(?<![\w.])@\s*[A-Za-z]*\s*$")
+_TYPE_ALONE = re.compile(r"(?<![\w.])@\s*(?:[A-Za-z]+\s*)?$")
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
 # At the start of a line this opens an entry even where the one before it was never closed.

@@ -62,7 +62,8 @@ def _records(source: Source) -> Iterator[tuple[int, Fields]]:
             continue
         tag, value = tagged[1], (tagged[2] or "").strip()
         if tag in ("TY", "ER") and fields:
-            yield start, fields
+            if any(map(any, fields.values())):  # "EF  - ", the end of a file, is no record
+                yield start, fields
             fields = {}
         if tag == "ER":
             last = ""
@@ -70,7 +71,7 @@ def _records(source: Source) -> Iterator[tuple[int, Fields]]:
         start = start if fields else line
         fields.setdefault(tag, []).append(value)
         last = tag
-    if fields:
+    if any(map(any, fields.values())):
         yield start, fields
 
 
@@ -89,11 +90,13 @@ def _continue(fields: dict[str, list[str]], last: str, text: str) -> str:
 def _paper(fields: Fields) -> Paper:
     title_tag = next((tag for tag in _TITLES if _first(fields, tag)), "")
     ids = _ids(fields)
-    accession = _first(fields, "AN")
+    own, accession = _first(fields, "ID"), _first(fields, "AN")
+    if own.isdigit():
+        own = ""  # EndNote counts the records of each library from 1: no id, two libraries share them
     authors = [name for tag in ("AU", "A1") for name in fields.get(tag, ())]
     editors = [name for tag in ("A2", "A3", "ED") for name in fields.get(tag, ())]
     return Paper(
-        id=_first(fields, "ID") or ("" if "doi" in ids or "pmid" in ids else accession),
+        id=own or ("" if "doi" in ids or "pmid" in ids else accession),
         title=_first(fields, title_tag),
         abstract=max((_first(fields, "AB"), _first(fields, "N2")), key=len),
         authors=tuple(dict.fromkeys(map(given_first, filter(None, authors or editors)))),

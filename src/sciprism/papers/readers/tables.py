@@ -40,8 +40,8 @@ _HEADERS = {
     "url": "url link articleurl ur",
 }
 _SYSTEMS = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2", "isbn", "url")
+_AUTHOR_NUMBER = re.compile(r"\s*\(\d+\)")  # Scopus: "Smith, John (57000000000); ..."
 _SPLIT: dict[str, Callable[[str], tuple[str, ...]]] = {
-    "authors": split_names,
     "fields": split_list,
     "keywords": split_keywords,
     "references": split_list,
@@ -196,7 +196,7 @@ def _paper(cells: Sequence[str], places: Mapping[str, int]) -> Paper:
         id=text("id"),
         title=text("title"),
         abstract=text("abstract"),
-        authors=tuple(re.sub(r"\s*\(\d+\)$", "", name) for name in lists["authors"]),  # Scopus: numbers
+        authors=split_names(_AUTHOR_NUMBER.sub("", text("authors"))),
         venue=text("venue"),
         year=find_year(text("year")),
         fields=lists["fields"],
