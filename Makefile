@@ -38,6 +38,7 @@ style: .venv/dev
 bench: .venv/dev
 	$(BIN)/python benchmarks/encode.py -o results/encode.json
 	$(BIN)/python benchmarks/search.py -o results/search.json
+	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
 
 reference: .venv/dev
 	$(BIN)/python docs/make_reference.py

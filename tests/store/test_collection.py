@@ -209,3 +209,11 @@ def test_damaged_vectors_are_an_error_that_names_the_file(tmp_path: Path) -> Non
     path.write_bytes(bytes(path.stat().st_size))
     with pytest.raises(ValueError, match=r"000000\.npy is damaged"):
         Collection.open(tmp_path / "c").vector(0, "near")
+
+
+def test_damaged_papers_are_an_error_that_names_the_file(tmp_path: Path) -> None:
+    embed(some_papers(5), FakeEncoder(), tmp_path / "c")
+    path = tmp_path / "c" / "papers" / "000000.parquet"
+    path.write_bytes(bytes(path.stat().st_size))
+    with pytest.raises(InputError, match=r"000000\.parquet is damaged"):
+        Collection.open(tmp_path / "c").paper("paper-1")

@@ -267,3 +267,26 @@ def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(Collection.open(tmp_path)) == 10
     embed(some_papers(10), FakeEncoder(), tmp_path)
     assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Paper(id="smith2020", title="On frogs", authors=("B. Smith",), year=2020),
+        Paper(id="smith2020", title="On toads", abstract="More.", year=2020, ids={"doi": "10.1/b"}),
+    ],
+    ids=["another title and author", "another DOI"],
+)
+def test_a_key_that_recurs_for_another_paper_replaces_nothing(tmp_path: Path, other: Paper) -> None:
+    first = Paper(id="smith2020", title="On toads", authors=("A. Smith",), year=2020, ids={"doi": "10.1/a"})
+    embed([first], FakeEncoder(), tmp_path / "c")
+    with pytest.raises(InputError, match="its id is that of another paper, 'On toads'"):
+        embed([other], FakeEncoder(), tmp_path / "c")
+    assert embed([other], FakeEncoder(), tmp_path / "c", skip_bad=True).bad == 1
+    assert Collection.open(tmp_path / "c").paper("smith2020") == first
+
+
+def test_a_paper_whose_title_was_mended_is_the_same_paper(tmp_path: Path) -> None:
+    embed([Paper(id="a", title="On taods", authors=("A. Smith",), year=2020)], FakeEncoder(), tmp_path / "c")
+    mended = Paper(id="a", title="On toads", authors=("A. Smith",), year=2020)
+    assert embed([mended], FakeEncoder(), tmp_path / "c").changed == 1

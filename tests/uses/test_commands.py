@@ -209,3 +209,16 @@ def test_an_unfinished_collection_says_so(made: Path) -> None:
     assert "came before" in error_of(run("embed", "-", "-o", made.parent / "d", stdin=bad))
     assert "unfinished: 0 papers" in run("search", made.parent / "d", "matter", "--year", "1990").stderr
     assert "unfinished" not in run("search", made, "matter").stderr
+
+
+def test_a_collection_is_continued_in_its_precision(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # the real encoder
+    papers = tmp_path / "papers.jsonl"
+    papers.write_text(lines(PAPERS))
+    model = ("--model", tiny_model, "--pooling", "mean")
+    assert run("embed", papers, "-o", tmp_path / "c", *model, "--precision", "bfloat16").exit_code == 0
+    assert run("embed", papers, "-o", tmp_path / "c").exit_code == 0
+    refused = error_of(run("embed", papers, "-o", tmp_path / "c", "--precision", "float32"))
+    assert "was made in bfloat16, not float32" in refused

@@ -36,7 +36,7 @@ def embed(
     pooling: Annotated[
         str, typer.Option(help="cls or mean, where the model's folder does not state it.")
     ] = "",
-    precision: Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")] = "float32",
+    precision: Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")] = "",
     formats: Annotated[str, typer.Option(help="Formats such as proximity,search; or all.")] = "",
     dtype: Annotated[str, typer.Option(help="Store float32, float16 or int8.")] = "",
     reader: Annotated[str, typer.Option(help="Name the input's format where it cannot be told.")] = "",
@@ -113,15 +113,23 @@ def _encoder(output: Path, model: str, pooling: str, precision: str) -> Encoder:
 
     check_folder(output)
     max_length = None
-    if not model and (output / NAME).exists():
+    if (output / NAME).exists():
         stored = read_manifest(output).encoder
-        model, pooling = stored.name, pooling or str(stored.options.get("pooling", ""))
-        max_length = cast("int | None", stored.options.get("max_length"))
-    elif model and Path(model).expanduser().is_dir():
-        model = str(
-            Path(model).expanduser().resolve()
-        )  # the manifest keeps the name: a search may start elsewhere
-    return Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
+        used = str(stored.options.get("precision", "float32"))
+        if precision and precision != used:
+            raise InputError(
+                f"{output} was made in {used}, not {precision}; leave the option out to continue"
+            )
+        precision = used
+        if not model:
+            model, pooling = stored.name, pooling or str(stored.options.get("pooling", ""))
+            max_length = cast("int | None", stored.options.get("max_length"))
+    if model and Path(model).expanduser().is_dir():
+        # the manifest keeps the name: a search may start elsewhere
+        model = str(Path(model).expanduser().resolve())
+    return Encoder.load(
+        model or None, pooling=pooling or None, max_length=max_length, precision=precision or "float32"
+    )
 
 
 def _layout(encoder: Encoder, formats: str, dtype: str) -> Layout:

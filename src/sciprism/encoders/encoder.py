@@ -82,7 +82,9 @@ class Encoder:
         encoder.ignored = parts.ignored
         options = {"pooling": pooling, "max_length": max_length}
         encoder.options = {key: value for key, value in options.items() if value is not None}
-        if not encoder.options:
+        if precision != "float32":
+            encoder.options["precision"] = precision
+        if pooling is None and max_length is None:
             selfcheck.verify(encoder, folder)
         return encoder
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.index import state
-from sciprism.index.exact import SPARE, Distance, Floats, Rows, rescore, topk
+from sciprism.index.exact import SPARE, Floats, Rows, prepared, rescore, topk
 from sciprism.store import Collection
 from sciprism.store.files import said_plainly
 
@@ -41,7 +41,7 @@ def build(collection: Collection, kind: Kind | None = None) -> list[str]:
         state.forget(home)
         index = _empty(collection, space, kind)
         for shard in collection.vectors(space):
-            index.add(_prepared(shard.block(0, len(shard)), collection.manifest.encoder.distance))
+            index.add(prepared(shard.block(0, len(shard)), collection.manifest.encoder.distance))
         with said_plainly(home):
             home.mkdir(parents=True, exist_ok=True)
             try:
@@ -62,7 +62,7 @@ def search(
     if mask is not None and mask.sum() < NARROW * collection.rows:
         return topk(queries, shards, k, mask=mask, distance=distance)
     wanted = min(k + SPARE, collection.rows)
-    _, rows = index.search(_prepared(queries, distance), wanted, params=_parameters(index, wanted, mask))
+    _, rows = index.search(prepared(queries, distance), wanted, params=_parameters(index, wanted, mask))
     return rescore(queries, shards, rows, k, distance)
 
 
@@ -79,7 +79,7 @@ def _empty(collection: Collection, space: str, kind: Kind) -> Any:
     index = faiss.IndexIVFFlat(flat, dim, lists, metric)
     flat.this.disown()  # the index frees it
     index.own_fields = True
-    index.train(_prepared(_sample(collection, space, lists * SAMPLES_PER_LIST), manifest.encoder.distance))
+    index.train(prepared(_sample(collection, space, lists * SAMPLES_PER_LIST), manifest.encoder.distance))
     return index
 
 
@@ -99,15 +99,6 @@ def _parameters(index: Any, wanted: int, mask: NDArray[np.bool_] | None) -> Any:
     if isinstance(index, faiss.IndexHNSW):
         return faiss.SearchParametersHNSW(efSearch=max(EFFORT, 2 * wanted), **chosen)
     return faiss.SearchParametersIVF(nprobe=min(PROBES, index.nlist), **chosen)
-
-
-def _prepared(vectors: Floats, distance: Distance) -> Floats:
-    vectors = np.ascontiguousarray(vectors, np.float32)
-    if distance != "cosine":
-        return vectors
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Floats = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
-    return unit
 
 
 @lru_cache(maxsize=4)

@@ -105,7 +105,7 @@ def _candidates(
 
     Cores that shared every product would wait for each other after every block.
     """
-    left = torch.from_numpy(_prepared(queries, distance))
+    left = torch.from_numpy(prepared(queries, distance))
     first_rows = np.cumsum([0, *(len(shard) for shard in shards)])
     blocks = [(i, start) for i, shard in enumerate(shards) for start in range(0, len(shard), BLOCK)]
 
@@ -135,7 +135,8 @@ def _runs(blocks: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     return [blocks[start : start + size] for start in range(0, len(blocks), size)] or [[]]
 
 
-def _prepared(queries: Floats, distance: Distance) -> Floats:
+def prepared(queries: Floats, distance: Distance) -> Floats:
+    """Scale vectors (n, d) to length 1 where the distance is the cosine; a zero vector stays zero."""
     queries = np.ascontiguousarray(queries, np.float32)
     if distance != "cosine":
         return queries

@@ -90,6 +90,7 @@ class _Run:
         self._encoder = encoder
         self._skip_bad = skip_bad
         self._progress = progress or _no_progress
+        self._stored = collection
         self._known = load_known(collection)
         self._writer = ShardWriter(collection, encoder, self._encoded)
         self._waiting: list[NewRow] = []
@@ -126,6 +127,11 @@ class _Run:
             self._bad(paper, "it holds half a character (a lone surrogate); correct the input's encoding")
             return
         judgement = self._known.judge(hashes)
+        if judgement.verdict == "changed":
+            old = self._stored.papers([judgement.row])[0]
+            if not may_be_one(old, paper):
+                self._bad(paper, f"its id is that of another paper, {old.title!r}; give each its own id")
+                return
         match judgement.verdict:
             case "conflict":
                 self._bad(paper, "its id came before with another text; give each paper its own id")
@@ -157,6 +163,20 @@ class _Run:
         self.report.bad += 1
         if len(self.report.reasons) < REASONS:
             self.report.reasons.append(message)
+
+
+def may_be_one(old: Paper, new: Paper) -> bool:
+    """Say whether two papers of one id may be two states of one paper, or must be two papers.
+
+    Keys such as smith2020 recur from bibliography to bibliography; without this the second would replace
+    the first. An identifier of another system decides, else an equal title or equal year and first author.
+    """
+    for system in ("doi", "pmid", "arxiv", "openalex", "s2"):
+        if system in old.ids and system in new.ids:
+            return old.ids[system] == new.ids[system]
+    if old.title.casefold() == new.title.casefold():
+        return True
+    return (old.year, old.authors[:1]) == (new.year, new.authors[:1])
 
 
 def unusable(paper: Paper) -> str:

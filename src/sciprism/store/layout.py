@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FORMATS = ("proximity",)
 DEFAULT_DTYPE: Dtype = "float32"
-DEFAULT_SHARD_SIZE = 4096
+DEFAULT_SHARD_SIZE = 2048
 """Papers in a shard: about a minute of encoding on a laptop, the most that a stop can cost."""
 
 _OURS = re.compile(r"\d{6}\.(parquet|npy|scales\.npy)(\.part)?")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import parquet
 
 ROW_GROUP = 256
 """Papers that are decompressed together: few, so that ten results from ten shards are read quickly."""
@@ -56,9 +59,7 @@ def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uin
 
 def read_papers_at(path: Path, rows: NDArray[np.integer]) -> list[Paper]:
     """Read the papers of the given rows of one file, in the order given."""
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
+    with _open(path) as file:
         groups, group_of_row = np.unique(rows // ROW_GROUP, return_inverse=True)
         table = file.read_row_groups(groups.tolist(), columns=list(FIELDS))
         # every row group but a file's last is full, so a row's place follows from its group's rank
@@ -68,10 +69,20 @@ def read_papers_at(path: Path, rows: NDArray[np.integer]) -> list[Paper]:
 
 def read_column(path: Path, name: str) -> pa.ChunkedArray:
     """Read one column of one file."""
+    with _open(path) as file:
+        return file.read(columns=[name]).column(0)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[parquet.ParquetFile]:
+    import pyarrow as pa
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
-        return file.read(columns=[name]).column(0)
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is damaged ({error}); restore it from a copy, or embed anew") from error
 
 
 def _paper(row: dict[str, Any]) -> Paper:
