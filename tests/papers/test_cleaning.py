@@ -153,3 +153,11 @@ def test_cleaning_is_done_once(text: str) -> None:
     assert clean == unicodedata.normalize("NFC", clean)
     assert clean == " ".join(clean.split())
     assert clean_text(clean) == clean
+
+
+def test_many_unclosed_comments_and_scripts_are_read_once() -> None:
+    assert (
+        clean_text("<!-- a " * 50_000).count("a") == 50_000
+    )  # looking for each one's end would take a minute
+    assert clean_text("<script> a " * 50_000).count("a") == 50_000
+    assert clean_text("one <!-- two --> three <script x='1'>four</script> five") == "one three five"

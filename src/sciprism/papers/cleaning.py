@@ -28,9 +28,11 @@ _TAG = re.compile(
     r"(?:\s+[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]+))*\s*/?>",
     re.IGNORECASE,
 )
-# Formulas are often given twice, and once in a language nobody reads.
+# Formulas are often given twice, and once in a language nobody reads. Nothing looks for its end past the
+# next one of its kind, so that thousands of unclosed ones cost little.
 _HIDDEN = re.compile(
-    r"<(?P<tag>(?:\w+:)?(?:annotation|tex-math|script|style))\b[^<>]*>.*?</(?P=tag)\s*>|<!--.*?-->|<!\[CDATA\[|\]\]>",
+    r"<(?P<tag>(?:\w+:)?(?:annotation|tex-math|script|style))\b[^<>]*>(?:(?!<(?P=tag)\b).)*?</(?P=tag)\s*>"
+    r"|<!--(?:(?!<!--).)*?-->|<!\[CDATA\[|\]\]>",
     re.IGNORECASE | re.DOTALL,
 )
 _MATHML = re.compile(
