@@ -1,4 +1,4 @@
-"""Print ranked papers for people or as JSON, and read the options that choose among papers."""
+"""What commands that rank papers share: their options, and ranked papers for people or as JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from sciprism.errors import InputError
 
@@ -16,6 +19,14 @@ if TYPE_CHECKING:
 
     from sciprism.store import Collection, Filter
     from sciprism.uses import Hit, Ranking
+
+# What every command that ranks papers asks for in the same words.
+Folder = Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")]
+Year = Annotated[str, typer.Option(help="Only papers of these years: 1997, 1990-2000, 1990-, -2000.")]
+Venue = Annotated[str, typer.Option(help="Only papers whose venue contains this.")]
+Field = Annotated[str, typer.Option(help="Only papers of this field.")]
+Model = Annotated[str, typer.Option(help="Where the collection's model lies, if it was moved.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 LONGEST_REASON = 320
 """Characters of a reason in the terminal; JSON has all of it."""

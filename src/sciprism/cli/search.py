@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
+from sciprism.cli.ranked_list import AsJson, Field, Folder, Model, Venue, Year, filter_of, print_rankings
+
 
 def search(
-    collection: Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")],
+    collection: Folder,
     query: Annotated[
         list[str], typer.Argument(help="One or more queries; - reads one a line from standard input.")
     ],
     k: Annotated[int, typer.Option("-k", help="Papers to show for each query.")] = 10,
     mode: Annotated[str, typer.Option(help="exact, approximate, lexical or hybrid.")] = "exact",
-    year: Annotated[
-        str, typer.Option(help="Only papers of these years: 1997, 1990-2000, 1990-, -2000.")
-    ] = "",
-    venue: Annotated[str, typer.Option(help="Only papers whose venue contains this.")] = "",
-    field: Annotated[str, typer.Option(help="Only papers of this field.")] = "",
+    year: Year = "",
+    venue: Venue = "",
+    field: Field = "",
     why: Annotated[
         bool, typer.Option(help="Show the sentence nearest to the query; --no-why is faster.")
     ] = True,
-    model: Annotated[str, typer.Option(help="Where the collection's model lies, if it was moved.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    model: Model = "",
+    as_json: AsJson = False,
 ) -> None:
     """Rank the papers of a collection for a query in words.
 
@@ -33,7 +32,6 @@ def search(
 
     Example: sciprism search vecs/ "dark matter halos" -k 5 --year 1990-2010
     """
-    from sciprism.cli.ranked_list import filter_of, print_rankings
     from sciprism.cli.stored_model import load_encoder_of
     from sciprism.store import Collection
     from sciprism.uses.search import Mode, check_mode

@@ -45,8 +45,8 @@ def remember(home: Path, collection: Collection, settings: dict[str, str | int |
     commit(home / NAME, lambda file: file.write((state.model_dump_json(indent=1) + "\n").encode()))
 
 
-def check(home: Path, collection: Collection, kind: str) -> BuiltFrom:
-    """Return the state of a finished index of this very collection, or say what to run."""
+def check(home: Path, collection: Collection, kind: str) -> None:
+    """Refuse an index that is unfinished or not of this very collection, and say what to run."""
     remedy = f"run: sciprism index {collection.folder} --{kind}"
     try:
         state = BuiltFrom.model_validate_json((home / NAME).read_bytes())
@@ -59,4 +59,3 @@ def check(home: Path, collection: Collection, kind: str) -> BuiltFrom:
             f"the {kind} index of {collection.folder} is out of date: it was built from {state.rows} rows, "
             f"and the collection has changed since (now {collection.rows} rows); {remedy}"
         )
-    return state
