@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from sciprism.index.exact import Floats, topk
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, Matrix
-from sciprism.uses.sentences import split_sentences
+from sciprism.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder

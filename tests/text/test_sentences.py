@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.uses.sentences import split_sentences
+from sciprism.text.sentences import split_sentences
 
 
 @pytest.mark.parametrize(

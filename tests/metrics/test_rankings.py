@@ -1,0 +1,193 @@
+"""Ranking metrics against pytrec_eval and numbers worked by hand."""
+
+from __future__ import annotations
+
+import re
+from math import log2
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.metrics import rankings
+from sciprism.metrics.rankings import judge, parse_metric, rank, ranking_metrics
+
+PEER_NAMES = {
+    "ndcg": "ndcg",
+    "ndcg@1": "ndcg_cut_1",
+    "ndcg@10": "ndcg_cut_10",
+    "map": "map",
+    "map@3": "map_cut_3",
+    "p": "set_P",
+    "p@5": "P_5",
+    "p@20": "P_20",
+    "recall@2": "recall_2",
+    "recall": "set_recall",
+    "recall@100": "recall_100",
+    "mrr": "recip_rank",
+    "success@1": "success_1",
+    "success@5": "success_5",
+}
+IDS = st.sampled_from(
+    ["9", "10", "1", "100", "a", "A", "ab", "é", "z", "中", "😀", "\uff5e", "d-1", "d_1", " "]
+)
+SCORES = st.one_of(
+    st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-9, 1.0 - 1e-9, 0.5, -3.0, 1e300, -1e300, float("inf")]),
+    st.floats(-2, 2),
+)
+RUNS = st.dictionaries(st.sampled_from("qrstu"), st.dictionaries(IDS, SCORES, max_size=12), max_size=5)
+QRELS = st.dictionaries(
+    st.sampled_from("qrstuv"), st.dictionaries(IDS, st.integers(-2, 4), min_size=1, max_size=12), max_size=6
+)
+
+
+def as_run(scored):
+    return {query: (list(found), list(found.values())) for query, found in scored.items()}
+
+
+def values(name, run, qrels, missing="zero"):
+    judged = judge(as_run(run), qrels, missing=missing)
+    return dict(zip(judged.queries, parse_metric(name)(judged).tolist(), strict=True))
+
+
+def peer(run, qrels):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    asked = {re.sub(r"_(?=[0-9])", ".", name) for name in PEER_NAMES.values()}
+    return pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)
+
+
+@given(RUNS, QRELS)
+@settings(max_examples=80)
+def test_equals_pytrec_eval(run, qrels):
+    # A query with nothing but negative grades leaves the peer's memory undefined.
+    assume(all(max(grades.values()) >= 0 for grades in qrels.values()))
+    expected = peer(run, qrels)
+    for name, theirs in PEER_NAMES.items():
+        found = values(name, run, qrels, "drop")
+        assert found.keys() == expected.keys()
+        for query, value in found.items():
+            assert value == pytest.approx(expected[query][theirs], abs=1e-12), (name, query)
+
+
+@pytest.mark.parametrize("depth", [1, 7, 30])
+def test_equals_pytrec_eval_on_many_random_queries(depth):
+    rng = np.random.default_rng(depth)
+    run, qrels = {}, {}
+    for query in map(str, range(40)):
+        ids = [str(i) for i in rng.permutation(60)]
+        run[query] = dict(zip(ids[:40], rng.integers(0, 12, 40).astype(float).tolist(), strict=True))
+        qrels[query] = dict(zip(ids[20:], rng.integers(-1, 4, 40).tolist(), strict=True))
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    asked = {f"{name}.{depth}" for name in ("ndcg_cut", "map_cut", "P", "recall", "success")}
+    expected = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)
+    for name, theirs in (("ndcg", "ndcg_cut"), ("map", "map_cut"), ("p", "P"), ("recall", "recall")):
+        for query, value in values(f"{name}@{depth}", run, qrels).items():
+            assert value == pytest.approx(expected[query][f"{theirs}_{depth}"], abs=1e-12)
+
+
+def test_a_ranking_worked_by_hand():
+    run = {"q": {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}}
+    qrels = {"q": {"a": 1, "c": 2, "d": 0, "x": 1}}  # b is not judged, x is not found
+    gain, ideal = 1 + 2 / log2(4), 2 + 1 / log2(3) + 1 / log2(4)
+    expected = {
+        "ndcg": gain / ideal,
+        "ndcg@2": 1 / (2 + 1 / log2(3)),
+        "map": (1 + 2 / 3) / 3,
+        "map@2": 1 / 3,
+        "p@1": 1.0,
+        "p@10": 0.2,
+        "p": 0.5,
+        "recall@3": 2 / 3,
+        "mrr": 1.0,
+        "success@1": 1.0,
+    }
+    for name, value in expected.items():
+        assert values(name, run, qrels)["q"] == pytest.approx(value, abs=1e-15), name
+
+
+def test_mrr_looks_no_deeper_than_asked():
+    run, qrels = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"c": 1}}
+    assert values("mrr", run, qrels) == {"q": pytest.approx(1 / 3)}
+    assert values("mrr@2", run, qrels) == {"q": 0.0}
+
+
+def test_ties_go_to_the_larger_id_and_single_precision_decides_what_is_a_tie():
+    assert rank(["10", "9", "é", "b"], [1.0, 1.0 + 1e-9, 1.0, 2.0]).tolist() == [3, 2, 1, 0]
+    assert rank(["a", "b"], [0.0, -0.0]).tolist() == [1, 0]
+    assert rank(np.array(["a", "b"]), [1e300, 1e301]).tolist() == [1, 0]  # both infinite
+    assert rank([], []).tolist() == []
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), st.integers(0, 2)), unique_by=lambda pair: pair[0]))
+def test_rank_sorts_by_score_then_id_both_falling(pairs):
+    order = rank([i for i, _ in pairs], [score for _, score in pairs])
+    assert [pairs[place] for place in order] == sorted(pairs, key=lambda pair: pair[::-1], reverse=True)
+
+
+def test_missing_queries_are_dropped_or_count_zero_and_are_named_either_way():
+    run, qrels = {"q": {"a": 1.0}, "x": {"a": 1.0}, "e": {}}, {"q": {"a": 1}, "r": {"a": 1}, "e": {"a": 1}}
+    assert values("map", run, qrels, "drop") == {"q": 1.0, "e": 0.0}
+    assert values("map", run, qrels, "zero") == {"q": 1.0, "r": 0.0, "e": 0.0}
+    for rule in ("drop", "zero"):
+        judged = judge(as_run(run), qrels | {"y": {}}, missing=rule)
+        assert judged.missing == ("r",) and judged.unjudged == ("x",)
+
+
+def test_queries_without_a_relevant_document_count_zero():
+    run = {"q": {"a": 1.0, "b": 0.5}, "r": {"a": 1.0}}
+    for name in PEER_NAMES:
+        assert values(name, run, {"q": {"a": 0, "b": -1}, "r": {"a": -1}}) == {"q": 0.0, "r": 0.0}
+
+
+def test_nothing_to_score_gives_nothing():
+    for name in PEER_NAMES:
+        assert values(name, {}, {}) == {}
+        assert values(name, {"q": {"a": 1.0}}, {}) == {}
+        assert values(name, {}, {"q": {"a": 1}}) == {"q": 0.0}
+
+
+@pytest.mark.parametrize("depth", ["", "@1", "@3", "@50"])
+@pytest.mark.parametrize("family", sorted(ranking_metrics))
+def test_every_metric_is_best_on_a_perfect_ranking(family, depth):
+    rng = np.random.default_rng(1)
+    grades = {f"d{n}": int(g) for n, g in enumerate([3, 2, 2, 1, 0, 0, -1, 0])}
+    best = values(family + depth, {"q": {i: float(g) for i, g in grades.items()}}, {"q": grades})["q"]
+    worst = values(family + depth, {"q": {i: -float(g) for i, g in grades.items()}}, {"q": grades})["q"]
+    others = [
+        values(family + depth, {"q": dict(zip(grades, rng.random(8), strict=True))}, {"q": grades})["q"]
+        for _ in range(30)
+    ]
+    assert 0 <= worst <= min(others) + 1e-12 and max(others) <= best + 1e-12 <= 1 + 2e-12
+    if family in {"ndcg", "mrr", "success"}:
+        assert best == pytest.approx(1.0)
+
+
+def test_names_are_parsed_and_unknown_ones_list_the_known():
+    assert parse_metric("ndcg@10").depth == 10 and parse_metric("map").depth is None
+    assert rankings.depth("recall@100") == 100 and rankings.depth("mrr") is None
+    with pytest.raises(InputError, match="unknown ranking metric 'bpref'; known: map, mrr, ndcg, p, recall"):
+        parse_metric("bpref@5")
+    for wrong in ("ndcg@", "ndcg@0", "ndcg@-1", "ndcg@x", "ndcg@1.5", "ndcg@10@3", "ndcg@٣"):
+        with pytest.raises(InputError, match="is no depth"):
+            parse_metric(wrong)
+
+
+def test_an_unknown_rule_for_missing_queries_is_told():
+    with pytest.raises(InputError, match="unknown rule 'safe' for missing queries; known: drop, zero"):
+        judge({}, {}, missing="safe")
+
+
+@pytest.mark.parametrize(
+    ("run", "qrels", "message"),
+    [
+        ({"q": (["a", "b", "a"], [1, 2, 3])}, {"q": {"a": 1}}, "query 'q': document 'a' is ranked twice"),
+        ({"q": (["a", "b"], [1, float("nan")])}, {"q": {"a": 1}}, "document 'b' has the score NaN"),
+        ({"q": (["a", "b"], [1])}, {"q": {"a": 1}}, "query 'q', ids and scores: 2 and 1"),
+        ({"q": (["a"], [1])}, {"q": {"a": 0.5}}, "0.5 is no grade"),
+    ],
+)
+def test_wrong_input_is_told_with_its_place(run, qrels, message):
+    with pytest.raises(InputError, match=message):
+        judge(run, qrels, missing="zero")
