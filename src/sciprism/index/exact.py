@@ -66,14 +66,15 @@ def rescore(
         part = rows[start : start + step]
         vectors = _take(shards, part.ravel()).reshape(*part.shape, -1)
         for i, (query, mine, found) in enumerate(zip(queries[start:], vectors, part, strict=False), start):
-            exact = np.where(found >= 0, _score(query, mine, distance), -np.inf).astype(np.float32)
+            exact = np.where(found >= 0, similarity(query, mine, distance), -np.inf).astype(np.float32)
             order = np.lexsort((found, -exact))[:k]
             order = order[found[order] >= 0]
             scores[i, : len(order)], best[i, : len(order)] = exact[order], found[order]
     return scores, best
 
 
-def _score(query: Floats, vectors: Floats, distance: Distance) -> NDArray[np.float64]:
+def similarity(query: Floats, vectors: Floats, distance: Distance) -> NDArray[np.float64]:
+    """Score one query (d,) against vectors (n, d) -> (n,) in double precision; more is better."""
     q, x = query.astype(np.float64), vectors.astype(np.float64)
     scores: NDArray[np.float64]
     if distance == "euclidean":

@@ -1,0 +1,199 @@
+"""What each protocol is given: papers, queries and labels as items, and what is known about them.
+
+Layouts build these from files; protocols turn them into scores. Rows are positions in the sequences beside
+them; items are never dropped silently: whatever a layout leaves out is in `tally`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.encoders.methods import Role
+from sciprism.papers.records import Label, Paper
+from sciprism.text.template import Item
+
+Rows = NDArray[np.int64]
+NAMED = 10
+"""Ids that a result names for each reason; the rest is counted."""
+
+
+class Tally:
+    """Count and name what was left out, by reason."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, list[str]] = defaultdict(list)
+
+    def add(self, reason: str, name: str) -> None:
+        """Note that `name` (an id) was left out, or differs, for a reason such as "no text"."""
+        self.ids[reason].append(name)
+
+    def update(self, other: Tally) -> None:
+        """Take over the notes of another tally."""
+        for reason, names in other.ids.items():
+            self.ids[reason] += names
+
+    def count(self, reason: str) -> int:
+        """Return how many were noted for a reason."""
+        return len(self.ids.get(reason, ()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return reason -> count and the first few names."""
+        return {
+            reason: {"count": len(names), "first": names[:NAMED]}
+            for reason, names in self.ids.items()
+            if names
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """Papers (or texts) with what is to be predicted of each: a class, several classes or a number.
+
+    targets: one entry per item; str, tuple of str (multi-label) or float. train, test: rows. dev rows, where
+    the data have them, serve choices, never the score. groups: one name per item where each group is a
+    problem of its own (the topics of screening). positive: the positive class of a binary task.
+    """
+
+    ids: Sequence[str]
+    items: Sequence[Item]
+    targets: Sequence[str] | Sequence[tuple[str, ...]] | Sequence[float]
+    train: Rows
+    test: Rows
+    dev: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    groups: Sequence[str] | None = None
+    positive: str = ""
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pools:
+    """Queries, each with its own judged candidates (a re-ranking).
+
+    pools[i]: candidate rows of query i; grades[i]: their grades, same length. absent[i]: grades of judged
+    candidates that have no record; they cannot be found, but the ideal ranking has them. query_role: "query"
+    for words, "paper" where a paper is the query.
+    """
+
+    query_ids: Sequence[str]
+    queries: Sequence[Item]
+    candidate_ids: Sequence[str]
+    candidates: Sequence[Item]
+    pools: Sequence[Rows]
+    grades: Sequence[NDArray[np.int64]]
+    absent: Sequence[Mapping[str, int]] | None = None
+    query_role: Role = "query"
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """Queries over a whole corpus.
+
+    judged[i]: judged document rows of query i; grades[i]: their grades. excluded[i]: document rows that are
+    taken out of query i's ranking (the query itself, where a task removes it).
+    """
+
+    query_ids: Sequence[str]
+    queries: Sequence[Item]
+    document_ids: Sequence[str]
+    documents: Sequence[Item]
+    judged: Sequence[Rows]
+    grades: Sequence[NDArray[np.int64]]
+    excluded: Sequence[Rows] | None = None
+    query_role: Role = "query"
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSpace:
+    """Papers and the labels of a vocabulary that each carries.
+
+    gold[i]: label rows of paper i, without repeats. matched[i]: label rows whose name stands in paper i,
+    where the data bring them; otherwise the protocol finds them.
+    """
+
+    paper_ids: Sequence[str]
+    papers: Sequence[Item]
+    labels: Sequence[Label]
+    gold: Sequence[Rows]
+    matched: Sequence[Rows] | None = None
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewers:
+    """Submissions, reviewers with the papers they wrote, and how well some pairs fit.
+
+    profiles[j]: rows of reviewer j's papers. pairs: (p, 2) submission row and reviewer number;
+    ratings: (p,) of each pair.
+    """
+
+    paper_ids: Sequence[str]
+    papers: Sequence[Item]
+    reviewer_ids: Sequence[str]
+    profiles: Sequence[Rows]
+    pairs: Rows
+    ratings: NDArray[np.float64]
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """One mention of an author on a paper. author: the true person; block: first initial and surname."""
+
+    id: str
+    paper: int
+    name: str
+    block: str
+    author: str
+    position: int = 0
+    coauthors: tuple[str, ...] = ()
+    affiliations: tuple[str, ...] = ()
+    email: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signatures:
+    """Author mentions in blocks, with the division of blocks into train, dev and test (names of blocks).
+
+    source: the data set of each mention, where there are several.
+    """
+
+    papers: Sequence[Paper]
+    signatures: Sequence[Signature]
+    train: frozenset[str]
+    dev: frozenset[str]
+    test: frozenset[str]
+    source: Sequence[str] | None = None
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Click:
+    """One click: the paper read, the papers shown beside it in display order, and the one clicked."""
+
+    paper: int
+    shown: Rows
+    clicked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clicks:
+    """Clicks on recommended papers (SciDocs): papers, three parts, and how often each position is seen.
+
+    cited_by: ids of the papers that cite each paper.
+    """
+
+    papers: Sequence[Paper]
+    cited_by: Sequence[frozenset[str]]
+    train: Sequence[Click]
+    dev: Sequence[Click]
+    test: Sequence[Click]
+    propensities: NDArray[np.float64]
+    tally: Tally = field(default_factory=Tally)

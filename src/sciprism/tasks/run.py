@@ -1,0 +1,169 @@
+"""Score systems on tasks, one result file each: what is done is kept, what failed has no number."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from sciprism.encoders.methods import FORMATS, Format
+from sciprism.errors import InputError
+from sciprism.tasks import results
+from sciprism.tasks.evidence import Evidence, estimate, interval
+from sciprism.tasks.home import Home
+from sciprism.tasks.results import Measure, TaskResult
+from sciprism.tasks.systems import NotServedError, System
+from sciprism.tasks.task import Suite, Task, View, plain
+
+PACKAGES = ("sciprism", "torch", "numpy", "tokenizers", "scikit-learn", "scipy", "lightgbm", "bm25s")
+
+Tell = Callable[[System, Task, "TaskResult | None"], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What all tasks of one `evaluate` share.
+
+    data: the local folder of data, or None. out: the folder of results. as_format: score with the vectors of
+    this format instead of each task's own, "" for none. command: what a result says made it.
+    """
+
+    out: Path
+    data: Path | None = None
+    seed: int = 0
+    as_format: str = ""
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        if self.as_format and self.as_format not in FORMATS:
+            raise InputError(f"unknown format {self.as_format!r}; known: {', '.join(FORMATS)}")
+
+    def folder(self, system: System) -> Path:
+        """Return the folder of a system's results. Raises InputError where another model's lie there."""
+        home = self.out / results.folder_name(system.name, self.as_format, self.seed)
+        for path in sorted(home.glob("*.json"))[:1]:
+            found = results.read(path).system.get("fingerprint")
+            if found != system.fingerprint:
+                raise InputError(
+                    f"{home} holds results of another model named {system.name} (fingerprint {found}, now "
+                    f"{system.fingerprint}); choose another folder with -o, or remove it"
+                )
+        return home
+
+
+def evaluate(
+    suite: Suite, tasks: Sequence[Task], systems: Sequence[System], run: Run, tell: Tell
+) -> list[TaskResult]:
+    """Score systems on some tasks of a suite; `tell` is called before and after each.
+
+    A task's data are read once for all systems. A result that is there, by the same declaration and model, is
+    kept. A task that cannot be scored gets a result that says why, and no number.
+    """
+    folders, found = [run.folder(system) for system in systems], []
+    for task in tasks:
+        reading = _Reading(task, run)
+        for system, folder in zip(systems, folders, strict=True):
+            path = folder / f"{task.name}.json"
+            result = results.read(path) if path.exists() else None
+            if result is None or result.key != task.key or result.status == "failed":
+                tell(system, task, None)
+                result, evidence = _attempt(suite, reading, system, run)
+                results.write(folder, result, evidence)
+            tell(system, task, result)
+            found.append(result)
+    return found
+
+
+class _Reading:
+    """The data of one task, read when the first system asks, and the files that they came from."""
+
+    def __init__(self, task: Task, run: Run) -> None:
+        self.task = task
+        self.home = Home(run.data)  # one each: a result names the files that its own task read
+        self._data: Any = None
+        self._error: InputError | OSError | None = None
+
+    def data(self) -> Any:
+        """Return the protocol's input, or raise again what went wrong with it."""
+        if self._error is not None:
+            raise self._error
+        if self._data is None:
+            try:
+                self._data = self.task.data.read(self.home)
+            except (InputError, OSError) as error:
+                self._error = error
+                raise
+        return self._data
+
+
+def _attempt(
+    suite: Suite, reading: _Reading, system: System, run: Run
+) -> tuple[TaskResult, dict[str, Evidence]]:
+    task, began = reading.task, time.monotonic()
+    base = _base(suite, task, system, run)
+    view = View(format=cast("Format", run.as_format or task.format), fields=task.fields, seed=run.seed)
+    try:
+        data = reading.data()
+        outcome = task.protocol.evaluate(data, system, view)
+    except NotServedError as reason:
+        return TaskResult(**base, status="not served", reason=str(reason)), {}
+    except (InputError, OSError, MemoryError) as reason:
+        return TaskResult(**base, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
+    facts = _provenance(task, run) | {
+        "data": reading.home.provenance(),
+        "seconds": round(time.monotonic() - began, 2),
+    }
+    done = TaskResult(
+        **base,
+        status="done",
+        metrics={name: _measure(items, run.seed) for name, items in outcome.evidence.items()},
+        details=outcome.details,
+        tally=data.tally.to_json() | outcome.tally.to_json(),
+        provenance=facts,
+    )
+    return done, dict(outcome.evidence)
+
+
+def _base(suite: Suite, task: Task, system: System, run: Run) -> dict[str, Any]:
+    return {
+        "suite": suite.name.partition("/")[0],  # a view's results are the suite's
+        "task": task.name,
+        "key": task.key,
+        "format": task.format,
+        "group": task.group,
+        "in_train": task.in_train,
+        "numbers": task.numbers,
+        "system": dict(system.describe()) | {"name": system.name, "fingerprint": system.fingerprint},
+        "seed": run.seed,
+        "as_format": run.as_format,
+    }
+
+
+def _measure(items: Evidence, seed: int) -> Measure:
+    low, high = interval(items, seed=seed)
+    return Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
+
+
+def _provenance(task: Task, run: Run) -> dict[str, Any]:
+    import platform
+
+    return {
+        "command": run.command,
+        "declaration": plain(task),
+        "versions": {"python": platform.python_version()} | dict(_versions()),
+        "machine": platform.machine(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name in PACKAGES:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            continue

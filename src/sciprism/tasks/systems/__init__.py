@@ -1,0 +1,73 @@
+"""What is scored: encoders, and what stands beside them in the same tables (BM25, random, others' models).
+
+A system gives vectors, or scores without vectors. A protocol that needs vectors calls `vectors`; a system
+that has none raises `NotServedError`, and the table shows no number there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.encoders.methods import Format, Role
+from sciprism.text.template import FIELDS, Item
+
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+Distance = Literal["encoder", "cosine", "dot", "euclidean"]
+
+
+class NotServedError(Exception):
+    """Say that a system cannot take part in a protocol, such as BM25 where vectors are needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """Items to encode and the way to do it; what a layout read and a task declares, together."""
+
+    items: Sequence[Item]
+    format: Format
+    role: Role = "paper"
+    fields: tuple[str, ...] = FIELDS
+
+    def take(self, rows: Rows) -> Texts:
+        """Return these rows of the texts."""
+        return replace(self, items=[self.items[row] for row in rows])
+
+
+class System(Protocol):
+    """One row of a result table."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of all that decides its scores."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a result must say of it, as JSON values."""
+        ...
+
+    def vectors(self, texts: Texts) -> Floats:
+        """Return one row per item, (n, dim), perhaps memory-mapped. Raises NotServedError."""
+        ...
+
+    def pool_scores(
+        self, queries: Texts, candidates: Texts, pools: Sequence[Rows], distance: Distance
+    ) -> Sequence[NDArray[np.floating]]:
+        """Return the score of each candidate row in each query's pool; higher is better."""
+        ...
+
+    def top(
+        self, queries: Texts, documents: Texts, k: int, distance: Distance, excluded: Sequence[Rows] | None
+    ) -> tuple[Floats, Rows]:
+        """Return scores and rows (m, k) of the k best documents per query, -inf and -1 where there are fewer.
+
+        excluded[i]: document rows never to be returned for query i.
+        """
+        ...

@@ -1,0 +1,158 @@
+"""An encoder as a system: each distinct text is encoded once, and vectors are compared by a distance."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.encoders.methods import Format, Role
+from sciprism.errors import InputError
+from sciprism.index import exact
+from sciprism.store.matrix import Matrix
+from sciprism.tasks.systems import Distance, Floats, Rows, Texts
+from sciprism.tasks.systems.vector_cache import VectorCache
+from sciprism.text.template import Item
+
+MOST = 1 << 14
+"""Rows returned per query at most: more would not fit in memory for large query sets."""
+
+
+class Encodes(Protocol):
+    """What an encoder must be able to do to be scored; `sciprism.encoders.encoder.Encoder` is one."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of weights, method, pooling and template."""
+        ...
+
+    @property
+    def distance(self) -> str:
+        """Return how its vectors are meant to be compared."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Return the width of its vectors."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a result must say of it."""
+        ...
+
+    def space(self, format: Format, role: Role) -> str:
+        """Name the space of such vectors."""
+        ...
+
+    def path(self, format: Format, role: Role) -> str:
+        """Name the way from text to vector."""
+        ...
+
+    def texts(self, items: Sequence[Item], role: Role, fields: Sequence[str]) -> list[str]:
+        """Return the very texts that are encoded."""
+        ...
+
+    def encode(
+        self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return one row per item."""
+        ...
+
+
+class DenseSystem:
+    """Score by the vectors of an encoder, kept in a cache folder across tasks and runs.
+
+    Its name is the model's, or its folder's, with what was asked for at loading (pooling, length, precision).
+    """
+
+    def __init__(self, encoder: Encodes, cache: Path) -> None:
+        self.encoder = encoder
+        self.name = _shown(encoder)
+        self._home = cache
+        self._caches: dict[str, VectorCache] = {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return the encoder's fingerprint with the precision it computes in."""
+        precision = str(getattr(self.encoder, "precision", "float32"))
+        return self.encoder.fingerprint + ("" if precision == "float32" else f"-{precision}")
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the encoder says of itself."""
+        return self.encoder.describe()
+
+    def vectors(self, texts: Texts) -> Floats:
+        """Return one row per item; texts seen before come from the cache."""
+        encoder, items = self.encoder, texts.items
+        cache = self._cache(encoder.path(texts.format, texts.role))
+
+        def encode(places: list[int]) -> Floats:
+            return encoder.encode(
+                [items[place] for place in places],
+                format=texts.format,
+                role=texts.role,
+                fields=texts.fields,
+            )
+
+        return cache.take(cache.rows(encoder.texts(items, texts.role, texts.fields), encode))
+
+    def pool_scores(
+        self, queries: Texts, candidates: Texts, pools: Sequence[Rows], distance: Distance
+    ) -> list[NDArray[np.float64]]:
+        """Return the score of each candidate in each query's pool, computed in double precision."""
+        left, right = self._compared(queries, candidates)
+        measure = self._distance(distance)
+        return [
+            exact.similarity(query, right[pool], measure) for query, pool in zip(left, pools, strict=True)
+        ]
+
+    def top(
+        self, queries: Texts, documents: Texts, k: int, distance: Distance, excluded: Sequence[Rows] | None
+    ) -> tuple[Floats, Rows]:
+        """Search all documents exactly; excluded rows are left out of a query's ranking."""
+        left, right = self._compared(queries, documents)
+        spare = max(map(len, excluded), default=0) if excluded is not None else 0
+        deep = min(k + spare, len(right), MOST)
+        if not deep or not len(left):
+            return np.full((len(left), k), -np.inf, np.float32), np.full((len(left), k), -1, np.int64)
+        scores, rows = exact.topk(left, [Matrix(right)], deep, distance=self._distance(distance))
+        if spare:
+            for i, banned in enumerate(excluded or ()):
+                out = np.isin(rows[i], banned)
+                order = np.argsort(out, kind="stable")
+                scores[i] = np.where(out, -np.inf, scores[i])[order]
+                rows[i] = np.where(out, -1, rows[i])[order]
+        return scores[:, :k], rows[:, :k]
+
+    def _compared(self, queries: Texts, documents: Texts) -> tuple[Floats, Floats]:
+        spaces = [self.encoder.space(texts.format, texts.role) for texts in (queries, documents)]
+        if len(set(spaces)) > 1:
+            raise InputError(
+                f"{self.name}: vectors of {queries.format} {queries.role} and {documents.format} "
+                f"{documents.role} lie in different spaces ({', '.join(spaces)}) and cannot be compared"
+            )
+        return self.vectors(queries), self.vectors(documents)
+
+    def _distance(self, wanted: Distance) -> exact.Distance:
+        return cast(exact.Distance, self.encoder.distance if wanted == "encoder" else wanted)
+
+    def _cache(self, path: str) -> VectorCache:
+        if path not in self._caches:
+            name = hashlib.sha256(path.encode()).hexdigest()[:8]
+            self._caches[path] = VectorCache(self._home / self.fingerprint / name, self.encoder.dim)
+        return self._caches[path]
+
+
+def _shown(encoder: Encodes) -> str:
+    name = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
+    asked = ", ".join(
+        f"{key.replace('_', ' ')} {value}" for key, value in getattr(encoder, "options", {}).items()
+    )
+    return f"{name} ({asked})" if asked else name

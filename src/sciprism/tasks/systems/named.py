@@ -1,0 +1,51 @@
+"""From the name on a command line to a system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sciprism.encoders.checkpoints.weights import cache_folder
+from sciprism.encoders.encoder import Encoder
+from sciprism.tasks.systems import System
+from sciprism.tasks.systems.aspire import AspireSystem
+from sciprism.tasks.systems.bm25 import BM25System
+from sciprism.tasks.systems.bridge import BridgeEncoder
+from sciprism.tasks.systems.dense import DenseSystem, Encodes
+from sciprism.tasks.systems.random import RandomEncoder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemOptions:
+    """How models are loaded; None leaves the choice to the model's own folder."""
+
+    pooling: str | None = None
+    max_length: int | None = None
+    precision: str = "float32"
+    seed: int = 0
+
+
+def load_system(name: str, options: SystemOptions) -> System:
+    """Load what a name says: bm25, random, a model, or a model through another library.
+
+    `sentence-transformers:NAME` and `transformers:NAME` use that library, for architectures that this one
+    does not have; `aspire:NAME` compares sentence vectors by the best match, `aspire-ot:NAME` by transport.
+    """
+    if name == "bm25":
+        return BM25System()
+    kind, _, rest = name.partition(":")
+    if rest and kind in ("aspire", "aspire-ot"):
+        return AspireSystem(_encoder(rest, options), match="ot" if kind == "aspire-ot" else "ts")
+    encoder: Encodes
+    if name == "random":
+        encoder = RandomEncoder(seed=options.seed)
+    elif rest and kind in ("sentence-transformers", "transformers"):
+        encoder = BridgeEncoder(rest, library=kind, pooling=options.pooling, max_length=options.max_length)
+    else:
+        encoder = _encoder(name, options)
+    return DenseSystem(encoder, cache_folder() / "vectors")
+
+
+def _encoder(name: str, options: SystemOptions) -> Encoder:
+    return Encoder.load(
+        name, pooling=options.pooling, max_length=options.max_length, precision=options.precision
+    )
