@@ -1,0 +1,1 @@
+"""Tell authors of one name apart: what two mentions share, models of it, and clusters of mentions."""
