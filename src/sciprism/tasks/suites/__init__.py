@@ -1,0 +1,19 @@
+"""The tasks of the papers' tables, one file per suite: declarations only."""
+
+from __future__ import annotations
+
+from sciprism.registry import Registry
+from sciprism.tasks.task import Suite
+
+suites: Registry[Suite] = Registry("suite")
+
+from sciprism.tasks.suites import (  # noqa: E402, F401
+    beir,
+    multi_scidocs,
+    nasa_ir,
+    open,
+    pmc_patients,
+    scidocs,
+    scimult,
+    scirepeval,
+)
