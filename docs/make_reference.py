@@ -11,14 +11,24 @@ PAGE = Path(__file__).parent / "reference.md"
 
 def reference() -> str:
     """Return the page as Markdown."""
-    commands = typer.main.get_command(app).commands
     parts = ["# Commands\n", "Made by `make reference` from the commands' own help; do not edit.\n"]
-    for name, command in commands.items():
+    for name, command in commands().items():
         context = typer.Context(command, info_name=f"sciprism {name}")
         usage = command.get_usage(context).removeprefix("Usage: ")
         parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{paragraphs(command.help)}\n")
         parts += rows(command, context)
     return "\n".join(parts)
+
+
+def commands() -> dict[str, typer.core.TyperCommand]:
+    """Return every command under its name; one of a group has two words."""
+    found = {}
+    for name, command in typer.main.get_command(app).commands.items():
+        members = getattr(command, "commands", None)
+        found |= (
+            {f"{name} {word}": member for word, member in members.items()} if members else {name: command}
+        )
+    return found
 
 
 def paragraphs(text: str) -> str:

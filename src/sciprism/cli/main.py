@@ -12,17 +12,20 @@ from io import TextIOWrapper
 
 import typer
 
+from sciprism.cli.compare import compare
 from sciprism.cli.describe import describe
 from sciprism.cli.embed import embed
+from sciprism.cli.evaluate import evaluate
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
+from sciprism.cli.prepare import prepare
 from sciprism.cli.search import search
 from sciprism.cli.similar import similar
 from sciprism.errors import InputError
 
 app = typer.Typer(
     name="sciprism",
-    help="Encode scientific papers, and put the vectors to work: search, similar papers.",
+    help="Encode scientific papers, score encoders, and put the vectors to work: search, similar papers.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -43,8 +46,11 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for command in (inspect, embed, index, search, similar, describe):
+for command in (inspect, embed, index, search, similar, describe, evaluate, compare):
     app.command()(_interruptible(command))
+
+
+app.add_typer(prepare, name="prepare")
 
 
 @app.callback(invoke_without_command=True)

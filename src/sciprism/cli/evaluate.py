@@ -1,0 +1,143 @@
+"""`sciprism evaluate`: models on the tasks of a suite, or on one's own."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.tasks.probes.settings import SolverName
+    from sciprism.tasks.results import TaskResult
+    from sciprism.tasks.run import Run
+    from sciprism.tasks.systems import System
+    from sciprism.tasks.task import Suite, Task
+
+Names = Annotated[
+    list[str],
+    typer.Argument(
+        help="Models: folder, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
+        "transformers:NAME, aspire:NAME, aspire-ot:NAME."
+    ),
+]
+
+
+Output = Annotated[Path, typer.Option("--output", "-o", help="The folder of results.")]
+SuiteName = Annotated[str, typer.Option(help="A suite or suite/view: open, scirepeval, beir ...")]
+OwnTasks = Annotated[str, typer.Option(help="Your own tasks: a TOML file (docs/own-tasks.md).")]
+OnlyTasks = Annotated[list[str] | None, typer.Option(help="Only this task of the suite; repeatable.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Only the suite's quick view.")]
+DataFolder = Annotated[
+    str, typer.Option(envvar="SCIPRISM_DATA", help="The folder of data; else the hub's cache, the hub.")
+]
+AsFormat = Annotated[str, typer.Option(help="Score with the vectors of this format everywhere.")]
+Pooling = Annotated[str, typer.Option(help="cls, mean or last, where the folder does not state it.")]
+MaxLength = Annotated[int, typer.Option(help="Tokens of a text that are read; 0: the model's.")]
+Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
+Solver = Annotated[str, typer.Option(help="Who fits linear probes: sciprism or sklearn.")]
+Seed = Annotated[int, typer.Option(help="Of what is drawn by chance: few-shot samples, bootstrap.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def evaluate(
+    models: Names,
+    output: Output,
+    suite: SuiteName = "",
+    tasks: OwnTasks = "",
+    task: OnlyTasks = None,
+    quick: Quick = False,
+    data: DataFolder = "",
+    as_format: AsFormat = "",
+    pooling: Pooling = "",
+    max_length: MaxLength = 0,
+    precision: Precision = "float32",
+    solver: Solver = "sciprism",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Score models on benchmark tasks, with intervals; a second run continues where the first stopped.
+
+    A task that fails has no number: it is named at the end, and the exit status is 1.
+
+    Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open --quick -o out/open
+    """
+    from sciprism.tasks.run import Run
+    from sciprism.tasks.systems.named import SystemOptions, load_system
+
+    chosen, selected = _chosen(suite, tasks, task or [], quick, solver)
+    options = SystemOptions(
+        pooling=pooling or None, max_length=max_length or None, precision=precision, seed=seed
+    )
+    where = Path(data) if data else None
+    run = Run(out=output, data=where, seed=seed, as_format=as_format, command=_command())
+    found = _scored([load_system(name, options) for name in models], chosen, selected, run)
+    _print(found, chosen, as_json)
+    if any(result.status == "failed" for result in found):
+        raise typer.Exit(1)
+
+
+def _command() -> str:
+    """Return the command as it would be typed again, without the path of this machine's program."""
+    return shlex.join(["sciprism", *sys.argv[1:]])
+
+
+def _print(found: list[TaskResult], suite: Suite, as_json: bool) -> None:
+    from sciprism.tasks.report.printing import print_results
+
+    if not as_json:
+        print_results(found, suite)
+        return
+    import json
+    from dataclasses import asdict
+
+    print(json.dumps([asdict(result) for result in found], indent=1, ensure_ascii=False))
+
+
+def _chosen(name: str, own: str, only: list[str], quick: bool, solver: str) -> tuple[Suite, tuple[Task, ...]]:
+    """Find the suite and the tasks of it that are asked for."""
+    from dataclasses import replace
+
+    from sciprism.tasks.own import read_tasks
+    from sciprism.tasks.protocols.probe import Probe
+    from sciprism.tasks.suites import suites
+
+    if bool(name) == bool(own):
+        raise InputError("say what to run: --suite NAME, or --tasks FILE for tasks of your own; not both")
+    name, _, view = name.partition("/")
+    suite = suites[name] if name else read_tasks(Path(own))
+    view = "quick" if quick else view
+    suite = suite.part(view) if view else suite
+    names = [task.name for task in suite.tasks]
+    unknown = [task for task in only if task not in names]
+    if unknown:
+        raise InputError(f"the suite {suite.name} has no task {unknown[0]!r}; known: {', '.join(names)}")
+    chosen = [task for task in suite.tasks if task.name in (only or names)]
+    return suite, tuple(
+        replace(task, protocol=replace(task.protocol, solver=cast("SolverName", solver)))
+        if isinstance(task.protocol, Probe) and solver != task.protocol.solver
+        else task
+        for task in chosen
+    )
+
+
+def _scored(systems: list[System], suite: Suite, tasks: tuple[Task, ...], run: Run) -> list[TaskResult]:
+    from sciprism.tasks.run import evaluate as score
+
+    began = {}
+
+    def tell(system: System, task: Task, result: TaskResult | None) -> None:
+        key = system.name, task.name
+        if result is None:
+            began[key] = time.monotonic()
+            return
+        numbers = ", ".join(f"{name} {m.value:.4f}" for name, m in result.metrics.items()) or result.reason
+        done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "kept"
+        print(f"{task.name}  {system.name}: {numbers}  ({done})", file=sys.stderr)
+
+    return score(suite, tasks, systems, run, tell)

@@ -1,0 +1,79 @@
+"""The command: which file gets which form, and what it refuses."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from sciprism.cli.compare import compare
+from sciprism.errors import InputError
+from sciprism.tasks import results
+from sciprism.tasks.evidence import Evidence
+from sciprism.tasks.results import Measure, TaskResult
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, score in (("A", 0.25), ("B", 0.5)):
+        result = TaskResult(
+            suite="my tasks",
+            task="one",
+            key="k",
+            format="search",
+            group="",
+            system={"name": name},
+            status="done",
+            metrics={"map": Measure(value=score, low=score, high=score, n=2)},
+        )
+        items = {"map": Evidence(("x", "y"), [score, score], "mean")}
+        results.write(tmp_path / "results" / name, result, items)
+    return tmp_path / "results"
+
+
+def run(*arguments):
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(compare)
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.stdout
+
+
+def test_the_first_system_is_the_baseline(folder):
+    shown = run(folder)
+    assert "my tasks: above A" in shown and "+25.00 [25.0, 25.0]" in shown
+    assert "my tasks: above B" in run(folder, "--baseline", "B")
+
+
+def test_results_may_come_from_several_folders_and_count_once(folder):
+    report = json.loads(run(folder / "B", folder, "--format", "json"))
+    assert report["systems"] == ["B", "A"]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("r.md", "### "), ("r.tex", "% needs"), ("r.json", "{"), ("r.html", "<!doctype")]
+)
+def test_a_file_s_name_says_its_form(folder, tmp_path, name, start):
+    assert run(folder, "-o", tmp_path / name) == ""
+    assert (tmp_path / name).read_text().startswith(start)
+    assert run(folder, "--format", {"r.md": "markdown", "r.tex": "latex"}.get(name, name[2:])).startswith(
+        start
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--baseline", "C"], "'C' is none of these systems: A, B"),
+        (["--format", "pdf"], "unknown format 'pdf'; known: terminal, markdown"),
+    ],
+)
+def test_a_wrong_request_names_what_there_is(folder, arguments, message):
+    with pytest.raises(InputError, match=message):
+        run(folder, *arguments)
+
+
+def test_a_folder_without_results_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="holds no results"):
+        run(tmp_path)

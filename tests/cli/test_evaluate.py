@@ -1,0 +1,120 @@
+"""`sciprism evaluate` as a person meets it: numbers, a second run, failures, wrong requests."""
+
+import json
+import re
+
+import pytest
+
+from sciprism.cli.main import main
+
+TASKS = """
+[[task]]
+name = "find"
+protocol = "retrieve"
+format = "search"
+data = "set"
+metric = ["ndcg@10", "recall@2"]
+"""
+BROKEN = """
+[[task]]
+name = "lost"
+protocol = "rerank"
+format = "search"
+data = "set"
+qrels = "nothing.tsv"
+metric = "map"
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with a small BEIR set and a file of tasks over it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    documents = {"d1": "black holes", "d2": "gene cell", "d3": "game price"}
+    (tmp_path / "set" / "qrels").mkdir(parents=True)
+    with (tmp_path / "set" / "corpus.jsonl").open("w") as file:
+        for key, text in documents.items():
+            file.write(json.dumps({"_id": key, "title": text, "text": f"a study of {text}"}) + "\n")
+    (tmp_path / "set" / "queries.jsonl").write_text(
+        '{"_id": "q1", "text": "gene"}\n{"_id": "q2", "text": "holes"}\n'
+    )
+    (tmp_path / "set" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td2\t1\nq2\td1\t1\n")
+    (tmp_path / "my.toml").write_text(TASKS)
+    return tmp_path
+
+
+def run(monkeypatch, capsys, *words):
+    """Return status, standard output and standard error of a command."""
+    monkeypatch.setattr("sys.argv", ["sciprism", *map(str, words)])
+    status = 0
+    try:
+        main()
+    except SystemExit as stop:
+        status = stop.code or 0
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_systems_stand_side_by_side(own, monkeypatch, capsys, tiny_model):
+    command = ["evaluate", tiny_model, "bm25", "random", "--tasks", "my.toml", "-o", "out"]
+    status, out, err = run(monkeypatch, capsys, *command, "--pooling", "mean")
+    assert status == 0, err
+    assert "find" in out and "bm25" in out and "random" in out
+    assert re.search(r"100\.0", out)  # two questions that BM25 cannot miss
+    result = json.loads((own / "out" / "bm25" / "find.json").read_text())
+    assert result["metrics"]["ndcg@10"]["value"] == 1 and result["provenance"]["data"]
+    assert result["provenance"]["command"].startswith("sciprism evaluate ")
+
+
+def test_a_second_run_keeps_results_and_vectors(own, monkeypatch, capsys):
+    command = ["evaluate", "random", "--tasks", "my.toml", "-o", "out"]
+    run(monkeypatch, capsys, *command)
+    before = (own / "out" / "random" / "find.json").read_bytes()
+    status, _out, err = run(monkeypatch, capsys, *command)
+    assert status == 0 and "(kept)" in err
+    assert (own / "out" / "random" / "find.json").read_bytes() == before
+
+
+def test_a_failed_task_has_no_number_and_the_status_says_so(own, monkeypatch, capsys):
+    (own / "both.toml").write_text(TASKS)
+    first = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "both.toml", "-o", "out")
+    assert first[0] == 0
+    (own / "set" / "corpus.jsonl").write_text('{"_id": "d1", "title": "black')
+    status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "both.toml", "-o", "again")
+    assert status == 1 and "corpus.jsonl" in out + err and "Traceback" not in err
+    kept = json.loads((own / "again" / "bm25" / "find.json").read_text())
+    assert kept["status"] == "failed" and kept["metrics"] == {}
+    assert "failed" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--suite", "opne"], "unknown suite 'opne'; known: "),
+        (["--suite", "open/slow"], "no view 'slow'; known: quick"),
+        (["--suite", "open", "--task", "nothing"], "no task 'nothing'"),
+        ([], "--suite NAME, or --tasks FILE"),
+        (["--suite", "open", "--tasks", "my.toml"], "not both"),
+        (["--tasks", "my.toml", "--as-format", "music"], "unknown format 'music'"),
+        (["--tasks", "absent.toml"], "absent.toml"),
+    ],
+)
+def test_wrong_requests_are_said_plainly(own, monkeypatch, capsys, words, said):
+    status, _, err = run(monkeypatch, capsys, "evaluate", "bm25", *words, "-o", "out")
+    assert status == 2 and said in err
+
+
+def test_json_is_one_document(own, monkeypatch, capsys):
+    status, out, _ = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "my.toml", "-o", "out", "--json")
+    assert status == 0 and json.loads(out)[0]["task"] == "find"
+
+
+def test_what_was_asked_for_is_part_of_a_models_name(own, monkeypatch, capsys, tiny_model):
+    command = ["evaluate", tiny_model, "--tasks", "my.toml", "-o", "out"]
+    for pooling in ("mean", "cls"):
+        assert run(monkeypatch, capsys, *command, "--pooling", pooling)[0] == 0
+    folders = sorted(path.name for path in (own / "out").iterdir())
+    assert folders == [f"{tiny_model.name}-pooling-{pooling}" for pooling in ("cls", "mean")]
+    result = json.loads((own / "out" / folders[0] / "find.json").read_text())
+    assert result["system"]["name"] == f"{tiny_model.name} (pooling cls)"
