@@ -18,6 +18,7 @@ from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
+from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
 from sciprism.cli.search import search
 from sciprism.cli.similar import similar
@@ -46,7 +47,7 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for command in (inspect, embed, index, search, similar, describe, evaluate, compare):
+for command in (inspect, embed, index, search, similar, describe, evaluate, compare, overlap):
     app.command()(_interruptible(command))
 
 
