@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: install run test bench check style reference clean
+.PHONY: install run test bench bench-data check style reference clean
 
 install: .venv/dev
 
@@ -39,6 +39,14 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/encode.py -o results/encode.json
 	$(BIN)/python benchmarks/search.py -o results/search.json
 	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
+	$(BIN)/python benchmarks/probe.py -o results/probe.json
+	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
+
+bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
+	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o results/open
+	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/open/all-MiniLM-L6-v2
+	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
+	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
 
 reference: .venv/dev
 	$(BIN)/python docs/make_reference.py

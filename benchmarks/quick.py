@@ -19,7 +19,7 @@ import torch
 
 from rounds import provenance, write
 from sciprism.encoders.checkpoints.weights import cache_folder
-from sciprism.encoders.encoder import PRECISIONS, Encoder
+from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import Settings
@@ -88,11 +88,11 @@ class Cut(DenseSystem):
         return self._caches[path]
 
 
-def contenders(precision: str) -> list[DenseSystem]:
+def contenders(max_length: int) -> list[DenseSystem]:
     """Return the systems that are compared."""
-    base = Encoder.load("all-MiniLM-L6-v2", precision=precision)
+    base = Encoder.load("all-MiniLM-L6-v2", max_length=max_length)
     settings = replace(base.settings, normalize=False)
-    layered = Layers(base.model, base.tokenizer, settings, name="MiniLM, all layers", precision=precision)
+    layered = Layers(base.model, base.tokenizer, settings, name="MiniLM, all layers")
     home = cache_folder() / "study" / layered.fingerprint
     hidden = base.model.config.hidden
     cuts = [(layer, "mean", hidden) for layer in range(1, 7)]
@@ -103,7 +103,7 @@ def contenders(precision: str) -> list[DenseSystem]:
 
 def _untrained(base: Encoder, settings: Settings) -> DenseSystem:
     torch.manual_seed(0)
-    model = Transformer(replace(base.model.config, layers=1)).prepare(PRECISIONS["float32"])
+    model = Transformer(replace(base.model.config, layers=1))
     encoder = Encoder(model, base.tokenizer, settings, name="untrained, 1 layer")
     return DenseSystem(encoder, cache_folder() / "vectors")
 
@@ -138,13 +138,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--suite", default="open")
     parser.add_argument("--runs", type=Path, default=Path("out/quick"))
-    parser.add_argument("--precision", default="bfloat16")
+    parser.add_argument("--max-length", type=int, default=256, help="tokens of a text that are read")
     parser.add_argument("-o", "--output", type=Path, default=Path("results/quick.json"))
     arguments = parser.parse_args()
     suite = suites[arguments.suite]
     run = Run(out=arguments.runs, data=arguments.data, command=" ".join(sys.argv))
     quick, names = set(suite.views["quick"]), {task.name for task in suite.tasks}
-    systems = contenders(arguments.precision)
+    systems = contenders(arguments.max_length)
     found = evaluate(suite, suite.tasks, systems, run, _tell)
     rows = []
     for system in systems:
@@ -155,7 +155,7 @@ def main() -> None:
         rows.append([mean_of(results, part) for part in (names, quick, names - quick)])
         print(f"{system.name:32} {rows[-1]}", file=sys.stderr)
     whole, part, rest = np.array(rows).T
-    facts = provenance(["torch", "numpy", "scikit-learn", "lightgbm"], precision=arguments.precision)
+    facts = provenance(["torch", "numpy", "scikit-learn", "lightgbm"], max_length=arguments.max_length)
     means = {
         label: {"suite": round(w, 4), "quick": round(q, 4), "rest": round(r, 4)}
         for label, (w, q, r) in zip((system.name for system in systems), rows, strict=True)

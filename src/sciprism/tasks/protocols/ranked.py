@@ -6,8 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
+from sciprism.errors import InputError
 from sciprism.metrics.rankings import Ids, judge, parse_metric
 from sciprism.tasks.evidence import Evidence
+
+
+def check_metrics(protocol: str, metrics: Sequence[str]) -> None:
+    """Raise InputError unless at least one ranking metric is named, and all are known."""
+    if not metrics:
+        raise InputError(f"{protocol}: no metric is named")
+    for name in metrics:
+        parse_metric(name)
 
 
 def mean_per_query(

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sciprism.errors import InputError
-from sciprism.metrics.rankings import parse_metric
 from sciprism.tasks.inputs import Pools, Tally
 from sciprism.tasks.protocols import protocols
-from sciprism.tasks.protocols.ranked import mean_per_query
+from sciprism.tasks.protocols.ranked import check_metrics, mean_per_query
 from sciprism.tasks.systems import Distance, System
 from sciprism.tasks.task import Outcome, View
 
@@ -30,10 +28,7 @@ class Rerank:
     decimals: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.metrics:
-            raise InputError("rerank: no metric is named")
-        for name in self.metrics:
-            parse_metric(name)
+        check_metrics("rerank", self.metrics)
 
     def evaluate(self, data: Pools, system: System, view: View) -> Outcome:
         """Score every pool and average each metric over the queries."""

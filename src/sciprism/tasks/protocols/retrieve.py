@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sciprism.errors import InputError
-from sciprism.metrics.rankings import depth, parse_metric
+from sciprism.metrics.rankings import depth
 from sciprism.tasks.inputs import Corpus, Tally
 from sciprism.tasks.protocols import protocols
-from sciprism.tasks.protocols.ranked import mean_per_query
+from sciprism.tasks.protocols.ranked import check_metrics, mean_per_query
 from sciprism.tasks.systems import Distance, System
 from sciprism.tasks.task import Outcome, View
 
@@ -29,10 +29,7 @@ class Retrieve:
     distance: Distance = "encoder"
 
     def __post_init__(self) -> None:
-        if not self.metrics:
-            raise InputError("retrieve: no metric is named")
-        for name in self.metrics:
-            parse_metric(name)
+        check_metrics("retrieve", self.metrics)
 
     def evaluate(self, data: Corpus, system: System, view: View) -> Outcome:
         """Search every query and average each metric over the queries that have a relevant document."""

@@ -10,10 +10,10 @@ from sciprism.tasks.protocols.nearest_label import NearestLabel
 from sciprism.tasks.protocols.probe import FewShot, Probe
 from sciprism.tasks.task import Task
 
-ARXIV = Sizes(train=3000, dev=500, test=2000, years=(2019, 2019))
-ARXIV_ALL_YEARS = Sizes(train=3000, dev=500, test=1500, years=(1990, 2017))  # no train paper is later
-CONFERENCES = Sizes(train=3000, dev=500, test=2000)
-MEDLINE = Sizes(train=2500, test=2000)
+ARXIV = Sizes(train=2000, dev=500, test=1500, years=(2019, 2019))
+ARXIV_ALL_YEARS = Sizes(train=2000, dev=500, test=1000, years=(1990, 2017))  # no train paper is later
+CONFERENCES = Sizes(train=2000, dev=500, test=1500)
+MEDLINE = Sizes(train=2000, test=1500)
 VIS = Sizes(train=1000, dev=100)
 SENTENCES = Sizes(train=4000, dev=500)
 
@@ -137,7 +137,7 @@ CLASSIFICATION = (
             target="label",
             group="topic",
             positive="1",
-            sizes=Sizes(train=3000, test=2500),
+            sizes=Sizes(train=2000, test=2000),
         ),
         group="classification",
         in_train=False,  # whether a paper answers a review's question is another matter than its topic
