@@ -62,7 +62,7 @@ def test_systems_stand_side_by_side(own, monkeypatch, capsys, tiny_model):
     assert status == 0, err
     assert "find" in out and "bm25" in out and "random" in out
     assert re.search(r"100\.0", out)  # two questions that BM25 cannot miss
-    result = json.loads((own / "out" / "bm25" / "find.json").read_text())
+    result = json.loads((own / "out" / "bm25" / "my" / "find.json").read_text())
     assert result["metrics"]["ndcg@10"]["value"] == 1 and result["provenance"]["data"]
     assert result["provenance"]["command"].startswith("sciprism evaluate ")
 
@@ -70,10 +70,10 @@ def test_systems_stand_side_by_side(own, monkeypatch, capsys, tiny_model):
 def test_a_second_run_keeps_results_and_vectors(own, monkeypatch, capsys):
     command = ["evaluate", "random", "--tasks", "my.toml", "-o", "out"]
     run(monkeypatch, capsys, *command)
-    before = (own / "out" / "random" / "find.json").read_bytes()
+    before = (own / "out" / "random" / "my" / "find.json").read_bytes()
     status, _out, err = run(monkeypatch, capsys, *command)
     assert status == 0 and "(kept)" in err
-    assert (own / "out" / "random" / "find.json").read_bytes() == before
+    assert (own / "out" / "random" / "my" / "find.json").read_bytes() == before
 
 
 def test_a_failed_task_has_no_number_and_the_status_says_so(own, monkeypatch, capsys):
@@ -83,7 +83,7 @@ def test_a_failed_task_has_no_number_and_the_status_says_so(own, monkeypatch, ca
     (own / "set" / "corpus.jsonl").write_text('{"_id": "d1", "title": "black')
     status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "both.toml", "-o", "again")
     assert status == 1 and "corpus.jsonl" in out + err and "Traceback" not in err
-    kept = json.loads((own / "again" / "bm25" / "find.json").read_text())
+    kept = json.loads((own / "again" / "bm25" / "both" / "find.json").read_text())
     assert kept["status"] == "failed" and kept["metrics"] == {}
     assert "failed" in out
 
@@ -105,6 +105,24 @@ def test_wrong_requests_are_said_plainly(own, monkeypatch, capsys, words, said):
     assert status == 2 and said in err
 
 
+def test_results_in_the_folder_of_the_data_do_not_change_the_task(own, monkeypatch, capsys):
+    (own / "set" / "my.toml").write_text(TASKS.replace('data = "set"', 'data = "."'))
+    command = ["evaluate", "bm25", "--tasks", "set/my.toml", "-o", "set/out"]
+    assert run(monkeypatch, capsys, *command)[0] == 0
+    status, _, err = run(monkeypatch, capsys, *command)
+    assert status == 0 and "(kept)" in err
+
+
+def test_moved_data_are_the_same_task(own, monkeypatch, capsys):
+    command = ["evaluate", "bm25", "-o", "out", "--tasks"]
+    assert run(monkeypatch, capsys, *command, "my.toml")[0] == 0
+    (own / "elsewhere").mkdir()
+    for name in ("set", "my.toml"):
+        (own / name).rename(own / "elsewhere" / name)
+    status, _, err = run(monkeypatch, capsys, *command, "elsewhere/my.toml")
+    assert status == 0 and "(kept)" in err
+
+
 def test_json_is_one_document(own, monkeypatch, capsys):
     status, out, _ = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "my.toml", "-o", "out", "--json")
     assert status == 0 and json.loads(out)[0]["task"] == "find"
@@ -116,5 +134,5 @@ def test_what_was_asked_for_is_part_of_a_models_name(own, monkeypatch, capsys, t
         assert run(monkeypatch, capsys, *command, "--pooling", pooling)[0] == 0
     folders = sorted(path.name for path in (own / "out").iterdir())
     assert folders == [f"{tiny_model.name}-pooling-{pooling}" for pooling in ("cls", "mean")]
-    result = json.loads((own / "out" / folders[0] / "find.json").read_text())
+    result = json.loads((own / "out" / folders[0] / "my" / "find.json").read_text())
     assert result["system"]["name"] == f"{tiny_model.name} (pooling cls)"

@@ -43,7 +43,7 @@ def command(out):
 
 
 def numbers(folder):
-    results = {path.relative_to(folder): json.loads(path.read_text()) for path in folder.glob("*/*.json")}
+    results = {path.relative_to(folder): json.loads(path.read_text()) for path in folder.glob("*/*/*.json")}
     return {name: (result["status"], result["metrics"]) for name, result in results.items()}
 
 
@@ -61,7 +61,7 @@ def test_a_killed_run_continues(collection):
     whole = subprocess.run(command("whole"), **run("whole", "one"), check=True)
     assert whole.returncode == 0
     killed = subprocess.Popen(command("cut"), **run("cut", "two"))
-    first = collection / "cut" / "random" / "part-0.json"
+    first = collection / "cut" / "random" / "my" / "part-0.json"
     while not first.exists() and killed.poll() is None:
         time.sleep(0.005)
     killed.send_signal(signal.SIGKILL)

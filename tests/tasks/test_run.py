@@ -32,6 +32,12 @@ class Missing:
 
 
 @dataclass(frozen=True)
+class InFile:
+    def read(self, home):
+        return Numbers(tuple(row["value"] for row in home.records(home.local("numbers.jsonl"))))
+
+
+@dataclass(frozen=True)
 class MeanOf:
     calls: list = field(default_factory=list, compare=False)
 
@@ -83,7 +89,7 @@ def test_a_result_holds_number_interval_counts_and_provenance(tmp_path):
     assert (
         result.provenance["command"] == "sciprism evaluate model" and result.provenance["versions"]["torch"]
     )
-    folder = tmp_path / "model--seed-3"
+    folder = tmp_path / "model--seed-3" / "made"
     assert results.read(folder / "one.json") == result
     kept = read(results.items_path(folder, "one", "mean"))
     assert kept.ids == ("a", "b")
@@ -92,7 +98,7 @@ def test_a_result_holds_number_interval_counts_and_provenance(tmp_path):
 def test_a_second_run_keeps_what_is_done(tmp_path):
     tasks = [task("one"), task("two")]
     first, _ = run(tmp_path, tasks)
-    (tmp_path / "model" / "two.json").unlink()  # as if the run had been killed before the second
+    (tmp_path / "model" / "made" / "two.json").unlink()  # as if the run had been killed before the second
     again, told = run(tmp_path, tasks)
     assert len(tasks[0].protocol.calls) == 1 and len(tasks[1].protocol.calls) == 2
     assert [name for name, result in told] == ["one", "two", "two"]
@@ -124,17 +130,70 @@ def test_two_models_of_one_name_do_not_share_a_folder(tmp_path):
         run(tmp_path, [task()], Known(fingerprint="f2"))
 
 
+def test_two_models_of_one_name_do_not_start_together(tmp_path):
+    asked = task()
+    with pytest.raises(InputError, match="two models are named model"):
+        evaluate(
+            suite(asked), [asked], [Known(), Known(fingerprint="f2")], Run(out=tmp_path), lambda *t: None
+        )
+    assert asked.protocol.calls == []
+
+
+def test_one_model_named_twice_is_scored_once(tmp_path):
+    asked = task()
+    found = evaluate(suite(asked), [asked], [Known(), Known()], Run(out=tmp_path), lambda *told: None)
+    assert len(found) == 1
+
+
+def test_suites_do_not_overwrite_each_other(tmp_path):
+    one, other = Suite(name="one", tasks=(task(),)), Suite(name="other", tasks=(task(values=(1.0, 1.0)),))
+    for chosen in (one, other, one):
+        evaluate(chosen, chosen.tasks, [Known()], Run(out=tmp_path), lambda *told: None)
+    kept = {result.suite: result.metrics["mean"].value for _, result in results.read_all(tmp_path)}
+    assert kept == {"one": 0.5, "other": 1.0} and len(one.tasks[0].protocol.calls) == 1
+
+
+def test_other_data_or_another_release_is_run_anew(tmp_path, monkeypatch):
+    file = tmp_path / "data" / "numbers.jsonl"
+    file.parent.mkdir()
+    asked = Task(name="one", format="search", protocol=MeanOf(), data=InFile(), reference="x")
+
+    def again():
+        found = evaluate(
+            suite(asked), [asked], [Known()], Run(out=tmp_path / "out", data=file.parent), lambda *t: None
+        )
+        return found[0].metrics["mean"].value
+
+    file.write_text('{"value": 0.25}\n')
+    assert again() == again() == 0.25 and len(asked.protocol.calls) == 1
+    file.write_text('{"value": 0.75}\n')
+    assert again() == 0.75 and len(asked.protocol.calls) == 2
+    monkeypatch.setattr("sciprism.tasks.run._versions", lambda: iter([("sciprism", "another")]))
+    again()
+    assert len(asked.protocol.calls) == 3
+
+
+def test_records_that_lack_something_fail_their_task_alone(tmp_path):
+    (tmp_path / "numbers.jsonl").write_text('{"other": 1}\n')
+    asked = Task(name="one", format="search", protocol=MeanOf(), data=InFile(), reference="x")
+    found, _ = run(tmp_path / "out", [asked, task("two")], data=tmp_path)
+    assert [r.status for r in found] == ["failed", "done"] and "value" in found[0].reason
+
+
 def test_another_format_is_asked_for_and_kept_apart(tmp_path):
     asked = task()
     run(tmp_path, [asked])
     (result,), _ = run(tmp_path, [asked], as_format="regression")
     assert asked.protocol.calls == [("search", 0), ("regression", 0)]
-    assert result.as_format == "regression" and (tmp_path / "model--as-regression" / "one.json").exists()
+    assert (
+        result.as_format == "regression"
+        and (tmp_path / "model--as-regression" / "made" / "one.json").exists()
+    )
 
 
 def test_data_are_read_once_for_all_systems(tmp_path):
     asked = task()
-    systems = [Known("one"), Known("two"), Known("bm25")]
+    systems = [Known("one", "1"), Known("two", "2"), Known("bm25", "3")]
     found = evaluate(suite(asked), [asked], systems, Run(out=tmp_path), lambda *told: None)
     assert [r.status for r in found] == ["done", "done", "not served"]
     assert asked.data.tally.ids == {"no abstract": ["p1"]}
@@ -143,7 +202,7 @@ def test_data_are_read_once_for_all_systems(tmp_path):
 def test_data_that_cannot_be_read_fail_for_all_systems(tmp_path):
     asked = task(data=Missing())
     found = evaluate(
-        suite(asked), [asked], [Known("one"), Known("two")], Run(out=tmp_path), lambda *told: None
+        suite(asked), [asked], [Known("one", "1"), Known("two", "2")], Run(out=tmp_path), lambda *told: None
     )
     assert [r.status for r in found] == ["failed", "failed"]
 

@@ -75,8 +75,8 @@ def _tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, list[
         if suite in suites:
             chosen = suites[suite].part(view) if view else suites[suite]
             found, failed = read_tests(home, chosen.tasks)
-            tests |= found
-            unread |= failed
+            tests |= {f"{suite}: {task}" if task in tests else task: own for task, own in found.items()}
+            unread |= {f"{suite}: {task}" if task in unread else task: why for task, why in failed.items()}
         elif Path(name).exists():
             tests[name] = list(read_papers([name], skip_bad=skip_bad))
         else:

@@ -98,12 +98,8 @@ class Home:
             yield from file.lines()
 
     def provenance(self) -> dict[str, str]:
-        """Return name -> sha256 of every file read so far, or since `forget`."""
+        """Return name -> sha256 of every file read so far."""
         return dict(self._read)
-
-    def forget(self) -> None:
-        """Start a new record of what is read: the next task's."""
-        self._read.clear()
 
     @contextmanager
     def _open(self, path: Path) -> Iterator[File]:

@@ -126,7 +126,7 @@ def read_tests(home: Home, tasks: Iterable[Task]) -> tuple[dict[str, list[Paper]
             if task.data not in read:
                 read[task.data] = papers_of_test(task.data.read(home))
             found[task.name] = read[task.data]
-        except InputError as error:
+        except (InputError, OSError) as error:
             unread[task.name] = str(error)
     return found, unread
 

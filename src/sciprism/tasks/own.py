@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -45,9 +45,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedData:
-    """Data with the SHA-256 of each of their files: a result holds for these contents and no others."""
+    """Data with the SHA-256 of each of their files: a result holds for these contents and no others.
 
-    data: Data
+    told: the settings as they stand in the TOML file. Where the files lie on a machine decides nothing.
+    """
+
+    data: Data = field(compare=False)
+    told: str
     files: tuple[tuple[str, str], ...]
 
     def read(self, home: Home) -> Any:
@@ -92,12 +96,14 @@ def _task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
     settings = _implied(row["protocol"], metrics) | dict(row)
     told = {key: value for key, value in settings.items() if key in of_layout}
     scored = {key: value for key, value in settings.items() if key in of_protocol and key not in METRIC}
-    told, files = _resolved(told, path.parent, where)
+    found, files = _resolved(told, path.parent, where)
     return Task(
         name=row["name"],
         format=row["format"],
         protocol=_built(protocol, scored | _metric(of_protocol, metrics, where), where),
-        data=PinnedData(data=_built(layout, told, where), files=files),
+        data=PinnedData(
+            data=_built(layout, found, where), told=json.dumps(told, sort_keys=True), files=files
+        ),
         fields=_fields(row, where),
         group=str(row.get("group", "")),
         reference=str(row.get("reference", "")),
@@ -147,10 +153,11 @@ def _resolved(
 
 
 def _below(path: Path) -> list[Path]:
-    """Return the file, or all files of the folder but for hidden ones."""
+    """Return the file, or all files of the folder but for hidden ones and results that were put there."""
     if path.is_file():
         return [path]
-    found = [item for item in path.rglob("*") if item.is_file()]
+    written = {item.parent.parent for item in path.rglob("items/*.npz")}
+    found = [item for item in path.rglob("*") if item.is_file() and not written & set(item.parents)]
     return [item for item in found if not any(part[0] == "." for part in item.relative_to(path).parts)]
 
 

@@ -1,7 +1,7 @@
 """Results on disk: one JSON per system and task with its provenance, and the items behind every number.
 
-RESULTS/<system>/<task>.json             numbers, intervals, counts, provenance
-RESULTS/<system>/items/<task>--<metric>.npz   evidence: what each query or paper contributed
+RESULTS/<system>/<suite>/<task>.json                 numbers, intervals, counts, provenance
+RESULTS/<system>/<suite>/items/<task>--<metric>.npz  evidence: what each query or paper contributed
 """
 
 from __future__ import annotations

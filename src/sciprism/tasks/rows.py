@@ -80,8 +80,7 @@ class File:
         if self.kind == "parquet":
             yield from self._parquet()
         elif self.kind in ("csv", "tsv"):
-            csv.field_size_limit(_FIELD)
-            yield from csv.DictReader(self._text(newline=""), delimiter="," if self.kind == "csv" else "\t")
+            yield from self._table("," if self.kind == "csv" else "\t")
         else:
             yield from self._objects()
 
@@ -96,6 +95,14 @@ class File:
         if walk.peek() != "{":
             raise InputError(f"{self.path}: expected one JSON object keyed by id")
         yield from walk.members()
+
+    def _table(self, delimiter: str) -> Iterator[Row]:
+        csv.field_size_limit(_FIELD)
+        reader = csv.DictReader(self._text(newline=""), delimiter=delimiter)
+        for row in reader:
+            if None in row:
+                raise InputError(f"{self.path}, line {reader.line_num}: more fields than the header names")
+            yield row
 
     def _objects(self) -> Iterator[Row]:
         if self._bytes.peek(CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"[":
@@ -138,6 +145,8 @@ def opened(path: Path) -> Iterator[File]:
         yield file
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from None
+    except csv.Error as error:
+        raise InputError(f"{path}: not a table ({error}); check its quotes") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip file is damaged ({error}); fetch it anew") from None
     finally:

@@ -6,11 +6,15 @@ import datetime
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from torch import OutOfMemoryError
+
 from sciprism.encoders.methods import FORMATS, Format
 from sciprism.errors import InputError
+from sciprism.store.files import sha256
 from sciprism.tasks import results
 from sciprism.tasks.evidence import Evidence, estimate, interval
 from sciprism.tasks.home import Home
@@ -41,17 +45,16 @@ class Run:
         if self.as_format and self.as_format not in FORMATS:
             raise InputError(f"unknown format {self.as_format!r}; known: {', '.join(FORMATS)}")
 
-    def folder(self, system: System) -> Path:
-        """Return the folder of a system's results. Raises InputError where another model's lie there."""
-        home = self.out / results.folder_name(system.name, self.as_format, self.seed)
-        for path in sorted(home.glob("*.json"))[:1]:
-            found = results.read(path).system.get("fingerprint")
-            if found != system.fingerprint:
-                raise InputError(
-                    f"{home} holds results of another model named {system.name} (fingerprint {found}, now "
-                    f"{system.fingerprint}); choose another folder with -o, or remove it"
-                )
-        return home
+    def folders(self, suite: Suite, systems: Sequence[System]) -> list[Path]:
+        """Return the folder of each system's results. Raises InputError where two models would share one."""
+        owners: dict[Path, str] = {}
+        for system in systems:
+            home = self.out / results.folder_name(system.name, self.as_format, self.seed)
+            for path in sorted(home.rglob("*.json"))[:1]:
+                _check_owner(results.read(path), system, home)
+            if owners.setdefault(home, system.fingerprint) != system.fingerprint:
+                raise InputError(f"two models are named {system.name}; evaluate them with different -o")
+        return [home / suite.name.partition("/")[0] for home in owners]  # a view's results are the suite's
 
 
 def evaluate(
@@ -62,19 +65,47 @@ def evaluate(
     A task's data are read once for all systems. A result that is there, by the same declaration and model, is
     kept. A task that cannot be scored gets a result that says why, and no number.
     """
-    folders, found = [run.folder(system) for system in systems], []
+    systems = list({system.fingerprint: system for system in systems}.values())
+    folders, found = run.folders(suite, systems), []
     for task in tasks:
         reading = _Reading(task, run)
         for system, folder in zip(systems, folders, strict=True):
             path = folder / f"{task.name}.json"
             result = results.read(path) if path.exists() else None
-            if result is None or result.key != task.key or result.status == "failed":
+            if result is not None:
+                _check_owner(result, system, folder)
+            if result is None or result.key != task.key or not _holds(result, run):
                 tell(system, task, None)
                 result, evidence = _attempt(suite, reading, system, run)
                 results.write(folder, result, evidence)
             tell(system, task, result)
             found.append(result)
     return found
+
+
+def _check_owner(result: TaskResult, system: System, home: Path) -> None:
+    found = result.system.get("fingerprint")
+    if found != system.fingerprint:
+        raise InputError(
+            f"{home} holds results of another model named {system.name} (fingerprint {found}, now "
+            f"{system.fingerprint}); choose another folder with -o, or remove it"
+        )
+
+
+def _holds(result: TaskResult, run: Run) -> bool:
+    """Tell whether a result was made by this release, and from files that are still the same."""
+    if result.status == "failed" or result.provenance.get("versions") != dict(_versions()):
+        return False
+    for name, digest in result.provenance.get("data", {}).items():
+        path = (run.data or Path()) / name
+        if path.is_file() and _digest(path, path.stat().st_mtime_ns) != digest:
+            return False
+    return True
+
+
+@lru_cache(maxsize=256)
+def _digest(path: Path, changed: int) -> str:  # noqa: ARG001 (a file that changed is another)
+    return sha256(path)
 
 
 class _Reading:
@@ -96,6 +127,9 @@ class _Reading:
             except (InputError, OSError) as error:
                 self._error = error
                 raise
+            except (KeyError, TypeError, AttributeError) as error:
+                self._error = InputError(f"a record lacks or misuses {type(error).__name__}: {error}")
+                raise self._error from error
         return self._data
 
 
@@ -109,8 +143,9 @@ def _attempt(
         data = reading.data()
         outcome = task.protocol.evaluate(data, system, view)
     except NotServedError as reason:
-        return TaskResult(**base, status="not served", reason=str(reason)), {}
-    except (InputError, OSError, MemoryError) as reason:
+        facts = {"versions": dict(_versions())}
+        return TaskResult(**base, status="not served", reason=str(reason), provenance=facts), {}
+    except (InputError, OSError, MemoryError, OutOfMemoryError) as reason:
         return TaskResult(**base, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
     facts = _provenance(task, run) | {
         "data": reading.home.provenance(),
@@ -129,7 +164,7 @@ def _attempt(
 
 def _base(suite: Suite, task: Task, system: System, run: Run) -> dict[str, Any]:
     return {
-        "suite": suite.name.partition("/")[0],  # a view's results are the suite's
+        "suite": suite.name.partition("/")[0],
         "task": task.name,
         "key": task.key,
         "format": task.format,
@@ -153,7 +188,8 @@ def _provenance(task: Task, run: Run) -> dict[str, Any]:
     return {
         "command": run.command,
         "declaration": plain(task),
-        "versions": {"python": platform.python_version()} | dict(_versions()),
+        "python": platform.python_version(),
+        "versions": dict(_versions()),
         "machine": platform.machine(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }

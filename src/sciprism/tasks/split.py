@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from sciprism.encoders.checkpoints.weights import cache_folder
+from sciprism.papers import duplicates
 from sciprism.papers.duplicates import HEADINGS, SHORT_TITLE, WORD
 from sciprism.papers.records import Paper
 from sciprism.tasks import sources
@@ -212,7 +213,8 @@ def _keep(table: SplitTable, path: Path) -> None:
 
 def _state(folder: Path | None) -> str:
     """Return a hash of all files that the split is made of, by name, size and time, and of its rules."""
-    state = [Path(__file__).read_text("utf-8"), Path(sources.__file__).read_text("utf-8")]
+    rules = (Path(__file__), Path(sources.__file__), Path(duplicates.__file__))
+    state = [path.read_text("utf-8") for path in rules]
     for source in SOURCES:
         if _is_there(folder, source.data):
             for path in sorted(((folder or Path()) / source.data).glob(source.files)):

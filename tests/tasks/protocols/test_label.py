@@ -11,6 +11,7 @@ from sciprism.tasks.inputs import LabelSpace
 from sciprism.tasks.protocols import label
 from sciprism.tasks.protocols.label import LabelRanking
 from sciprism.tasks.protocols.nearest_label import NearestLabel
+from sciprism.tasks.systems.bm25 import BM25System
 from sciprism.tasks.task import View
 
 VIEW = View(format="classification")
@@ -113,6 +114,17 @@ def test_the_nearest_class_is_predicted(tmp_path):
     assert estimate(outcome.evidence["f1_macro"]) == pytest.approx(2 / 3)
     assert estimate(outcome.evidence["f1_micro"]) == pytest.approx(2 / 3)
     assert estimate(outcome.evidence["accuracy"]) == pytest.approx(2 / 3)
+
+
+def test_what_shares_nothing_with_any_class_gets_the_first(tmp_path):
+    data = space(
+        papers=["dark matter", "gene", "nothing"],
+        labels=[Label(id="x", name="matter"), Label(id="y", name="gene")],
+        gold=[rows(0), rows(1), rows(0)],
+    )
+    outcome = NearestLabel(metrics=("f1_macro",)).evaluate(data, BM25System(), VIEW)
+    assert estimate(outcome.evidence["f1_macro"]) == 1
+    assert list(outcome.tally.ids.values()) == [["p3"]]
 
 
 def test_papers_with_several_classes_are_named(tmp_path):

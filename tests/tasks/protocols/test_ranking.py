@@ -113,8 +113,9 @@ def test_queries_without_a_relevant_document_are_named(tmp_path):
     grades = [g if i else np.zeros_like(g) for i, g in enumerate(data.grades)]
     changed = Corpus(**{name: getattr(data, name) for name in data.__slots__} | {"grades": grades})
     outcome = Retrieve().evaluate(changed, written(tmp_path), VIEW)
-    assert "q0" in outcome.tally.ids["query without a relevant document"]
-    assert "q0" not in outcome.evidence["ndcg@10"].ids
+    assert "q0" in outcome.tally.ids["query without a relevant document, counts 0"]
+    items = outcome.evidence["ndcg@10"]
+    assert items.columns[items.ids.index("q0")] == 0
 
 
 def test_judgements_that_help_nobody_are_an_error(tmp_path):

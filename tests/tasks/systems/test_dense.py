@@ -134,6 +134,25 @@ def test_two_caches_on_one_folder_agree(tmp_path):
     assert kept.ravel().tolist() == [2, 1]
 
 
+def test_a_cache_opened_in_the_middle_of_a_write_spoils_nothing(tmp_path):
+    """Two processes: one starts while the other encodes, and both have new texts."""
+    one = VectorCache(tmp_path / "c", 1)
+
+    def encode(places):
+        two = VectorCache(tmp_path / "c", 1)
+        two.rows(["x", "a"], lambda places: np.array([[7], [8]], np.float32)[places])
+        return np.array([[1], [2]], np.float32)[places]
+
+    assert one.take(one.rows(["a", "b"], encode)).ravel().tolist() == [8, 2]
+    three = VectorCache(tmp_path / "c", 1)
+    assert three.take(three.rows(["x", "a", "b"], encode)).ravel().tolist() == [7, 8, 2]
+
+
+def test_more_documents_than_can_be_ranked_are_refused(tmp_path):
+    with pytest.raises(InputError, match="at most"):
+        DenseSystem(Counting(), tmp_path).top(queries("1 0"), papers("1 0"), 20_000, "dot", None)
+
+
 def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sciprism.tasks.systems.vector_cache.IN_MEMORY", 8)
     cache = VectorCache(tmp_path / "c", 1)

@@ -44,6 +44,9 @@ class NearestLabel:
         _, rows = system.top(papers, labels, 1, self.distance, None)
         ids = tuple(data.paper_ids[i] for i in asked)
         gold = np.array([data.gold[i][0] for i in asked])
-        evidence = {name: classification(ids, gold, rows[:, 0], name) for name in self.metrics}
+        for row in np.flatnonzero(rows[:, 0] < 0):  # all classes tie at nothing
+            tally.add("paper that shares nothing with any class, the first is taken", ids[row])
+        guess = np.maximum(rows[:, 0], 0)
+        evidence = {name: classification(ids, gold, guess, name) for name in self.metrics}
         details = {"papers": len(asked), "classes": len(data.labels), "distance": self.distance}
         return Outcome(evidence=evidence, details=details, tally=tally)

@@ -22,7 +22,7 @@ class Retrieve:
     """Rank all documents for every query, as deep as the metrics look.
 
     Whether the query itself is among the documents is the data's choice (`Corpus.excluded`): SciMult leaves
-    it there. A query for which nothing is found counts 0.
+    it there. A query for which nothing is found counts 0, and so does one without a relevant document.
     """
 
     metrics: tuple[str, ...] = ("ndcg@10",)
@@ -32,12 +32,13 @@ class Retrieve:
         check_metrics("retrieve", self.metrics)
 
     def evaluate(self, data: Corpus, system: System, view: View) -> Outcome:
-        """Search every query and average each metric over the queries that have a relevant document."""
+        """Search every query and average each metric over the judged queries."""
         tally = Tally()
-        asked = [i for i, grades in enumerate(data.grades) if (grades > 0).any()]
-        for i in sorted(set(range(len(data.query_ids))) - set(asked)):
-            tally.add("query without a relevant document", data.query_ids[i])
-        if not asked:
+        asked = [i for i, grades in enumerate(data.grades) if len(grades)]
+        hopeless = [i for i in asked if not (data.grades[i] > 0).any()]
+        for i in hopeless:
+            tally.add("query without a relevant document, counts 0", data.query_ids[i])
+        if len(hopeless) == len(asked):
             raise InputError("no query has a relevant document among the documents; check the judgements")
         queries = [data.queries[i] for i in asked]
         as_query = view.papers(queries) if data.query_role == "paper" else view.queries(queries)
@@ -48,14 +49,14 @@ class Retrieve:
         evidence = mean_per_query(
             self.metrics,
             [data.query_ids[i] for i in asked],
-            ranked=[
+            ranked=(
                 ([names[row] for row in mine if row >= 0], best[mine >= 0])
                 for mine, best in zip(rows, scores, strict=True)
-            ],
-            judged=[
+            ),
+            judged=(
                 dict(zip((names[row] for row in data.judged[i]), data.grades[i].tolist(), strict=True))
                 for i in asked
-            ],
+            ),
         )
         details = {"queries": len(asked), "documents": len(names), "depth": k, "distance": self.distance}
         return Outcome(evidence=evidence, details=details, tally=tally)

@@ -66,11 +66,11 @@ class Resampler:
         place = (id(run), metric)
         if place not in self._samples:
             items = _read(run, metric)
-            self._samples[place] = self._drawn(run, items) if items else None
+            self._samples[place] = self._drawn(items) if items else None
         return self._samples[place]
 
-    def _drawn(self, run: Run, items: Evidence) -> _Drawn:
-        key = _key(run, items)
+    def _drawn(self, items: Evidence) -> _Drawn:
+        key = _key(items)
         values = [_statistic(items.aggregate, items.parts, w) for w in self._weights(key, len(items.ids))]
         return _Drawn((key, items.aggregate, len(items.parts)), np.concatenate(values))
 
@@ -88,7 +88,7 @@ class Resampler:
         if place not in self._swaps:
             mine, theirs = _read(run, metric), _read(other, metric)
             assert mine and theirs  # `unpaired` has said so
-            random = np.random.default_rng([self._seed, 1, _key(run, mine)])
+            random = np.random.default_rng([self._seed, 1, _key(mine)])
             self._swaps[place] = _swapped(mine, theirs, random)
         return self._swaps[place]
 
@@ -135,8 +135,8 @@ def _read(run: Run, metric: str) -> Evidence | None:
     )
 
 
-def _key(run: Run, items: Evidence) -> int:
-    text = "\n".join([*run.task, *items.ids])
+def _key(items: Evidence) -> int:
+    text = "\n".join(items.ids)  # tasks over the same items are drawn alike
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
 
 

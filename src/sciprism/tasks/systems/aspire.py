@@ -26,6 +26,7 @@ from sciprism.encoders.packing import pack, token_batches
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.tasks.systems import Distance, Floats, NotServedError, Rows, Texts
+from sciprism.tasks.systems.dense import shown
 from sciprism.text.sentences import split_sentences
 from sciprism.text.template import Item
 
@@ -53,12 +54,13 @@ class AspireSystem:
             raise InputError(f"unknown match {match!r}; known: {', '.join(MATCHES)}")
         self.encoder = encoder
         self.match = match
-        self.name = f"aspire-{match}-{encoder.name}"
+        self.name = f"aspire-{match}-{shown(encoder)}"
 
     @property
     def fingerprint(self) -> str:
         """Return a hash of the encoder's fingerprint and of what this adds."""
-        settings = f"aspire {self.match} {EPS} {TEMPERATURE} {self.encoder.fingerprint}"
+        encoder = f"{self.encoder.fingerprint} {self.encoder.precision}"
+        settings = f"aspire {self.match} {EPS} {TEMPERATURE} {encoder}"
         return hashlib.sha256(settings.encode()).hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
@@ -195,7 +197,7 @@ def _balance(plan: Tensor, a: Tensor, b: Tensor) -> Tensor:
     plan = rows[:, :, None] * plan * columns[:, None, :]
     plan = plan * (a / plan.sum(dim=2).clamp_min(TINY)).clamp_max(1)[:, :, None]
     plan = plan * (b / plan.sum(dim=1).clamp_min(TINY)).clamp_max(1)[:, None, :]
-    missing_a, missing_b = a - plan.sum(dim=2), b - plan.sum(dim=1)
+    missing_a, missing_b = ((a - plan.sum(dim=2)).clamp_min(0), (b - plan.sum(dim=1)).clamp_min(0))
     missing = missing_a.sum(dim=1).clamp_min(TINY)
     return plan + missing_a[:, :, None] * missing_b[:, None, :] / missing[:, None, None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -74,7 +74,7 @@ class DenseSystem:
 
     def __init__(self, encoder: Encodes, cache: Path) -> None:
         self.encoder = encoder
-        self.name = _shown(encoder)
+        self.name = shown(encoder)
         self._home = cache
         self._caches: dict[str, VectorCache] = {}
 
@@ -118,11 +118,13 @@ class DenseSystem:
     ) -> tuple[Floats, Rows]:
         """Search all documents exactly; excluded rows are left out of a query's ranking."""
         left, right = self._compared(queries, documents)
-        spare = max(map(len, excluded), default=0) if excluded is not None else 0
-        deep = min(k + spare, len(right), MOST)
+        if k > MOST:
+            raise InputError(f"{k} documents of each query are asked for; at most {MOST:,} are ranked")
+        mask, spare = _shared(excluded, len(right))
+        deep = min(k + spare, len(right))
         if not deep or not len(left):
             return np.full((len(left), k), -np.inf, np.float32), np.full((len(left), k), -1, np.int64)
-        scores, rows = exact.topk(left, [Matrix(right)], deep, distance=self._distance(distance))
+        scores, rows = exact.topk(left, [Matrix(right)], deep, mask=mask, distance=self._distance(distance))
         if spare:
             for i, banned in enumerate(excluded or ()):
                 out = np.isin(rows[i], banned)
@@ -150,7 +152,18 @@ class DenseSystem:
         return self._caches[path]
 
 
-def _shown(encoder: Encodes) -> str:
+def _shared(excluded: Sequence[Rows] | None, count: int) -> tuple[NDArray[np.bool_] | None, int]:
+    """Return a mask without the rows that no query may have, and how many more one query excludes at most."""
+    if not excluded:
+        return None, 0
+    common = reduce(np.intersect1d, excluded)
+    mask = np.ones(count, bool)
+    mask[common] = False
+    return mask, max(len(np.setdiff1d(rows, common)) for rows in excluded)
+
+
+def shown(encoder: Encodes) -> str:
+    """Return a model's name for tables: without its folder's path, with what was asked for at loading."""
     name = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
     asked = ", ".join(
         f"{key.replace('_', ' ')} {value}" for key, value in getattr(encoder, "options", {}).items()

@@ -17,6 +17,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
+from sciprism.store.files import commit
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -37,27 +38,29 @@ class VectorCache:
         self.dim = dim
         folder.mkdir(parents=True, exist_ok=True)
         self._known: dict[bytes, int] = {}
-        self._check_dim()
-        self._refresh()
+        with self._locked():
+            self._check_dim()
+            self._refresh()
 
     def rows(self, texts: Sequence[str], encode: Callable[[list[int]], Floats]) -> Rows:
-        """Return where each text's vector lies; `encode` gets the places of the texts that are new."""
+        """Return where each text's vector lies; `encode` gets the places of the texts that are new.
+
+        Two processes may encode one text at the same time; the first that is done keeps its vector.
+        """
         keys = [_key(text) for text in texts]
-        if any(key not in self._known for key in keys):
-            with FileLock(self.folder / "lock"):
-                self._refresh()
-                new = list(dict.fromkeys(key for key in keys if key not in self._known))
-                place = {key: i for i, key in reversed(list(enumerate(keys)))}
-                for start in range(0, len(new), PART):
-                    part = new[start : start + PART]
-                    self._append(part, encode([place[key] for key in part]))
+        place = {key: i for i, key in reversed(list(enumerate(keys)))}
+        new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        for start in range(0, len(new), PART):
+            part = new[start : start + PART]
+            self._append(part, encode([place[key] for key in part]))
         return np.array([self._known[key] for key in keys], np.int64)
 
     def take(self, rows: Rows) -> Floats:
         """Return the vectors of rows: a view of the file for a run of rows, else a copy."""
         if not len(rows):
             return np.empty((0, self.dim), np.float32)
-        stored = np.memmap(self.folder / "vectors", np.float32, "c").reshape(-1, self.dim)
+        shape = (len(self._known), self.dim)
+        stored = np.memmap(self.folder / "vectors", np.float32, "c", shape=shape)
         if (np.diff(rows) == 1).all():
             return np.asarray(stored[rows[0] : rows[-1] + 1])
         if rows.size * self.dim * 4 <= IN_MEMORY:
@@ -75,12 +78,19 @@ class VectorCache:
                 f"the encoder gave {bad} values that are not finite in {vectors.shape} vectors for "
                 f"{len(keys)} texts of {self.dim} values; try float32"
             )
-        # The keys come last: a key promises that its vector is there.
-        for name, content in (("vectors", vectors.astype(np.float32).tobytes()), ("keys", b"".join(keys))):
-            with (self.folder / name).open("ab") as file:
-                file.write(content)
-        first = len(self._known)
-        self._known.update({key: first + i for i, key in enumerate(keys)})
+        with self._locked():
+            self._refresh()
+            new = [i for i, key in enumerate(keys) if key not in self._known]
+            # The keys come last: a key promises that its vector is there.
+            contents = vectors[new].astype(np.float32).tobytes(), b"".join(keys[i] for i in new)
+            for name, content in zip(("vectors", "keys"), contents, strict=True):
+                with (self.folder / name).open("ab") as file:
+                    file.write(content)
+            first = len(self._known)
+            self._known.update({keys[i]: first + row for row, i in enumerate(new)})
+
+    def _locked(self) -> FileLock:
+        return FileLock(self.folder / "lock")
 
     def _refresh(self) -> None:
         """Read the keys that are there, and cut off what a killed run left unfinished."""
@@ -102,7 +112,7 @@ class VectorCache:
     def _check_dim(self) -> None:
         facts = self.folder / "facts.json"
         if not facts.exists():
-            facts.write_text(json.dumps({"dim": self.dim}) + "\n", encoding="utf-8")
+            commit(facts, lambda file: file.write(json.dumps({"dim": self.dim}).encode() + b"\n"))
         if json.loads(facts.read_text(encoding="utf-8"))["dim"] != self.dim:
             raise InputError(f"{self.folder} holds vectors of another width than {self.dim}; remove it")
 
