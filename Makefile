@@ -43,8 +43,10 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
-	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o results/open
-	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/open/all-MiniLM-L6-v2
+	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o results/benchmarks
+	$(BIN)/sciprism compare results/benchmarks -o results/benchmarks.md
+	$(BIN)/sciprism compare results/benchmarks -o results/benchmarks.html
+	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_systems import Voiceless, spelled, written
 from scipy.stats import kendalltau
-from sklearn.metrics import f1_score
+from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import LinearSVC, LinearSVR
 
@@ -147,6 +147,36 @@ def test_every_group_has_a_probe_of_its_own(tmp_path):
     outcome = Probe().evaluate(data, written(tmp_path), VIEW)
     assert estimate(outcome.evidence["f1_macro"]) > 0.8
     assert outcome.evidence["f1_macro"].labels == ("a", "b")
+
+
+def test_groups_are_ranked_by_average_precision(tmp_path):
+    draw = np.random.default_rng(1)
+    vectors = draw.normal(size=(400, 2)).astype(np.float32)
+    groups = ["a" if i % 2 else "b" for i in range(300)] + ["b" if i % 4 else "c" for i in range(100)]
+    groups[:40] = ["c"] * 40
+    # rare positives; none among the test papers of "c"
+    targets = [
+        "1" if x + 0.5 * n > 1.3 else "0" for (x, _), n in zip(vectors, draw.normal(size=400), strict=True)
+    ]
+    targets[300::4] = ["0"] * 25
+    data = labelled(vectors, targets, train=300, groups=groups, positive="1")
+    outcome = Probe(metric="average_precision").evaluate(data, written(tmp_path), VIEW)
+    items = outcome.evidence["average_precision"]
+    assert items.ids == ("b",) and outcome.tally.ids == {"group without a positive test paper": ["c"]}
+    train = [i for i in range(300) if groups[i] == "b"]
+    test = [i for i in range(300, 400) if groups[i] == "b"]
+    labels = np.array(targets) == "1"
+    search = GridSearchCV(LinearSVC(fit_intercept=False, max_iter=200_000, tol=1e-9), {"C": list(GRID)}, cv=3)
+    search.fit(vectors[train], labels[train])
+    want = average_precision_score(labels[test], search.decision_function(vectors[test]))
+    assert items.columns[0, 0] == pytest.approx(want, abs=1e-6)
+
+
+def test_average_precision_needs_groups(tmp_path):
+    vectors, labels = made()
+    with pytest.raises(InputError, match="no groups"):
+        data = labelled(vectors, [str(label % 2) for label in labels], positive="1")
+        Probe(metric="average_precision").evaluate(data, written(tmp_path, 4), VIEW)
 
 
 def test_bad_data_are_said_plainly(tmp_path):

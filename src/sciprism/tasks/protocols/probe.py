@@ -13,13 +13,25 @@ from sciprism.errors import InputError
 from sciprism.tasks.evidence import Evidence, classification, mean_of, multi_label, numbers
 from sciprism.tasks.inputs import Labelled, Rows, Tally
 from sciprism.tasks.probes import LossName, ProbeSettings, fit_probes, grid_search
+from sciprism.tasks.probes import Probe as LinearProbe
 from sciprism.tasks.probes.folds import stratified_folds
 from sciprism.tasks.probes.settings import SolverName
 from sciprism.tasks.protocols import protocols
+from sciprism.tasks.protocols.ranked import mean_per_query
 from sciprism.tasks.systems import Floats, System
 from sciprism.tasks.task import Outcome, View
 
-Metric = Literal["f1_macro", "f1_micro", "f1_binary", "accuracy", "kendall_tau", "spearman", "pearson", "r2"]
+Metric = Literal[
+    "f1_macro",
+    "f1_micro",
+    "f1_binary",
+    "accuracy",
+    "average_precision",
+    "kendall_tau",
+    "spearman",
+    "pearson",
+    "r2",
+]
 OF_NUMBERS = ("kendall_tau", "spearman", "pearson", "r2")
 SEED = 42
 """The seed that SciRepEval's few-shot draws count from."""
@@ -52,7 +64,9 @@ class Probe:
 
     C is chosen from `grid` by cross-validation on the training papers alone; nothing is scaled. Without an
     intercept the numbers are those of the published tables (their solver fits none); scikit-learn's default
-    has one. Numbers use the epsilon-insensitive loss with epsilon 0.
+    has one. Numbers use the epsilon-insensitive loss with epsilon 0. Where the data have groups, each is a
+    problem of its own; "average_precision" ranks its test papers by how positive the probe finds them, which
+    tells more than F1 where positives are rare.
     """
 
     metric: Metric = "f1_macro"
@@ -69,8 +83,8 @@ class Probe:
                 f"probe: the metric {self.metric} does not go with the loss {self.loss}; numbers "
                 f"({', '.join(OF_NUMBERS)}) need epsilon_insensitive, classes a hinge"
             )
-        if self.few_shot and self.metric in OF_NUMBERS:
-            raise InputError("probe: few-shot tasks have classes, not numbers")
+        if self.few_shot and self.metric in (*OF_NUMBERS, "average_precision"):
+            raise InputError(f"probe: few-shot tasks have classes; {self.metric} is not for them")
         self._settings()  # which check themselves
 
     @property
@@ -83,8 +97,15 @@ class Probe:
         if not len(data.train) or not len(data.test):
             raise InputError(f"{len(data.train)} papers to train on and {len(data.test)} to test; need both")
         problem = _Problem(_vectors(data, system, view), data, self._settings())
-        guesses = problem.predicted(data.train) if data.groups is None else problem.by_group(data.groups)
-        evidence: dict[str, Evidence] = {self.metric: problem.evidence(self.metric, [guesses])}
+        evidence: dict[str, Evidence] = {}
+        if data.groups is not None:
+            evidence[self.metric] = problem.of_groups(np.array(data.groups), self.metric)
+        elif self.metric == "average_precision":
+            raise InputError(
+                "average_precision ranks the papers of each group, and these data have no groups"
+            )
+        else:
+            evidence[self.metric] = problem.evidence(self.metric, [problem.predicted(data.train)])
         for few in self.few_shot:
             tries = problem.few_by_label(few, view.seed) if few.per_label else problem.few_in_all(few)
             evidence[self._few_name(few)] = problem.evidence(self.metric, tries)
@@ -128,27 +149,53 @@ class _Problem:
         else:
             self.targets = np.array(data.targets)
 
-    def predicted(self, train: Rows, test: Rows | None = None, note: bool = True) -> NDArray[Any]:
+    def predicted(self, train: Rows, note: bool = True) -> NDArray[Any]:
         """Choose C on the training rows and return what the probe says of the test rows."""
+        found = self._fitted(train, note).predict(self.vectors[self.data.test])
+        return found if found.ndim == 1 or self.names else found[:, 0]
+
+    def of_groups(self, groups: NDArray[np.str_], metric: Metric) -> Evidence:
+        """Fit a probe of its own on each group's training rows, and score its test rows."""
+        positive, test = self.data.positive, self.data.test
+        scores = np.empty(len(test))
+        for group in np.unique(groups[test]):
+            train = self.data.train[groups[self.data.train] == group]
+            if len(np.unique(self.targets[train])) < 2:
+                raise InputError(f"group {group!r}: its {len(train)} training papers are all of one class")
+            here, probe = groups[test] == group, self._fitted(train)
+            assert probe.classes is not None
+            sign = 1 if probe.classes[-1] == positive else -1
+            scores[here] = sign * probe.decide(self.vectors[test[here]])[:, 0]
+        ids, gold = np.array([self.data.ids[row] for row in test]), self.targets[test] == positive
+        if metric == "average_precision":
+            return self._ranked(ids, gold, scores, groups[test])
+        return _grouped(tuple(ids.tolist()), gold, scores > 0, groups[test])
+
+    def _ranked(
+        self, ids: NDArray[np.str_], gold: NDArray[np.bool_], scores: NDArray[Any], groups: NDArray[np.str_]
+    ) -> Evidence:
+        """Return the average precision of each group that has a positive test paper."""
+        names = [str(name) for name in np.unique(groups)]
+        asked = [name for name in names if gold[groups == name].any()]
+        for name in set(names) - set(asked):
+            self.tally.add("group without a positive test paper", name)
+        parts = [groups == name for name in asked]
+        return mean_per_query(
+            ["map"],
+            asked,
+            ranked=[(ids[part], scores[part]) for part in parts],
+            judged=[
+                dict(zip(ids[part].tolist(), gold[part].astype(int).tolist(), strict=True)) for part in parts
+            ],
+        )["map"]
+
+    def _fitted(self, train: Rows, note: bool = True) -> LinearProbe:
         fitted = grid_search(self.vectors[train], self.targets[train], self.settings)
         if note:
             self.details["C"] += [float(c) for c in fitted.best]
             self.details["largest relative gap"] = max(self.details["largest relative gap"], fitted.gap)
             self.details["notes"] += fitted.notes
-        found = fitted.probe.predict(self.vectors[self.data.test if test is None else test])
-        return found[:, 0] if fitted.probe.kind == "values" else found
-
-    def by_group(self, groups: Sequence[str]) -> NDArray[Any]:
-        """Fit a probe of its own for each group, on the group's training rows -> guesses of all test rows."""
-        of_row = np.array(groups)
-        guesses = np.empty(len(self.data.test), self.targets.dtype)
-        for group in np.unique(of_row[self.data.test]):
-            train = self.data.train[of_row[self.data.train] == group]
-            here = of_row[self.data.test] == group
-            if len(np.unique(self.targets[train])) < 2:
-                raise InputError(f"group {group!r}: its {len(train)} training papers are all of one class")
-            guesses[here] = self.predicted(train, self.data.test[here])
-        return guesses
+        return fitted.probe
 
     def few_in_all(self, few: FewShot) -> list[NDArray[Any]]:
         """Train on stratified folds of about `size` rows (SciRepEval's single-label few-shot)."""
@@ -192,15 +239,9 @@ class _Problem:
         if self.names:
             return mean_of([multi_label(ids, gold, guess, metric, labels=self.names) for guess in tries])
         positive = self.data.positive
-        if self.data.groups is not None:
-            return _grouped(ids, gold == positive, tries[0] == positive, self._groups())
         if metric == "f1_binary":
             gold, tries = (gold == positive).astype(int), [(guess == positive).astype(int) for guess in tries]
         return mean_of([classification(ids, gold, guess, metric) for guess in tries])
-
-    def _groups(self) -> NDArray[np.str_]:
-        assert self.data.groups is not None
-        return np.array([self.data.groups[row] for row in self.data.test])
 
 
 def _grouped(
