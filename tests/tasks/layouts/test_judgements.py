@@ -69,7 +69,8 @@ def test_absent_and_excluded_documents_count_as_in_trec_eval(tmp_path_factory, r
     measures = {"ndcg_cut_5", "map", "recall_3"}
     expected = pytrec_eval.RelevanceEvaluator(judged, measures).evaluate(run)
     for ours, theirs in (("ndcg@5", "ndcg_cut_5"), ("map", "map"), ("recall@3", "recall_3")):
-        mean = np.mean([row[theirs] for row in expected.values()])
+        asked_of = [query for query in qrels if query in QUERIES]  # pytrec_eval may hang on no positive grade
+        mean = sum(row[theirs] for row in expected.values()) / len(asked_of)
         assert estimate(found.evidence[ours]) == pytest.approx(mean, abs=1e-6)
 
 
