@@ -11,6 +11,7 @@ import argparse
 import gzip
 import json
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,10 @@ from sentence_transformers import SentenceTransformer
 
 from rounds import provenance, write
 from sciprism.encoders.checkpoints.names import resolve
+from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.encoders.encoder import Encoder
+from sciprism.tasks.systems import Texts
+from sciprism.tasks.systems.dense import DenseSystem
 
 SETS = {"scifact": ("ir_scifact", "dev"), "cranfield": ("ir_cranfield", "test")}
 SETS |= {"cacm": ("ir_cacm", "test"), "npl": ("ir_npl", "test")}
@@ -54,6 +58,11 @@ def run_of(encode, folder: Path, split: str) -> tuple[dict, dict]:
     return run, dict(qrels)
 
 
+def vectors(system: DenseSystem, texts: list[str]) -> np.ndarray:
+    """Return our encoder's vectors, from the cache where they are."""
+    return system.vectors(Texts(items=texts, format="search"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
@@ -63,11 +72,11 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("results/cross_check.json"))
     arguments = parser.parse_args()
     theirs = SentenceTransformer(str(resolve(arguments.model)[1]), device="cpu")
-    ours = Encoder.load(arguments.model)
+    ours = DenseSystem(Encoder.load(arguments.model), cache_folder() / "vectors")
     found = {}
     for name, (folder, split) in SETS.items():
         own = name in arguments.vectors_of_ours
-        encode = ours.encode if own else lambda texts: theirs.encode(texts, batch_size=8)
+        encode = partial(vectors, ours) if own else partial(theirs.encode, batch_size=8)
         run, qrels = run_of(encode, arguments.data / folder, split)
         scores = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
         value = float(np.mean([score["ndcg_cut_10"] for score in scores.values()]))
