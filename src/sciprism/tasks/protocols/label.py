@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +62,7 @@ class LabelRanking:
             papers = view.papers([data.papers[i] for i in part])
             matched = finder.matched(part) if finder else None
             best = self._ranked(papers, labels, system, matched, max(cuts))
-            for row, (i, ranked) in enumerate(zip(part, best, strict=True), start):
-                hits = np.isin(ranked, data.gold[i]).cumsum()
-                recalls[row] = [
-                    hits[min(k, len(hits)) - 1] / len(data.gold[i]) if len(hits) else 0 for k in cuts
-                ]
+            recalls[start : start + len(part)] = _recalls(best, [data.gold[i] for i in part], cuts)
         ids = tuple(data.paper_ids[i] for i in asked)
         evidence = {
             name: Evidence(ids, recalls[:, [column]], "mean") for column, name in enumerate(self.metrics)
@@ -79,17 +75,13 @@ class LabelRanking:
 
     def _ranked(
         self, papers: Texts, labels: Texts, system: System, matched: Sequence[Rows] | None, k: int
-    ) -> list[Rows]:
-        """Return the k best label rows of each paper, the matched ones first where there are any."""
+    ) -> Rows:
+        """Return the k best label rows of each paper, matched ones first where there are any; -1 for none."""
         _, rows = system.top(papers, labels, min(k, len(labels.items)), self.distance, None)
-        best = [mine[mine >= 0] for mine in rows]
         if matched is None:
-            return best
+            return rows
         scores = system.pool_scores(papers, labels, matched, self.distance)
-        return [
-            _front(found[np.argsort(-score, kind="stable")], mine)[:k]
-            for found, score, mine in zip(matched, scores, best, strict=True)
-        ]
+        return _front(matched, scores, rows)
 
 
 class _Finder:
@@ -111,5 +103,37 @@ def _text(item: object) -> str:
     return f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item)
 
 
-def _front(first: Rows, rest: Rows) -> NDArray[np.int64]:
-    return np.concatenate([first, rest[~np.isin(rest, first)]])
+def _recalls(best: Rows, gold: Sequence[Rows], cuts: Sequence[int]) -> NDArray[np.float64]:
+    """Return the share of each paper's labels among the first k of its ranking (m, n), for each cut."""
+    rows, labels = _flat(gold)
+    width = 1 + max(int(best.max(initial=0)), int(labels.max(initial=0)))
+    keys = np.where(best >= 0, np.arange(len(best))[:, None] * width + best, -1)
+    hits = np.isin(keys, rows * width + labels).cumsum(axis=1)
+    sizes = np.array([len(labels) for labels in gold])
+    found = [hits[:, min(k, hits.shape[1]) - 1] / sizes for k in cuts]
+    return np.stack(found, axis=1)
+
+
+def _front(first: Sequence[Rows], scores: Sequence[NDArray[np.floating[Any]]], rest: Rows) -> Rows:
+    """Put the labels of `first`, by their scores, before the others of each ranking (m, k), and cut at k."""
+    owners, labels = _flat(first)
+    order = np.lexsort((-np.concatenate([*scores, np.empty(0)]), owners))
+    owners, labels = owners[order], labels[order]
+    width = 1 + max(int(rest.max(initial=0)), int(labels.max(initial=0)))
+    others = np.repeat(np.arange(len(rest)), rest.shape[1])
+    kept = (rest.ravel() >= 0) & ~np.isin(others * width + rest.ravel(), owners * width + labels)
+    owners = np.concatenate([owners, others[kept]])
+    labels = np.concatenate([labels, rest.ravel()[kept]])
+    order = np.argsort(owners, kind="stable")
+    owners, labels = owners[order], labels[order]
+    places = np.arange(len(owners)) - np.searchsorted(owners, owners)
+    fits = places < rest.shape[1]
+    ranked = np.full(rest.shape, -1, np.int64)
+    ranked[owners[fits], places[fits]] = labels[fits]
+    return ranked
+
+
+def _flat(lists: Sequence[Rows]) -> tuple[Rows, Rows]:
+    """Return whose each element is, and the elements, of all lists end to end."""
+    owners = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
+    return owners, np.concatenate([*lists, np.empty(0, np.int64)]).astype(np.int64)
