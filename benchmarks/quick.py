@@ -43,7 +43,7 @@ class Layers(Encoder):
         """Return layers x poolings x hidden."""
         return self.model.config.layers * len(POOLINGS) * self.model.config.hidden
 
-    def _vectors(self, batch: PackedBatch) -> torch.Tensor:
+    def vectors(self, batch: PackedBatch) -> torch.Tensor:
         x, found = self.model.embeddings(batch), []
         for block in self.model.blocks:
             x = block(x, batch)

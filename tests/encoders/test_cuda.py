@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from made_methods import started, unequal
 from made_models import draw, reference, write
 
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_backbone
+from sciprism.encoders.methods import methods
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Context
 
@@ -74,6 +76,18 @@ def test_gradients_flow_after_inference_with_the_same_lengths(folder):
         model(pack(draw(LENGTHS), device="cuda")).float().square().mean().backward()
     gradient = model.blocks[0].attention.query.weight.grad
     assert gradient is not None and torch.isfinite(gradient).all() and gradient.abs().max() > 0
+
+
+@pytest.mark.parametrize("precision, least", [("float32", 0.99999), ("bfloat16", 0.999)])
+@pytest.mark.parametrize("method", sorted(methods))
+def test_every_method(method, precision, least, tiny_model, tmp_path):
+    texts = ["", "dark matter", "the gene and the brain " * 60] * 3
+    exact = unequal(started(tiny_model, method))
+    exact.save(tmp_path / "m")
+    found = Encoder.load(tmp_path / "m", device="cuda", precision=precision)
+    for format in exact.formats:
+        a, b = (encoder.encode(texts, format=format) for encoder in (exact, found))
+        assert ((a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)).min() > least
 
 
 def test_the_face(tiny_model):

@@ -85,6 +85,10 @@ def test_packing_is_a_snapshot(tensors):
         assert torch.equal(layer(x), before)
         layer.pack(torch.float32)
         assert torch.allclose(layer(x), F.linear(x, weight, layer.bias), atol=1e-5)
+        assert layer.eval().packed is not None
+        layer.weight.neg_()
+        assert torch.allclose(layer.train()(x), F.linear(x, -weight, layer.bias), atol=1e-5)
+        assert layer.eval().packed is None
 
 
 def test_a_build_of_torch_without_the_operator(monkeypatch):

@@ -1,57 +1,165 @@
 """What holds of every method, tested the moment it is registered."""
 
+import json
 from itertools import product
 
+import numpy as np
 import pytest
 import torch
+from made_methods import batch_of, started, unequal
 
-from sciprism.encoders.methods import FORMATS, ROLES, methods
-from sciprism.encoders.packing import pack
-from sciprism.encoders.transformer import Transformer, TransformerConfig
+from sciprism import Encoder
+from sciprism.encoders.methods import FORMATS, ROLES, make, methods, options_of
+from sciprism.encoders.settings import Settings
 from sciprism.errors import InputError
 
-CONFIG = TransformerConfig(vocabulary=50, hidden=16, layers=2, heads=4, intermediate=24, positions=32)
+TEXTS = ["dark matter", "", "the gene and the brain " * 9, "a black hole in our galaxy", "light"] * 3
+STARTS_AS_BACKBONE = {"single", "attention-experts", "feedforward-experts"}
 
 
 @pytest.fixture(params=sorted(methods))
-def method(request):
-    return methods[request.param]()
+def name(request):
+    return request.param
 
 
-def test_formats_come_from_the_list(method):
-    assert method.formats and set(method.formats) <= set(FORMATS)
-    assert len(set(method.formats)) == len(method.formats)
+@pytest.fixture
+def encoder(name, tiny_model):
+    return unequal(started(tiny_model, name))
 
 
-def test_every_format_and_role_has_a_route_and_a_space(method):
+def test_formats_come_from_the_list(name):
+    formats = make(name, {}).formats
+    assert formats and set(formats) <= set(FORMATS) and len(set(formats)) == len(formats)
+
+
+def test_every_format_and_role_has_a_route_and_a_space(name):
+    method = make(name, {})
     for format, role in product(method.formats, ROLES):
         route, space = method.route(format, role), method.space(format, role)
         assert isinstance(route, str) and route and isinstance(space, str) and space
         assert (method.route(format, role), method.space(format, role)) == (route, space)
 
 
-def test_a_filled_transformer_runs_every_route(method):
-    torch.manual_seed(0)
-    model = Transformer(CONFIG)
-    method.fill(model)
-    model.prepare(torch.float32)
-    routes = sorted({method.route(format, role) for format, role in product(method.formats, ROLES)})
-    batch = pack([[7, 8, 9 + n] for n in range(len(routes))], routes)
-    with torch.inference_mode():
-        states = model(batch)
-        assert states.shape == (3 * len(routes), 16) and torch.isfinite(states).all()
-        assert torch.equal(model(batch), states)
-        alone = torch.cat([model(pack([[7, 8, 9 + n]], route)) for n, route in enumerate(routes)])
-    assert torch.allclose(states, alone, atol=1e-5)
+def test_options_are_json_and_make_the_same_method(name):
+    options = options_of(make(name, {}))
+    assert json.loads(json.dumps(options)) == options
+    assert options_of(make(name, options)) == options
 
 
-def test_single_fills_nothing_and_has_one_space():
-    model = Transformer(CONFIG)
-    before = {name for name, _ in model.named_modules()}
-    single = methods["single"]()
-    single.fill(model)
-    assert {name for name, _ in model.named_modules()} == before
-    assert single.formats == FORMATS
+def test_an_unknown_option(name):
+    with pytest.raises(InputError, match=f"{name} has no option 'speed'; it has (none|[a-z, ]+)"):
+        make(name, {"speed": 3})
+    with pytest.raises(InputError, match="the options of a method are names and values, got 3"):
+        Settings(pooling="cls", max_length=9, method=name, options=3)
+
+
+def test_order_is_kept_and_bits_repeat(encoder):
+    for format in encoder.formats:
+        vectors = encoder.encode(TEXTS, format=format)
+        assert np.array_equal(encoder.encode(TEXTS, format=format), vectors)
+        assert np.abs(encoder.encode(TEXTS[::-1], format=format)[::-1] - vectors).max() < 1e-5
+
+
+@pytest.mark.parametrize("gradients", [False, True], ids=["inference", "gradients"])
+def test_a_batch_of_several_formats_equals_separate_batches(gradients, encoder):
+    """Formats in any order, as long as those of one way stand side by side."""
+    ways = list(dict.fromkeys(encoder.route(format) for format in encoder.formats))
+    formats = sorted(encoder.formats, key=lambda f: -ways.index(encoder.route(f)))
+    texts = TEXTS[: len(formats)]
+    with torch.set_grad_enabled(gradients):
+        mixed = encoder.vectors(batch_of(encoder, texts, formats)).detach().numpy()
+    alone = [encoder.encode([t], format=f)[0] for t, f in zip(texts, formats, strict=True)]
+    assert np.abs(mixed - np.array(alone)).max() < 1e-5
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision(precision, name, tiny_model):
+    exact, rough = (unequal(started(tiny_model, name, precision=p)) for p in ("float32", precision))
+    for format in exact.formats:
+        a, b = (encoder.encode(TEXTS, format=format) for encoder in (exact, rough))
+        cosines = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
+        assert cosines.min() > 0.999 and not np.array_equal(a, b)
+    assert rough.fingerprint == exact.fingerprint
+
+
+def test_encode_all_is_encode_of_each_format(encoder):
+    found = encoder.encode_all(TEXTS)
+    for format in encoder.formats:
+        assert np.array_equal(found[format], encoder.encode(TEXTS, format=format))
+    assert len({id(v) for v in found.values()}) == len({encoder.path(f) for f in encoder.formats})
+
+
+def test_spaces_of_unlike_vectors_have_unlike_names(encoder):
+    """And what shares a path shares its space."""
+    by_path = {encoder.path(f): encoder.space(f) for f in encoder.formats}
+    assert len(set(by_path.values())) == len(by_path)
+    found = {encoder.path(f): encoder.encode(TEXTS[:1], format=f)[0] for f in encoder.formats}
+    for one, other in product(found, found):
+        assert one == other or np.abs(found[one] - found[other]).max() > 1e-3
+
+
+def test_a_saved_model_is_the_same_model(encoder, tmp_path):
+    encoder.save(tmp_path / "saved", seed=3)
+    again = Encoder.load(tmp_path / "saved", device="cpu")
+    assert again.settings == encoder.settings and again.fingerprint == encoder.fingerprint
+    for format, role in product(encoder.formats, ROLES):
+        ours, theirs = (e.encode(TEXTS, format=format, role=role) for e in (encoder, again))
+        assert np.array_equal(ours, theirs)
+    assert not list(tmp_path.glob(".*")), "nothing unfinished is left"
+
+
+def test_what_is_untrained_equals_the_backbone(name, tiny_model, tiny_encoder):
+    encoder = started(tiny_model, name)
+    same = [np.array_equal(encoder.encode(TEXTS, format=f), tiny_encoder.encode(TEXTS)) for f in FORMATS]
+    assert set(same) == {name in STARTS_AS_BACKBONE}
+
+
+def test_gradients_reach_what_may_be_trained_and_nothing_else(encoder):
+    encoder.model.train()
+    for format in encoder.formats:
+        encoder.vectors(batch_of(encoder, TEXTS, [format] * len(TEXTS))).square().sum().backward()
+    for parameter_name, weight in encoder.model.named_parameters():
+        if encoder.method.trainable(parameter_name):
+            assert weight.grad is not None and weight.grad.abs().max() > 0, parameter_name
+        else:
+            assert not weight.requires_grad and weight.grad is None, parameter_name
+
+
+def test_what_is_the_methods_own_is_what_it_added(name, tiny_model, tiny_encoder):
+    """Its own parameters may be trained, and are not those of the backbone."""
+    encoder = started(tiny_model, name)
+    backbone = dict(tiny_encoder.model.named_parameters())
+    for parameter_name, _ in encoder.model.named_parameters():
+        own = encoder.method.own(parameter_name)
+        assert own == (parameter_name not in backbone), parameter_name
+        assert not own or encoder.method.trainable(parameter_name)
+
+
+def test_training_sees_new_weights_at_once_and_inference_after_preparing(encoder):
+    """No snapshot outlives the weights that it was made of."""
+    texts, format = TEXTS[2:4], encoder.formats[0]
+    loaded = encoder.encode(texts, format=format)
+    encoder.model.set_dropout(0.0)
+    encoder.model.train()
+    batch = batch_of(encoder, texts, [format] * 2)
+    trained = [w for w in encoder.model.parameters() if w.requires_grad]
+    optimiser = torch.optim.SGD(trained, lr=0.01)
+    encoder.vectors(batch).square().sum().backward()
+    optimiser.step()
+    expected = encoder.vectors(batch).detach().numpy()
+    with torch.no_grad():
+        seen = encoder.vectors(batch).numpy()
+    assert np.array_equal(seen, expected) and np.abs(seen - loaded).max() > 1e-3
+    with pytest.raises(InputError, match=r"is being trained; prepare\(\) it before it encodes"):
+        encoder.encode(texts, format=format)
+    encoder.prepare()
+    assert np.abs(encoder.encode(texts, format=format) - expected).max() < 1e-4
+    assert not encoder.model.training
+
+
+def test_single_has_one_space_and_its_settings_name_no_options(tiny_encoder):
+    single = tiny_encoder.method
+    assert single.formats == FORMATS and "options" not in tiny_encoder.settings.to_json()
     assert {single.space(f, r) for f, r in product(FORMATS, ROLES)} == {"all"}
 
 

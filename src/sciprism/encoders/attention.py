@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
@@ -9,6 +10,8 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from sciprism.encoders.dropout import drop
 
 Lengths = tuple[int, ...]
 
@@ -43,10 +46,18 @@ def _grouped(
         q = query[q0:q1].view(count, nq, *query.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
         k = key[k0:k1].view(count, nk, *key.shape[1:]).transpose(1, 2)
         v = value[k0:k1].view(count, nk, *value.shape[1:]).transpose(1, 2)
-        out = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
+        out = _attended(q, k, v, dropout)
         parts.append(out.transpose(1, 2).flatten(0, 1))
         q0, k0 = q1, k1
     return torch.cat(parts)
+
+
+def _attended(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> Tensor:
+    """Attend over (count, H, L, D); torch's own call would draw its dropout from a generator of its own."""
+    if dropout == 0.0:
+        return F.scaled_dot_product_attention(q, k, v)
+    weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), dim=-1)
+    return drop(weights, dropout) @ v
 
 
 def _runs(queries: Lengths, keys: Lengths) -> Iterator[tuple[int, int, int]]:

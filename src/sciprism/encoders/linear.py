@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -66,7 +67,7 @@ class PackedLinear:
 
 
 class Linear(nn.Linear):
-    """activation(x W^T + b), trainable; `pack` adds the form that inference uses."""
+    """activation(x W^T + b), trainable; `pack` adds the form that inference uses, training drops it."""
 
     def __init__(self, inputs: int, outputs: int, activation: str = "none") -> None:
         super().__init__(inputs, outputs)
@@ -76,6 +77,11 @@ class Linear(nn.Linear):
     def pack(self, dtype: torch.dtype) -> None:
         """Pack the present weights for inference in `dtype`; call again after they change."""
         self.packed = PackedLinear(self.weight, self.bias, self.activation, dtype)
+
+    def train(self, mode: bool = True) -> Self:
+        """Drop what was packed where training begins: the weights are about to change."""
+        self.packed = None if mode else self.packed
+        return super().train(mode)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., in) to (..., out)."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sciprism.encoders.methods import methods
+from sciprism.encoders.methods import make, options_of
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.text.template import Template
@@ -18,18 +19,20 @@ class Settings:
     """Everything besides weights and vocabulary that decides an encoder's vectors.
 
     max_length: tokens per text, special ones included; longer texts are cut. normalize: vectors are
-    scaled to length 1. distance: how the vectors are meant to be compared.
+    scaled to length 1. distance: how the vectors are meant to be compared. options: the method's keywords;
+    those that are not stated are filled in, so that saved settings say all.
     """
 
     pooling: str
     max_length: int
     method: str = "single"
+    options: Mapping[str, Any] = field(default_factory=dict)
     template: Template = field(default_factory=Template)
     normalize: bool = False
     distance: str = "cosine"
 
     def __post_init__(self) -> None:
-        methods[self.method]
+        object.__setattr__(self, "options", options_of(make(self.method, self.options)))
         poolings[self.pooling]
         if self.distance not in DISTANCES:
             raise InputError(f"unknown distance {self.distance!r}; known: {', '.join(DISTANCES)}")
@@ -37,8 +40,11 @@ class Settings:
             raise InputError(f"a maximum length of {self.max_length} tokens leaves no room for text")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
-        return asdict(self)
+        """Return the settings as JSON values; a method without options has no such key."""
+        row = asdict(self)
+        if not self.options:
+            del row["options"]
+        return row
 
     @classmethod
     def from_json(cls, row: dict[str, Any], where: str) -> Settings:

@@ -9,19 +9,22 @@ A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm
     facets        on the block's output               Multi2SPE maps at CLS positions
     context       further keys and values per layer   SciMult prefix and instruction
 
-Slots hold modules called as `module(x, batch)` and returning the shape of x; empty ones are None.
+Slots hold modules called as `module(x, batch)` and returning the shape of x; empty ones are None. The slot
+`context` is the transformer's, for all layers at once: `module(model, batch)` returns a `Context` for each.
+A block's last norm belongs to its feed-forward and may be routed with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from sciprism.encoders.attention import attend
+from sciprism.encoders.dropout import Dropout
 from sciprism.encoders.linear import Linear, PackedLinear
 from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
@@ -98,7 +101,8 @@ class Routed(nn.Module):
 
     def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:
         """Map (T, hidden) to (T, hidden); a route without a module is a KeyError."""
-        return torch.cat([self.experts[route](x[tokens], part) for route, tokens, part in batch.parts])
+        parts = [self.experts[route](x[tokens], part) for route, tokens, part in batch.parts]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 class Attention(nn.Module):
@@ -121,14 +125,19 @@ class Attention(nn.Module):
         weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
         self.packed = PackedLinear(weight, bias, "none", dtype)
 
+    def train(self, mode: bool = True) -> Self:
+        """Drop what was packed where training begins: the weights are about to change."""
+        self.packed = None if mode else self.packed
+        return super().train(mode)
+
     def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
         """Attend; with a context its rows serve as further keys and values of each text."""
         query, key, value = self._project(x)
         keys = batch.lengths
         if context is not None:
             _, more_keys, more_values = self._project(context.states)
-            key = torch.cat([more_keys, key])[context.index]
-            value = torch.cat([more_values, value])[context.index]
+            key = _rows(torch.cat([more_keys, key]), context.index)
+            value = _rows(torch.cat([more_values, value]), context.index)
             keys = context.lengths
         query, key, value = (t.view(len(t), self.heads, -1) for t in (query, key, value))
         dropout = self.dropout if self.training else 0.0
@@ -140,6 +149,19 @@ class Attention(nn.Module):
             query, key, value = self.packed(x).chunk(3, dim=-1)
             return query, key, value
         return self.query(x), self.key(x), self.value(x)
+
+
+def _rows(x: Tensor, index: Tensor) -> Tensor:
+    """Return rows of x: the way that is three times as fast, or the one with a gradient of certain bits."""
+    return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
+
+
+class Norm(nn.LayerNorm):
+    """A LayerNorm that stands in a slot: each token by itself, whatever its batch."""
+
+    def forward(self, x: Tensor, batch: PackedBatch | None = None) -> Tensor:  # noqa: ARG002
+        """Map (T, hidden) to (T, hidden)."""
+        return super().forward(x)
 
 
 class FeedForward(nn.Module):
@@ -168,11 +190,11 @@ class Block(nn.Module):
         self.attention: nn.Module = Attention(config)
         self.attention_norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
         self.feed_forward: nn.Module = FeedForward(config)
-        self.feed_forward_norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
+        self.feed_forward_norm: nn.Module = Norm(config.hidden, eps=config.norm_eps)
         self.adapter: nn.Module | None = None
         self.side: nn.Module | None = None
         self.facets: nn.Module | None = None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
         """Map a layer's input to its output, (T, hidden) -> (T, hidden)."""
@@ -180,10 +202,10 @@ class Block(nn.Module):
         y = self.attention_norm(x + self.dropout(mixed))
         change = self.dropout(self.feed_forward(y, batch))
         if self.adapter is not None:
-            change = change + self.adapter(self.feed_forward_norm(y + change), batch)
+            change = change + self.adapter(self.feed_forward_norm(y + change, batch), batch)
         if self.side is not None:
             change = change + self.side(x, batch)
-        out: Tensor = self.feed_forward_norm(y + change)
+        out: Tensor = self.feed_forward_norm(y + change, batch)
         return out if self.facets is None else self.facets(out, batch)
 
 
@@ -205,7 +227,7 @@ class Embeddings(nn.Module):
         self.position = _table(config.positions, config.hidden)
         self.segment = _table(config.types, config.hidden)
         self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, batch: PackedBatch) -> Tensor:
         """Return the first layer's input, (T, hidden)."""
@@ -222,18 +244,31 @@ class Transformer(nn.Module):
         self.config = config
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.context: nn.Module | None = None
 
     def forward(self, batch: PackedBatch, contexts: Sequence[Context] | None = None) -> Tensor:
-        """Return the last hidden states, (T, hidden); contexts: one for each layer."""
+        """Return the last hidden states, (T, hidden); contexts: one for each layer, instead of the slot's."""
+        if contexts is None and self.context is not None:
+            contexts = self.context(self, batch)
         x = self.embeddings(batch)
         for number, block in enumerate(self.blocks):
             x = block(x, batch, contexts[number] if contexts else None)
         return x  # type: ignore[no-any-return]
 
+    def set_dropout(self, rate: float) -> None:
+        """Drop hidden states and attention weights at this rate while training."""
+        for module in self.modules():
+            if isinstance(module, Dropout):
+                module.rate = rate
+            elif isinstance(module, Attention):
+                module.dropout = rate
+
     def prepare(self, dtype: torch.dtype) -> Transformer:
-        """Pack all weights for inference in `dtype`; hidden states between layers stay float32."""
-        for block in self.blocks:
-            for module in block.modules():
-                if isinstance(module, Prepares):
-                    module.prepare(dtype)
+        """Pack all weights for inference in `dtype`; hidden states between layers stay float32.
+
+        What is packed is a snapshot: `train()` drops it, and after training this is called again.
+        """
+        for module in (*self.blocks.modules(), self.context):
+            if isinstance(module, Prepares):
+                module.prepare(dtype)
         return self.eval()

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.weights import read_weights
+from sciprism.encoders.methods import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_json
@@ -79,31 +80,55 @@ def read_backbone(folder: Path) -> tuple[Transformer, tuple[str, ...]]:
     Task heads, the pooler and `position_ids` may be extra. A tensor that is missing, of another shape,
     or unknown inside the encoder is an error: half-loaded models give wrong vectors.
     """
-    config = read_config(folder)
+    model = _without_weights(read_config(folder))
     given = {_modern(name): tensor for name, tensor in read_weights(folder).items()}
     prefix = _prefix(folder, given)
+    names = {ours: prefix + theirs for ours, theirs in published_names(model.config).items()}
+    _take(folder, model, given, names)
+    _refuse(folder, [name for name in given if _inside_encoder(name, prefix)])
+    return model, tuple(sorted(given))
+
+
+def read_filled(folder: Path, method: Method) -> Transformer:
+    """Return the transformer with the method's modules and the folder's weights, under our own names.
+
+    A tensor that is missing, of another shape, or unknown is an error.
+    """
+    model = _without_weights(read_config(folder))
+    method.fill(model)
+    given = read_weights(folder)
+    _take(folder, model, given, {name: name for name in model.state_dict()})
+    _refuse(folder, list(given))
+    return model
+
+
+def _without_weights(config: TransformerConfig) -> Transformer:
     with torch.device("meta"):  # shapes alone: the weights come from the file
-        model = Transformer(config)
-    wanted = published_names(config)
+        return Transformer(config)
+
+
+def _take(folder: Path, model: Transformer, given: dict[str, Tensor], names: dict[str, str]) -> None:
+    """Move tensors from `given` into the model, as float32. names: the model's name -> the one in `given`."""
     state = model.state_dict()
-    missing = [name for name in wanted.values() if prefix + name not in given]
+    missing = [name for name in names.values() if name not in given]
     if missing:
-        raise InputError(f"{folder}: {len(missing)} weights are missing, the first is {prefix + missing[0]}")
-    for ours, theirs in wanted.items():
-        tensor = given.pop(prefix + theirs)
+        raise InputError(f"{folder}: {len(missing)} weights are missing, the first is {missing[0]}")
+    for ours, theirs in names.items():
+        tensor = given.pop(theirs)
         if tensor.shape != state[ours].shape:
             shapes = f"{tuple(tensor.shape)}, config.json says {tuple(state[ours].shape)}"
-            raise InputError(f"{folder}: {prefix + theirs} has the shape {shapes}")
+            raise InputError(f"{folder}: {theirs} has the shape {shapes}")
         if not tensor.is_floating_point():
-            raise InputError(f"{folder}: {prefix + theirs} holds {tensor.dtype}, not floating point")
+            raise InputError(f"{folder}: {theirs} holds {tensor.dtype}, not floating point")
         state[ours] = tensor.float()
-    unknown = [name for name in given if _inside_encoder(name, prefix)]
+    model.load_state_dict(state, assign=True)
+
+
+def _refuse(folder: Path, unknown: list[str]) -> None:
     if unknown:
         raise InputError(
             f"{folder}: {len(unknown)} weights of the encoder are unknown here, the first is {unknown[0]}"
         )
-    model.load_state_dict(state, assign=True)
-    return model, tuple(sorted(given))
 
 
 def published_names(config: TransformerConfig) -> dict[str, str]:

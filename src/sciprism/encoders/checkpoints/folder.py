@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,14 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
 from sciprism.encoders.checkpoints import sentence_transformers
-from sciprism.encoders.checkpoints.backbone import backbone_config, backbone_state, read_backbone
+from sciprism.encoders.checkpoints.backbone import (
+    backbone_config,
+    backbone_state,
+    read_backbone,
+    read_config,
+    read_filled,
+)
+from sciprism.encoders.methods import make
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
@@ -21,61 +32,124 @@ LAYOUT = 1
 
 
 class Parts:
-    """What a model folder holds, read and checked against each other."""
+    """What a model folder holds, read and checked against each other.
 
-    def __init__(self, folder: Path, *, pooling: str | None, max_length: int | None) -> None:
+    changes: settings that are asked for instead of what the folder says; None stands for what it says. A
+    folder that holds a `single` model or a plain backbone becomes a model of any method.
+    """
+
+    def __init__(self, folder: Path, changes: Mapping[str, Any]) -> None:
         inner = (
             sentence_transformers.backbone_folder(folder) if (folder / "modules.json").exists() else folder
         )
         self.tokenizer, special = read_tokenizer(inner)
-        self.model, self.ignored = read_backbone(inner)
-        self.settings = _settings(folder, self.model, special, pooling=pooling, max_length=max_length)
-        size = 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
-        if size > self.model.config.vocabulary:
+        config = read_config(inner)
+        stored = _stored(folder, config.max_length, special, changes.get("pooling"))
+        self.settings = _changed(folder, stored, changes)
+        if self.settings.max_length > config.max_length:
             raise InputError(
-                f"{folder}: the tokenizer knows {size} tokens, the weights {self.model.config.vocabulary}"
+                f"max length {self.settings.max_length}, but the model has positions for "
+                f"{config.max_length} tokens"
             )
+        self.model, self.ignored = _read_model(folder, inner, stored, self.settings)
+        size = 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+        if size > config.vocabulary:
+            raise InputError(f"{folder}: the tokenizer knows {size} tokens, the weights {config.vocabulary}")
         if not self.tokenizer.encode("").ids:
             raise InputError(f"{folder}: the tokenizer adds no special tokens: an empty text has no vector")
 
 
-def _settings(
-    folder: Path, model: Transformer, special: dict[str, str], *, pooling: str | None, max_length: int | None
-) -> Settings:
-    longest = model.config.max_length
+def _stored(folder: Path, longest: int, special: dict[str, str], pooling: str | None) -> Settings:
+    """Return the settings that the folder states; pooling: for a folder that states none."""
     if (folder / "sciprism.json").exists():
         row = read_json(folder / "sciprism.json")
         if row.get("layout") != LAYOUT:
             raise InputError(
                 f"{folder}/sciprism.json: layout {row.get('layout')!r}; this version reads {LAYOUT}"
             )
-        settings = Settings.from_json(row.get("settings", {}), f"{folder}/sciprism.json")
-    elif (folder / "modules.json").exists():
-        settings = sentence_transformers.read_settings(folder, longest)
-    elif pooling is None:
+        return Settings.from_json(row.get("settings", {}), f"{folder}/sciprism.json")
+    if (folder / "modules.json").exists():
+        return sentence_transformers.read_settings(folder, longest)
+    if pooling is None:
         raise InputError(
             f"{folder}: a plain transformers folder does not state its pooling; pass pooling cls or mean"
         )
-    else:
-        template = Template(separator=special.get("sep_token", " "))
-        settings = Settings(pooling=pooling, max_length=longest, template=template)
-    row = settings.to_json() | {
-        "pooling": settings.pooling if pooling is None else pooling,
-        "max_length": settings.max_length if max_length is None else max_length,
-    }
-    if row["max_length"] > longest:
-        raise InputError(f"max length {row['max_length']}, but the model has positions for {longest} tokens")
-    return Settings.from_json(row, str(folder))
+    return Settings(
+        pooling=pooling, max_length=longest, template=Template(separator=special.get("sep_token", " "))
+    )
+
+
+def _changed(folder: Path, stored: Settings, changes: Mapping[str, Any]) -> Settings:
+    wanted = {name: value for name, value in changes.items() if value is not None}
+    if stored.method not in ("single", wanted.get("method", stored.method)):
+        raise InputError(
+            f"{folder} holds a model of the method {stored.method}; a model of the method {wanted['method']} "
+            "starts from a backbone, a single model, or a model of its own method"
+        )
+    if stored.method == wanted.get("method", stored.method):
+        wanted["options"] = {**stored.options, **wanted.get("options", {})}
+    try:
+        return replace(stored, **wanted)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{folder}: {error}") from error
+
+
+def _read_model(
+    folder: Path, inner: Path, stored: Settings, settings: Settings
+) -> tuple[Transformer, tuple[str, ...]]:
+    method = make(settings.method, settings.options)
+    if stored.method == "single":
+        model, ignored = read_backbone(inner)
+        method.fill(model)
+        return model, ignored
+    try:
+        return read_filled(inner, method), ()
+    except InputError as error:
+        if stored.options == settings.options:
+            raise
+        raise InputError(
+            f"{folder}: its options {stored.options} cannot become {settings.options}: {error}"
+        ) from error
+
+
+@contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """Give a folder to write in; what is written there comes to `folder` once all is written, or not at all.
+
+    Other files that lie in `folder` stay, save for what would let other libraries open a model that is no
+    longer theirs. Where the folder exists, its files are replaced one by one.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; a model is written to a folder")
+    folder = folder.resolve()
+    draft = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        if not folder.exists():
+            draft.rename(folder)
+            return
+        if not (draft / "modules.json").exists():
+            (folder / "modules.json").unlink(missing_ok=True)
+        for path in filter(Path.is_file, sorted(draft.rglob("*"))):
+            target = folder / path.relative_to(draft)
+            target.parent.mkdir(exist_ok=True)
+            path.replace(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def write_folder(
     folder: Path, *, model: Transformer, tokenizer: Tokenizer, settings: Settings, provenance: dict[str, Any]
 ) -> None:
-    """Write a model folder that this package, sentence-transformers and transformers can all load."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a model is written to a folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(backbone_state(model), folder / "model.safetensors", metadata={"format": "pt"})
+    """Write a model folder; sentence-transformers and transformers too can load that of a `single` model.
+
+    The weights of any other method have our own names, those of `Transformer.state_dict()`.
+    """
+    plain = settings.method == "single"
+    state = backbone_state(model) if plain else {k: v.contiguous() for k, v in model.state_dict().items()}
+    save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
     _, special = read_tokenizer(folder)
     about = {"layout": LAYOUT, "settings": settings.to_json(), "provenance": provenance}
@@ -90,4 +164,5 @@ def write_folder(
         ("sciprism.json", about),
     ):
         (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    sentence_transformers.write_settings(folder, settings, model.config.hidden)
+    if plain:
+        sentence_transformers.write_settings(folder, settings, model.config.hidden)

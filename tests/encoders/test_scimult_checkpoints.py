@@ -1,0 +1,532 @@
+"""SciMult's checkpoints: what an independent model computes, whole or not at all, and nothing executed."""
+
+import copy
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import types
+from http.server import ThreadingHTTPServer
+
+import numpy as np
+import pytest
+import torch
+from made_models import expected_states, reference
+from test_hub import REPO, handler
+
+from sciprism import Encoder
+from sciprism.encoders.checkpoints import scimult
+from sciprism.errors import InputError
+from sciprism.papers.records import Label, Paper
+from sciprism.text.tokenizer import read_tokenizer
+
+NAMED = "some-group/some-backbone"
+EXPERTS = {"search": 0, "proximity": 1, "classification": 2}  # by the number they have in the files
+LAYERS = (1, 3)  # of four, counted from 0, where every second has experts
+PAPERS = [
+    Paper(id="a", title="Dark matter in GALAXY light", abstract="We measure the gravity field of a star."),
+    Paper(id="b", title="Gene evolution", abstract="A new method. " * 200),
+    Paper(id="c", title="Ice"),
+]
+LABEL = Label(id="l", name="Quantum field theory", definition="the theory of particle fields")
+OWN = {
+    "attn": ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"),
+    "fwd": ("intermediate.dense", "output.dense", "output.LayerNorm"),
+}
+METHODS = {"attn": "attention-experts", "fwd": "feedforward-experts"}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of its own for each test."""
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory, wordpiece_folder):
+    """A BERT with 4 layers, and the folder with its shape and tokenizer, without weights."""
+    folder = tmp_path_factory.mktemp("backbone")
+    vocabulary = len((wordpiece_folder / "vocab.txt").read_text().splitlines())
+    model = reference(vocabulary=vocabulary, num_hidden_layers=4)
+    model.config.to_json_file(folder / "config.json")
+    shutil.copy(wordpiece_folder / "vocab.txt", folder)
+    return model, folder
+
+
+@pytest.fixture(scope="module")
+def experts(backbone):
+    """By kind, three copies of the BERT, each with modules of its own in every second layer."""
+
+    def changed(kind, seed):
+        model = copy.deepcopy(backbone[0])
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for n in LAYERS:
+                for module in OWN[kind]:
+                    for weight in model.encoder.layer[n].get_submodule(module).parameters():
+                        weight.add_(0.3 * torch.randn(weight.shape, generator=generator))
+        return model
+
+    return {kind: [changed(kind, seed) for seed in (1, 2, 3)] for kind in OWN}
+
+
+def published(name, kind, expert):
+    """The checkpoint's name of a BERT's tensor that belongs to an expert; None for a shared tensor."""
+    found = re.fullmatch(r"encoder\.layer\.(\d+)\.(.+)\.(weight|bias)", name)
+    if not found or int(found[1]) not in LAYERS or found[2] not in OWN[kind]:
+        return None
+    inner = {
+        "attention.self.query": f"attention.self.moe_query.{expert}",
+        "attention.self.key": f"attention.self.moe_key.{expert}",
+        "attention.self.value": f"attention.self.moe_value.{expert}",
+        "attention.output.dense": f"attention.output.moe_dense.{expert}",
+        "intermediate.dense": f"moe_layer.interm_layers.{expert}.dense",
+        "output.dense": f"moe_layer.output_layers.{expert}.dense",
+        "output.LayerNorm": f"moe_layer.output_layers.{expert}.LayerNorm",
+    }[found[2]]
+    return f"encoder.layer.{found[1]}.{inner}.{found[3]}"
+
+
+def run_state(models, kind=None, **parameters):
+    """What the published training code saves: of one model, or of three that are one with experts."""
+    inner = {}
+    for expert, model in enumerate(models):
+        for name, tensor in model.state_dict().items():
+            inner[(kind and published(name, kind, expert)) or name] = tensor
+    inner["embeddings.position_ids"] = torch.arange(512)[None]
+    towers = ("question_model.encoder.", "ctx_model.encoder.")
+    moe = {"use_moe": True, "moe_type": f"mod2:{kind}", "num_expert": 3} if kind else {"use_moe": False}
+    defaults = {
+        "pretrained_model_cfg": NAMED,
+        "projection_dim": 0,
+        "shared_encoder": True,
+        "mean_pool": False,
+        "factor_rep": False,
+        "use_infer_expert": False,
+        "per_layer_gating": False,
+        "q_rep_method": "start_end_sum",
+    }
+    return {
+        "model_dict": {tower + name: tensor for tower in towers for name, tensor in inner.items()},
+        "optimizer_dict": {"state": {0: {"exp_avg": torch.zeros(3)}}, "param_groups": [{"lr": 3e-4}]},
+        "scheduler_dict": {"last_epoch": 7},
+        "offset": 0,
+        "epoch": 19,
+        "encoder_params": defaults | moe | parameters,
+    }
+
+
+@pytest.fixture
+def saved(tmp_path, backbone):
+    """A function that writes a checkpoint beside the backbone's shape and tokenizer."""
+
+    def write(state, name="scimult.ckpt", beside=True, **options):
+        folder = tmp_path / "downloads"
+        if beside:
+            shutil.copytree(backbone[1], folder, dirs_exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        torch.save(state, folder / name, **options)
+        return folder / name
+
+    return write
+
+
+def expected(model, texts, folder, pool="cls"):
+    """The vectors of texts by the reference library."""
+    tokenizer, _ = read_tokenizer(folder)
+    tokenizer.enable_truncation(512)
+    with torch.no_grad():
+        states = expected_states(model, [tokenizer.encode(text).ids for text in texts])
+    return torch.stack([s[0] if pool == "cls" else s.mean(0) for s in states]).numpy()
+
+
+def paper_texts():
+    return [f"{p.title} [SEP] {p.abstract}".lower().replace("[sep]", "[SEP]") for p in PAPERS[:2]] + ["ice"]
+
+
+def close(ours, theirs):
+    return np.abs(ours - theirs).max() <= 1e-5 * max(1, np.abs(theirs).max())
+
+
+# ---- vectors ----
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+def test_vanilla_gives_the_vectors_of_its_bert(zipped, backbone, saved):
+    path = saved(run_state(backbone[:1]), _use_new_zipfile_serialization=zipped)
+    encoder = Encoder.load(path)
+    assert encoder.settings.method == "single" and encoder.settings.pooling == "cls"
+    assert encoder.distance == "dot" and not encoder.settings.normalize and encoder.settings.max_length == 512
+    assert close(encoder.encode(PAPERS), expected(backbone[0], paper_texts(), backbone[1]))
+    label = f"{LABEL.name} [SEP] {LABEL.definition}"
+    found = encoder.encode([LABEL], format="classification", role="label")
+    assert close(found, expected(backbone[0], [label], backbone[1]))
+    query = "dark matter [SEP] a star"
+    assert close(encoder.encode([query], role="query"), expected(backbone[0], [query], backbone[1]))
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+@pytest.mark.parametrize("kind", OWN)
+def test_every_expert_gives_the_vectors_of_its_copy(kind, zipped, experts, backbone, saved):
+    path = saved(run_state(experts[kind], kind), _use_new_zipfile_serialization=zipped)
+    encoder = Encoder.load(path)
+    assert encoder.settings.method == METHODS[kind] and encoder.settings.options["every"] == 2
+    theirs = {name: expected(experts[kind][e], paper_texts(), backbone[1]) for name, e in EXPERTS.items()}
+    for name, vectors in theirs.items():
+        assert close(encoder.encode(PAPERS, format=name), vectors), name
+    assert not close(theirs["search"], theirs["proximity"])
+    assert not close(theirs["classification"], theirs["proximity"])
+
+
+def test_mean_pooling_goes_with_cosine(backbone, saved):
+    encoder = Encoder.load(saved(run_state(backbone[:1], mean_pool=True)))
+    theirs = expected(backbone[0], paper_texts(), backbone[1], pool="mean")
+    theirs /= np.linalg.norm(theirs, axis=1, keepdims=True)
+    assert encoder.distance == "cosine" and close(encoder.encode(PAPERS), theirs)
+
+
+def test_case_is_folded_and_the_separator_is_not(backbone, saved):
+    encoder = Encoder.load(saved(run_state(backbone[:1])))
+    loud = [Paper(id="a", title=PAPERS[0].title.upper(), abstract=PAPERS[0].abstract.upper())]
+    assert np.array_equal(encoder.encode(loud), encoder.encode(PAPERS[:1]))
+    (text,) = encoder.texts(loud)
+    assert encoder.tokenizer.encode(text).tokens.count("[SEP]") == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_read_as_float32(dtype, backbone, saved):
+    half = copy.deepcopy(backbone[0]).to(dtype)
+    encoder = Encoder.load(saved(run_state([half])))
+    assert close(encoder.encode(PAPERS), expected(half.float(), paper_texts(), backbone[1]))
+
+
+# ---- what else such files hold ----
+
+
+class AnyNode:
+    def __init__(self, value):
+        self._val = value
+
+
+class Schedule:
+    def __init__(self):
+        self.base = [np.float64(3e-4)]
+
+
+class DictConfig:
+    def __init__(self, content):
+        self._content = {key: AnyNode(value) for key, value in content.items()}
+        self._metadata = {"ref_type": dict, "key_type": int, "object_type": Schedule}
+
+
+@pytest.fixture
+def foreign(monkeypatch):
+    """A module with the classes above, there while a file is written and gone afterwards."""
+    module = types.ModuleType("configuration_of_long_ago")
+    for kind in (AnyNode, DictConfig, Schedule):
+        monkeypatch.setattr(kind, "__module__", module.__name__)
+        setattr(module, kind.__name__, kind)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return lambda: monkeypatch.delitem(sys.modules, module.__name__)
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+@pytest.mark.parametrize("inner", [False, True], ids=["node", "node under encoder"])
+def test_foreign_objects_are_data(inner, zipped, experts, backbone, saved, foreign):
+    """Configuration nodes, an optimiser's state, numpy numbers, a stray position_ids, unused weights."""
+    state = run_state(experts["attn"], "attn", num_expert=np.int64(3))
+    node = DictConfig(state["encoder_params"])
+    optimiser = torch.optim.AdamW(backbone[0].parameters())
+    state |= {
+        "encoder_params": {"do_lower_case": True, "encoder": node} if inner else node,
+        "optimizer_dict": optimiser.state_dict() | {"schedule": Schedule(), "itself": optimiser},
+        "epoch": np.int64(19),
+        "offset": np.float32(0),
+    }
+    state["model_dict"] |= {"linear.weight": torch.ones(2, 2), "linear.bias": torch.ones(2)}
+    path = saved(state, _use_new_zipfile_serialization=zipped)
+    foreign()
+    with pytest.raises(ModuleNotFoundError):
+        torch.load(path, weights_only=False)
+    encoder = Encoder.load(path)
+    assert encoder.settings.method == "attention-experts"
+    assert close(encoder.encode(PAPERS), expected(experts["attn"][1], paper_texts(), backbone[1]))
+
+
+@pytest.mark.parametrize("parameters", ["without parameters", "without any", "without position_ids"])
+def test_what_a_file_leaves_out_is_as_scimult_has_it(parameters, experts, backbone, saved):
+    state = run_state(experts["fwd"], "fwd")
+    if parameters == "without position_ids":
+        for tower in ("question_model", "ctx_model"):
+            del state["model_dict"][f"{tower}.encoder.embeddings.position_ids"]
+    elif parameters == "without any":
+        del state["encoder_params"]
+    else:
+        state["encoder_params"] = {"sequence_length": 256}
+    encoder = Encoder.load(saved(state))
+    assert encoder.settings.method == "feedforward-experts" and encoder.settings.pooling == "cls"
+
+
+class Attack:
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call[0], self.call[1:]
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+@pytest.mark.parametrize("place", ["model_dict", "optimizer_dict", "encoder_params", "epoch"])
+@pytest.mark.parametrize("call", ["system", "eval"])
+def test_a_malicious_file_is_refused_and_nothing_is_executed(call, place, zipped, backbone, saved, tmp_path):
+    marker = tmp_path / "marker"
+    code = f"open({str(marker)!r}, 'w').close()"
+    attack = Attack(os.system, f"touch {marker}") if call == "system" else Attack(eval, code)
+    state = run_state(backbone[:1])
+    if isinstance(state[place], dict):
+        state[place]["attack"] = [attack]
+    else:
+        state[place] = attack
+    path = saved(state, _use_new_zipfile_serialization=zipped)
+    named = "posix.system" if call == "system" else "builtins.eval"
+    with pytest.raises(InputError, match=f"names {named}, which can run code: refused") as caught:
+        Encoder.load(path)
+    assert str(path) in str(caught.value) and not marker.exists()
+    torch.load(path, weights_only=False)  # the attack works where it is let
+    assert marker.exists()
+
+
+def test_an_object_that_opens_a_file_is_not_made(backbone, saved, tmp_path):
+    state = run_state(backbone[:1]) | {"log": Attack(logging.FileHandler, str(tmp_path / "log"))}
+    Encoder.load(saved(state))
+    assert not (tmp_path / "log").exists()
+
+
+# ---- what is refused ----
+
+
+def without(*endings):
+    def change(state):
+        for name in [n for n in state["model_dict"] if n.endswith(endings)]:
+            del state["model_dict"][name]
+
+    return change
+
+
+def with_weight(name, tensor, towers=("question_model", "ctx_model")):
+    def change(state):
+        for tower in towers:
+            state["model_dict"][f"{tower}.encoder.{name}"] = tensor
+
+    return change
+
+
+def with_parameters(**parameters):
+    return lambda state: state["encoder_params"].update(parameters)
+
+
+def moved_expert(state):
+    """Give the first layer an expert."""
+    weights = state["model_dict"]
+    for name in [n for n in weights if "layer.0.attention.self.query" in n]:
+        weights[name.replace("self.query", "self.moe_query.0")] = weights.pop(name)
+
+
+def without_experts(state):
+    for name in [n for n in state["model_dict"] if "moe" in n]:
+        del state["model_dict"][name]
+
+
+QUERY = "encoder.layer.1.attention.self.moe_query.2.weight"
+REFUSED = {
+    "an expert's weight is missing": (
+        without(QUERY),
+        f"2 weights are missing|1 weights are missing.*{QUERY}",
+    ),
+    "a shared weight is missing": (
+        without("question_model.encoder.encoder.layer.2.output.dense.bias"),
+        "1 weights are missing, the first is question_model.encoder.encoder.layer.2.output.dense.bias",
+    ),
+    "one encoder is missing": (
+        lambda s: [s["model_dict"].pop(n) for n in [*s["model_dict"]] if n.startswith("ctx_model")],
+        "expected one ctx_model...embeddings.word_embeddings.weight, found 0",
+    ),
+    "a fourth expert": (
+        with_weight(QUERY.replace("query.2", "query.3"), torch.ones(32, 32)),
+        "2 weights are unknown here, the first is question_model.encoder.encoder.layer.1",
+    ),
+    "a gate": (with_weight("encoder.expert_gate.fwd_func.bias", torch.ones(3)), "expert_gate.fwd_func.bias"),
+    "a projection's weights": (with_weight("encode_proj.0.project.0.bias", torch.ones(3)), "encode_proj"),
+    "a dense layer too much": (
+        with_weight("encoder.layer.1.attention.self.query.weight", torch.ones(32, 32)),
+        "2 weights are unknown here",
+    ),
+    "another shape": (
+        with_weight(QUERY, torch.ones(32, 16)),
+        rf"{QUERY} has the shape \(32, 16\), the backbone's config.json says \(32, 32\)",
+    ),
+    "integers": (with_weight(QUERY, torch.ones(32, 32).int()), "no tensor of floating point numbers"),
+    "a list for a tensor": (with_weight(QUERY, [1.0]), "no tensor of floating point numbers"),
+    "two encoders": (
+        with_weight(QUERY, torch.ones(32, 32), towers=["ctx_model"]),
+        "differs between question_model and ctx_model; two encoders are not supported",
+    ),
+    "not shared": (with_parameters(shared_encoder=False), "shared_encoder is False; with experts"),
+    "a projection": (with_parameters(projection_dim=128), "projection_dim is 128; projections"),
+    "factored": (with_parameters(factor_rep=True), "factor_rep is True"),
+    "another representation": (with_parameters(q_rep_method="span_max"), "q_rep_method is 'span_max'; known"),
+    "another position": (with_parameters(q_rep_token_pos=[0, 3]), r"only \[0, 0\]"),
+    "a gate chooses": (with_parameters(use_infer_expert=True), "experts that a gate chooses"),
+    "six experts": (with_parameters(num_expert=6), "num_expert is 6; known: 3"),
+    "tokens choose": (with_parameters(moe_type="mod2:tok"), r"moe_type is 'mod2:tok'; known: mod\{N\}:attn"),
+    "an unknown rule": (with_parameters(moe_type="ge6mod3:attn"), "moe_type is 'ge6mod3:attn'; known"),
+    "another rule": (
+        with_parameters(moe_type="mod3:attn"),
+        "states moe_type 'mod3:attn', but the layers 2",
+    ),
+    "another kind": (
+        with_parameters(moe_type="mod2:fwd"),
+        "states moe_type 'mod2:fwd', but the layers 2",
+    ),
+    "no experts stated": (with_parameters(use_moe=False), "states use_moe False, but the layers 2, 4 of 4"),
+    "no experts there": (without_experts, "use_moe is set, and no layer has experts"),
+    "an irregular placement": (moved_expert, "but the layers 1, 2, 4 of 4 have experts"),
+    "both kinds": (
+        with_weight("encoder.layer.1.moe_layer.interm_layers.0.dense.bias", torch.ones(64)),
+        r"\(mod2:attn\+fwd\)",
+    ),
+    "no weights": (lambda s: s.pop("model_dict"), "holds no model_dict; is this a checkpoint of SciMult"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case, experts, saved, cache):
+    spoil, message = REFUSED[case]
+    state = run_state(experts["attn"], "attn")
+    spoil(state)
+    path = saved(state)
+    with pytest.raises(InputError, match=message) as caught:
+        Encoder.load(path)
+    assert str(path) in str(caught.value)
+    assert not list((cache / "converted").iterdir()), "nothing half-made stays"
+
+
+def test_files_that_are_no_checkpoint(saved, tmp_path):
+    with pytest.raises(InputError, match="holds no model_dict"):
+        Encoder.load(saved([1, 2]))
+    (tmp_path / "text.ckpt").write_text("hello")
+    with pytest.raises(InputError, match="damaged or not a torch file"):
+        Encoder.load(tmp_path / "text.ckpt")
+
+
+# ---- converted once ----
+
+
+def test_a_checkpoint_is_converted_once(experts, saved, cache, monkeypatch):
+    path = saved(run_state(experts["attn"], "attn"))
+    first = Encoder.load(path)
+    (folder,) = (cache / "converted").iterdir()
+    assert folder.name.startswith("scimult-")
+    about = json.loads((folder / "sciprism.json").read_text())
+    assert about["settings"]["template"]["separator"] == " [SEP] "
+    assert (
+        about["provenance"]["converted from"] == "scimult.ckpt" and len(about["provenance"]["sha256"]) == 64
+    )
+    assert Encoder.load(folder).fingerprint == first.fingerprint
+
+    def forbidden(_):
+        raise AssertionError("the checkpoint was read a second time")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scimult, "read_torch_file", forbidden)
+        assert Encoder.load(path).fingerprint == first.fingerprint
+    path = saved(run_state(experts["fwd"], "fwd"))
+    os.utime(path, (1, 1))
+    assert Encoder.load(path).settings.method == "feedforward-experts"
+    assert len(list((cache / "converted").iterdir())) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_said(backbone, saved, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "file"))
+    with pytest.raises(InputError, match="set SCIPRISM_CACHE to another folder"):
+        Encoder.load(saved(run_state(backbone[:1])))
+
+
+def test_the_backbone_is_the_one_that_the_file_names(backbone, saved, monkeypatch):
+    path = saved(run_state(backbone[:1], pretrained_model_cfg=str(backbone[1])), beside=False)
+    theirs = expected(backbone[0], paper_texts(), backbone[1])
+    assert close(Encoder.load(path).encode(PAPERS), theirs)
+
+    old = "microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract"
+    new = "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"
+    asked = []
+
+    def hub(name, *, weights=True):
+        asked.append((name, weights))
+        if name != new:
+            raise InputError(f"no {name}")
+        return name, backbone[1]
+
+    monkeypatch.setattr(scimult, "resolve", hub)
+    path = saved(run_state(backbone[:1], pretrained_model_cfg=old), "renamed.ckpt", beside=False)
+    assert close(Encoder.load(path).encode(PAPERS), theirs)
+    assert asked == [(old, False), (new, False)]
+
+
+def test_a_backbone_that_is_not_found_can_be_given(backbone, saved):
+    path = saved(run_state(backbone[:1], pretrained_model_cfg="/home/author/bert"), beside=False)
+    with pytest.raises(InputError, match="tokenizer's files of /home/author/bert beside"):
+        Encoder.load(path)
+    folder = scimult.convert(path, backbone=backbone[1])
+    theirs = expected(backbone[0], paper_texts(), backbone[1])
+    assert close(Encoder.load(folder).encode(PAPERS), theirs)
+
+
+def test_a_backbone_of_another_shape_is_refused(backbone, saved, tiny_model):
+    path = saved(run_state(backbone[:1]))
+    with pytest.raises(InputError, match=r"weights are unknown here, the first is .*layer\.2"):
+        scimult.convert(path, backbone=tiny_model)
+
+
+# ---- from the hub ----
+
+
+def test_a_checkpoint_and_its_backbone_come_from_the_hub_once(experts, backbone, tmp_path):
+    shared = shutil.copytree(backbone[1], tmp_path / "shared")
+    torch.save(run_state(experts["attn"], "attn", pretrained_model_cfg=REPO), shared / "scimult_moe.ckpt")
+    (shared / "pytorch_model.bin").write_bytes(b"not to be fetched: the checkpoint has the weights")
+    asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(shared, asked))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    environment["HF_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
+    environment["HF_HOME"] = str(tmp_path / "hub-cache")
+
+    def load(file):
+        script = f"from sciprism import Encoder; print(Encoder.load('{REPO}/{file}').settings.method)"
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+        return done.stdout + done.stderr
+
+    try:
+        assert "attention-experts" in load("scimult_moe.ckpt")
+        assert asked.count("scimult_moe.ckpt") > 0 and "config.json" in asked
+        assert "pytorch_model.bin" not in asked
+        fetched = list(asked)
+        assert "attention-experts" in load("scimult_moe.ckpt")
+        assert asked == fetched, "the second load must not ask the hub"
+        assert f"{REPO}/other.ckpt is no file, is not in the local hub cache" in load("other.ckpt")
+    finally:
+        server.shutdown()
+
+
+@pytest.mark.parametrize("name", ["./a/b.ckpt", "a.ckpt", "a/b.ckpt", "a/b/c/d.ckpt"])
+def test_a_path_where_nothing_is(name):
+    with pytest.raises(InputError, match=re.escape(name)):
+        Encoder.load(name)
