@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks import hub
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Tally
 from sciprism.tasks.rows import CHUNK, as_id
 
 ROWS = [{"doc_id": "1", "title": "Aß"}, {"doc_id": "2", "title": None}]

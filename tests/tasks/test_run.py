@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks import results
 from sciprism.tasks.evidence import Evidence, read
-from sciprism.tasks.inputs import Tally
 from sciprism.tasks.results import Measure
 from sciprism.tasks.run import Run, evaluate
 from sciprism.tasks.systems import NotServedError

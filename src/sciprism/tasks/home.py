@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks import hub
-from sciprism.tasks.inputs import Tally
 from sciprism.tasks.rows import File, TextIds, opened
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sciprism.errors import InputError
-from sciprism.tasks.inputs import Tally
+from sciprism.tally import Tally
 
 Row = dict[str, Any]
 

@@ -121,12 +121,15 @@ class SplitTable:
     def leaks(self, papers: Iterable[Paper]) -> Iterator[Leak]:
         """Yield those of the papers that stand in a test, and so may train nothing."""
         for paper in papers:
-            bits = 0
-            for key in names(paper):
-                bits |= self.codes.get(_hash(key), 0) >> 2
-            if bits:
-                sets = tuple(data for bit, data in enumerate(self.tests) if bits >> bit & 1)
+            if sets := self.tests_of(*names(paper)):
                 yield Leak(paper.id, sets)
+
+    def tests_of(self, *keys: str) -> tuple[str, ...]:
+        """Return the data sets whose test holds the paper with any of these names (see `names`)."""
+        bits = 0
+        for key in keys:
+            bits |= self.codes.get(_hash(key), 0) >> 2
+        return tuple(data for bit, data in enumerate(self.tests) if bits >> bit & 1)
 
 
 @dataclass(slots=True)

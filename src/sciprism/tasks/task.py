@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sciprism.encoders.methods import Format
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks.evidence import Evidence
-from sciprism.tasks.inputs import Tally
 from sciprism.tasks.systems import System, Texts
 from sciprism.text.template import FIELDS
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from made_systems import spelled, written
 
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.evidence import estimate
-from sciprism.tasks.inputs import Tally
 from sciprism.tasks.layouts.judgements import corpus, pools, united
 from sciprism.tasks.layouts.shelves import Shelf
 from sciprism.tasks.protocols.retrieve import Retrieve

@@ -6,7 +6,7 @@ import pytest
 from made_data import text
 
 from sciprism.errors import InputError
-from sciprism.tasks.inputs import Tally
+from sciprism.tally import Tally
 from sciprism.tasks.layouts.kanakia import kanakia_ranking, read_study
 
 HEAD = "PaperId\tRecommendedPaperId\tMethod\tStudyScore\tStudyRankGlobal\tComputedRankGlobal\n"

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.tasks.inputs import Tally
+from sciprism.tally import Tally
 from sciprism.tasks.layouts.tables import find, needed, read_rows, read_shelf
 
 

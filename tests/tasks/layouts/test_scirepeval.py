@@ -10,8 +10,8 @@ from made_data import hub, lines, paper, text
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Tally
 from sciprism.tasks.layouts.scirepeval import HubTexts, PaperLabels, RankedPapers, ReviewerPapers
 from sciprism.tasks.layouts.shelves import Shelf
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks.disambiguation.features import PairFeatures, columns_of, similarity_column
 from sciprism.tasks.disambiguation.models import Pairs
 from sciprism.tasks.disambiguation.pairs import rows_by_block, sample_pairs
-from sciprism.tasks.inputs import Rows, Signatures, Tally
+from sciprism.tasks.inputs import Rows, Signatures
 from sciprism.tasks.systems import Floats, System
 from sciprism.tasks.task import View
 

@@ -10,8 +10,9 @@ from typing import Any
 from sciprism.encoders.methods import Role
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Corpus, Tally
+from sciprism.tasks.inputs import Corpus
 from sciprism.tasks.layouts.judgements import Judgement, corpus, of_file, of_records, united
 from sciprism.tasks.layouts.shelves import Shelf, record_id, text_of
 from sciprism.tasks.rows import TextIds

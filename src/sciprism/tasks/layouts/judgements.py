@@ -12,8 +12,9 @@ import numpy as np
 from sciprism.encoders.methods import Role
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Corpus, Pools, Rows, Tally
+from sciprism.tasks.inputs import Corpus, Pools, Rows
 from sciprism.tasks.layouts.shelves import Shelf, grade_of
 from sciprism.tasks.rows import as_id
 

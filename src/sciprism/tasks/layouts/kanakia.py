@@ -12,8 +12,8 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.metrics.rankings import judge, parse_metric
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Tally
 from sciprism.tasks.rows import as_id
 from sciprism.tasks.task import Published
 

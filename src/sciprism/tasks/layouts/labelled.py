@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Labelled, Tally
+from sciprism.tasks.inputs import Labelled
 from sciprism.tasks.layouts.tables import TableRow, find, needed, read_rows, read_shelf
 from sciprism.tasks.sources import draw
 

@@ -18,8 +18,9 @@ from sciprism.encoders.methods import Role
 from sciprism.errors import InputError
 from sciprism.papers import read_labels
 from sciprism.papers.records import Label, Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Corpus, LabelSpace, Pools, Reviewers, Rows, Signature, Signatures, Tally
+from sciprism.tasks.inputs import Corpus, LabelSpace, Pools, Reviewers, Rows, Signature, Signatures
 from sciprism.tasks.layouts import beir, judgements
 from sciprism.tasks.layouts.judgements import Judgement, Qrels
 from sciprism.tasks.layouts.labelled import ID, PART_NAMES, drawn_parts

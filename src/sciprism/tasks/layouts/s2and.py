@@ -11,8 +11,9 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Signature, Signatures, Tally
+from sciprism.tasks.inputs import Signature, Signatures
 from sciprism.tasks.rows import as_id
 
 SOURCES = ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")

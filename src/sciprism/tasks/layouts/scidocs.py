@@ -11,8 +11,9 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Click, Clicks, Labelled, Pools, Tally
+from sciprism.tasks.inputs import Click, Clicks, Labelled, Pools
 from sciprism.tasks.layouts.judgements import of_file, pools, united
 from sciprism.tasks.layouts.shelves import Shelf, distinct, paper_of, text_of, year_of
 from sciprism.tasks.rows import as_id

@@ -10,8 +10,9 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Corpus, LabelSpace, Pools, Rows, Tally
+from sciprism.tasks.inputs import Corpus, LabelSpace, Pools, Rows
 from sciprism.tasks.layouts.judgements import Judgement, Qrels, corpus, of_file, pools, united
 from sciprism.tasks.layouts.shelves import Shelf, grade_of, paper_of, record_id, text_of
 from sciprism.tasks.rows import as_id

@@ -12,8 +12,9 @@ import numpy as np
 from sciprism.encoders.methods import Role
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Labelled, Pools, Reviewers, Tally
+from sciprism.tasks.inputs import Labelled, Pools, Reviewers
 from sciprism.tasks.layouts.judgements import Qrels, of_records, pools, united
 from sciprism.tasks.layouts.shelves import Shelf, distinct, number_of, paper_of, record_id, text_of
 from sciprism.tasks.rows import as_id

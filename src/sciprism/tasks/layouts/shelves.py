@@ -9,7 +9,7 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.tasks.inputs import Tally
+from sciprism.tally import Tally
 from sciprism.tasks.rows import as_id
 from sciprism.text.template import Item
 

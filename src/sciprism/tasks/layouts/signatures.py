@@ -12,8 +12,9 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Signature, Signatures, Tally
+from sciprism.tasks.inputs import Signature, Signatures
 
 PARTS = ("train", "dev", "test")
 

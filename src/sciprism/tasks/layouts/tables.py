@@ -13,7 +13,7 @@ from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.json_values import json_values
 from sciprism.papers.source import Source
-from sciprism.tasks.inputs import Tally
+from sciprism.tally import Tally
 from sciprism.tasks.layouts.shelves import Shelf
 from sciprism.tasks.rows import TextIds, as_id
 

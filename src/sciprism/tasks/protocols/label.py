@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
+from sciprism.tally import Tally
 from sciprism.tasks.evidence import Evidence
-from sciprism.tasks.inputs import LabelSpace, Rows, Tally
+from sciprism.tasks.inputs import LabelSpace, Rows
 from sciprism.tasks.label_names import LabelNames
 from sciprism.tasks.protocols import protocols
 from sciprism.tasks.systems import Distance, System, Texts

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sciprism.errors import InputError
 from sciprism.metrics.pairs import pair_order
 from sciprism.metrics.rankings import parse_metric
+from sciprism.tally import Tally
 from sciprism.tasks.evidence import Evidence
-from sciprism.tasks.inputs import Reviewers, Rows, Tally
+from sciprism.tasks.inputs import Reviewers, Rows
 from sciprism.tasks.protocols import protocols
 from sciprism.tasks.protocols.ranked import mean_per_query
 from sciprism.tasks.systems import Floats, System

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks.evidence import classification
-from sciprism.tasks.inputs import LabelSpace, Tally
+from sciprism.tasks.inputs import LabelSpace
 from sciprism.tasks.protocols import protocols
 from sciprism.tasks.systems import Distance, System
 from sciprism.tasks.task import Outcome, View

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks.evidence import Evidence, classification, mean_of, multi_label, numbers
-from sciprism.tasks.inputs import Labelled, Rows, Tally
+from sciprism.tasks.inputs import Labelled, Rows
 from sciprism.tasks.probes import LossName, ProbeSettings, fit_probes, grid_search
 from sciprism.tasks.probes import Probe as LinearProbe
 from sciprism.tasks.probes.folds import stratified_folds

@@ -13,8 +13,9 @@ from torch import Tensor
 from sciprism.cores import on_all_cores
 from sciprism.errors import InputError
 from sciprism.metrics.clicks import click_scores
+from sciprism.tally import Tally
 from sciprism.tasks.evidence import Evidence, mean_of
-from sciprism.tasks.inputs import Clicks, Tally
+from sciprism.tasks.inputs import Clicks
 from sciprism.tasks.protocols import protocols
 from sciprism.tasks.recommendation import Lists, NetSettings, describe_lists, score_lists, train_net
 from sciprism.tasks.systems import System

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sciprism.tasks.inputs import Pools, Tally
+from sciprism.tally import Tally
+from sciprism.tasks.inputs import Pools
 from sciprism.tasks.protocols import protocols
 from sciprism.tasks.protocols.ranked import check_metrics, mean_per_query
 from sciprism.tasks.systems import Distance, System

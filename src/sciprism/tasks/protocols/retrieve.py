@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from sciprism.errors import InputError
 from sciprism.metrics.rankings import depth
-from sciprism.tasks.inputs import Corpus, Tally
+from sciprism.tally import Tally
+from sciprism.tasks.inputs import Corpus
 from sciprism.tasks.protocols import protocols
 from sciprism.tasks.protocols.ranked import check_metrics, mean_per_query
 from sciprism.tasks.systems import Distance, System

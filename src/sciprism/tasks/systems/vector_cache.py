@@ -49,6 +49,9 @@ class VectorCache:
         """
         keys = [_key(text) for text in texts]
         place = {key: i for i, key in reversed(list(enumerate(keys)))}
+        if not self._known.keys() >= place.keys():
+            with self._locked():
+                self._refresh()  # what others have written meanwhile
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
         for start in range(0, len(new), PART):
             part = new[start : start + PART]

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Labelled, Tally
+from sciprism.tasks.inputs import Labelled
 from sciprism.tasks.layouts.open.drawn import ALL, Sizes, Target, assemble, divide, note_missing
 from sciprism.tasks.sources import PARTS, Part
 from sciprism.tasks.split import Entry, entries

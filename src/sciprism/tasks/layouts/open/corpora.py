@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Corpus, Rows, Tally
+from sciprism.tasks.inputs import Corpus, Rows
 from sciprism.tasks.layouts.open.drawn import ALL, Sizes, as_rows, lowest, tested
 from sciprism.tasks.layouts.open.links import LINKS, known_link, table
 from sciprism.tasks.sources import draw

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Labelled, Rows, Tally
+from sciprism.tasks.inputs import Labelled, Rows
 from sciprism.tasks.sources import PARTS, Part, draw
 from sciprism.tasks.split import Entry, SplitTable, entries
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sciprism.papers.records import Paper
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Reviewers, Signatures, Tally
+from sciprism.tasks.inputs import Reviewers, Signatures
 from sciprism.tasks.layouts.open.drawn import ELSEWHERE, as_rows, note_missing, tested
 from sciprism.tasks.layouts.signatures import AuthorMentions
 from sciprism.tasks.split import SplitTable

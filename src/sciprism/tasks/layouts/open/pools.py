@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Pools, Rows, Tally
+from sciprism.tasks.inputs import Pools, Rows
 from sciprism.tasks.layouts.open.drawn import as_rows, lowest, tested
 from sciprism.tasks.layouts.open.links import LINKS, Links, known_link, table
 from sciprism.tasks.sources import draw

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import LabelSpace, Rows, Tally
+from sciprism.tasks.inputs import LabelSpace, Rows
 from sciprism.tasks.layouts.open.drawn import ALL, Sizes, as_rows, divide, note_missing
 from sciprism.tasks.split import Entry, entries
 

@@ -1,0 +1,89 @@
+"""The training sets that the open data give, and those that they do not give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sciprism.encoders.methods import Format, Role
+from sciprism.tasks.suites.open import OPEN
+from sciprism.tasks.suites.open_classes import ARXIV_FIELDS, MAG_FIELDS
+from sciprism.tasks.training_sets.making import (
+    CitedBy,
+    ClassOf,
+    ClicksIn,
+    Form,
+    SummariesOf,
+    TermsOf,
+    TitlesOf,
+    TripletsIn,
+    WrittenBy,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSet:
+    """One source of examples. tasks: those of the open suite that are of its kind, if any are."""
+
+    name: str
+    format: Format
+    query: Role
+    candidate: Role
+    form: Form
+    tasks: tuple[str, ...] = ()
+
+    def out_of_train(self) -> str:
+        """Name the task that the open suite wants no training for, or return ""."""
+        kinds = {task.name: task.in_train for task in OPEN.tasks}
+        return next((name for name in self.tasks if not kinds[name]), "")
+
+
+def labels(name: str, form: Form, task: str) -> TrainingSet:
+    """Return a set of papers and labels."""
+    return TrainingSet(
+        name=name, format="classification", query="paper", candidate="label", form=form, tasks=(task,)
+    )
+
+
+def links(name: str, form: Form, *tasks: str) -> TrainingSet:
+    """Return a set of papers and linked papers."""
+    return TrainingSet(
+        name=name, format="proximity", query="paper", candidate="paper", form=form, tasks=tasks
+    )
+
+
+def searches(name: str, form: Form, *tasks: str) -> TrainingSet:
+    """Return a set of words and papers."""
+    return TrainingSet(name=name, format="search", query="query", candidate="paper", form=form, tasks=tasks)
+
+
+# Sets of one data set stand together: it is then read once.
+SETS = (
+    labels(
+        "arxiv-categories",
+        TermsOf(data="arxiv_multidomain", terms="categories", vocabulary="arxiv"),
+        "arxiv-categories",
+    ),
+    labels(
+        "arxiv-fields",
+        ClassOf(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS),
+        "arxiv-field-names",
+    ),
+    searches("arxiv-titles", TitlesOf(data="arxiv_multidomain"), "title-to-abstract"),
+    labels(
+        "mesh-headings", TermsOf(data="xmc_pubmed_mesh", terms="mesh", vocabulary="mesh"), "mesh-headings"
+    ),
+    searches("pubmed-titles", TitlesOf(data="xmc_pubmed_mesh"), "title-to-abstract"),
+    labels("mag-fields", ClassOf(data="cls_mag_titles", target="label", names=MAG_FIELDS), "mag-title-names"),
+    links("vis-citations", CitedBy(data="citegraph_vis"), "vis-citation", "vis-citation-retrieval"),
+    links("same-author", WrittenBy(data="conference_papers", authors="author_ids"), "same-author"),
+    searches("conference-titles", TitlesOf(data="conference_papers"), "title-to-abstract"),
+    searches("summaries", SummariesOf(data="conference_papers", field="tldr"), "summary-to-paper"),
+    links("specter-triplets", TripletsIn(data="scirepeval_samples", file="specter_triplets.jsonl.gz")),
+    searches("search-clicks", ClicksIn(data="scirepeval_samples", file="search.jsonl.gz")),
+)
+LEFT_OUT = {
+    "scifact-claims": "the abstracts that SciFact's train claims ask for are candidates of its test, "
+    "so that all of its papers are test papers",
+    "keywords": "the open suite keeps keywords out of train",
+}
+"""What one may look for here and not find, and why."""

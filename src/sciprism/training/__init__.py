@@ -1,0 +1,1 @@
+"""Recipes, sources, samplers and the one loop that trains every model."""

@@ -1,0 +1,121 @@
+"""Training examples, and the DPR-style JSON that they are kept in (SciMult sheet: inherited from DPR)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sciprism.encoders.methods import Role
+from sciprism.errors import InputError
+from sciprism.papers.records import Label, Paper
+from sciprism.text.template import Item
+
+MARK = " [SEP] "
+"""What stands between title and abstract in a file's questions; the encoder's own template replaces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One query, the items that answer it, and items that look as if they did (hard negatives)."""
+
+    query: Item
+    positives: tuple[Item, ...]
+    negatives: tuple[Item, ...] = ()
+
+
+def to_row(example: Example) -> dict[str, Any]:
+    """Return an example as a row of a DPR-style file.
+
+    question: a query's words, or "title [SEP] abstract" of a paper, whose id stands in question_id.
+    """
+    asked = _context(example.query)
+    words = example.query if isinstance(example.query, str) else f"{asked['title']}{MARK}{asked['text']}"
+    row = {"question": words, "answers": []} | (
+        {"question_id": asked["passage_id"]} if asked["passage_id"] else {}
+    )
+    return row | {
+        "positive_ctxs": [_context(item) for item in example.positives],
+        "negative_ctxs": [],
+        "hard_negative_ctxs": [_context(item) for item in example.negatives],
+    }
+
+
+def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example | None:
+    """Build an example from a row; None where it has no positive (such rows are dropped, as DPR does).
+
+    query, candidate: what the texts are, since the file does not say. Raises ValueError for a row that
+    is no example.
+    """
+    row = row if isinstance(row, Mapping) else {}
+    question, positives = row.get("question"), row.get("positive_ctxs")
+    if not isinstance(question, str) or not isinstance(positives, list):
+        raise ValueError("expected an object with question (text) and positive_ctxs (list)")
+    if not positives:
+        return None
+    title, _, text = question.partition(MARK)
+    asked = {"title": title, "text": text, "passage_id": row.get("question_id", "")}
+    return Example(
+        query=question if query == "query" else _item(asked, query),
+        positives=tuple(_item(each, candidate) for each in positives),
+        negatives=tuple(_item(each, candidate) for each in row.get("hard_negative_ctxs") or ()),
+    )
+
+
+def write_examples(examples: Iterable[Example], path: Path) -> int:
+    """Write examples as JSON lines, the file whole or not at all; return how many."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    count = 0
+    with partial.open("w", encoding="utf-8") as file:
+        for example in examples:
+            file.write(json.dumps(to_row(example), ensure_ascii=False) + "\n")
+            count += 1
+    partial.replace(path)
+    return count
+
+
+def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Example]:
+    """Yield the examples of a file: JSON lines, or one JSON array as DPR has it (held in memory)."""
+    for number, row in enumerate(_rows(path), start=1):
+        try:
+            example = from_row(row, query=query, candidate=candidate)
+        except ValueError as error:
+            raise InputError(f"{path}, record {number}: {error}") from error
+        if example is not None:
+            yield example
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        first = file.read(1)
+        file.seek(0)
+        if first == "[":
+            yield from json.load(file)
+            return
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    yield json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise InputError(f"{path}, line {number}: not JSON ({error})") from error
+
+
+def _context(item: Item) -> dict[str, str]:
+    if isinstance(item, Paper):
+        return {"title": item.title, "text": item.abstract, "passage_id": item.id}
+    if isinstance(item, Label):
+        return {"title": item.name, "text": item.definition, "passage_id": item.id}
+    return {"title": item, "text": "", "passage_id": ""}
+
+
+def _item(row: Any, role: Role) -> Item:
+    if not isinstance(row, Mapping):
+        raise ValueError(f"expected an object with title and text, got {row!r:.60}")
+    title, text = (str(row.get(key) or "") for key in ("title", "text"))
+    name = str(row.get("passage_id") or row.get("psg_id") or "")
+    if role == "label":
+        return Label(id=name, name=title, definition=text)
+    return Paper(id=name, title=title, abstract=text) if role == "paper" else title or text

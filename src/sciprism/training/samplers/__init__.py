@@ -1,0 +1,1 @@
+"""Draw training examples from papers, edges, labels and queries; every sampler reports what it left out."""

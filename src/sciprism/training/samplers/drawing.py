@@ -1,0 +1,137 @@
+"""What samplers share: chance that a seed and names alone decide, work on several processes, a report."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from heapq import nsmallest
+from itertools import islice
+from random import Random
+from typing import Any, NamedTuple, TypeVar
+
+from sciprism.errors import InputError
+from sciprism.tally import Tally
+
+K = TypeVar("K")
+R = TypeVar("R")
+
+NONE = "none"
+"""The kind of a negative that is not there."""
+RANDOM = "random"
+"""The kind of a negative that is any other candidate."""
+PIECE = 256
+"""Queries that a process is handed at a time."""
+
+
+class Draw(NamedTuple):
+    """What was drawn for one query, as rows of candidates.
+
+    kinds: of the negative of each positive; `NONE` where there is none. dropped: (reason, id).
+    """
+
+    positives: tuple[int, ...] = ()
+    negatives: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Sampled:
+    """What a sampler made so far, and what it dropped and why; it grows as the examples are taken.
+
+    queries: examples. pairs: (query, positive). negatives: kind of the pair's negative -> how many pairs.
+    """
+
+    queries: int = 0
+    pairs: int = 0
+    negatives: Counter[str] = field(default_factory=Counter)
+    dropped: Tally = field(default_factory=Tally)
+
+    def add(self, draw: Draw) -> bool:
+        """Take in one draw; tell whether it is an example."""
+        for reason, name in draw.dropped:
+            self.dropped.add(reason, name)
+        self.queries += bool(draw.positives)
+        self.pairs += len(draw.positives)
+        self.negatives.update(draw.kinds)
+        return bool(draw.positives)
+
+    @property
+    def hard(self) -> int:
+        """Return how many pairs have a hard negative."""
+        return self.negatives.total() - self.negatives[NONE] - self.negatives[RANDOM]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all counts as JSON values."""
+        return {
+            "queries": self.queries,
+            "pairs": self.pairs,
+            "negatives": dict(sorted(self.negatives.items())),
+            "dropped": self.dropped.to_json(),
+        }
+
+
+def chance(seed: int, *names: str) -> Random:
+    """Return a source of random numbers that the seed and the names alone decide."""
+    return Random(_number(seed, names))
+
+
+def place(seed: int, *names: str) -> float:
+    """Return a number in [0, 1) that the seed and the names alone decide."""
+    return _number(seed, names) / 2**64
+
+
+def lowest(names: Sequence[str], most: int, seed: int, dropped: Tally) -> list[int]:
+    """Return the positions of the `most` names that hash lowest, in their order; all for 0."""
+    if not most or len(names) <= most:
+        return list(range(len(names)))
+    kept = sorted(nsmallest(most, range(len(names)), key=lambda row: place(seed, names[row])))
+    for row in sorted({*range(len(names))}.difference(kept)):
+        dropped.add("beyond the number asked for", names[row])
+    return kept
+
+
+def drawn(draw: Callable[[K], R], queries: Iterable[K], workers: int = 1) -> Iterator[R]:
+    """Yield draw(query) of each query, in order, on as many processes as asked for.
+
+    draw: goes to each process once and must survive pickling; 1 worker is this process itself. Only a few
+    pieces of the queries are under way at any time.
+    """
+    if workers < 1:
+        raise InputError(f"{workers} workers; at least 1 is needed")
+    if workers == 1:
+        yield from map(draw, queries)
+        return
+    context = multiprocessing.get_context("spawn")  # a fork would copy threads' locks
+    with ProcessPoolExecutor(workers, context, _equip, (draw,)) as pool:
+        rest, waiting = iter(queries), deque[Future[list[Any]]]()
+        try:
+            while piece := list(islice(rest, PIECE)):
+                waiting.append(pool.submit(_draw_each, piece))
+                if len(waiting) > 2 * workers:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _number(seed: int, names: Iterable[str]) -> int:
+    text = "\0".join((str(seed), *names))
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
+
+
+_equipped: list[Callable[[Any], Any]] = []
+"""What a worker process draws with."""
+
+
+def _equip(draw: Callable[[Any], Any]) -> None:
+    _equipped[:] = [draw]
+
+
+def _draw_each(piece: list[Any]) -> list[Any]:
+    return [_equipped[0](query) for query in piece]

@@ -1,0 +1,110 @@
+"""What ties papers together: citations, and marks that papers share (an author, a venue)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from random import Random
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.tally import Tally
+
+
+class Citations:
+    """Who cites whom, by rows of papers.
+
+    edges: (citing id, cited id); one that leads out of the papers is counted, one from a paper to itself is
+    passed over. Raises InputError where two papers have one id.
+    """
+
+    def __init__(self, papers: Sequence[Paper], edges: Iterable[tuple[str, str]], dropped: Tally) -> None:
+        rows = rows_of(papers)
+        cited: list[set[int]] = [set() for _ in papers]
+        citing: list[set[int]] = [set() for _ in papers]
+        for one, other in edges:
+            if one not in rows or other not in rows:
+                dropped.add("citation of or by a paper that is not there", f"{one} -> {other}")
+            elif one != other:
+                cited[rows[one]].add(rows[other])
+                citing[rows[other]].add(rows[one])
+        self._cited = [sorted(each) for each in cited]
+        self._citing = [sorted(each) for each in citing]
+
+    def answers(self, row: int) -> list[int]:
+        """Return the papers that a paper cites."""
+        return self._cited[row]
+
+    def linked(self, row: int) -> set[int]:
+        """Return the paper itself, those it cites and those that cite it."""
+        return {row, *self._cited[row], *self._citing[row]}
+
+    def near(self, row: int) -> set[int]:
+        """Return the papers that the cited papers cite."""
+        return set(chain.from_iterable(self._cited[other] for other in self._cited[row]))
+
+    def one(self, random: Random, row: int) -> int | None:
+        """Draw a cited paper."""
+        return random.choice(self._cited[row]) if self._cited[row] else None
+
+
+class Shared:
+    """Papers that share marks, by rows. marks: of each paper, such as its authors' ids."""
+
+    def __init__(self, marks: Sequence[Iterable[str]]) -> None:
+        holders: dict[str, list[int]] = defaultdict(list)
+        for row, each in enumerate(marks):
+            for mark in sorted({*each} - {""}):
+                holders[mark].append(row)
+        self._members = [rows for rows in holders.values() if len(rows) > 1]
+        self._of: list[list[int]] = [[] for _ in marks]
+        for group, rows in enumerate(self._members):
+            for row in rows:
+                self._of[row].append(group)
+
+    def answers(self, row: int) -> list[int]:
+        """Return the other papers with a mark of the paper."""
+        return sorted(self.linked(row) - {row})
+
+    def linked(self, row: int) -> set[int]:
+        """Return the paper itself and those that share a mark with it."""
+        return self._rows(self._of[row]) | {row}
+
+    def near(self, row: int) -> set[int]:
+        """Return the papers that share a mark with a paper that shares one with this paper."""
+        return self._rows({group for other in self.linked(row) for group in self._of[other]})
+
+    def one(self, random: Random, row: int) -> int | None:
+        """Draw one of the paper's marks, and another paper that has it."""
+        if not self._of[row]:
+            return None
+        rows = self._members[random.choice(self._of[row])]
+        other = random.randrange(len(rows) - 1)
+        return rows[other + (other >= bisect_left(rows, row))]
+
+    def _rows(self, groups: Iterable[int]) -> set[int]:
+        return set(chain.from_iterable(self._members[group] for group in groups))
+
+
+def references(papers: Iterable[Paper]) -> Iterable[tuple[str, str]]:
+    """Yield (citing id, cited id) of the papers' own reference lists."""
+    return ((paper.id, cited) for paper in papers for cited in paper.references)
+
+
+def rows_of(papers: Sequence[Paper]) -> dict[str, int]:
+    """Return id -> row. Raises InputError where two papers have one id."""
+    rows = {paper.id: row for row, paper in enumerate(papers)}
+    if len(rows) < len(papers):
+        twice = next(paper.id for row, paper in enumerate(papers) if rows[paper.id] != row)
+        raise InputError(f"two papers have the id {twice!r}; give each its own")
+    return rows
+
+
+def with_text(papers: Sequence[Paper], dropped: Tally) -> list[int]:
+    """Return the rows of the papers that have a title or an abstract; the others are counted."""
+    for paper in papers:
+        if not (paper.title or paper.abstract):
+            dropped.add("no text", paper.id)
+    return [row for row, paper in enumerate(papers) if paper.title or paper.abstract]
