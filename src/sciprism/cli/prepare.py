@@ -41,3 +41,51 @@ def s2and_mini(
     for name, row in (rows | {"all": total(kept)}).items():
         cells = (f"{row[part]:,} of {row[f'all_{part}']:,}" for part in parts)
         print(f"{name:<12}" + "".join(f"{cell:>24}" for cell in cells))
+
+
+@prepare.command("open")
+def open_sets(
+    out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    data: Annotated[str, typer.Option(envvar="SCIPRISM_DATA", help="The folder of the open data.")] = "",
+    most: Annotated[int, typer.Option(help="Queries of one source; 0: all.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Of what is drawn by chance.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; the files are the same for any number.")] = 1,
+) -> None:
+    """Make training sources out of the open data: papers that no test has, in DPR-style files.
+
+    Writes train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and sources.json: what was kept, dropped
+    and why.
+
+    Example: sciprism prepare open -o sources --data data/
+    """
+    from sciprism.cli.prepare_open import print_sets
+    from sciprism.tasks.home import Home
+    from sciprism.tasks.training_sets.writing import write_sets
+
+    home = Home(Path(data) if data else None)
+    print_sets(write_sets(home, out, seed=seed, most=most, workers=workers))
+
+
+@prepare.command("scimult")
+def scimult(
+    raw: Annotated[Path, typer.Argument(help="The folder with the published data, sub-folders by name.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    seed: Annotated[int, typer.Option(help="Decides what is drawn: label pairs, negatives, papers.")] = 12345,
+    only: Annotated[str | None, typer.Option(help="pretrain or test: make these alone.")] = None,
+) -> None:
+    """Make SciMult's pre-training sources and test files out of the layouts that others publish.
+
+    Sub-folders, as far as they are there: maple, micol, mesh, scirepeval, scidocs, beir, recommendation,
+    PMC-Patients-ReCDS. Prints Tables A1 and A2 beside the published figures, and what is missing.
+
+    Example: sciprism prepare scimult raw -o data --only test
+    """
+    from sciprism.tasks.scimult_files.prepare import prepare_scimult
+    from sciprism.tasks.scimult_files.tables import tables
+
+    done = prepare_scimult(raw, out, seed=seed, only=only, tell=_begun)  # type: ignore[arg-type]
+    print(tables(done))
+
+
+def _begun(part: str) -> None:
+    typer.echo(part, err=True)
