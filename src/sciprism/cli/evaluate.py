@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from sciprism.cli.scoring import command_line, teller
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,16 +73,11 @@ def evaluate(
         pooling=pooling or None, max_length=max_length or None, precision=precision, seed=seed
     )
     where = Path(data) if data else None
-    run = Run(out=output, data=where, seed=seed, as_format=as_format, command=_command())
+    run = Run(out=output, data=where, seed=seed, as_format=as_format, command=command_line())
     found = _scored([load_system(name, options) for name in models], chosen, selected, run)
     _print(found, chosen, as_json)
     if any(result.status == "failed" for result in found):
         raise typer.Exit(1)
-
-
-def _command() -> str:
-    """Return the command as it would be typed again, without the path of this machine's program."""
-    return shlex.join(["sciprism", *sys.argv[1:]])
 
 
 def _print(found: list[TaskResult], suite: Suite, as_json: bool) -> None:
@@ -129,15 +122,4 @@ def _chosen(name: str, own: str, only: list[str], quick: bool, solver: str) -> t
 def _scored(systems: list[System], suite: Suite, tasks: tuple[Task, ...], run: Run) -> list[TaskResult]:
     from sciprism.tasks.run import evaluate as score
 
-    began = {}
-
-    def tell(system: System, task: Task, result: TaskResult | None) -> None:
-        key = system.name, task.name
-        if result is None:
-            began[key] = time.monotonic()
-            return
-        numbers = ", ".join(f"{name} {m.value:.4f}" for name, m in result.metrics.items()) or result.reason
-        done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "kept"
-        print(f"{task.name}  {system.name}: {numbers}  ({done})", file=sys.stderr)
-
-    return score(suite, tasks, systems, run, tell)
+    return score(suite, tasks, systems, run, teller())

@@ -1,0 +1,124 @@
+"""`sciprism reproduce`: a table of a paper again, on its own data or in its shape on the open suite."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sciprism.cli.scoring import command_line, teller
+from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.tasks.reproduce.declared import Reproduction, Shape, Table
+    from sciprism.tasks.reproduce.run import Filled
+
+OPEN = "open"
+
+Paper = Annotated[str, typer.Argument(help="The paper: scimult.")]
+Name = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, 9, A4; see --list.")]
+Listed = Annotated[bool, typer.Option("--list", help="Name the paper's tables and models, and stop.")]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="The folder of the paper's data; or 'open': the open suite, in the folder of SCIPRISM_DATA."
+    ),
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(help="KEY=NAME, a model by folder or name, again for another seed; or a .toml of such."),
+]
+Only = Annotated[list[str] | None, typer.Option(help="Only the rows of this model (KEY); repeatable.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Only the tasks of the open suite's quick view.")]
+Results = Annotated[Path | None, typer.Option(help="The folder of results; results/PAPER.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Write to this file: .md, or .json with everything.")
+]
+
+
+def reproduce(
+    paper: Paper,
+    table: Name = "",
+    listed: Listed = False,
+    data: Data = "",
+    models: Models = None,
+    only: Only = None,
+    quick: Quick = False,
+    results: Results = None,
+    output: Output = None,
+) -> None:
+    """Make a table of a paper again: ours with 95% intervals, the printed figures in columns of their own.
+
+    What is missing, data or models, is listed before anything runs. A second run continues where the first
+    stopped. Models with several seeds: repeat --models with the same key.
+
+    Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
+    """
+    from sciprism.tasks.reproduce import reproductions
+    from sciprism.tasks.reproduce.models import read_given
+    from sciprism.tasks.reproduce.run import chosen_rows, make, plan
+    from sciprism.tasks.run import Run
+
+    chosen = reproductions[paper]
+    if listed or not table:
+        _print_list(chosen)
+        return
+    shape, folder = _data(chosen, data, quick)
+    wanted = chosen_rows(chosen.table(table), shape, only or [])
+    planned = plan(chosen, wanted, shape, read_given(models or [], chosen.models), folder)
+    run = Run(out=results or Path("results") / paper, data=folder, command=command_line())
+    filled = make(planned, run, teller())
+    _show(filled, f"Table {table}: {wanted.title} ({shape.name})", output)
+    if filled.failed:
+        raise typer.Exit(1)
+
+
+def _data(paper: Reproduction, data: str, quick: bool) -> tuple[Shape, Path | None]:
+    """Return the data that a table is made on, and the folder they lie in."""
+    given = os.environ.get("SCIPRISM_DATA", "")
+    if data == OPEN:
+        if not given:
+            raise InputError("--data open: say where the open data lie with SCIPRISM_DATA")
+        shape = paper.shapes[OPEN]
+        return shape.part("quick") if quick else shape, Path(given)
+    if quick:
+        raise InputError("--quick is a view of the open suite; add --data open")
+    folder = data or given
+    return next(iter(paper.shapes.values())), Path(folder) if folder else None
+
+
+def _show(filled: Filled, title: str, output: Path | None) -> None:
+    import json
+    import shutil
+
+    from sciprism.tasks.reproduce.printing import text, to_json
+
+    if output is None:
+        width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
+        print(text(filled, title, width=width), end="")
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if output.suffix == ".json":
+        content = json.dumps(to_json(filled, title), indent=1, ensure_ascii=False) + "\n"
+    else:
+        content = text(filled, title)
+    output.write_text(content, encoding="utf-8")
+
+
+def _print_list(paper: Reproduction) -> None:
+    print(f"{paper.title}\n\ntables")
+    for table in paper.tables.values():
+        print(f"  {table.name:4} {table.title}{_needs(table)}")
+    print("\nmodels (--models KEY=NAME)")
+    for key, model in paper.models.items():
+        default = model.default or ", ".join(model.per_task.values()) or "no default"
+        print(f"  {key:28} {model.title} ({default})")
+
+
+def _needs(table: Table) -> str:
+    from sciprism.tasks.reproduce.models import keys_of
+
+    return f" [{', '.join(keys_of(table.rows))}]"

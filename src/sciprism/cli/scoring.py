@@ -1,0 +1,35 @@
+"""What commands that score tasks share: the command as a result records it, and a line for each task."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sciprism.tasks.results import TaskResult
+    from sciprism.tasks.run import Tell
+    from sciprism.tasks.systems import System
+    from sciprism.tasks.task import Task
+
+
+def command_line() -> str:
+    """Return the command as it would be typed again, without the path of this machine's program."""
+    return shlex.join(["sciprism", *sys.argv[1:]])
+
+
+def teller() -> Tell:
+    """Return what prints a line for each task that is done, with its numbers or why there are none."""
+    began = {}
+
+    def tell(system: System, task: Task, result: TaskResult | None) -> None:
+        key = system.name, task.name
+        if result is None:
+            began[key] = time.monotonic()
+            return
+        numbers = ", ".join(f"{name} {m.value:.4f}" for name, m in result.metrics.items()) or result.reason
+        done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "kept"
+        print(f"{task.name}  {system.name}: {numbers}  ({done})", file=sys.stderr)
+
+    return tell

@@ -1,0 +1,184 @@
+"""Make a table: find what is missing, score what is not yet scored, fill the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from pathlib import Path
+
+from sciprism.errors import InputError
+from sciprism.tasks import run as runs
+from sciprism.tasks.reproduce.declared import Column, Reproduction, Row, Shape, Table, columns_of
+from sciprism.tasks.reproduce.kept import Kept, write_models
+from sciprism.tasks.reproduce.measured import Estimate, Sample, estimate
+from sciprism.tasks.reproduce.missing import missing_data
+from sciprism.tasks.reproduce.models import Cast, Given, keys_of
+from sciprism.tasks.reproduce.scores import Scores
+from sciprism.tasks.results import folder_name
+from sciprism.tasks.systems import System
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One row at one column: its number, and how far it is above the row that it is held against.
+
+    above: relative to that row in tables of changes. published: the printed figure.
+    """
+
+    status: str = "published only"
+    found: Estimate | None = None
+    above: Estimate | None = None
+    published: float | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A table with its numbers. models: of each row the names of its systems."""
+
+    table: Table
+    shape: Shape
+    columns: tuple[Column, ...]
+    models: tuple[tuple[str, ...], ...]
+    cells: tuple[tuple[Cell, ...], ...]
+
+    @property
+    def failed(self) -> bool:
+        """Return whether a task failed."""
+        return any(cell.status == "failed" for row in self.cells for cell in row)
+
+
+def chosen_rows(table: Table, shape: Shape, only: Sequence[str] = ()) -> Table:
+    """Return the table with the rows of some models and those that they are held against, all by default.
+
+    Rows that are only printed have no place beside other data, or where models are chosen. Raises InputError
+    for a model that no row has.
+    """
+    unknown = sorted(set(only) - set(keys_of(table.rows)))
+    if unknown:
+        known = ", ".join(keys_of(table.rows))
+        raise InputError(f"table {table.name} has no row of the model {unknown[0]!r}; it has {known}")
+    rows = [row for row in table.rows if (row.model in only if only else row.model or shape.own)]
+    bases = {row.against for row in rows}
+    return replace(table, rows=tuple(row for row in table.rows if row in rows or row.name in bases))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A table to make: who is scored on what, with everything at hand."""
+
+    table: Table
+    shape: Shape
+    columns: tuple[Column, ...]
+    cast: Cast
+
+    def tasks(self) -> list[str]:
+        """Return the names of all tasks, of every row."""
+        numbers = [number for column in self.columns for number in column.numbers]
+        rows = [row for row in self.table.rows if row.model]
+        return list(dict.fromkeys(row.task(number.task) for row in rows for number in numbers))
+
+    def systems(self, row: Row) -> dict[str, tuple[System, ...]]:
+        """Return the systems of a row at each of its tasks."""
+        names = dict.fromkeys(row.task(number.task) for column in self.columns for number in column.numbers)
+        return {name: self.cast.systems(row, name) for name in names} if row.model else {}
+
+
+def plan(paper: Reproduction, table: Table, shape: Shape, given: Given, data: Path | None) -> Plan:
+    """Return what is to be done. Raises InputError that lists all data and models that are missing."""
+    found = Plan(table, shape, columns_of(table, shape), Cast(paper, given))
+    declared = shape.declared()
+    lines = missing_data([declared[name] for name in found.tasks()], data)
+    for row in table.rows:
+        found.systems(row)
+    lines += found.cast.missing
+    if lines:
+        raise InputError(
+            f"table {table.name} of {paper.title} cannot be made on {shape.name}; missing:\n"
+            + "\n".join(f"- {line}" for line in lines)
+            + "\nname models with --models KEY=NAME, or choose rows with --only KEY; nothing was run"
+        )
+    return found
+
+
+def make(wanted: Plan, run: runs.Run, tell: runs.Tell) -> Filled:
+    """Score what has no result yet, then fill the table from the results; a failed task has no number."""
+    asked: dict[tuple[str, str], dict[str, System]] = {}
+    for row in wanted.table.rows:
+        for task, some in wanted.systems(row).items():
+            asked.setdefault((task, row.as_format), {}).update({s.fingerprint: s for s in some})
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (task, as_format), systems in asked.items():
+        together.setdefault((as_format, tuple(systems)), []).append(task)
+    declared = wanted.shape.declared()
+    for (as_format, _), names in together.items():
+        systems = asked[names[0], as_format]
+        tasks = [declared[name] for name in names]
+        viewed = replace(run, as_format=as_format)
+        runs.evaluate(wanted.shape.suite, tasks, list(systems.values()), viewed, tell)
+    note_models(wanted, run.out)
+    return fill(wanted, Kept(run.out, wanted.shape.suite.name))
+
+
+def note_models(wanted: Plan, home: Path) -> None:
+    """Write down which systems stand for which model, for the claims that are drawn from the results."""
+    found: dict[str, dict[str, None]] = {}
+    for row in wanted.table.rows:
+        for systems in wanted.systems(row).values():
+            names = (folder_name(system.name, row.as_format) for system in systems)
+            found.setdefault(row.key, {}).update(dict.fromkeys(names))
+    write_models(home, {key: tuple(names) for key, names in found.items()})
+
+
+def fill(wanted: Plan, kept: Kept) -> Filled:
+    """Return the table from results that are there."""
+    scores = Scores(wanted.shape, kept)
+    systems = {row.name: wanted.systems(row) for row in wanted.table.rows}
+
+    def sampled(row: Row, column: Column) -> Sample | str:
+        named = {
+            task: [folder_name(system.name, row.as_format) for system in some]
+            for task, some in systems[row.name].items()
+        }
+        if not row.model:
+            return "published only"
+        return scores.sample(column.numbers, lambda task: named[task], row.variant)
+
+    samples = {row.name: [sampled(row, column) for column in wanted.columns] for row in wanted.table.rows}
+    cells = []
+    for row in wanted.table.rows:
+        bases = samples[row.against] if row.against else [""] * len(wanted.columns)
+        printed = _printed(wanted, row)
+        cells.append(
+            tuple(
+                replace(_cell(mine, base, wanted.table, scores), published=figure)
+                for mine, base, figure in zip(samples[row.name], bases, printed, strict=True)
+            )
+        )
+    models = [
+        tuple(dict.fromkeys(system.name for some in systems[row.name].values() for system in some))
+        for row in wanted.table.rows
+    ]
+    return Filled(wanted.table, wanted.shape, wanted.columns, tuple(models), tuple(cells))
+
+
+def _cell(mine: Sample | str, base: Sample | str, table: Table, scores: Scores) -> Cell:
+    if isinstance(mine, str):
+        return Cell(status=mine)
+    above = (
+        scores.contrast(mine, base, relative=table.form == "relative") if isinstance(base, Sample) else None
+    )
+    remark = above if isinstance(above, str) else ""
+    found = None if isinstance(above, str) else above
+    if isnan(mine.value):
+        return Cell(status="undefined")
+    return Cell(status="done", found=estimate(mine), above=found, remark=remark)
+
+
+def _printed(wanted: Plan, row: Row) -> list[float | None]:
+    """Return a row's printed figure in each column, where the data are the paper's own."""
+    named = (p for p in wanted.table.published if p.name == (row.as_published or row.name))
+    printed = next(named, None) if wanted.shape.own else None
+    figures = printed.scores if printed else {}
+    return [next((figures[n] for n in c.printed if n in figures), None) for c in wanted.columns]

@@ -1,0 +1,110 @@
+"""`sciprism reproduce` as a person meets it: the list, what is missing, a table on the open suite."""
+
+import json
+
+import pytest
+from open_data import write
+
+from sciprism import Encoder
+from sciprism.cli.main import main
+
+WORDS = ("galaxy", "protein", "market", "forest", "laser")
+
+
+def run(monkeypatch, capsys, *words):
+    """Return status, standard output and standard error of a command."""
+    monkeypatch.setattr("sys.argv", ["sciprism", "reproduce", *map(str, words)])
+    status = 0
+    try:
+        main()
+    except SystemExit as stop:
+        status = stop.code or 0
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch, tiny_model):
+    """Papers that cite each other, and a model; what table 5 needs of the quick view."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SCIPRISM_DATA", str(tmp_path / "data"))
+    rows = [
+        {
+            "id": f"10.1/{n}",
+            "title": f"{WORDS[n % 5]} study {n}",
+            "abstract": f"the {WORDS[n // 5 % 5]}",
+            "venue": "Vis",
+            "year": 2016,
+            "references": [f"10.1/{m}" for m in range(max(0, n - 3), n)],
+        }
+        for n in range(30)
+    ]
+    write(tmp_path / "data", "citegraph_vis/papers", rows)
+    for name, pooling in (("vanilla", "mean"), ("mha", "cls")):
+        Encoder.load(tiny_model, pooling=pooling).save(tmp_path / name)
+    (tmp_path / "models.toml").write_text('vanilla = "vanilla"\nmha-expert = "mha"\n')
+    return tmp_path
+
+
+OPEN = ("scimult", "5", "--data", "open", "--quick")
+
+
+def test_the_list_names_tables_and_models(monkeypatch, capsys):
+    for words in (("scimult", "--list"), ("scimult",)):
+        status, out, _err = run(monkeypatch, capsys, *words)
+        assert status == 0 and "A8   Labels by name" in out and "mha-expert" in out
+
+
+def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeypatch, capsys):
+    words = (*OPEN, "--only", "mha-expert", "--models", "models.toml")
+    status, out, err = run(monkeypatch, capsys, *words)
+    assert status == 0, err
+    assert "### Table 5: Links among all papers (open/quick)" in out and "| MHAExpert" in out
+    assert "differences" in out and "(published)" not in out
+    folder = workplace / "results" / "scimult"
+    made = json.loads((folder / "mha" / "open" / "vis-citation-retrieval.json").read_text())
+    assert made["provenance"]["command"].startswith("sciprism reproduce scimult 5 --data open")
+    status, out, err = run(monkeypatch, capsys, *words, "-o", "out/table.json")
+    assert status == 0 and not out and err.count("(kept)") == 2
+    rows = json.loads((workplace / "out" / "table.json").read_text())["rows"]
+    assert [row["models"] for row in rows] == [["vanilla"], ["mha"]]
+    run(monkeypatch, capsys, *words, "-o", "table.md")
+    assert (workplace / "table.md").read_text().startswith("### Table 5")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("scimult", "99"), "no table '99' that is reproduced; there are 3, A3, 4"),
+        (("moon", "1"), "unknown paper to reproduce 'moon'; known: "),
+        (("scimult", "5", "--quick"), "add --data open"),
+        (("scimult", "5", "--only", "moon"), "no row of the model 'moon'"),
+        ((*OPEN, "--models", "moon=x"), "unknown model 'moon'"),
+        (
+            (*OPEN, "--only", "ffn-expert", "--models", "vanilla=vanilla"),
+            "model ffn-expert (FFNExpert): it is not rel",
+        ),
+        (
+            ("scimult", "5", "--only", "vanilla", "--models", "vanilla=vanilla"),
+            "scimult/link_prediction_retrieval",
+        ),
+    ],
+)
+def test_wrong_requests_and_missing_things_are_status_2(workplace, monkeypatch, capsys, words, said):
+    status, _out, err = run(monkeypatch, capsys, *words)
+    assert status == 2 and said in err and "Traceback" not in err
+    assert not (workplace / "results").exists()
+
+
+def test_a_task_that_fails_is_status_1_and_has_no_number(workplace, monkeypatch, capsys):
+    (workplace / "data" / "citegraph_vis" / "papers.jsonl.gz").write_bytes(b"no gzip at all")
+    words = (*OPEN, "--only", "vanilla", "--models", "vanilla=vanilla")
+    status, out, _err = run(monkeypatch, capsys, *words)
+    assert status == 1 and "failed" in out
+
+
+def test_the_open_data_must_lie_somewhere(workplace, monkeypatch, capsys):
+    monkeypatch.delenv("SCIPRISM_DATA")
+    status, _out, err = run(monkeypatch, capsys, *OPEN)
+    assert status == 2 and "SCIPRISM_DATA" in err
