@@ -20,8 +20,10 @@ from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
+from sciprism.cli.reproduce import reproduce
 from sciprism.cli.search import search
 from sciprism.cli.similar import similar
+from sciprism.cli.train import train
 from sciprism.errors import InputError
 
 app = typer.Typer(
@@ -47,7 +49,9 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for command in (inspect, embed, index, search, similar, describe, evaluate, compare, overlap):
+USE = (inspect, embed, index, search, similar, describe)
+SCIENCE = (train, evaluate, compare, reproduce, overlap)
+for command in (*USE, *SCIENCE):
     app.command()(_interruptible(command))
 
 

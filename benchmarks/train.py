@@ -1,0 +1,182 @@
+"""Training steps: ours against sentence-transformers' trainer, same model, data, batches and loss.
+
+Titles against abstracts, in-batch contrastive over cosines. Both take the same batches in the same order with
+AdamW at the same constant rate; the first step of each run does not count. The curves are compared without
+dropout, the speeds with the model's own. Run from the repository root, after `sciprism prepare open`:
+
+    python benchmarks/train.py SOURCES/train/conference-titles.jsonl -o results/train.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.losses import MultipleNegativesRankingLoss
+from torch.utils.data import BatchSampler, SequentialSampler
+from transformers import TrainerCallback
+
+from rounds import provenance, ratio, write
+from sciprism import Encoder
+from sciprism.encoders.checkpoints.names import resolve
+from sciprism.training.batches import Plan, mixed
+from sciprism.training.loop import Hooks, Loop
+from sciprism.training.processes import Processes
+from sciprism.training.recipe import SourceSpec, Stage
+from sciprism.training.run_folder import StageFolder
+from sciprism.training.sources import Source
+
+TEMPERATURE, RATE, SEED = 0.05, 2e-5, 0
+PEER = "sentence-transformers"
+
+
+class Clock(TrainerCallback):
+    """When each step of the trainer ended, and its loss."""
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+        self.losses: list[float] = []
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.ends.append(time.perf_counter())
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:
+        if "loss" in logs:
+            self.losses.append(logs["loss"])
+
+
+def theirs(
+    args: argparse.Namespace, rows: list[tuple[str, str]], dropout: float | None
+) -> tuple[float, list[float]]:
+    """Return seconds per step and the losses of the peer's trainer."""
+    model = SentenceTransformer(str(resolve(args.model)[1]), device="cpu")
+    model.max_seq_length = args.max_length
+    if dropout is not None:
+        for module in model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = dropout
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = SentenceTransformerTrainingArguments(
+            output_dir=folder,
+            max_steps=args.steps,
+            per_device_train_batch_size=args.batch,
+            learning_rate=RATE,
+            lr_scheduler_type="constant",
+            weight_decay=0.0,
+            max_grad_norm=0.0,
+            logging_steps=1,
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            use_cpu=True,
+            seed=SEED,
+            batch_sampler=lambda data, batch_size, **_: BatchSampler(
+                SequentialSampler(data), batch_size, True
+            ),
+        )
+        SentenceTransformerTrainer(
+            model=model,
+            args=settings,
+            train_dataset=Dataset.from_dict(
+                {"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}
+            ),
+            loss=MultipleNegativesRankingLoss(model, scale=1 / TEMPERATURE),
+            callbacks=[clock],
+        ).train()
+    return float(np.mean([b - a for a, b in pairwise(clock.ends)])), clock.losses
+
+
+def ours(
+    args: argparse.Namespace, source: Source, precision: str, dropout: float | None
+) -> tuple[float, list[float]]:
+    """Return seconds per step and the losses of our loop."""
+    stage = Stage(
+        name="bench",
+        sources=(source.spec,),
+        batch=args.batch,
+        steps=args.steps,
+        tokens=args.tokens,
+        precision=precision,
+        objective={
+            "name": "contrast",
+            "similarity": "cosine",
+            "temperature": TEMPERATURE,
+            "hard_negatives": 0,
+        },
+        optimiser={"lr": RATE, "weight_decay": 0.0, "clip": 0.0},
+        schedule={"name": "constant", "warmup": 0},
+        checkpoint_every=10**9,
+    )
+    encoder = Encoder.start(args.model, max_length=args.max_length, device="cpu")
+    if dropout is not None:
+        encoder.model.set_dropout(dropout)
+    with tempfile.TemporaryDirectory() as folder:
+        place = StageFolder(Path(folder))
+        loop = Loop(encoder, stage, [source], place, Processes("cpu"), seed=SEED, hooks=Hooks())
+        loop.run()
+        steps = [row for row in map(json.loads, place.metrics.read_text().splitlines()) if "loss" in row]
+    return float(np.mean([row["seconds"] for row in steps[1:]])), [row["loss"] for row in steps]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("source", type=Path)
+    parser.add_argument("--model", default="all-MiniLM-L6-v2")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--max-length", type=int, default=128)
+    parser.add_argument("--tokens", type=int, default=2048)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--precisions", nargs="+", default=["float32", "bfloat16"])
+    parser.add_argument("-o", "--output", type=Path)
+    args = parser.parse_args()
+    source = Source(SourceSpec(file=args.source, format="search", query="query"))
+    plan = Plan((len(source),), (1.0,), args.batch, mixed(SEED, "plan"))
+    order = [row for step in range(args.steps) for row in plan[step][1].tolist()]
+    face = Encoder.load(args.model)
+    rows = [
+        (face.texts([e.query], "query")[0], face.texts([e.positives[0]], "paper")[0])
+        for e in source.examples(order)
+    ]
+    left, right = theirs(args, rows, 0.0)[1], ours(args, source, "float32", 0.0)[1]
+    seconds: dict[str, list[float]] = {name: [] for name in (PEER, *args.precisions)}
+    for _ in range(args.rounds):
+        seconds[PEER].append(theirs(args, rows, None)[0])
+        for precision in args.precisions:
+            seconds[precision].append(ours(args, source, precision, None)[0])
+    result = provenance(
+        ["torch", "sentence-transformers", "transformers", "accelerate"],
+        batch=args.batch,
+        steps=args.steps,
+        max_length=args.max_length,
+        threads=torch.get_num_threads(),
+        examples_per_second={n: [round(args.batch / s, 2) for s in each] for n, each in seconds.items()},
+        times_faster={name: ratio(seconds[PEER], seconds[name]) for name in args.precisions},
+        losses_without_dropout={PEER: left, "sciprism": right},
+        losses_apart=float(np.abs(np.array(left) - np.array(right)).max()),
+    )
+    print(
+        json.dumps({k: result[k] for k in ("examples_per_second", "times_faster", "losses_apart")}, indent=1)
+    )
+    if args.output:
+        write(args.output, result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Which examples each step of a stage takes: a pure function of the sources' sizes, the seed and the step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One source in each batch; an epoch goes through every source as often as its rate says.
+
+    sizes, rates: examples of each source, and how often an epoch takes them. The order of the sources'
+    batches and of the examples in them is drawn anew in each epoch (SciMult's data iterator). The examples
+    that fill no whole batch wait for another epoch; a source smaller than a batch gives all it has.
+    """
+
+    sizes: tuple[int, ...]
+    rates: tuple[float, ...]
+    batch: int
+    seed: int
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Return the batches of each source in one epoch, at least one."""
+        return tuple(
+            max(1, math.floor(size * rate / self.batch))
+            for size, rate in zip(self.sizes, self.rates, strict=True)
+        )
+
+    @property
+    def epoch(self) -> int:
+        """Return the batches of one epoch."""
+        return sum(self.counts)
+
+    def __getitem__(self, number: int) -> tuple[int, Rows]:
+        """Return the source and the rows (B,) of a batch, counted from 0 through all epochs."""
+        epoch, place = divmod(number, self.epoch)
+        source, part = (int(each) for each in _order(self, epoch)[place])
+        size, taken = self.sizes[source], min(self.batch, self.sizes[source])
+        first = part * taken
+        rows = np.arange(first, first + taken)
+        turns = {t: _shuffled(size, self.seed, epoch, source, t) for t in set((rows // size).tolist())}
+        return source, np.array([turns[row // size][row % size] for row in rows.tolist()], np.int64)
+
+
+@lru_cache(maxsize=2)
+def _order(plan: Plan, epoch: int) -> Rows:
+    pairs = [(source, part) for source, count in enumerate(plan.counts) for part in range(count)]
+    return np.array(pairs, np.int64)[_draws(plan.seed, epoch).permutation(len(pairs))]
+
+
+@lru_cache(maxsize=64)
+def _shuffled(size: int, seed: int, epoch: int, source: int, turn: int) -> Rows:
+    return _draws(seed, epoch, source, turn).permutation(size)
+
+
+def _draws(*numbers: int) -> np.random.Generator:
+    return np.random.default_rng(numbers)
+
+
+def mixed(*parts: object) -> int:
+    """Return 63 bits that all parts decide: the seed of one draw, the same on every machine."""
+    digest = blake2b("\0".join(map(str, parts)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1
+
+
+def share(rows: Sequence[int], rank: int, count: int) -> Sequence[int]:
+    """Return a process's slice of a batch; what does not divide is left out: all get equally many."""
+    size = len(rows) // count
+    return rows[rank * size : (rank + 1) * size]

@@ -1,0 +1,47 @@
+"""How well a model finds what belongs together in held-out examples: what chooses checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.text.template import Item
+from sciprism.training.examples import Example
+from sciprism.training.recipe import SourceSpec
+
+Floats = NDArray[np.float32]
+
+
+def reciprocal_rank(encoder: Encoder, examples: Sequence[Example], spec: SourceSpec) -> float:
+    """Return the mean of 1 / rank of each query's best positive among all candidates of the examples.
+
+    Candidates are the positives and hard negatives of all examples, each once, compared by the encoder's
+    distance. Ties count against the model.
+    """
+    candidates = {_key(item): item for e in examples for item in (*e.positives, *e.negatives)}
+    places = {key: place for place, key in enumerate(candidates)}
+    asked = encoder.encode([e.query for e in examples], format=spec.format, role=spec.query)
+    given = encoder.encode(list(candidates.values()), format=spec.format, role=spec.candidate)
+    found = []
+    for example, row in zip(examples, _scores(asked, given, encoder.distance), strict=True):
+        right = [places[_key(item)] for item in example.positives]
+        best = row[right].max()
+        row[right] = -np.inf
+        found.append(1 / (1 + int((row >= best).sum())))
+    return float(np.mean(found))
+
+
+def _key(item: Item) -> str:
+    return item if isinstance(item, str) else item.id or repr(item)
+
+
+def _scores(queries: Floats, candidates: Floats, distance: str) -> Floats:
+    if distance == "cosine":
+        queries, candidates = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (queries, candidates))
+    scores: Floats = queries @ candidates.T
+    if distance == "euclidean":  # twice the product less the candidate's square: the same order
+        scores = 2 * scores - (candidates**2).sum(axis=1)
+    return scores

@@ -1,0 +1,271 @@
+"""The one loop: batches of a stage to gradients to weights, stopped at any moment and continued exactly.
+
+Nothing random has a state: which examples a step takes, which positive stands for one, and every dropout
+are functions of the seed and the step. A checkpoint is therefore weights, optimiser and step, and a run that
+was killed gives the losses and weights of one that was not.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.errors import InputError
+from sciprism.training.batches import Plan, mixed, share
+from sciprism.training.dev import reciprocal_rank
+from sciprism.training.examples import write_examples
+from sciprism.training.learners import Batch, Learner, Tools, learners, settings_of
+from sciprism.training.optimisers import adamw, set_rate
+from sciprism.training.passes import Memory
+from sciprism.training.processes import Processes
+from sciprism.training.recipe import Stage
+from sciprism.training.run_folder import Checkpoint, StageFolder
+from sciprism.training.schedules import rate
+from sciprism.training.sources import Source, chosen
+
+WINDOW = 20
+"""Losses of one source that are compared with its first ones."""
+
+
+class DivergedError(Exception):
+    """Report a loss that is no number, or that has grown beyond what training can mend."""
+
+
+class Step(NamedTuple):
+    """What a step tells whoever shows progress."""
+
+    stage: str
+    step: int
+    steps: int
+    loss: float
+    examples_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the loop asks of the world above it.
+
+    evaluate: an encoder and names of benchmark tasks -> scores. tell: shows a step. note: says a line.
+    """
+
+    evaluate: Callable[[Encoder, Sequence[str]], Mapping[str, float]] = lambda _encoder, _names: {}
+    tell: Callable[[Step], None] = lambda _step: None
+    note: Callable[[str], None] = lambda _line: None
+
+
+@dataclass(slots=True)
+class State:
+    """What evaluations have found so far: the best dev score, its step, and how many since were no better."""
+
+    best: float = -math.inf
+    best_step: int = 0
+    worse: int = 0
+    examples: int = 0
+
+
+@dataclass(slots=True)
+class Drift:
+    """The first and the last losses of each source."""
+
+    first: dict[str, list[float]] = field(default_factory=dict)
+    last: dict[str, deque[float]] = field(default_factory=dict)
+
+    def check(self, source: str, loss: float, step: int) -> None:
+        """Raise DivergedError when a loss is not finite, or has doubled, and more, for a while."""
+        if not math.isfinite(loss):
+            raise DivergedError(f"the loss of {source} at step {step} is {loss}")
+        first = self.first.setdefault(source, [])
+        if len(first) < WINDOW:
+            first.append(loss)
+        last = self.last.setdefault(source, deque(maxlen=WINDOW))
+        last.append(loss)
+        if len(last) == WINDOW and sum(last) > 2 * sum(first) + WINDOW:
+            means = (sum(last) / WINDOW, sum(first) / WINDOW)
+            raise DivergedError(
+                f"{WINDOW} losses of {source} up to step {step} average {means[0]:.3g}, "
+                f"the first {means[1]:.3g}"
+            )
+
+
+class Loop:
+    """One stage in progress.
+
+    sources: of the stage, checked. seed: of the whole stage. The encoder's weights are changed in place;
+    on CPUs with the same number of threads equal input gives equal bits.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        stage: Stage,
+        sources: Sequence[Source],
+        folder: StageFolder,
+        processes: Processes,
+        *,
+        seed: int,
+        hooks: Hooks,
+    ) -> None:
+        self.encoder, self.stage, self.sources, self.folder = encoder, stage, sources, folder
+        self.processes, self.hooks, self.seed = processes, hooks, seed
+        memory = Memory(tokens=stage.tokens, precision=stage.precision, caching=stage.caching)
+        objective = settings_of(stage.objective)
+        tools = Tools(encoder=encoder, processes=processes, memory=memory)
+        self.learner: Learner = learners[objective.name](objective, tools)
+        self.modules = nn.ModuleDict({"model": encoder.model})
+        if self.learner.modules is not None:
+            self.modules["objective"] = self.learner.modules
+        trained(encoder, stage.train)
+        self.optimiser = adamw(self.modules.named_parameters(), stage.optimiser, encoder.model.config.layers)
+        self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
+        self.plan = Plan(
+            tuple(map(len, sources)), tuple(s.spec.rate for s in sources), stage.batch, mixed(seed, "plan")
+        )
+        self.steps = stage.steps or math.ceil(self.plan.epoch * (stage.epochs or 1) / stage.accumulate)
+        self.state, self.drift, self.step = State(), Drift(), 0
+        self._go_on()
+
+    def run(self) -> State:
+        """Take all steps that are left; return what the evaluations found."""
+        self.encoder.model.train()
+        while self.step < self.steps and not self._patience_is_over():
+            began = time.perf_counter()
+            row = self._take()
+            self.step += 1
+            seconds = time.perf_counter() - began
+            if self.processes.first:
+                self.folder.log({"step": self.step, **row, "seconds": round(seconds, 4)})
+                speed = row["examples"] / seconds
+                self.hooks.tell(Step(self.stage.name, self.step, self.steps, row["loss"], speed))
+            every = self.stage.evaluation.every
+            if self.step == self.steps or (every and self.step % every == 0):
+                self._evaluate()
+            if self.step == self.steps or self.step % self.stage.checkpoint_every == 0:
+                self._save()
+        return self.state
+
+    def _take(self) -> dict[str, Any]:
+        """Take one step: `accumulate` batches, each with negatives of its own."""
+        self.optimiser.zero_grad(set_to_none=True)
+        lr = rate(self.stage.schedule, self.step, self.steps, self.stage.optimiser.lr)
+        set_rate(self.optimiser, lr)
+        losses, names, examples = [], [], 0
+        scale = float(self.scaler.scale(torch.ones((), device=self.processes.device)))
+        for part in range(self.stage.accumulate):
+            number = self.step * self.stage.accumulate + part
+            source, batch = self._batch(number)
+            loss = self.learner(batch, scale / self.stage.accumulate)
+            self._check(source.name, loss, batch)
+            losses.append(loss)
+            names.append(source.name)
+            examples += len(batch.examples) * self.processes.count
+        self.processes.add_gradients(self.modules.parameters(), mean=self.stage.gradient == "mean")
+        self.scaler.unscale_(self.optimiser)
+        clip = self.stage.optimiser.clip or math.inf
+        norm = nn.utils.clip_grad_norm_([p for p in self.modules.parameters() if p.grad is not None], clip)
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        self.state.examples += examples
+        return {
+            "source": "+".join(dict.fromkeys(names)),
+            "loss": sum(losses) / len(losses),
+            "lr": lr,
+            "gradient": float(norm),
+            "examples": examples,
+        }
+
+    def _batch(self, number: int) -> tuple[Source, Batch]:
+        place, rows = self.plan[number]
+        source = self.sources[place]
+        mine = share(rows.tolist(), self.processes.rank, self.processes.count)
+        examples = [
+            chosen(example, source.spec, mixed(self.seed, number, row))
+            for row, example in zip(mine, source.examples(mine), strict=True)
+        ]
+        seed = mixed(self.seed, "dropout", number, self.processes.rank)
+        spec = source.spec
+        return source, Batch(
+            examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed
+        )
+
+    def _check(self, source: str, loss: float, batch: Batch) -> None:
+        try:
+            self.drift.check(source, loss, self.step + 1)
+        except DivergedError as error:
+            name = "batch" if self.processes.first else f"batch-{self.processes.rank}"
+            path = self.folder.folder / f"{name}-at-step-{self.step + 1}.jsonl"
+            write_examples(batch.examples, path)
+            raise InputError(
+                f"stage {self.stage.name}: {error}; its examples are in {path}. Lower the learning rate, "
+                "clip gradients, or look at the examples"
+            ) from error
+
+    def _evaluate(self) -> None:
+        """Score the dev examples and the named tasks; keep the model where it is the best so far."""
+        if self.processes.first:
+            self.encoder.prepare()
+            scores = {
+                source.name: reciprocal_rank(self.encoder, dev, source.spec)
+                for source in self.sources
+                if (dev := source.dev(self.stage.evaluation.examples))
+            }
+            tasks = self.hooks.evaluate(self.encoder, self.stage.evaluation.tasks)
+            mean = sum(scores.values()) / len(scores) if scores else -math.inf
+            row = {"dev": mean} if scores else {}
+            self.folder.log({"step": self.step, **row, "dev_scores": scores, "tasks": dict(tasks)})
+            self.state.worse += 1
+            if scores and mean > self.state.best:
+                self.state = State(mean, self.step, 0, self.state.examples)
+                self._keep(self.folder.best)
+            self.encoder.model.train()
+        self.processes.wait()
+
+    def _patience_is_over(self) -> bool:
+        patience = self.stage.evaluation.patience
+        return (
+            bool(patience) and self.processes.sum(self.state.worse if self.processes.first else 0) >= patience
+        )
+
+    def _keep(self, folder: Path) -> None:
+        self.encoder.save(folder, stage=self.stage.name, step=self.step, dev=self.state.best)
+
+    def _save(self) -> None:
+        if self.processes.first:
+            optimiser = {"optimiser": self.optimiser.state_dict(), "scaler": self.scaler.state_dict()}
+            state = {name: getattr(self.state, name) for name in State.__slots__}
+            drift = {"first": self.drift.first, "last": {k: list(v) for k, v in self.drift.last.items()}}
+            self.folder.save(
+                Checkpoint(self.step, self.modules.state_dict(), optimiser, {"state": state, "drift": drift})
+            )
+        self.processes.wait()
+
+    def _go_on(self) -> None:
+        found = self.folder.load()
+        if found is None:
+            if self.processes.first:
+                self.folder.forget_after(-1)
+            return
+        self.modules.load_state_dict(found.weights)
+        self.optimiser.load_state_dict(found.optimiser["optimiser"])
+        self.scaler.load_state_dict(found.optimiser["scaler"])
+        self.state, self.step = State(**found.state["state"]), found.step
+        self.drift.first = found.state["drift"]["first"]
+        self.drift.last = {k: deque(v, WINDOW) for k, v in found.state["drift"]["last"].items()}
+        if self.processes.first:
+            self.folder.forget_after(self.step)
+            self.hooks.note(f"{self.stage.name}: goes on after step {self.step:,} of {self.steps:,}")
+
+
+def trained(encoder: Encoder, train: str) -> None:
+    """Let gradients flow to what a stage trains, and to nothing else."""
+    for name, parameter in encoder.model.named_parameters():
+        own = encoder.method.own(name)
+        parameter.requires_grad_(encoder.method.trainable(name) and (train == "all" or own))

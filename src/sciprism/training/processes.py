@@ -1,0 +1,91 @@
+"""One process, or several that `accelerate launch` started: what they share, and with which gradient."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from sciprism.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
+
+
+class Processes:
+    """The processes of a run. Alone, everything shared is one's own."""
+
+    def __init__(self, device: str | None = None) -> None:
+        self.count = int(os.environ.get("WORLD_SIZE", "1"))
+        self.rank = int(os.environ.get("RANK", "0"))
+        self._state = self._started(device) if self.count > 1 else None
+        usual = "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = self._state.device if self._state else torch.device(device or usual)
+
+    @cached_property
+    def first(self) -> bool:
+        """Say whether this is the process that writes files."""
+        return self.rank == 0
+
+    def wait(self) -> None:
+        """Wait until every process is here."""
+        if self._state:
+            self._state.wait_for_everyone()
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """Return the rows (n, ...) of all processes, in the order of their ranks; n may differ.
+
+        The own part keeps its gradient; the others' have none (SciMult sheet, section 4), so that the
+        processes' gradients add up to the one of the whole batch.
+        """
+        if not self._state:
+            return rows
+        import torch.distributed as dist
+
+        size = torch.tensor([len(rows)], device=rows.device)
+        sizes = [torch.zeros_like(size) for _ in range(self.count)]
+        dist.all_gather(sizes, size)
+        counts = [int(each) for each in sizes]
+        padded = rows.new_zeros(max(counts), *rows.shape[1:])
+        padded[: len(rows)] = rows.detach()
+        parts = [torch.empty_like(padded) for _ in range(self.count)]
+        dist.all_gather(parts, padded)
+        parts = [part[:count] for part, count in zip(parts, counts, strict=True)]
+        parts[self.rank] = rows
+        return torch.cat(parts)
+
+    def add_gradients(self, parameters: Iterable[Tensor], *, mean: bool) -> None:
+        """Replace every gradient by its sum over the processes, or its mean."""
+        if not self._state:
+            return
+        import torch.distributed as dist
+
+        mine = [p for p in parameters if p.requires_grad]
+        for p in mine:
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+        flat = torch.cat([p.grad.flatten() for p in mine if p.grad is not None])
+        dist.all_reduce(flat)
+        flat /= self.count if mean else 1
+        for p, part in zip(mine, torch.split(flat, [p.numel() for p in mine]), strict=True):
+            p.grad = part.view_as(p)
+
+    def sum(self, value: float) -> float:
+        """Return the sum of one number over all processes."""
+        if not self._state:
+            return value
+        import torch.distributed as dist
+
+        total = torch.tensor([value], dtype=torch.float64, device=self.device)
+        dist.all_reduce(total)
+        return float(total)
+
+    def _started(self, device: str | None) -> PartialState:
+        try:
+            from accelerate import PartialState
+        except ImportError as error:
+            raise MissingExtraError("train", "training in several processes") from error
+        return PartialState(cpu=device == "cpu")

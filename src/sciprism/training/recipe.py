@@ -1,0 +1,261 @@
+"""A recipe: backbone, stages, sources and schedule of one model, read from TOML and checked as a whole."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from sciprism.encoders.methods import Format, Role, make
+from sciprism.encoders.pooling import poolings
+from sciprism.errors import InputError
+from sciprism.training.learners import settings_of
+
+
+class _Part(BaseModel):
+    """A table of a recipe: unknown keys are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Model(_Part):
+    """What is trained. What is None stays as the backbone's folder says.
+
+    max_length: tokens per text while training; the finished model keeps it. separator, lowercase: of the
+    template. dropout: of hidden states and attention; None is the backbone's own.
+    """
+
+    backbone: str
+    pooling: str | None = None
+    max_length: int | None = Field(None, ge=3)
+    separator: str | None = None
+    lowercase: bool | None = None
+    normalize: bool | None = None
+    distance: Literal["cosine", "dot", "euclidean"] | None = None
+    dropout: float | None = Field(None, ge=0, lt=1)
+
+    @field_validator("pooling")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None:
+            poolings[value]
+        return value
+
+
+class SourceSpec(_Part):
+    """Training examples of one task: a DPR-style file and what its texts are.
+
+    dev: examples of the same kind that choose the best checkpoint. rate: how often an epoch goes through
+    the file. positives: which one of several stands for an example in an epoch.
+    """
+
+    file: Path
+    format: Format
+    query: Role = "paper"
+    candidate: Role = "paper"
+    dev: Path | None = None
+    rate: float = Field(1.0, gt=0)
+    positives: Literal["random", "first"] = "random"
+
+    @property
+    def name(self) -> str:
+        """Return the file's name without its suffix."""
+        return self.file.stem
+
+
+class Optimiser(_Part):
+    """AdamW.
+
+    clip: the longest gradient, 0 for no limit. layer_decay: factor of the rate from a layer to the one below.
+    """
+
+    lr: float = Field(gt=0)
+    weight_decay: float = Field(0.01, ge=0)
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    clip: float = Field(1.0, ge=0)
+    layer_decay: float = Field(1.0, gt=0, le=1)
+
+
+class Schedule(_Part):
+    """The learning rate over the steps. warmup: steps, or below 1 a share of them. floor: the lowest rate."""
+
+    name: Literal["linear", "inverse-square-root", "constant"] = "linear"
+    warmup: float = Field(0.05, ge=0)
+    floor: float = Field(0.0, ge=0)
+
+
+class Evaluation(_Part):
+    """What is measured while a stage runs, every so many steps.
+
+    examples: of each dev file. tasks: names of benchmark tasks; they are recorded and choose nothing, since
+    they score test papers. patience: evaluations without a better dev score until the stage ends; 0: never.
+    """
+
+    every: int = Field(0, ge=0)
+    examples: int = Field(500, ge=2)
+    tasks: tuple[str, ...] = ()
+    patience: int = Field(0, ge=0)
+
+
+class Stage(_Part):
+    """One optimisation run.
+
+    start: previous (the stage before, or the backbone), backbone, or the folder of a model. done: a finished
+    model that stands for this stage, which is then not run. train: all, or the parameters that the method
+    adds. batch: examples of one step over all processes. accumulate: batches, each with its own negatives,
+    whose gradients are added before the optimiser moves. tokens: of one piece of a batch, that one
+    core computes at once. caching: compute pieces twice and keep the memory of one (gradient caching).
+    gradient: over processes the sum, that of the whole batch, or the mean, as published.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    method: str = "single"
+    options: Mapping[str, Any] = {}
+    start: str = "previous"
+    done: Path | None = None
+    train: Literal["all", "method"] = "all"
+    objective: Mapping[str, Any] = {"name": "contrast"}
+    sources: tuple[SourceSpec, ...] = Field(min_length=1)
+    batch: int = Field(ge=2)
+    accumulate: int = Field(1, ge=1)
+    tokens: int = Field(2048, ge=16)
+    caching: bool = False
+    epochs: float | None = Field(None, gt=0)
+    steps: int | None = Field(None, ge=1)
+    optimiser: Optimiser
+    schedule: Schedule = Schedule()
+    gradient: Literal["sum", "mean"] = "sum"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    checkpointing: bool = False
+    checkpoint_every: int = Field(500, ge=1)
+    evaluation: Evaluation = Evaluation()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Stage:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("state either epochs or steps")
+        make(self.method, self.options)
+        settings_of(self.objective)
+        names = [source.name for source in self.sources]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two sources of one name among {', '.join(names)}; rename a file")
+        return self
+
+
+class Recipe(_Part):
+    """All that makes a model: `sciprism train RECIPE -o RUN` runs its stages one after the other."""
+
+    name: str
+    reference: str = ""
+    seed: int = 0
+    model: Model
+    stages: tuple[Stage, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _names(self) -> Recipe:
+        names = [stage.name for stage in self.stages]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two stages of one name among {', '.join(names)}")
+        return self
+
+
+def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None = None) -> Recipe:
+    """Return the recipe of a TOML file with `key=value` changes.
+
+    sources: the folder of the files that the recipe names; without it they lie beside the recipe. The table
+    `defaults` holds what stages share. A key is a path, `seed` or `stages.0.optimiser.lr`; stages and sources
+    may go by their names. A value is TOML, or else text. Raises InputError with a line for each thing that is
+    wrong.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: {error}") from error
+    of_all = [change for change in changes if change.startswith("defaults.")]
+    for change in of_all:
+        _set(raw, change)
+    defaults = raw.pop("defaults", {})
+    if isinstance(raw.get("stages"), list):
+        raw["stages"] = [_merged(defaults, stage) for stage in raw["stages"]]
+    for change in changes:
+        if change not in of_all:
+            _set(raw, change)
+    try:
+        recipe = Recipe.model_validate(raw)
+    except ValidationError as error:
+        raise InputError(_lines(path, error)) from error
+    return _placed(recipe, path.parent if sources is None else sources)
+
+
+def _merged(defaults: Any, stage: Any) -> Any:
+    """Return a stage with what it does not say itself taken from the defaults, tables key by key."""
+    if not isinstance(defaults, dict) or not isinstance(stage, dict):
+        return stage
+    return defaults | {key: _merged(defaults.get(key), value) for key, value in stage.items()}
+
+
+def _lines(path: Path, error: ValidationError) -> str:
+    """Return one line for each thing that is wrong: where it stands, what it is, what was found."""
+    found = []
+    for each in error.errors():
+        where = ".".join(map(str, each["loc"])) or "recipe"
+        shown = "" if isinstance(each["input"], dict) else f", got {each['input']!r:.60}"
+        known = f"; {_known_keys(each['loc'])}" if each["type"] == "extra_forbidden" else ""
+        found.append(f"{path}: {where}: {each['msg']}{shown}{known}")
+    return "\n".join(found)
+
+
+def _known_keys(place: tuple[int | str, ...]) -> str:
+    parts: dict[str, type[BaseModel]] = {
+        "model": Model,
+        "sources": SourceSpec,
+        "optimiser": Optimiser,
+        "schedule": Schedule,
+        "evaluation": Evaluation,
+        "stages": Stage,
+    }
+    owners: list[type[BaseModel]] = [Recipe, *(parts[str(step)] for step in place[:-1] if step in parts)]
+    return f"known: {', '.join(owners[-1].model_fields)}"
+
+
+def _set(raw: dict[str, Any], change: str) -> None:
+    key, mark, text = change.partition("=")
+    if not mark:
+        raise InputError(f"--set {change!r}: expected key=value")
+    try:
+        value = tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *path, last = key.split(".")
+    place: Any = raw
+    for step in path:
+        place = _step(place, step, change)
+    if isinstance(place, list):
+        raise InputError(f"--set {change!r}: {last!r} is one of a list; name a key inside it")
+    place[last] = value
+
+
+def _step(place: Any, step: str, change: str) -> Any:
+    if isinstance(place, dict):
+        return place.setdefault(step, {})
+    if isinstance(place, list):
+        for number, item in enumerate(place):
+            names = (str(number), item.get("name"), Path(item.get("file", "")).stem)
+            if step in names:
+                return item
+    raise InputError(f"--set {change!r}: the recipe has no {step!r}")
+
+
+def _placed(recipe: Recipe, home: Path) -> Recipe:
+    """Return the recipe with the paths of its sources made whole."""
+
+    def place(source: SourceSpec) -> SourceSpec:
+        dev = None if source.dev is None else home / source.dev
+        return source.model_copy(update={"file": home / source.file, "dev": dev})
+
+    stages = [s.model_copy(update={"sources": tuple(map(place, s.sources))}) for s in recipe.stages]
+    return recipe.model_copy(update={"stages": tuple(stages)})

@@ -1,0 +1,82 @@
+"""Examples on disk: DPR's layout, written and read."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Label, Paper
+from sciprism.training.examples import Example, from_row, read_examples, to_row, write_examples
+from sciprism.training.recipe import SourceSpec
+from sciprism.training.sources import Source
+
+# the example of the fact sheet, in our words
+ROW = {
+    "question": "graph networks for molecules [SEP] we look at bonds",
+    "answers": [],
+    "positive_ctxs": [{"title": "cheminformatics", "text": "chemistry by computer", "passage_id": "l17"}],
+    "negative_ctxs": [],
+    "hard_negative_ctxs": [{"title": "sociology", "text": "", "passage_id": "l93"}],
+}
+
+word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1).filter(
+    lambda s: "[SEP]" not in s
+)
+paper = st.builds(lambda n, t, a: Paper(id=n, title=t, abstract=a), word, word, word | st.just(""))
+label = st.builds(lambda n, t, d: Label(id=n, name=t, definition=d), word, word, word | st.just(""))
+
+
+def test_a_row_of_dpr():
+    found = from_row(ROW, query="paper", candidate="label")
+    assert found.query == Paper(id="", title="graph networks for molecules", abstract="we look at bonds")
+    assert found.positives == (Label(id="l17", name="cheminformatics", definition="chemistry by computer"),)
+    assert found.negatives == (Label(id="l93", name="sociology"),)
+    assert to_row(found) == ROW
+    assert from_row(ROW | {"positive_ctxs": []}, query="paper", candidate="label") is None
+
+
+@given(st.builds(Example, paper, st.tuples(label, label), st.tuples(label)))
+def test_papers_and_labels_come_back(example):
+    assert from_row(json.loads(json.dumps(to_row(example))), query="paper", candidate="label") == example
+
+
+@given(st.builds(Example, word, st.tuples(paper), st.tuples(paper)))
+def test_words_and_papers_come_back(example):
+    assert from_row(to_row(example), query="query", candidate="paper") == example
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_both_kinds_of_file_in_any_order(tmp_path, whole):
+    """A source gives examples of JSON lines and of an array by number; those without a positive go."""
+    rows = [ROW | {"question": f"{n} [SEP] x"} for n in range(5)]
+    rows.insert(2, ROW | {"positive_ctxs": []})
+    path = tmp_path / "a.json"
+    path.write_text(
+        json.dumps(rows) if whole else "\n\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8"
+    )
+    source = Source(SourceSpec(file=path, format="classification", candidate="label"))
+    assert (len(source), source.without_positive) == (5, 1)
+    assert [e.query.title for e in source.examples([4, 0, 2])] == ["4", "0", "2"]
+    assert [e.query.title for e in read_examples(path, query="paper", candidate="label")] == list("01234")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    def broken():
+        yield Example("a", (Paper(id="p", title="b"),))
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_examples(broken(), tmp_path / "a.jsonl")
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_errors_name_file_and_record(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(ROW) + "\n" + '{"question": 3}\n')
+    with pytest.raises(InputError, match=r"a\.jsonl, record 2: expected an object with question"):
+        list(read_examples(path, query="paper", candidate="label"))
+    path.write_text("{oh\n")
+    with pytest.raises(InputError, match=r"a\.jsonl, line 1: not JSON"):
+        list(read_examples(path, query="paper", candidate="label"))

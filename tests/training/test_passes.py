@@ -1,0 +1,104 @@
+"""A batch in pieces gives the vectors and the gradient of the whole."""
+
+import pytest
+import torch
+
+from sciprism import Encoder
+from sciprism.encoders.packing import pack
+from sciprism.objectives.contrastive import in_batch_contrastive
+from sciprism.training.passes import Memory, Pass
+
+TEXTS = [
+    "deep learning of protein structure",
+    "gravity",
+    "the effect of light on the cell memory of the mouse",
+    "quantum energy field theory and evidence",
+    "galaxy star planet",
+    "vaccine trial",
+]
+
+
+@pytest.fixture
+def encoder(tiny_model):
+    encoder = Encoder.start(tiny_model, pooling="mean", device="cpu")
+    encoder.model.set_dropout(0.0)
+    encoder.model.train()
+    return encoder
+
+
+def gradients(encoder, memory, seed=0):
+    """Return the loss and the gradient of every weight by one pass."""
+    encoder.model.zero_grad(set_to_none=True)
+    there = Pass(encoder, encoder.tokenize(TEXTS), ["all"] * len(TEXTS), memory, seed)
+    loss = in_batch_contrastive(there.vectors[:3], there.vectors[3:], temperature=10.0)
+    loss.backward()
+    there.backward()
+    return loss.item(), {n: p.grad.clone() for n, p in encoder.model.named_parameters() if p.grad is not None}
+
+
+def direct(encoder):
+    """Return the same by autograd alone, all texts in one packed batch."""
+    encoder.model.zero_grad(set_to_none=True)
+    vectors = encoder.vectors(pack(encoder.tokenize(TEXTS)))
+    loss = in_batch_contrastive(vectors[:3], vectors[3:], temperature=10.0)
+    loss.backward()
+    return loss.item(), {n: p.grad.clone() for n, p in encoder.model.named_parameters() if p.grad is not None}
+
+
+@pytest.mark.parametrize("caching", [True, False])
+@pytest.mark.parametrize("tokens", [16, 24, 1000])
+def test_the_gradient_is_the_direct_one(encoder, caching, tokens):
+    loss, expected = direct(encoder)
+    found_loss, found = gradients(encoder, Memory(tokens=tokens, caching=caching))
+    assert found_loss == pytest.approx(loss, abs=1e-6)
+    assert found.keys() == expected.keys()
+    for name, gradient in found.items():
+        torch.testing.assert_close(gradient, expected[name], atol=1e-6, rtol=1e-5, msg=name)
+
+
+def test_with_dropout_caching_repeats_the_very_draws(encoder):
+    encoder.model.set_dropout(0.3)
+    cached, kept = (gradients(encoder, Memory(tokens=16, caching=c), seed=7) for c in (True, False))
+    assert cached[0] == kept[0]
+    for name, gradient in cached[1].items():
+        torch.testing.assert_close(gradient, kept[1][name], atol=1e-7, rtol=1e-6)
+    other = gradients(encoder, Memory(tokens=16, caching=True), seed=8)
+    assert other[0] != cached[0]
+
+
+def test_frozen_weights_get_no_gradient(encoder):
+    for name, parameter in encoder.model.named_parameters():
+        parameter.requires_grad_(name.startswith("blocks.1."))
+    _, found = gradients(encoder, Memory(tokens=16, caching=True))
+    assert found
+    assert all(name.startswith("blocks.1.") for name in found)
+
+
+def test_routes_are_kept_apart(tiny_model):
+    """Texts of two experts in one batch give each expert the gradient of its own texts."""
+    encoder = Encoder.start(tiny_model, method="attention-experts", pooling="mean", device="cpu")
+    encoder.model.set_dropout(0.0)
+    encoder.model.train()
+    routes = [
+        encoder.route(f, "paper") for f in ("search", "proximity", "search", "proximity", "search", "search")
+    ]
+    ids = encoder.tokenize(TEXTS)
+    there = Pass(encoder, ids, routes, Memory(tokens=24), 0)
+    for text, route, row in zip(ids, routes, there.vectors, strict=True):
+        alone = encoder.vectors(pack([text], route))[0]
+        torch.testing.assert_close(row, alone, atol=1e-6, rtol=1e-5)
+    there.vectors[1].sum().backward()
+    there.backward()
+    experts = dict(encoder.model.named_parameters())
+    touched = {
+        name for name, p in experts.items() if ".experts." in name and p.grad is not None and p.grad.any()
+    }
+    assert touched
+    assert all(".proximity." in name for name in touched)
+
+
+def test_half_precision_is_near(encoder):
+    _, exact = gradients(encoder, Memory(tokens=64))
+    _, found = gradients(encoder, Memory(tokens=64, precision="bfloat16"))
+    one, other = (torch.cat([g.flatten() for g in each.values()]) for each in (exact, found))
+    assert torch.nn.functional.cosine_similarity(one, other, dim=0) > 0.99

@@ -1,0 +1,54 @@
+"""The recipes that come with the project, and what their tables mean."""
+
+from pathlib import Path
+
+import pytest
+from made_sources import write_recipe
+
+from sciprism.training.recipe import read_recipe
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+ALL = sorted(RECIPES.rglob("*.toml"))
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: str(path.relative_to(RECIPES)))
+def test_every_recipe_is_whole(path):
+    recipe = read_recipe(path)
+    twin = "-twin" if path.parent.name == "twins" else ""
+    assert recipe.name == path.stem + twin
+    assert recipe.reference
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.glob("scimult-*.toml")), ids=lambda path: path.stem)
+def test_a_twin_has_the_stages_of_its_original(path):
+    original, twin = read_recipe(path), read_recipe(RECIPES / "twins" / path.name)
+    for one, other in zip(original.stages, twin.stages, strict=True):
+        assert (one.name, one.method, one.options) == (other.name, other.method, other.options)
+        assert one.objective["hard_negatives"] == other.objective["hard_negatives"]
+        assert {s.format for s in one.sources} == {s.format for s in other.sources}
+
+
+def test_the_settings_of_the_paper():
+    """SciMult: 48 GPUs with 32 each, 3e-4, 5 % of warm-up, 20 epochs, dot products, CLS."""
+    recipe = read_recipe(RECIPES / "scimult-mha-expert.toml")
+    assert [stage.method for stage in recipe.stages] == ["single", "attention-experts"]
+    for stage in recipe.stages:
+        assert (stage.batch, stage.epochs, stage.optimiser.lr) == (1536, 20, 3e-4)
+        assert (stage.schedule.warmup, stage.schedule.floor, stage.optimiser.clip) == (0.05, 1e-7, 2.0)
+    assert (recipe.model.pooling, recipe.model.distance, recipe.seed) == ("cls", "dot", 12345)
+
+
+def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model)
+    path.write_text(
+        path.read_text() + "\n[defaults]\noptimiser = { weight_decay = 0.5, lr = 9.0 }\naccumulate = 3\n"
+    )
+    recipe = read_recipe(path, ["defaults.schedule.warmup=0.25", "stages.contrast.schedule.floor=1e-6"])
+    (stage,) = recipe.stages
+    assert (stage.optimiser.lr, stage.optimiser.weight_decay, stage.accumulate) == (1e-3, 0.5, 3)
+    assert (stage.schedule.warmup, stage.schedule.floor) == (0.25, 1e-6)
+    assert stage.sources[0].file == tmp_path / "search.jsonl"
+    assert (
+        read_recipe(path, sources=tmp_path / "else").stages[0].sources[0].file
+        == tmp_path / "else/search.jsonl"
+    )

@@ -1,0 +1,249 @@
+"""A whole run: what it leaves, that it goes on exactly where it was killed, and what it refuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_sources import write_recipe, write_source
+
+from sciprism import Encoder
+from sciprism.errors import InputError
+from sciprism.training.loop import Hooks
+from sciprism.training.recipe import read_recipe
+from sciprism.training.run import train
+
+TRAIN = "from sciprism.cli.main import main; main()"
+
+
+def metrics(run, stage="contrast"):
+    rows = [json.loads(line) for line in (run / stage / "metrics.jsonl").read_text().splitlines()]
+    return [row for row in rows if "loss" in row]
+
+
+def losses(run, stage="contrast"):
+    return [row["loss"] for row in metrics(run, stage)]
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory, tiny_model):
+    return write_recipe(tmp_path_factory.mktemp("recipe"), tiny_model)
+
+
+@pytest.fixture(scope="module")
+def finished(recipe, tmp_path_factory):
+    """One run from its first step to its last."""
+    run = tmp_path_factory.mktemp("runs") / "whole"
+    train(read_recipe(recipe), run, device="cpu")
+    return run
+
+
+def test_what_a_run_leaves(finished, recipe):
+    stage = finished / "contrast"
+    rows = metrics(finished)
+    assert [row["step"] for row in rows] == list(range(1, 13))
+    assert {row["source"] for row in rows} == {"search", "topics"}
+    assert (stage / "curve.png").read_bytes()[:4] == b"\x89PNG"
+    assert list((stage / "tensorboard").iterdir())
+    kept = json.loads((finished / "run.json").read_text())
+    assert kept["sources"]["contrast/search"]["examples"] == 60
+    assert len(kept["sources"]["contrast/search"]["sha256"]) == 64
+    assert json.loads((finished / "recipe.json").read_text())["seed"] == 5
+    trained = Encoder.load(stage / "model")
+    assert trained.settings.max_length == 32
+    assert not [path for path in stage.iterdir() if path.name.startswith(".")]
+
+
+def test_a_finished_run_is_not_run_again(finished, recipe):
+    before = (finished / "contrast" / "metrics.jsonl").stat().st_mtime_ns
+    assert train(read_recipe(recipe), finished, device="cpu") == finished / "contrast" / "model"
+    assert (finished / "contrast" / "metrics.jsonl").stat().st_mtime_ns == before
+
+
+def test_training_lowers_the_loss(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model, steps=60, dropout=0.0, every=100)
+    train(read_recipe(path), tmp_path / "run", device="cpu")
+    of_search = [row["loss"] for row in metrics(tmp_path / "run") if row["source"] == "search"]
+    assert np.mean(of_search[-10:]) < 0.8 * np.mean(of_search[:10])
+
+
+@pytest.mark.parametrize("after", [1, 6, 11])
+def test_killed_and_run_again_it_ends_the_same(after, finished, recipe, tmp_path):
+    """SIGKILL once `after` steps are logged; losses and weights are then equal bit for bit."""
+    run = tmp_path / "run"
+    command = [sys.executable, "-c", TRAIN, "train", str(recipe), "-o", str(run), "--device", "cpu"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    log = run / "contrast" / "metrics.jsonl"
+    while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") >= after):
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    notes = []
+    train(read_recipe(recipe), run, device="cpu", hooks=Hooks(note=notes.append))
+    assert losses(run) == losses(finished)
+    weights = [folder / "contrast" / "model" / "model.safetensors" for folder in (run, finished)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_another_recipe_does_not_touch_a_run(finished, recipe):
+    with pytest.raises(InputError, match=r"another recipe \(differs in seed\)"):
+        train(read_recipe(recipe, ["seed=6"]), finished, device="cpu")
+    with pytest.raises(InputError, match="not empty and holds no run"):
+        train(read_recipe(recipe), recipe.parent, device="cpu")
+
+
+def test_stages_follow_each_other(recipe, finished, tmp_path):
+    """A second stage starts from the first one's model; a stage that is done is not run."""
+    text = recipe.read_text()
+    stage = text[text.index("[[stages]]") :].replace('name = "contrast"\nbatch', 'name = "experts"\nbatch')
+    second = stage.replace("steps = 12", 'steps = 2\nmethod = "attention-experts"', 1)
+    path = recipe.parent / "two.toml"
+    path.write_text(text + "\n" + second, encoding="utf-8")
+    done = finished / "contrast" / "model"
+    model = train(read_recipe(path, [f'stages.contrast.done="{done}"']), tmp_path / "run", device="cpu")
+    assert model == tmp_path / "run" / "experts" / "model"
+    assert not (tmp_path / "run" / "contrast").exists()
+    assert Encoder.load(model).settings.method == "attention-experts"
+
+
+def test_the_best_model_by_dev_examples_is_kept(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model, steps=12)
+    write_source(tmp_path / "dev.jsonl", 40, seed=9)
+    seen = []
+
+    def evaluate(encoder, names):
+        seen.append(encoder.encode(["light"]).shape)
+        return dict.fromkeys(names, 0.5)
+
+    changes = ["stages.0.evaluation.every=4", "stages.0.sources.search.dev=dev.jsonl"]
+    changes.append('stages.0.evaluation.tasks=["made/task"]')
+    train(read_recipe(path, changes), tmp_path / "run", device="cpu", hooks=Hooks(evaluate=evaluate))
+    rows = [json.loads(line) for line in (tmp_path / "run/contrast/metrics.jsonl").read_text().splitlines()]
+    scored = {row["step"]: row["dev"] for row in rows if "dev" in row}
+    assert list(scored) == [4, 8, 12]
+    assert [row["tasks"] for row in rows if "dev" in row] == [{"made/task": 0.5}] * 3
+    kept = json.loads((tmp_path / "run/contrast/model/sciprism.json").read_text())["provenance"]
+    assert kept["step"] == max(scored, key=lambda step: (scored[step], -step))
+    assert seen
+
+
+def test_patience_ends_a_stage(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model, steps=40)
+    write_source(tmp_path / "dev.jsonl", 20, seed=9)
+    changes = ["stages.0.evaluation.every=1", "stages.0.evaluation.patience=2"]
+    changes += ["stages.0.sources.search.dev=dev.jsonl", "stages.0.optimiser.lr=1e-9"]
+    train(read_recipe(path, changes), tmp_path / "run", device="cpu")
+    assert len(losses(tmp_path / "run")) < 40
+
+
+def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model, steps=30, clip=0)
+    with pytest.raises(InputError, match=r"stage contrast: .*its examples are in .*batch-at-step-\d+.jsonl"):
+        train(read_recipe(path, ["stages.0.optimiser.lr=1e30"]), tmp_path / "run", device="cpu")
+    (kept,) = (tmp_path / "run" / "contrast").glob("batch-at-step-*.jsonl")
+    assert len(kept.read_text().splitlines()) == 8
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision_trains(precision, tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model, steps=4)
+    train(read_recipe(path, [f"stages.0.precision={precision}"]), tmp_path / "run", device="cpu")
+    assert np.isfinite(losses(tmp_path / "run")).all()
+
+
+def test_accumulated_batches_are_one_step(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model, steps=3)
+    train(read_recipe(path, ["stages.0.accumulate=2"]), tmp_path / "run", device="cpu")
+    assert [row["examples"] for row in metrics(tmp_path / "run")] == [16] * 3
+
+
+PROCESSES = """
+import sys
+from pathlib import Path
+from sciprism.training.recipe import read_recipe
+from sciprism.training.run import train
+train(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), device="cpu")
+"""
+
+
+@pytest.mark.parametrize(("clip", "gradient"), [(0.0, "sum"), (0.5, "sum"), (0.0, "mean")])
+def test_two_processes_equal_one_with_the_batch_of_both(clip, gradient, tmp_path, tiny_model):
+    """Over 50 steps; the published scaling (mean) halves the gradient, which AdamW hides without clipping."""
+    path = write_recipe(tmp_path, tiny_model, steps=50, every=100, dropout=0.0, clip=clip)
+    changes = [f"stages.0.gradient={gradient}", "stages.0.optimiser.lr=1e-4"]
+    script = tmp_path / "several.py"
+    script.write_text(PROCESSES)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    launch += [str(script), str(path), str(tmp_path / "two"), *changes]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(launch, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads((tmp_path / "two" / "run.json").read_text())["processes"] == 2
+    train(read_recipe(path, changes), tmp_path / "one", device="cpu")
+    two, one = losses(tmp_path / "two"), losses(tmp_path / "one")
+    assert len(two) == len(one) == 50
+    assert np.abs(np.array(two) - np.array(one)).max() < (1e-5 if gradient == "sum" else 1e-3)
+    norms = [np.array([row["gradient"] for row in metrics(tmp_path / name)]) for name in ("two", "one")]
+    ratio = norms[0][0] / norms[1][0]
+    assert ratio == pytest.approx(1 if gradient == "sum" else 0.5, rel=1e-4)
+
+
+WRONG = {
+    "unknown key": (["stages.0.bacth=3"], r"stages.0.bacth: .*known: name, method"),
+    "unknown key of a part": (["stages.0.optimiser.rate=3"], r"optimiser.rate: .*known: lr, weight_decay"),
+    "unknown top key": (["colour=3"], "colour: .*known: name, reference, seed, model, stages"),
+    "unknown objective": (["stages.0.objective.name=guess"], "unknown objective 'guess'; known: contrast"),
+    "unknown key of an objective": (["stages.0.objective.heat=1"], "heat"),
+    "unknown method": (["stages.0.method=magic"], "unknown method 'magic'; known: .*single"),
+    "unknown format": (["stages.0.sources.0.format=vision"], "sources.0.format"),
+    "both ends": (["stages.0.epochs=2"], "either epochs or steps"),
+    "a rate of zero": (["stages.0.optimiser.lr=0"], "optimiser.lr"),
+    "missing file": (["stages.0.sources.0.file=gone.jsonl"], "gone.jsonl does not exist"),
+    "missing dev file": (["stages.0.sources.0.dev=gone.jsonl"], "the dev file .*gone.jsonl does not exist"),
+    "empty source": (["stages.0.sources.0.file=empty.jsonl"], "empty.jsonl holds no example with a positive"),
+    "broken source": (["stages.0.sources.0.file=broken.jsonl"], "broken.jsonl, record 2: not JSON"),
+    "not an example": (["stages.0.sources.0.file=rows.jsonl"], "rows.jsonl, record 1: expected an object"),
+    "unknown pooling": (["model.pooling=sum"], "unknown pooling 'sum'"),
+    "a missing stage": (["stages.7.batch=3"], "the recipe has no '7'"),
+    "no value": (["seed"], "expected key=value"),
+    "a missing finished model": (["stages.0.done=gone"], "done = gone is no folder"),
+    "a format the method lacks": (
+        ["stages.0.method=attention-experts", 'stages.0.options.formats=["search"]'],
+        "source topics: its format is classification, but the method attention-experts has search",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_refused_before_the_first_step(name, recipe, tmp_path):
+    changes, message = WRONG[name]
+    (recipe.parent / "empty.jsonl").write_text('{"question": "a", "positive_ctxs": []}\n')
+    (recipe.parent / "broken.jsonl").write_text('{"question": "a", "positive_ctxs": []}\n{"quest\n')
+    (recipe.parent / "rows.jsonl").write_text('{"query": "a"}\n')
+    with pytest.raises(InputError, match=message):
+        train(read_recipe(recipe, changes), tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
+def test_test_papers_are_refused(recipe, tmp_path):
+    def overlaps(examples):
+        return [f"paper {e.query} stands in the test of made" for e in examples if isinstance(e.query, str)][
+            :1
+        ]
+
+    with pytest.raises(InputError, match=r"source search: 1 of its papers stand in tests.*paper .* of made"):
+        train(read_recipe(recipe), tmp_path / "run", device="cpu", overlaps=overlaps)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_recipe_that_is_no_toml(tmp_path):
+    (tmp_path / "bad.toml").write_text("name = \n")
+    with pytest.raises(InputError, match=r"bad\.toml"):
+        read_recipe(tmp_path / "bad.toml")
+    with pytest.raises(InputError, match=r"none\.toml"):
+        read_recipe(Path("none.toml"))
