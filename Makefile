@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: install run test bench bench-data check style reference clean
+.PHONY: install run test bench bench-data check style reference evidence clean
 
 install: .venv/dev
 
@@ -41,6 +41,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
+	$(BIN)/python benchmarks/formats.py -o results/formats.json
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o results/benchmarks
@@ -49,6 +50,12 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
+
+	$(BIN)/sciprism prepare open -o out/sources
+	$(BIN)/python benchmarks/train.py out/sources/train/conference-titles.jsonl -o results/train.json
+
+evidence: .venv/dev  # every claim with its verdict, from results/
+	$(BIN)/python benchmarks/evidence.py
 
 reference: .venv/dev
 	$(BIN)/python docs/make_reference.py

@@ -66,6 +66,18 @@ def test_with_dropout_caching_repeats_the_very_draws(encoder):
     assert other[0] != cached[0]
 
 
+@pytest.mark.parametrize("caching", [True, False])
+def test_checkpointing_changes_memory_alone(encoder, caching):
+    """Blocks that are computed again on the way back draw the same dropouts and give the same gradient."""
+    encoder.model.set_dropout(0.3)
+    kept = gradients(encoder, Memory(tokens=16, caching=caching), seed=7)
+    encoder.model.recomputes = True
+    again = gradients(encoder, Memory(tokens=16, caching=caching), seed=7)
+    assert again[0] == kept[0]
+    for name, gradient in again[1].items():
+        torch.testing.assert_close(gradient, kept[1][name], atol=1e-7, rtol=1e-6)
+
+
 def test_frozen_weights_get_no_gradient(encoder):
     for name, parameter in encoder.model.named_parameters():
         parameter.requires_grad_(name.startswith("blocks.1."))

@@ -1,11 +1,22 @@
 """The recipes that come with the project, and what their tables mean."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 from made_sources import write_recipe
 
-from sciprism.training.recipe import read_recipe
+from sciprism.training.examples import from_row
+from sciprism.training.recipe import (
+    Evaluation,
+    Model,
+    Optimiser,
+    Schedule,
+    SourceSpec,
+    Stage,
+    read_recipe,
+)
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 ALL = sorted(RECIPES.rglob("*.toml"))
@@ -52,3 +63,14 @@ def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
         read_recipe(path, sources=tmp_path / "else").stages[0].sources[0].file
         == tmp_path / "else/search.jsonl"
     )
+
+
+def test_the_page_shows_a_recipe_and_an_example_that_work(tmp_path):
+    page = (RECIPES.parent / "docs" / "training.md").read_text(encoding="utf-8")
+    blocks = {kind: re.search(rf"```{kind}\n(.*?)```", page, re.S)[1] for kind in ("toml", "json")}
+    (tmp_path / "recipe.toml").write_text(blocks["toml"])
+    assert read_recipe(tmp_path / "recipe.toml").stages[0].sources[0].rate == 0.5
+    assert from_row(json.loads(blocks["json"]), query="paper", candidate="label")
+    keys = set(re.findall(r"`(\w+)`", page))
+    for part in (Model, Stage, Optimiser, Schedule, Evaluation, SourceSpec):
+        assert set(part.model_fields) - {"name", "objective", "sources"} <= keys | {"method", "options"}, part

@@ -36,9 +36,7 @@ def _readable(key: str, value: Any) -> str:
         spaces = {space for roles in value.values() for space in roles.values()}
         if len(spaces) == 1:
             return f"{spaces.pop()} (every format and role)"
-        return "; ".join(
-            f"{f} " + ", ".join(f"{r}={s}" for r, s in roles.items()) for f, roles in value.items()
-        )
+        return "; ".join(f"{format}: {_by_role(roles)}" for format, roles in value.items())
     if key == "template":
         parts = [f"title {value['separator']!r} abstract"]
         parts += [f"{role} prompt {prompt!r}" for role, prompt in value["prompts"].items()]
@@ -46,3 +44,8 @@ def _readable(key: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _by_role(spaces: dict[str, str]) -> str:
+    found = set(spaces.values())
+    return found.pop() if len(found) == 1 else ", ".join(f"{role}={space}" for role, space in spaces.items())

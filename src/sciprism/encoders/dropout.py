@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 import torch
@@ -16,6 +16,25 @@ _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default
 def drawn_from(seed: int, device: torch.device) -> Iterator[None]:
     """Let every dropout of this thread draw from one generator, seeded here."""
     token = _generator.set(torch.Generator(device).manual_seed(seed))
+    try:
+        yield
+    finally:
+        _generator.reset(token)
+
+
+def repeatable() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Return two contexts: one for a pass that starts here, one in which its dropouts draw the same again."""
+    generator = _generator.get()
+    if generator is None:
+        return nullcontext(), nullcontext()
+    return nullcontext(), _going_on(generator.device, generator.get_state())
+
+
+@contextmanager
+def _going_on(device: torch.device, state: Tensor) -> Iterator[None]:
+    generator = torch.Generator(device)
+    generator.set_state(state)
+    token = _generator.set(generator)
     try:
         yield
     finally:

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from sciprism.encoders.attention import attend
-from sciprism.encoders.dropout import Dropout
+from sciprism.encoders.dropout import Dropout, repeatable
 from sciprism.encoders.linear import Linear, PackedLinear
 from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
@@ -245,6 +245,7 @@ class Transformer(nn.Module):
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.context: nn.Module | None = None
+        self.recomputes = False
 
     def forward(self, batch: PackedBatch, contexts: Sequence[Context] | None = None) -> Tensor:
         """Return the last hidden states, (T, hidden); contexts: one for each layer, instead of the slot's."""
@@ -252,8 +253,18 @@ class Transformer(nn.Module):
             contexts = self.context(self, batch)
         x = self.embeddings(batch)
         for number, block in enumerate(self.blocks):
-            x = block(x, batch, contexts[number] if contexts else None)
+            x = self._through(block, x, batch, contexts[number] if contexts else None)
         return x  # type: ignore[no-any-return]
+
+    def _through(self, block: nn.Module, x: Tensor, batch: PackedBatch, context: Context | None) -> Any:
+        """Return a block's output; with `recomputes` its inside is computed again on the way back."""
+        if not (self.recomputes and self.training and torch.is_grad_enabled()):
+            return block(x, batch, context)
+        from torch.utils.checkpoint import checkpoint
+
+        return checkpoint(
+            block, x, batch, context, use_reentrant=False, preserve_rng_state=False, context_fn=repeatable
+        )
 
     def set_dropout(self, rate: float) -> None:
         """Drop hidden states and attention weights at this rate while training."""

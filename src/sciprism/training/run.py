@@ -106,6 +106,7 @@ def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Proc
     )
     if model.dropout is not None:
         encoder.model.set_dropout(model.dropout)
+    encoder.model.recomputes = stage.checkpointing
     return encoder
 
 

@@ -56,6 +56,17 @@ def test_each_text_is_encoded_once_across_systems(tmp_path):
     assert first.encoded == ["1 2", "3 4"] and second.encoded == ["5 6"]
 
 
+def test_two_open_systems_share_what_either_encodes(tmp_path):
+    """As two processes do: each opened the cache before the other wrote."""
+    first, second = Counting(), Counting()
+    systems = [DenseSystem(encoder, tmp_path) for encoder in (first, second)]
+    systems[0].vectors(papers("1 2"))
+    systems[1].vectors(papers("3 4"))
+    np.testing.assert_array_equal(systems[0].vectors(papers("3 4", "1 2")), [[3, 4], [1, 2]])
+    np.testing.assert_array_equal(systems[1].vectors(papers("1 2")), [[1, 2]])
+    assert (first.encoded, second.encoded) == (["1 2"], ["3 4"])
+
+
 def test_paths_do_not_share_vectors(tmp_path):
     encoder = Counting()
     system = DenseSystem(encoder, tmp_path)
