@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from made_sources import write_recipe
 
+from sciprism.errors import InputError
 from sciprism.training.examples import from_row
 from sciprism.training.recipe import (
     Evaluation,
@@ -63,6 +64,19 @@ def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
         read_recipe(path, sources=tmp_path / "else").stages[0].sources[0].file
         == tmp_path / "else/search.jsonl"
     )
+
+
+def test_a_stage_ends_by_epochs_or_by_steps(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model)
+    assert read_recipe(path, ["stages.0.epochs=2"]).stages[0].steps is None
+    text = path.read_text()
+    path.write_text(text.replace("steps = 12", "") + "\n[defaults]\nepochs = 3\n")
+    assert read_recipe(path).stages[0].epochs == 3
+    assert read_recipe(path, ["stages.contrast.steps=7"]).stages[0].epochs is None
+    path.write_text(text.replace("steps = 12", "steps = 12\nepochs = 1"))
+    with pytest.raises(InputError) as caught:
+        read_recipe(path)
+    assert str(caught.value) == f"{path}: stages.0: state either epochs or steps"
 
 
 def test_the_page_shows_a_recipe_and_an_example_that_work(tmp_path):

@@ -6,6 +6,9 @@ from collections import defaultdict
 
 from sciprism.training.run_folder import StageFolder
 
+WIDTH = 20
+"""Losses of a source that a point averages."""
+
 
 def draw(folder: StageFolder) -> None:
     """Write the losses of each source, the learning rate and the dev scores of a stage to `curve.png`."""
@@ -21,12 +24,14 @@ def draw(folder: StageFolder) -> None:
             losses[row["source"]].append((row["step"], row["loss"]))
         for name, score in row.get("dev_scores", {}).items():
             dev[name].append((row["step"], score))
+    colours = {name: f"C{n}" for n, name in enumerate(sorted(losses.keys() | dev.keys()))}
     figure, axes = plt.subplots(1, 2 if dev else 1, figsize=(11 if dev else 6, 4), squeeze=False)
-    for name, points in sorted(losses.items()):
-        steps, values = zip(*points, strict=True)
-        axes[0, 0].plot(steps, _smooth(values), label=name, linewidth=1)
-    for name, points in sorted(dev.items()):
-        axes[0, 1].plot(*zip(*points, strict=True), label=name, marker="o", markersize=3, linewidth=1)
+    for axis, lines in zip(axes[0], (losses, dev), strict=False):
+        for name, points in sorted(lines.items()):
+            steps, values = zip(*points, strict=True)
+            shown = _smooth(values) if lines is losses else values
+            mark = "." if lines is dev or len(steps) < WIDTH else ""
+            axis.plot(steps, shown, label=name, color=colours[name], marker=mark, linewidth=1)
     for axis, title in zip(axes[0], ("loss (running mean)", "reciprocal rank on dev examples"), strict=False):
         axis.set_title(title)
         axis.set_xlabel("step")
@@ -36,9 +41,9 @@ def draw(folder: StageFolder) -> None:
     plt.close(figure)
 
 
-def _smooth(values: tuple[float, ...], width: int = 20) -> list[float]:
+def _smooth(values: tuple[float, ...]) -> list[float]:
     found = []
     for end in range(1, len(values) + 1):
-        part = values[max(0, end - width) : end]
+        part = values[max(0, end - WIDTH) : end]
         found.append(sum(part) / len(part))
     return found

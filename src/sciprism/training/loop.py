@@ -135,6 +135,8 @@ class Loop:
 
     def run(self) -> State:
         """Take all steps that are left; return what the evaluations found."""
+        if self.step == 0 and self.stage.evaluation.every:
+            self._evaluate()
         self.encoder.model.train()
         while self.step < self.steps and not self._patience_is_over():
             began = time.perf_counter()

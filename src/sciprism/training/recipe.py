@@ -14,6 +14,9 @@ from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.training.learners import settings_of
 
+OTHER_LENGTH = {"steps": "epochs", "epochs": "steps"}
+"""A stage states one of the two; saying one unsays the other of its defaults."""
+
 
 class _Part(BaseModel):
     """A table of a recipe: unknown keys are refused, values never change."""
@@ -195,17 +198,23 @@ def _merged(defaults: Any, stage: Any) -> Any:
     """Return a stage with what it does not say itself taken from the defaults, tables key by key."""
     if not isinstance(defaults, dict) or not isinstance(stage, dict):
         return stage
-    return defaults | {key: _merged(defaults.get(key), value) for key, value in stage.items()}
+    said = {OTHER_LENGTH[key] for key in stage if key in OTHER_LENGTH}
+    kept = {key: value for key, value in defaults.items() if key not in said}
+    return kept | {key: _merged(kept.get(key), value) for key, value in stage.items()}
 
 
 def _lines(path: Path, error: ValidationError) -> str:
     """Return one line for each thing that is wrong: where it stands, what it is, what was found."""
     found = []
+    inner = [each["loc"] for each in error.errors()]
     for each in error.errors():
+        place = each["loc"]
+        if any(other[: len(place)] == place and other != place for other in inner):
+            continue  # it is wrong because of what is wrong inside
         where = ".".join(map(str, each["loc"])) or "recipe"
         shown = "" if isinstance(each["input"], dict) else f", got {each['input']!r:.60}"
         known = f"; {_known_keys(each['loc'])}" if each["type"] == "extra_forbidden" else ""
-        found.append(f"{path}: {where}: {each['msg']}{shown}{known}")
+        found.append(f"{path}: {where}: {each['msg'].removeprefix('Value error, ')}{shown}{known}")
     return "\n".join(found)
 
 
@@ -236,6 +245,7 @@ def _set(raw: dict[str, Any], change: str) -> None:
         place = _step(place, step, change)
     if isinstance(place, list):
         raise InputError(f"--set {change!r}: {last!r} is one of a list; name a key inside it")
+    place.pop(OTHER_LENGTH.get(last), None)
     place[last] = value
 
 
