@@ -36,7 +36,10 @@ app = typer.Typer(
 )
 
 
-def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+GOES_ON = "the same command continues where this one stopped"
+
+
+def _interruptible(command: Callable[..., None], then: str = GOES_ON) -> Callable[..., None]:
     """Say what Ctrl-C means here: typer, which sees it before `main` does, would say nothing."""
 
     @wraps(command)
@@ -44,7 +47,7 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**options)
         except KeyboardInterrupt:
-            _stop("interrupted; the same command continues where this one stopped", status=1)
+            _stop(f"interrupted; {then}", status=1)
 
     return run
 
@@ -55,6 +58,9 @@ for command in (*USE, *SCIENCE):
     app.command()(_interruptible(command))
 
 
+for each in prepare.registered_commands:
+    assert each.callback is not None
+    each.callback = _interruptible(each.callback, "the same command starts anew")
 app.add_typer(prepare, name="prepare")
 
 

@@ -87,5 +87,40 @@ def scimult(
     print(tables(done))
 
 
+@prepare.command("patients")
+def patients(
+    folder: Annotated[Path, typer.Argument(help="The folder of PMC-Patients-ReCDS, or one that holds it.")],
+    out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    task: Annotated[
+        str, typer.Option(help="par: articles for a patient; ppr: patients like a patient.")
+    ] = "ppr",
+    negatives: Annotated[str, typer.Option(help="bm25: of the best ranks by words; random.")] = "bm25",
+    pool: Annotated[
+        int, typer.Option(help="Documents that negatives are taken from; 0: all, at 15 kB of memory each.")
+    ] = 50_000,
+    seed: Annotated[int, typer.Option(help="Of what is drawn by chance.")] = 0,
+) -> None:
+    """Make examples to fine-tune a search for patients (PMC-Patients), for recipes/patients-TASK.toml.
+
+    Writes train/patients-TASK.jsonl, dev/patients-TASK.jsonl (to choose checkpoints) and
+    patients-TASK.json: what was kept, dropped and why.
+
+    Example: sciprism prepare patients PMC-Patients-ReCDS -o sources --task ppr
+    """
+    from sciprism.tasks.patients.writing import Choices, prepare_patients
+
+    done = prepare_patients(
+        folder,
+        out,
+        Choices(search=task, negatives=negatives, pool=pool, seed=seed),  # type: ignore[arg-type]
+    )
+    print(f"{done.documents:,} documents; negatives are taken from {done.pool:,}")
+    for split, report in done.reports.items():
+        counts = f"{report.queries:,} patients, {report.pairs:,} pairs, {report.hard:,} with a hard negative"
+        print(f"{done.files[split]}: {counts}")
+        for reason, names in report.dropped.ids.items():
+            print(f"  {len(names):,} x {reason}")
+
+
 def _begun(part: str) -> None:
     typer.echo(part, err=True)
