@@ -47,6 +47,8 @@ def train(
     hooks = hooks or Hooks()
     processes = Processes(device)
     sources = _checked(recipe, processes, overlaps)
+    if recipe.stages[0].done is None:
+        started(recipe, recipe.stages[0], None, processes)  # a backbone that is not there is refused now
     if processes.first:
         claim(folder, recipe.model_dump(mode="json"), _provenance(sources, processes))
     processes.wait()

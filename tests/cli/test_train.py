@@ -1,0 +1,53 @@
+"""`sciprism train` as a person meets it: a model, progress on the side, one line for what is wrong."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from made_sources import write_recipe
+
+from sciprism import Encoder
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory, tiny_model):
+    return write_recipe(tmp_path_factory.mktemp("recipe"), tiny_model, steps=3)
+
+
+def sciprism(*words):
+    command = [sys.executable, "-m", "sciprism", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_a_model_comes_out(recipe, tmp_path):
+    done = sciprism("train", recipe, "-o", tmp_path / "run", "--set", "seed=3", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(tmp_path / "run" / "contrast" / "model")
+    assert "step 3 of 3" in done.stderr
+    assert "not compared with any test" in done.stderr
+    assert json.loads((tmp_path / "run" / "recipe.json").read_text())["seed"] == 3
+    assert Encoder.load(done.stdout.strip()).settings.max_length == 32
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--set", "stages.0.bacth=3"], "bacth"),
+        (["--sources", "nowhere"], "nowhere/search.jsonl does not exist"),
+        (["--set", 'stages.0.evaluation.tasks=["open/chess"]'], "no task 'open/chess'"),
+        (["--set", "model.backbone=nobody/nothing"], "nobody/nothing"),
+    ],
+)
+def test_what_is_wrong_is_one_message_and_status_2(recipe, tmp_path, words, message):
+    done = sciprism("train", recipe, "-o", tmp_path / "run", "--device", "cpu", *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_recipe(tmp_path):
+    done = sciprism("train", tmp_path / "none.toml", "-o", tmp_path / "run")
+    assert (done.returncode, "none.toml" in done.stderr) == (2, True)
