@@ -15,3 +15,7 @@ class MissingExtraError(InputError):
 
     def __init__(self, extra: str, need: str) -> None:
         super().__init__(f'{need} needs the "{extra}" extra: pip install "sciprism[{extra}]"')
+
+
+class BrokeError(RuntimeError):
+    """Report work that broke on the way though the request was right; the command line exits with 1."""

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
+from sciprism.training.batches import mixed
 from sciprism.training.examples import Example, from_row, read_examples, to_row, write_examples
 from sciprism.training.recipe import SourceSpec
-from sciprism.training.sources import Source
+from sciprism.training.sources import Source, chosen
 
 # the example of the fact sheet, in our words
 ROW = {
@@ -60,6 +61,18 @@ def test_both_kinds_of_file_in_any_order(tmp_path, whole):
     assert (len(source), source.without_positive) == (5, 1)
     assert [e.query.title for e in source.examples([4, 0, 2])] == ["4", "0", "2"]
     assert [e.query.title for e in read_examples(path, query="paper", candidate="label")] == list("01234")
+
+
+def test_every_positive_and_negative_has_its_turn():
+    """Drawn by a key; the recipe may ask for the first ones, as published."""
+    papers = [Paper(id=str(n), title=str(n)) for n in range(6)]
+    example = Example("a", tuple(papers[:3]), tuple(papers[3:]))
+    spec = SourceSpec(file="a", format="search")
+    drawn = [chosen(example, spec, mixed(0, n)) for n in range(60)]
+    assert {e.positives[0].id for e in drawn} == set("012")
+    assert {e.negatives[0].id for e in drawn} == set("345")
+    assert all(set(map(str, e.positives)) == set(map(str, example.positives)) for e in drawn)
+    assert chosen(example, spec.model_copy(update={"positives": "first"}), 12345) == example
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):

@@ -66,6 +66,14 @@ def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
     )
 
 
+def test_another_objective_takes_nothing_from_the_defaults(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model)
+    text = path.read_text()
+    line = next(line for line in text.splitlines() if line.startswith("objective"))
+    path.write_text(text.replace(line, 'objective = { name = "triplet" }') + "\n[defaults]\n" + line + "\n")
+    assert read_recipe(path).stages[0].objective == {"name": "triplet"}
+
+
 def test_a_stage_ends_by_epochs_or_by_steps(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model)
     assert read_recipe(path, ["stages.0.epochs=2"]).stages[0].steps is None

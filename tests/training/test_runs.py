@@ -1,5 +1,6 @@
 """A whole run: what it leaves, that it goes on exactly where it was killed, and what it refuses."""
 
+import gzip
 import json
 import os
 import signal
@@ -13,7 +14,8 @@ import pytest
 from made_sources import write_recipe, write_source
 
 from sciprism import Encoder
-from sciprism.errors import InputError
+from sciprism.errors import BrokeError, InputError
+from sciprism.training.learners import learners
 from sciprism.training.loop import Hooks
 from sciprism.training.recipe import read_recipe
 from sciprism.training.run import train
@@ -47,7 +49,7 @@ def test_what_a_run_leaves(finished, recipe):
     stage = finished / "contrast"
     rows = metrics(finished)
     assert [row["step"] for row in rows] == list(range(1, 13))
-    assert {row["source"] for row in rows} == {"search", "topics"}
+    assert {name for row in rows for name in row["losses"]} == {"search", "topics"}
     assert (stage / "curve.png").read_bytes()[:4] == b"\x89PNG"
     assert list((stage / "tensorboard").iterdir())
     kept = json.loads((finished / "run.json").read_text())
@@ -68,7 +70,7 @@ def test_a_finished_run_is_not_run_again(finished, recipe):
 def test_training_lowers_the_loss(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=60, dropout=0.0, every=100)
     train(read_recipe(path), tmp_path / "run", device="cpu")
-    of_search = [row["loss"] for row in metrics(tmp_path / "run") if row["source"] == "search"]
+    of_search = [row["loss"] for row in metrics(tmp_path / "run") if "search" in row["losses"]]
     assert np.mean(of_search[-10:]) < 0.8 * np.mean(of_search[:10])
 
 
@@ -143,10 +145,59 @@ def test_patience_ends_a_stage(tmp_path, tiny_model):
 
 def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=30, clip=0)
-    with pytest.raises(InputError, match=r"stage contrast: .*its examples are in .*batch-at-step-\d+.jsonl"):
+    with pytest.raises(BrokeError, match=r"stage contrast: .*its examples are in .*batch-at-step-\d+.jsonl"):
         train(read_recipe(path, ["stages.0.optimiser.lr=1e30"]), tmp_path / "run", device="cpu")
     (kept,) = (tmp_path / "run" / "contrast").glob("batch-at-step-*.jsonl")
     assert len(kept.read_text().splitlines()) == 8
+
+
+def test_a_gradient_that_is_no_number_spoils_no_checkpoint(tmp_path, tiny_model, monkeypatch):
+    """The loss is finite, its gradient not: the run stops before the weights move."""
+
+    class Spoiler(learners["contrast"]):
+        def __call__(self, batch, scale):
+            loss = super().__call__(batch, scale)
+            if steps.pop():
+                self.tools.encoder.model.embeddings.word.weight.grad[0] = float("nan")
+            return loss
+
+    steps = [True, False, False]
+    monkeypatch.setitem(learners, "contrast", Spoiler)
+    path = write_recipe(tmp_path, tiny_model, steps=5, every=1)
+    with pytest.raises(BrokeError, match="the gradient at step 3 is nan"):
+        train(read_recipe(path), tmp_path / "run", device="cpu")
+    assert len(losses(tmp_path / "run")) == 2
+    kept = json.loads((tmp_path / "run/contrast/checkpoint/state.json").read_text())
+    assert kept["step"] == 2
+
+
+def test_ctrl_c_ends_the_step_and_saves(tmp_path, tiny_model, finished):
+    path = write_recipe(tmp_path, tiny_model, every=1000)
+    run = tmp_path / "run"
+    command = [sys.executable, "-c", TRAIN, "train", str(path), "-o", str(run), "--device", "cpu"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    log = run / "contrast" / "metrics.jsonl"
+    while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") >= 2):
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate()[1]
+    assert (process.returncode, "the same command continues" in said) == (1, True), said
+    kept = json.loads((run / "contrast/checkpoint/state.json").read_text())
+    assert kept["step"] == len(losses(run)) < 12
+    train(read_recipe(path), run, device="cpu")
+    assert losses(run) == losses(finished)
+
+
+def test_a_source_that_has_changed_ends_a_run(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model, steps=2)
+    train(read_recipe(path), tmp_path / "run", device="cpu")
+    (tmp_path / "moved").mkdir()
+    for name in ("search.jsonl", "topics.jsonl"):
+        (tmp_path / name).rename(tmp_path / "moved" / name)
+    train(read_recipe(path, sources=tmp_path / "moved"), tmp_path / "run", device="cpu")
+    write_source(tmp_path / "moved" / "search.jsonl", 61)
+    with pytest.raises(InputError, match=r"cannot go on: sources.contrast/search.* has changed"):
+        train(read_recipe(path, sources=tmp_path / "moved"), tmp_path / "run", device="cpu")
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
@@ -171,11 +222,20 @@ train(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), device="c
 """
 
 
-@pytest.mark.parametrize(("clip", "gradient"), [(0.0, "sum"), (0.5, "sum"), (0.0, "mean")])
-def test_two_processes_equal_one_with_the_batch_of_both(clip, gradient, tmp_path, tiny_model):
+@pytest.mark.parametrize(
+    ("clip", "gradient", "method"),
+    [
+        (0.0, "sum", "single"),
+        (0.5, "sum", "single"),
+        (0.0, "mean", "single"),
+        (0.5, "sum", "attention-experts"),
+        (0.5, "sum", "feedforward-experts"),
+    ],
+)
+def test_two_processes_equal_one_with_the_batch_of_both(clip, gradient, method, tmp_path, tiny_model):
     """Over 50 steps; the published scaling (mean) halves the gradient, which AdamW hides without clipping."""
     path = write_recipe(tmp_path, tiny_model, steps=50, every=100, dropout=0.0, clip=clip)
-    changes = [f"stages.0.gradient={gradient}", "stages.0.optimiser.lr=1e-4"]
+    changes = [f"stages.0.gradient={gradient}", "stages.0.optimiser.lr=1e-4", f"stages.0.method={method}"]
     script = tmp_path / "several.py"
     script.write_text(PROCESSES)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -198,7 +258,31 @@ WRONG = {
     "unknown key of a part": (["stages.0.optimiser.rate=3"], r"optimiser.rate: .*known: lr, weight_decay"),
     "unknown top key": (["colour=3"], "colour: .*known: name, reference, seed, model, stages"),
     "unknown objective": (["stages.0.objective.name=guess"], "unknown objective 'guess'; known: contrast"),
-    "unknown key of an objective": (["stages.0.objective.heat=1"], "heat"),
+    "unknown key of an objective": (
+        ["stages.0.objective.heat=1"],
+        "objective: heat: .*known: name, temperature",
+    ),
+    "a device": (["stages.0.optimiser.betas=[1.5, 0.9]"], "betas"),
+    "nothing to train": (["stages.0.train=method"], "single adds no parameters"),
+    "formats that are none": (
+        ["stages.0.method=attention-experts", "stages.0.options.formats=3"],
+        "formats are 3; name some of",
+    ),
+    "experts beyond the layers": (
+        ["stages.0.method=attention-experts", "stages.0.options.every=9"],
+        "every",
+    ),
+    "a start that is nowhere": (["stages.0.start=/nowhere/at/all"], "/nowhere/at/all"),
+    "a length beyond the model": (["model.training_length=64"], "training_length is 64"),
+    "patience without dev": (["stages.0.evaluation.patience=2"], "patience needs"),
+    "too deep a key": (["seed.x=3"], "seed"),
+    "an empty dev file": (["stages.0.sources.0.dev=empty.jsonl"], "dev file .* holds no example"),
+    "a broken dev file": (["stages.0.sources.0.dev=broken.jsonl"], "broken.jsonl, line 2: not JSON"),
+    "a compressed source": (["stages.0.sources.0.file=packed.jsonl"], "compressed"),
+    "triplets without negatives": (
+        ["stages.0.objective={name = 'triplet'}", "stages.0.sources.0.file=plain.jsonl"],
+        "no example brings a hard negative",
+    ),
     "unknown method": (["stages.0.method=magic"], "unknown method 'magic'; known: .*single"),
     "unknown format": (["stages.0.sources.0.format=vision"], "sources.0.format"),
     "a rate of zero": (["stages.0.optimiser.lr=0"], "optimiser.lr"),
@@ -224,6 +308,9 @@ def test_what_is_refused_before_the_first_step(name, recipe, tmp_path):
     (recipe.parent / "empty.jsonl").write_text('{"question": "a", "positive_ctxs": []}\n')
     (recipe.parent / "broken.jsonl").write_text('{"question": "a", "positive_ctxs": []}\n{"quest\n')
     (recipe.parent / "rows.jsonl").write_text('{"query": "a"}\n')
+    (recipe.parent / "packed.jsonl").write_bytes(gzip.compress(b"{}"))
+    plain = {"question": "a", "positive_ctxs": [{"title": "b"}]}
+    (recipe.parent / "plain.jsonl").write_text(json.dumps(plain) + "\n")
     with pytest.raises(InputError, match=message):
         train(read_recipe(recipe, changes), tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()

@@ -24,7 +24,7 @@ from sciprism.cli.reproduce import reproduce
 from sciprism.cli.search import search
 from sciprism.cli.similar import similar
 from sciprism.cli.train import train
-from sciprism.errors import InputError
+from sciprism.errors import BrokeError, InputError
 
 app = typer.Typer(
     name="sciprism",
@@ -85,6 +85,8 @@ def main() -> None:
         app(prog_name="sciprism")
     except InputError as error:
         _stop(str(error), status=2)
+    except BrokeError as error:
+        _stop(str(error), status=1)
     except (OSError, MemoryError) as error:
         _stop(f"{type(error).__name__}: {error}", status=1)
 

@@ -91,12 +91,12 @@ def scimult(
 def patients(
     folder: Annotated[Path, typer.Argument(help="The folder of PMC-Patients-ReCDS, or one that holds it.")],
     out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
-    task: Annotated[
-        str, typer.Option(help="par: articles for a patient; ppr: patients like a patient.")
-    ] = "ppr",
-    negatives: Annotated[str, typer.Option(help="bm25: of the best ranks by words; random.")] = "bm25",
+    task: Annotated[str, typer.Option(help="par: articles for a patient; ppr: similar patients.")] = "ppr",
+    negatives: Annotated[
+        str, typer.Option(help="bm25: those with the most words in common; or random.")
+    ] = "bm25",
     pool: Annotated[
-        int, typer.Option(help="Documents that negatives are taken from; 0: all, at 15 kB of memory each.")
+        int, typer.Option(help="Documents that negatives are taken from; 0: all, at 20 kB of memory each.")
     ] = 50_000,
     seed: Annotated[int, typer.Option(help="Of what is drawn by chance.")] = 0,
 ) -> None:

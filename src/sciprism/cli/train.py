@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,11 @@ import typer
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
     from sciprism.encoders.encoder import Encoder
+    from sciprism.tasks.results import TaskResult
     from sciprism.tasks.task import Suite, Task
     from sciprism.training.examples import Example
     from sciprism.training.loop import Hooks
@@ -47,14 +52,17 @@ def train(
 
     read = read_recipe(recipe, change or [], sources=sources)
     home = Path(data) if data else None
-    if home is None and not allow_overlap:
+    first = os.environ.get("RANK", "0") == "0"
+    if home is None and not allow_overlap and first:
         print("sciprism: no --data: sources are not compared with any test", file=sys.stderr)
     check = _overlaps(home) if home is not None and not allow_overlap else None
     hooks, close = _hooks(read, home)
     try:
-        print(run(read, output, hooks=hooks, overlaps=check, device=device or None))
+        model = run(read, output, hooks=hooks, overlaps=check, device=device or None)
     finally:
         close()
+    if first:
+        print(model)
 
 
 def _overlaps(data: Path) -> Callable[[Iterable[Example]], Sequence[str]]:
@@ -73,20 +81,11 @@ def _overlaps(data: Path) -> Callable[[Iterable[Example]], Sequence[str]]:
 def _hooks(recipe: Recipe, data: Path | None) -> tuple[Hooks, Callable[[], None]]:
     """Return the loop's hooks, and what closes the progress bar."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from sciprism.training.loop import Hooks, Step
 
     console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[facts]}"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
+    bar = _bar(console)
     shown = {}
 
     def tell(step: Step) -> None:
@@ -100,13 +99,31 @@ def _hooks(recipe: Recipe, data: Path | None) -> tuple[Hooks, Callable[[], None]
 
     tasks = {name: _task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
 
-    def evaluate(encoder: Encoder, names: Sequence[str]) -> Mapping[str, float]:
-        return {name: _score(encoder, *tasks[name], data) for name in names}
-
     def note(line: str) -> None:
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def evaluate(encoder: Encoder, names: Sequence[str]) -> Mapping[str, float]:
+        results = {name: _scored(encoder, *tasks[name], data) for name in names}
+        for name, result in results.items():
+            if not result.metrics:
+                note(f"{name} has no score: {result.reason}")
+        return {name: next(iter(r.metrics.values())).value for name, r in results.items() if r.metrics}
 
     return Hooks(evaluate=evaluate, tell=tell, note=note), bar.stop
+
+
+def _bar(console: Console) -> Progress:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    facts = TextColumn("{task.fields[facts]}")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        facts,
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 def _task(name: str) -> tuple[Suite, Task]:
@@ -121,9 +138,8 @@ def _task(name: str) -> tuple[Suite, Task]:
     raise InputError(f"evaluation: no task {name!r}; write SUITE/TASK, as in open/vis-citation")
 
 
-def _score(encoder: Encoder, suite: Suite, task: Task, data: Path | None) -> float:
+def _scored(encoder: Encoder, suite: Suite, task: Task, data: Path | None) -> TaskResult:
     """Score an encoder as it stands; vectors are kept nowhere."""
-    import math
     from tempfile import TemporaryDirectory
 
     from sciprism.tasks.run import Run, evaluate
@@ -133,4 +149,4 @@ def _score(encoder: Encoder, suite: Suite, task: Task, data: Path | None) -> flo
         system = DenseSystem(encoder, Path(folder) / "vectors")
         run = Run(out=Path(folder) / "results", data=data)
         (result,) = evaluate(suite, [task], [system], run, lambda _system, _task, _result: None)
-    return next(iter(result.metrics.values())).value if result.metrics else math.nan
+    return result

@@ -20,9 +20,8 @@ def triplet_margin(
 
 def _distance(left: Tensor, right: Tensor, name: str) -> Tensor:
     if name == "euclidean":
-        return (
-            (left - right).square().sum(dim=-1).clamp_min(1e-12).sqrt()
-        )  # no infinite slope where they meet
+        squares = (left - right).square().sum(dim=-1)
+        return squares.clamp_min(1e-12).sqrt()  # no infinite slope where they meet
     if name == "cosine":
         return 1 - F.cosine_similarity(left, right, dim=-1)
     if name == "dot":

@@ -58,7 +58,7 @@ def _order(plan: Plan, epoch: int) -> Rows:
     return np.array(pairs, np.int64)[_draws(plan.seed, epoch).permutation(len(pairs))]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _shuffled(size: int, seed: int, epoch: int, source: int, turn: int) -> Rows:
     return _draws(seed, epoch, source, turn).permutation(size)
 

@@ -11,21 +11,19 @@ WIDTH = 20
 
 
 def draw(folder: StageFolder) -> None:
-    """Write the losses of each source, the learning rate and the dev scores of a stage to `curve.png`."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
+    """Write the losses and the dev scores of each source of a stage to `curve.png`."""
+    from matplotlib.figure import Figure
 
     losses: dict[str, list[tuple[int, float]]] = defaultdict(list)
     dev: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for row in folder.rows():
-        if "loss" in row:
-            losses[row["source"]].append((row["step"], row["loss"]))
+        for name, loss in row.get("losses", {}).items():
+            losses[name].append((row["step"], loss))
         for name, score in row.get("dev_scores", {}).items():
             dev[name].append((row["step"], score))
     colours = {name: f"C{n}" for n, name in enumerate(sorted(losses.keys() | dev.keys()))}
-    figure, axes = plt.subplots(1, 2 if dev else 1, figsize=(11 if dev else 6, 4), squeeze=False)
+    figure = Figure(figsize=(11 if dev else 6, 4))
+    axes = figure.subplots(1, 2 if dev else 1, squeeze=False)
     for axis, lines in zip(axes[0], (losses, dev), strict=False):
         for name, points in sorted(lines.items()):
             steps, values = zip(*points, strict=True)
@@ -38,7 +36,6 @@ def draw(folder: StageFolder) -> None:
         axis.legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(folder.folder / "curve.png", dpi=120)
-    plt.close(figure)
 
 
 def _smooth(values: tuple[float, ...]) -> list[float]:

@@ -18,8 +18,8 @@ Floats = NDArray[np.float32]
 def reciprocal_rank(encoder: Encoder, examples: Sequence[Example], spec: SourceSpec) -> float:
     """Return the mean of 1 / rank of each query's best positive among all candidates of the examples.
 
-    Candidates are the positives and hard negatives of all examples, each once, compared by the encoder's
-    distance. Ties count against the model.
+    Candidates are the positives and hard negatives of all examples, each once and never the query itself,
+    compared by the encoder's distance. Ties count against the model, and so does what is no number.
     """
     candidates = {_key(item): item for e in examples for item in (*e.positives, *e.negatives)}
     places = {key: place for place, key in enumerate(candidates)}
@@ -29,18 +29,21 @@ def reciprocal_rank(encoder: Encoder, examples: Sequence[Example], spec: SourceS
     for example, row in zip(examples, _scores(asked, given, encoder.distance), strict=True):
         right = [places[_key(item)] for item in example.positives]
         best = row[right].max()
-        row[right] = -np.inf
-        found.append(1 / (1 + int((row >= best).sum())))
+        others = np.ones(len(row), bool)
+        others[[*right, places.get(_key(example.query), right[0])]] = False
+        found.append(1 / (1 + int(np.sum(~(row[others] < best)))))
     return float(np.mean(found))
 
 
 def _key(item: Item) -> str:
-    return item if isinstance(item, str) else item.id or repr(item)
+    return item if isinstance(item, str) else f"{type(item).__name__} {item.id or item}"
 
 
 def _scores(queries: Floats, candidates: Floats, distance: str) -> Floats:
     if distance == "cosine":
-        queries, candidates = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (queries, candidates))
+        queries, candidates = (
+            x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (queries, candidates)
+        )
     scores: Floats = queries @ candidates.T
     if distance == "euclidean":  # twice the product less the candidate's square: the same order
         scores = 2 * scores - (candidates**2).sum(axis=1)

@@ -51,8 +51,11 @@ def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example
     """
     row = row if isinstance(row, Mapping) else {}
     question, positives = row.get("question"), row.get("positive_ctxs")
-    if not isinstance(question, str) or not isinstance(positives, list):
-        raise ValueError("expected an object with question (text) and positive_ctxs (list)")
+    negatives = row.get("hard_negative_ctxs") or []
+    if not isinstance(question, str) or not isinstance(positives, list) or not isinstance(negatives, list):
+        raise ValueError(
+            "expected an object with question (text), positive_ctxs and hard_negative_ctxs (lists)"
+        )
     if not positives:
         return None
     title, _, text = question.partition(MARK)
@@ -60,7 +63,7 @@ def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example
     return Example(
         query=question if query == "query" else _item(asked, query),
         positives=tuple(_item(each, candidate) for each in positives),
-        negatives=tuple(_item(each, candidate) for each in row.get("hard_negative_ctxs") or ()),
+        negatives=tuple(_item(each, candidate) for each in negatives),
     )
 
 
@@ -89,18 +92,27 @@ def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Examp
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        first = file.read(1)
-        file.seek(0)
-        if first == "[":
-            yield from json.load(file)
-            return
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise InputError(f"{path}, line {number}: not JSON ({error})") from error
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            if file.read(1) == "[":
+                file.seek(0)
+                yield from json.load(file)
+                return
+            file.seek(0)
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield _parsed(line, f"{path}, line {number}")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error})") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: not JSON ({error})") from error
+
+
+def _parsed(line: str, where: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: not JSON ({error})") from error
 
 
 def _context(item: Item) -> dict[str, str]:

@@ -11,33 +11,27 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.errors import InputError
+from sciprism.errors import BrokeError, InputError
 from sciprism.training.batches import Plan, mixed, share
 from sciprism.training.dev import reciprocal_rank
+from sciprism.training.drift import WINDOW, DivergedError, Drift
 from sciprism.training.examples import write_examples
 from sciprism.training.learners import Batch, Learner, Tools, learners, settings_of
 from sciprism.training.optimisers import adamw, set_rate
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Stage
-from sciprism.training.run_folder import Checkpoint, StageFolder
+from sciprism.training.run_folder import Checkpoint, StageFolder, draft_of, replace_folder
 from sciprism.training.schedules import rate
 from sciprism.training.sources import Source, chosen
-
-WINDOW = 20
-"""Losses of one source that are compared with its first ones."""
-
-
-class DivergedError(Exception):
-    """Report a loss that is no number, or that has grown beyond what training can mend."""
+from sciprism.training.stopping import asked_to_stop
 
 
 class Step(NamedTuple):
@@ -72,30 +66,6 @@ class State:
     examples: int = 0
 
 
-@dataclass(slots=True)
-class Drift:
-    """The first and the last losses of each source."""
-
-    first: dict[str, list[float]] = field(default_factory=dict)
-    last: dict[str, deque[float]] = field(default_factory=dict)
-
-    def check(self, source: str, loss: float, step: int) -> None:
-        """Raise DivergedError when a loss is not finite, or has doubled, and more, for a while."""
-        if not math.isfinite(loss):
-            raise DivergedError(f"the loss of {source} at step {step} is {loss}")
-        first = self.first.setdefault(source, [])
-        if len(first) < WINDOW:
-            first.append(loss)
-        last = self.last.setdefault(source, deque(maxlen=WINDOW))
-        last.append(loss)
-        if len(last) == WINDOW and sum(last) > 2 * sum(first) + WINDOW:
-            means = (sum(last) / WINDOW, sum(first) / WINDOW)
-            raise DivergedError(
-                f"{WINDOW} losses of {source} up to step {step} average {means[0]:.3g}, "
-                f"the first {means[1]:.3g}"
-            )
-
-
 class Loop:
     """One stage in progress.
 
@@ -107,10 +77,10 @@ class Loop:
         self,
         encoder: Encoder,
         stage: Stage,
+        *,
         sources: Sequence[Source],
         folder: StageFolder,
         processes: Processes,
-        *,
         seed: int,
         hooks: Hooks,
     ) -> None:
@@ -138,7 +108,16 @@ class Loop:
         if self.step == 0 and self.stage.evaluation.every:
             self._evaluate()
         self.encoder.model.train()
+        with asked_to_stop() as asked:
+            self._go(asked)
+        self.folder.close()
+        return self.state
+
+    def _go(self, asked: Callable[[], bool]) -> None:
         while self.step < self.steps and not self._patience_is_over():
+            if self.processes.sum(asked()):
+                self._save()
+                raise KeyboardInterrupt
             began = time.perf_counter()
             row = self._take()
             self.step += 1
@@ -152,35 +131,40 @@ class Loop:
                 self._evaluate()
             if self.step == self.steps or self.step % self.stage.checkpoint_every == 0:
                 self._save()
-        return self.state
 
     def _take(self) -> dict[str, Any]:
         """Take one step: `accumulate` batches, each with negatives of its own."""
         self.optimiser.zero_grad(set_to_none=True)
         lr = rate(self.stage.schedule, self.step, self.steps, self.stage.optimiser.lr)
         set_rate(self.optimiser, lr)
-        losses, names, examples = [], [], 0
+        batches: list[tuple[Source, Batch]] = []
+        losses: dict[str, list[float]] = {}
         scale = float(self.scaler.scale(torch.ones((), device=self.processes.device)))
         for part in range(self.stage.accumulate):
             number = self.step * self.stage.accumulate + part
             source, batch = self._batch(number)
+            batches.append((source, batch))
             loss = self.learner(batch, scale / self.stage.accumulate)
-            self._check(source.name, loss, batch)
-            losses.append(loss)
-            names.append(source.name)
-            examples += len(batch.examples) * self.processes.count
+            losses.setdefault(source.name, []).append(loss)
+            self._check(lambda: self.drift.check(source.name, loss, self.step + 1), batches[-1:])  # noqa: B023
         self.processes.add_gradients(self.modules.parameters(), mean=self.stage.gradient == "mean")
         self.scaler.unscale_(self.optimiser)
         clip = self.stage.optimiser.clip or math.inf
-        norm = nn.utils.clip_grad_norm_([p for p in self.modules.parameters() if p.grad is not None], clip)
+        norm = float(
+            nn.utils.clip_grad_norm_([p for p in self.modules.parameters() if p.grad is not None], clip)
+        )
+        if not self.scaler.is_enabled():  # with float16 such a step is skipped and the scale lowered
+            self._check(lambda: self.drift.check_gradient(norm, self.step + 1), batches)
         self.scaler.step(self.optimiser)
         self.scaler.update()
+        examples = sum(len(batch.examples) for _, batch in batches) * self.processes.count
         self.state.examples += examples
+        means = {name: sum(values) / len(values) for name, values in losses.items()}
         return {
-            "source": "+".join(dict.fromkeys(names)),
-            "loss": sum(losses) / len(losses),
+            "loss": sum(map(sum, losses.values())) / len(batches),
+            "losses": means,
             "lr": lr,
-            "gradient": float(norm),
+            "gradient": norm if math.isfinite(norm) else None,
             "examples": examples,
         }
 
@@ -198,37 +182,42 @@ class Loop:
             examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed
         )
 
-    def _check(self, source: str, loss: float, batch: Batch) -> None:
+    def _check(self, passes: Callable[[], None], batches: Sequence[tuple[Source, Batch]]) -> None:
+        """Stop, with the examples saved, where a check raises DivergedError."""
         try:
-            self.drift.check(source, loss, self.step + 1)
+            passes()
         except DivergedError as error:
-            name = "batch" if self.processes.first else f"batch-{self.processes.rank}"
-            path = self.folder.folder / f"{name}-at-step-{self.step + 1}.jsonl"
-            write_examples(batch.examples, path)
-            raise InputError(
-                f"stage {self.stage.name}: {error}; its examples are in {path}. Lower the learning rate, "
-                "clip gradients, or look at the examples"
+            name = f"batch-at-step-{self.step + 1}" + f"-{self.processes.rank}" * (not self.processes.first)
+            path = self.folder.folder / f"{name}.jsonl"
+            write_examples((example for _, batch in batches for example in batch.examples), path)
+            raise BrokeError(
+                f"stage {self.stage.name}: {error}; its examples are in {path}. Lower the learning rate or "
+                "clip gradients, in a new folder, or look at the examples"
             ) from error
 
     def _evaluate(self) -> None:
         """Score the dev examples and the named tasks; keep the model where it is the best so far."""
-        if self.processes.first:
+        settings = self.stage.evaluation
+        dev = [(s, s.dev(settings.examples)) for s in self.sources if s.spec.dev is not None]
+        if self.processes.first and (dev or settings.tasks):
             self.encoder.prepare()
-            scores = {
-                source.name: reciprocal_rank(self.encoder, dev, source.spec)
-                for source in self.sources
-                if (dev := source.dev(self.stage.evaluation.examples))
-            }
-            tasks = self.hooks.evaluate(self.encoder, self.stage.evaluation.tasks)
-            mean = sum(scores.values()) / len(scores) if scores else -math.inf
-            row = {"dev": mean} if scores else {}
-            self.folder.log({"step": self.step, **row, "dev_scores": scores, "tasks": dict(tasks)})
-            self.state.worse += 1
-            if scores and mean > self.state.best:
-                self.state = State(mean, self.step, 0, self.state.examples)
-                self._keep(self.folder.best)
+            scores = {s.name: reciprocal_rank(self.encoder, examples, s.spec) for s, examples in dev}
+            tasks = {name: float(score) for name, score in self._tasks().items()}
+            row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}
+            if scores:
+                mean = sum(scores.values()) / len(scores)
+                row["dev"] = mean
+                self.state.worse += 1
+                if mean > self.state.best:
+                    self.state = State(mean, self.step, 0, self.state.examples)
+                    self._keep()
+            self.folder.log(row)
             self.encoder.model.train()
         self.processes.wait()
+
+    def _tasks(self) -> Mapping[str, float]:
+        names = self.stage.evaluation.tasks
+        return self.hooks.evaluate(self.encoder, names) if names else {}
 
     def _patience_is_over(self) -> bool:
         patience = self.stage.evaluation.patience
@@ -236,8 +225,11 @@ class Loop:
             bool(patience) and self.processes.sum(self.state.worse if self.processes.first else 0) >= patience
         )
 
-    def _keep(self, folder: Path) -> None:
-        self.encoder.save(folder, stage=self.stage.name, step=self.step, dev=self.state.best)
+    def _keep(self) -> None:
+        draft = draft_of(self.folder.best)
+        about = {"stage": self.stage.name, "step": self.step, "dev": self.state.best, "seed": self.seed}
+        self.encoder.save(draft, **about)
+        replace_folder(self.folder.best, draft)
 
     def _save(self) -> None:
         if self.processes.first:
@@ -250,6 +242,9 @@ class Loop:
         self.processes.wait()
 
     def _go_on(self) -> None:
+        if self.processes.first:
+            self.folder.recover()
+        self.processes.wait()
         found = self.folder.load()
         if found is None:
             if self.processes.first:
@@ -267,7 +262,11 @@ class Loop:
 
 
 def trained(encoder: Encoder, train: str) -> None:
-    """Let gradients flow to what a stage trains, and to nothing else."""
+    """Let gradients flow to what a stage trains alone; InputError where that is nothing."""
     for name, parameter in encoder.model.named_parameters():
         own = encoder.method.own(name)
         parameter.requires_grad_(encoder.method.trainable(name) and (train == "all" or own))
+    if not any(parameter.requires_grad for parameter in encoder.model.parameters()):
+        raise InputError(
+            f'the method {encoder.settings.method} adds no parameters: train = "{train}" trains nothing'
+        )

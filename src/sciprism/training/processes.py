@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import cached_property
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from sciprism.errors import MissingExtraError
+from sciprism.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -23,10 +23,9 @@ class Processes:
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         self._state = self._started(device) if self.count > 1 else None
-        usual = "cuda" if torch.cuda.is_available() else "cpu"
-        self.device = self._state.device if self._state else torch.device(device or usual)
+        self.device = self._state.device if self._state else _device(device)
 
-    @cached_property
+    @property
     def first(self) -> bool:
         """Say whether this is the process that writes files."""
         return self.rank == 0
@@ -59,15 +58,19 @@ class Processes:
         return torch.cat(parts)
 
     def add_gradients(self, parameters: Iterable[Tensor], *, mean: bool) -> None:
-        """Replace every gradient by its sum over the processes, or its mean."""
+        """Replace every gradient by its sum over the processes, or its mean.
+
+        What no process has a gradient of (an expert of another format) keeps none, and is not decayed.
+        """
         if not self._state:
             return
         import torch.distributed as dist
 
-        mine = [p for p in parameters if p.requires_grad]
-        for p in mine:
-            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
-        flat = torch.cat([p.grad.flatten() for p in mine if p.grad is not None])
+        trained = [p for p in parameters if p.requires_grad]
+        reached = torch.tensor([p.grad is not None for p in trained], dtype=torch.int32, device=self.device)
+        dist.all_reduce(reached, op=dist.ReduceOp.MAX)
+        mine = [p for p, somewhere in zip(trained, reached.tolist(), strict=True) if somewhere]
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in mine])
         dist.all_reduce(flat)
         flat /= self.count if mean else 1
         for p, part in zip(mine, torch.split(flat, [p.numel() for p in mine]), strict=True):
@@ -88,4 +91,11 @@ class Processes:
             from accelerate import PartialState
         except ImportError as error:
             raise MissingExtraError("train", "training in several processes") from error
-        return PartialState(cpu=device == "cpu")
+        return PartialState(cpu=device == "cpu", timeout=timedelta(days=1))  # one evaluates, the others wait
+
+
+def _device(name: str | None) -> torch.device:
+    try:
+        return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError as error:
+        raise InputError(f"unknown device {name!r}; known: cpu, cuda, cuda:0 ...") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -14,6 +14,7 @@ from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.training.learners import settings_of
 
+Share = Annotated[float, Field(ge=0, lt=1)]
 OTHER_LENGTH = {"steps": "epochs", "epochs": "steps"}
 """A stage states one of the two; saying one unsays the other of its defaults."""
 
@@ -21,19 +22,20 @@ OTHER_LENGTH = {"steps": "epochs", "epochs": "steps"}
 class _Part(BaseModel):
     """A table of a recipe: unknown keys are refused, values never change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Model(_Part):
     """What is trained. What is None stays as the backbone's folder says.
 
-    max_length: tokens per text while training; the finished model keeps it. separator, lowercase: of the
-    template. dropout: of hidden states and attention; None is the backbone's own.
+    max_length: tokens per text that the model reads; training_length: while it is trained, None for as many.
+    separator, lowercase: of the template. dropout: of hidden states and attention.
     """
 
     backbone: str
     pooling: str | None = None
     max_length: int | None = Field(None, ge=3)
+    training_length: int | None = Field(None, ge=3)
     separator: str | None = None
     lowercase: bool | None = None
     normalize: bool | None = None
@@ -52,7 +54,8 @@ class SourceSpec(_Part):
     """Training examples of one task: a DPR-style file and what its texts are.
 
     dev: examples of the same kind that choose the best checkpoint. rate: how often an epoch goes through
-    the file. positives: which one of several stands for an example in an epoch.
+    the file. positives: which of several positives and negatives stand for an example in an epoch; "first" is
+    the published default.
     """
 
     file: Path
@@ -77,7 +80,7 @@ class Optimiser(_Part):
 
     lr: float = Field(gt=0)
     weight_decay: float = Field(0.01, ge=0)
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[Share, Share] = (0.9, 0.999)
     eps: float = Field(1e-8, gt=0)
     clip: float = Field(1.0, ge=0)
     layer_decay: float = Field(1.0, gt=0, le=1)
@@ -198,6 +201,8 @@ def _merged(defaults: Any, stage: Any) -> Any:
     """Return a stage with what it does not say itself taken from the defaults, tables key by key."""
     if not isinstance(defaults, dict) or not isinstance(stage, dict):
         return stage
+    if "name" in defaults and stage.get("name", defaults["name"]) != defaults["name"]:
+        return stage  # another objective or schedule has settings of its own
     said = {OTHER_LENGTH[key] for key in stage if key in OTHER_LENGTH}
     kept = {key: value for key, value in defaults.items() if key not in said}
     return kept | {key: _merged(kept.get(key), value) for key, value in stage.items()}
@@ -243,8 +248,8 @@ def _set(raw: dict[str, Any], change: str) -> None:
     place: Any = raw
     for step in path:
         place = _step(place, step, change)
-    if isinstance(place, list):
-        raise InputError(f"--set {change!r}: {last!r} is one of a list; name a key inside it")
+    if not isinstance(place, dict):
+        raise InputError(f"--set {change!r}: {'.'.join(path)} holds no keys")
     place.pop(OTHER_LENGTH.get(last), None)
     place[last] = value
 
@@ -254,6 +259,8 @@ def _step(place: Any, step: str, change: str) -> Any:
         return place.setdefault(step, {})
     if isinstance(place, list):
         for number, item in enumerate(place):
+            if not isinstance(item, dict):
+                continue
             names = (str(number), item.get("name"), Path(item.get("file", "")).stem)
             if step in names:
                 return item

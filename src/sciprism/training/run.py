@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,18 +14,15 @@ from typing import Any
 import torch
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import make
-from sciprism.errors import InputError, MissingExtraError
-from sciprism.text.template import Template
+from sciprism.errors import MissingExtraError
 from sciprism.training.batches import mixed
 from sciprism.training.curve import draw
 from sciprism.training.loop import Hooks, Loop
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, Stage
 from sciprism.training.run_folder import StageFolder, claim, draft_of, replace_folder
-from sciprism.training.sources import Overlaps, Source, refuse_overlaps
-
-Sources = Mapping[tuple[str, str], Source]
+from sciprism.training.sources import Overlaps, Source
+from sciprism.training.starting import Sources, check_starts, checked, started
 
 
 def train(
@@ -46,15 +44,22 @@ def train(
             raise MissingExtraError("train", f"training (without {package})")
     hooks = hooks or Hooks()
     processes = Processes(device)
-    sources = _checked(recipe, processes, overlaps)
-    if recipe.stages[0].done is None:
-        started(recipe, recipe.stages[0], None, processes)  # a backbone that is not there is refused now
+    sources = checked(recipe, processes, overlaps)
+    check_starts(recipe, folder, processes)
     if processes.first:
-        claim(folder, recipe.model_dump(mode="json"), _provenance(sources, processes))
+        for changed in claim(folder, recipe.model_dump(mode="json"), _provenance(recipe, sources, processes)):
+            hooks.note(f"{changed} has changed since the run began: digits may differ from then on")
     processes.wait()
     previous: Path | None = None
     for stage in recipe.stages:
-        previous = stage.done or _run(recipe, stage, sources, previous, folder, processes, hooks)
+        if stage.done is not None:
+            previous = stage.done
+            continue
+        place = StageFolder(folder / stage.name)
+        if not processes.sum(processes.first and place.model.exists()):  # one process looks, for all
+            mine = [sources[stage.name, spec.name] for spec in stage.sources]
+            _run(recipe, stage, previous, sources=mine, place=place, processes=processes, hooks=hooks)
+        previous = place.model
     assert previous is not None
     return previous
 
@@ -62,97 +67,45 @@ def train(
 def _run(
     recipe: Recipe,
     stage: Stage,
-    sources: Sources,
     previous: Path | None,
-    folder: Path,
+    *,
+    sources: Sequence[Source],
+    place: StageFolder,
     processes: Processes,
     hooks: Hooks,
-) -> Path:
-    """Run one stage, unless its model is there already, and return the folder of its model."""
-    place = StageFolder(folder / stage.name)
-    if not place.model.exists():
-        mine = [sources[stage.name, spec.name] for spec in stage.sources]
-        seed = mixed(recipe.seed, stage.name)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)  # of what a method or an objective adds to the backbone
-            encoder = started(recipe, stage, previous, processes)
-            loop = Loop(encoder, stage, mine, place, processes, seed=seed, hooks=hooks)
-            state = loop.run()
-        if processes.first:
-            draw(place)
-            _finish(encoder, place, recipe, stage, loop.step)
-            kept = f"the best of its steps, {state.best_step:,}" if place.best.exists() else "the last one"
-            hooks.note(f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples; the model is {kept}")
-        processes.wait()
-    return place.model
+) -> None:
+    """Run one stage and put its model in its place."""
+    seed = mixed(recipe.seed, stage.name)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # of what a method or an objective adds to the backbone
+        encoder = started(recipe, stage, previous, processes)
+        loop = Loop(
+            encoder, stage, sources=sources, folder=place, processes=processes, seed=seed, hooks=hooks
+        )
+    state = loop.run()
+    if processes.first:
+        _finish(encoder, place, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
+        draw(place)
+        line = f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples"
+        if place.best.exists():
+            line += f"; the model is that of step {state.best_step:,}, the best by dev examples"
+            line += ": no step made it better" * (state.best_step == 0)
+        hooks.note(line)
+    processes.wait()
 
 
-def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Processes) -> Encoder:
-    """Return the encoder that a stage starts from."""
-    first = recipe.model.backbone if previous is None else str(previous)
-    start = {"previous": first, "backbone": recipe.model.backbone}.get(stage.start, stage.start)
-    model = recipe.model
-    template = None
-    if model.separator is not None or model.lowercase is not None:
-        template = Template(separator=model.separator or " ", lowercase=bool(model.lowercase))
-    encoder = Encoder.start(
-        start,
-        method=stage.method,
-        options=dict(stage.options),
-        pooling=model.pooling,
-        max_length=model.max_length,
-        distance=model.distance,
-        normalize=model.normalize,
-        template=template,
-        device=str(processes.device),
-    )
-    if model.dropout is not None:
-        encoder.model.set_dropout(model.dropout)
-    encoder.model.recomputes = stage.checkpointing
-    return encoder
-
-
-def _finish(encoder: Encoder, place: StageFolder, recipe: Recipe, stage: Stage, steps: int) -> None:
+def _finish(encoder: Encoder, place: StageFolder, **about: Any) -> None:
     """Put the finished model in its place: the best one by dev examples where there were any."""
+    draft = draft_of(place.model)
     if place.best.exists():
-        draft = draft_of(place.model)
         shutil.copytree(place.best, draft, dirs_exist_ok=True)
-        replace_folder(place.model, draft)
     else:
         encoder.prepare()
-        encoder.save(place.model, recipe=recipe.name, stage=stage.name, step=steps, seed=recipe.seed)
+        encoder.save(draft, **about)
+    replace_folder(place.model, draft)
 
 
-def _checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> Sources:
-    """Open every source of every stage; whatever cannot be trained on is refused here."""
-    found: dict[tuple[str, str], Source] = {}
-    for stage in recipe.stages:
-        if stage.done is not None:
-            if not stage.done.is_dir():
-                raise InputError(f"stage {stage.name}: done = {stage.done} is no folder of a model")
-            continue
-        if stage.batch % processes.count:
-            raise InputError(
-                f"stage {stage.name}: {processes.count} processes cannot share {stage.batch} examples evenly"
-            )
-        formats = make(stage.method, stage.options).formats
-        for spec in stage.sources:
-            if spec.format not in formats:
-                raise InputError(
-                    f"stage {stage.name}, source {spec.name}: its format is {spec.format}, but the method "
-                    f"{stage.method} has {', '.join(formats)}"
-                )
-            source = next((one for one in found.values() if one.spec == spec), None)
-            if source is None:
-                source = Source(spec)
-                source.dev(1)
-                if overlaps is not None:
-                    refuse_overlaps(source, overlaps)
-            found[stage.name, spec.name] = source
-    return found
-
-
-def _provenance(sources: Sources, processes: Processes) -> dict[str, Any]:
+def _provenance(recipe: Recipe, sources: Sources, processes: Processes) -> dict[str, Any]:
     """Return what a run's numbers depend on besides its recipe."""
     packages = ("sciprism", "torch", "numpy", "tokenizers")
     return {
@@ -161,6 +114,7 @@ def _provenance(sources: Sources, processes: Processes) -> dict[str, Any]:
         "device": str(processes.device),
         "processes": processes.count,
         "threads": torch.get_num_threads(),
+        "done": {str(stage.done): weights_hash(stage.done) for stage in recipe.stages if stage.done},
         "sources": {
             f"{stage}/{name}": {
                 "examples": len(source),
@@ -170,3 +124,11 @@ def _provenance(sources: Sources, processes: Processes) -> dict[str, Any]:
             for (stage, name), source in sources.items()
         },
     }
+
+
+def weights_hash(model: Path) -> str:
+    """Return the sha256 of a model folder's weights."""
+    digest = hashlib.sha256()
+    for path in sorted(model.glob("*.safetensors")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

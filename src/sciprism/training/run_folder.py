@@ -64,6 +64,18 @@ class StageFolder:
         self.metrics = folder / "metrics.jsonl"
         self._board: Any = None
 
+    def recover(self) -> None:
+        """Put back a checkpoint that a kill found between two renames; one process alone may call it."""
+        folder = self.folder / "checkpoint"
+        old = folder.with_name(f".{folder.name}.old")
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+
+    def close(self) -> None:
+        """Write out what TensorBoard's writer still holds."""
+        if self._board is not None:
+            self._board.close()
+
     @property
     def model(self) -> Path:
         """Return where the finished model is or will be."""
@@ -88,10 +100,7 @@ class StageFolder:
         """Return the last checkpoint, None where there is none."""
         folder = self.folder / "checkpoint"
         if not folder.exists():
-            old = folder.with_name(f".{folder.name}.old")  # stopped between the two renames
-            if not old.exists():
-                return None
-            old.rename(folder)
+            return None
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         optimiser = torch.load(folder / "optimiser.pt", map_location="cpu", weights_only=True)
         return Checkpoint(state.pop("step"), load_file(folder / "weights.safetensors"), optimiser, state)
@@ -107,13 +116,13 @@ class StageFolder:
     def log(self, row: Mapping[str, Any]) -> None:
         """Add one line of metrics, for TensorBoard too."""
         with self.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+            file.write(json.dumps(row, allow_nan=False) + "\n")
         if self._board is None:
             from torch.utils.tensorboard import SummaryWriter
 
             self._board = SummaryWriter(self.folder / "tensorboard", purge_step=row["step"])
-        flat = {f"loss/{row['source']}": row["loss"]} if "loss" in row else {}
-        flat |= {key: row[key] for key in ("lr", "gradient", "dev") if key in row}
+        flat = {f"loss/{name}": loss for name, loss in row.get("losses", {}).items()}
+        flat |= {key: row[key] for key in ("loss", "lr", "gradient", "dev") if row.get(key) is not None}
         flat |= {f"dev/{name}": score for name, score in row.get("dev_scores", {}).items()}
         flat |= {f"tasks/{name}": score for name, score in row.get("tasks", {}).items()}
         for name, value in flat.items():
@@ -130,25 +139,35 @@ class StageFolder:
                 yield json.loads(line)
 
 
-def claim(folder: Path, recipe: dict[str, Any], provenance: Mapping[str, Any]) -> None:
-    """Make a run's folder, or go on in it; a folder that holds another recipe's run is refused."""
+def claim(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> list[str]:
+    """Make a run's folder, or go on in it; return what has changed since and may change digits.
+
+    facts: what a run depends on besides its recipe. A folder that holds another recipe's run is refused, and
+    so are sources whose content has changed and another number of processes; where sources lie is free.
+    """
     kept = folder / "recipe.json"
-    if kept.exists():
-        known = json.loads(kept.read_text(encoding="utf-8"))
-        if known != recipe:
-            other = sorted(_differences(known, recipe))
-            raise InputError(
-                f"{folder} holds a run of another recipe (differs in {', '.join(other[:5])}); choose another "
-                "folder, or run the same recipe with the same --set to go on"
-            )
-        return
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty and holds no run; choose a new folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "run.json").write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
-    draft = folder / ".recipe.draft"
-    draft.write_text(json.dumps(recipe, indent=2) + "\n", encoding="utf-8")
-    draft.replace(kept)
+    if not kept.exists():
+        if folder.exists() and {path.name for path in folder.iterdir()} - {"run.json", ".recipe.draft"}:
+            raise InputError(f"{folder} is not empty and holds no run; choose a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        draft = folder / ".recipe.draft"
+        draft.write_text(json.dumps(recipe, indent=2) + "\n", encoding="utf-8")
+        draft.replace(kept)
+        return []
+    known, before = (json.loads((folder / n).read_text("utf-8")) for n in ("recipe.json", "run.json"))
+    places = (".file", ".dev")
+    other = sorted(place for place in _differences(known, recipe) if not place.endswith(places))
+    if other:
+        raise InputError(
+            f"{folder} holds a run of another recipe (differs in {', '.join(other[:5])}); choose another "
+            "folder, or run the same recipe with the same --set to go on"
+        )
+    changed = sorted(_differences(before, json.loads(json.dumps(facts))))
+    decisive = [place for place in changed if place.startswith(("sources", "processes"))]
+    if decisive:
+        raise InputError(f"{folder}: the run cannot go on: {decisive[0]} has changed since it began")
+    return changed
 
 
 def _differences(one: Any, other: Any, place: str = "") -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The examples of one source: read in any order without holding the file in memory."""
+"""The examples of one source: read in any order; JSON lines stay on disk, an array is held in memory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from sciprism.errors import InputError
+from sciprism.text.template import Item
 from sciprism.training.examples import Example, from_row, read_examples
 from sciprism.training.recipe import SourceSpec
 
+BOM, GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
 Overlaps = Callable[[Iterable[Example]], Sequence[str]]
 """Names the test papers among examples, a line for each."""
 
@@ -20,13 +22,14 @@ Overlaps = Callable[[Iterable[Example]], Sequence[str]]
 class Source:
     """A file of examples, its rows found by their place in the file.
 
-    len(source) counts examples with a positive; `without_positive` counts those that are left out.
+    len(source) counts examples with a positive; `without_positive` those that are left out, `with_negatives`
+    those that bring hard negatives.
     """
 
     def __init__(self, spec: SourceSpec) -> None:
         self.spec = spec
         self.name = spec.name
-        self.without_positive = 0
+        self.without_positive = self.with_negatives = 0
         if not spec.file.is_file():
             raise InputError(
                 f"source {self.name}: {spec.file} does not exist; `sciprism prepare` makes sources"
@@ -35,14 +38,19 @@ class Source:
         self._rows: list[dict[str, Any]] = []
         digest = sha256()
         with spec.file.open("rb") as file:
-            whole = file.read(1) == b"["
+            start = file.read(len(BOM) + 1).removeprefix(BOM)
+            if start.startswith(GZIP):
+                raise InputError(
+                    f"source {self.name}: {spec.file} is compressed; unpack it, rows are read in any order"
+                )
+            whole = start.startswith(b"[")
             file.seek(0)
             for place, line in _lines(file):
                 digest.update(line)
                 if not whole:
                     self._take(place, line)
         if whole:
-            rows = json.loads(spec.file.read_bytes())
+            rows = _parsed(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
             self._rows = [row for number, row in enumerate(rows, 1) if self._has_positive(row, number)]
         self.sha256 = digest.hexdigest()
         if not len(self):
@@ -55,41 +63,52 @@ class Source:
         """Yield the examples of these rows, in the order asked."""
         with self.spec.file.open("rb") as file:
             for row in rows:
-                if self._rows:
-                    yield self._example(self._rows[row], row)
-                else:
+                if not self._rows:
                     file.seek(self._places[row])
-                    yield self._example(json.loads(file.readline()), row)
+                content = self._rows[row] if self._rows else json.loads(file.readline().removeprefix(BOM))
+                example = self._example(content, row)
+                assert example is not None, f"{self.spec.file} was changed while it is read"
+                yield example
 
     def dev(self, count: int) -> list[Example]:
-        """Return the first examples of the dev file, none where there is none."""
-        if self.spec.dev is None:
+        """Return the first examples of the dev file; without one there are none, an empty one is refused."""
+        path = self.spec.dev
+        if path is None:
             return []
-        if not self.spec.dev.is_file():
-            raise InputError(f"source {self.name}: the dev file {self.spec.dev} does not exist")
-        return list(
-            islice(read_examples(self.spec.dev, query=self.spec.query, candidate=self.spec.candidate), count)
-        )
+        if not path.is_file():
+            raise InputError(f"source {self.name}: the dev file {path} does not exist")
+        read = read_examples(path, query=self.spec.query, candidate=self.spec.candidate)
+        found = list(islice(read, count))
+        if not found:
+            raise InputError(f"source {self.name}: the dev file {path} holds no example with a positive")
+        return found
 
     def _take(self, place: int, line: bytes) -> None:
         number = len(self._places) + self.without_positive + 1
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"source {self.name}: {self.spec.file}, record {number}: not JSON") from error
+        row = _parsed(line, f"source {self.name}: {self.spec.file}, record {number}")
         if self._has_positive(row, number):
             self._places.append(place)
 
     def _has_positive(self, row: Any, number: int) -> bool:
         example = self._example(row, number)
-        self.without_positive += example is None
-        return example is not None
+        if example is None:
+            self.without_positive += 1
+            return False
+        self.with_negatives += bool(example.negatives)
+        return True
 
-    def _example(self, row: Any, number: int) -> Any:
+    def _example(self, row: Any, number: int) -> Example | None:
         try:
             return from_row(row, query=self.spec.query, candidate=self.spec.candidate)
         except ValueError as error:
             raise InputError(f"source {self.name}: {self.spec.file}, record {number}: {error}") from error
+
+
+def _parsed(content: bytes, where: str) -> Any:
+    try:
+        return json.loads(content.removeprefix(BOM))
+    except ValueError as error:
+        raise InputError(f"{where}: not JSON") from error
 
 
 def _lines(file: Any) -> Iterator[tuple[int, bytes]]:
@@ -100,20 +119,26 @@ def _lines(file: Any) -> Iterator[tuple[int, bytes]]:
         place += len(line)
 
 
-def refuse_overlaps(source: Source, overlaps: Overlaps) -> None:
-    """Refuse a source that holds test papers."""
-    found = overlaps(source.examples(range(len(source))))
+def refuse_overlaps(source: Source, dev: Sequence[Example], overlaps: Overlaps) -> None:
+    """Refuse a source that holds test papers, to train on or to choose checkpoints by."""
+    found = overlaps(chain(source.examples(range(len(source))), dev))
     if found:
         raise InputError(
-            f"source {source.name}: {len(found):,} of its papers stand in tests, the "
-            f"first: {found[0]}; make it anew without them, or pass --allow-overlap and report no such test"
+            f"source {source.name}: {len(found):,} of its papers stand in tests, the first: {found[0]}; "
+            "make it anew without them, or pass --allow-overlap and report no such test"
         )
 
 
 def chosen(example: Example, spec: SourceSpec, key: int) -> Example:
-    """Return an example with the positive that stands for it in front, drawn where the source says so."""
-    if len(example.positives) == 1 or spec.positives == "first":
+    """Return an example with the positive and negatives that stand for it in front, drawn unless "first"."""
+    if spec.positives == "first":
         return example
-    place = key % len(example.positives)
-    others = example.positives[:place] + example.positives[place + 1 :]
-    return Example(example.query, (example.positives[place], *others), example.negatives)
+    positives, negatives = (
+        _turned(items, draw) for items, draw in ((example.positives, key), (example.negatives, key >> 20))
+    )
+    return Example(example.query, positives, negatives)
+
+
+def _turned(items: tuple[Item, ...], draw: int) -> tuple[Item, ...]:
+    place = draw % max(1, len(items))
+    return items[place:] + items[:place]

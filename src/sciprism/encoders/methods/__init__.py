@@ -83,7 +83,7 @@ def stand_in(format: Format) -> Format:
 
 def served(formats: Sequence[str]) -> tuple[Format, ...]:
     """Check the option `formats`: which formats a method serves, at least one, in the usual order."""
-    if isinstance(formats, str) or not formats or not set(formats) <= set(FORMATS):
+    if not isinstance(formats, list | tuple) or not formats or not all(f in FORMATS for f in formats):
         raise InputError(f"formats are {formats!r}; name some of {', '.join(FORMATS)}")
     return tuple(format for format in FORMATS if format in formats)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 
 from sciprism.papers.records import Paper
 from sciprism.tasks.home import Home
@@ -19,10 +20,11 @@ def overlaps(home: Home, examples: Iterable[Example]) -> list[str]:
     title; so are the words of a query, which may be a title.
     """
     table = SplitTable.of(home)
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[bytes] = set()
     found: dict[str, None] = {}
     for paper in _papers(examples):
-        key = (paper.id, paper.title, paper.abstract)
+        text = f"{paper.id}\0{paper.title}\0{paper.abstract}"
+        key = blake2b(text.encode("utf-8", "replace"), digest_size=12).digest()
         if key not in seen:
             seen.add(key)
             if tests := table.tests_of(*names(paper), *_ids(paper.id, table)):

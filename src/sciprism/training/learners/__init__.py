@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import nn
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods import Format, Role
+from sciprism.errors import InputError
 from sciprism.registry import Registry
 from sciprism.training.examples import Example
 from sciprism.training.passes import Memory
@@ -20,7 +21,7 @@ from sciprism.training.processes import Processes
 class Objective(BaseModel):
     """The settings of an objective, as a recipe states them; unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str
 
@@ -61,8 +62,13 @@ class Learner(Protocol):
 
 
 def settings_of(objective: Mapping[str, Any]) -> Objective:
-    """Check an objective's table against its kind; raises pydantic's error or InputError."""
-    checked: Objective = learners[str(objective.get("name"))].settings.model_validate(objective)
+    """Check an objective's table against its kind; InputError names what is wrong and the known keys."""
+    kind = learners[str(objective.get("name"))].settings
+    try:
+        checked: Objective = kind.model_validate(objective)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise InputError(f"objective: {wrong}; known: {', '.join(kind.model_fields)}") from error
     return checked
 
 

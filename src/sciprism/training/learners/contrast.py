@@ -52,7 +52,7 @@ class Contrast:
         known = self._known(batch, found.negatives) if self.objective.mask_known else None
         loss = in_batch_contrastive(*map(gather, parts), temperature=self.objective.temperature, known=known)
         (loss * scale).backward()  # type: ignore[no-untyped-call]
-        found.there.backward()
+        found.way.backward()
         return float(loss.detach())
 
     def _known(self, batch: Batch, negatives: Sequence[Item]) -> Tensor:
@@ -69,5 +69,5 @@ class Contrast:
 
 def _name(item: Item) -> int:
     """Return a number above 0 that stands for an item: its id, or its words where it has none."""
-    words = item if isinstance(item, str) else item.id or repr(item)
+    words = item if isinstance(item, str) else f"{type(item).__name__} {item.id or item}"
     return 1 + (int.from_bytes(blake2b(words.encode("utf-8", "replace"), digest_size=8).digest()) >> 2)

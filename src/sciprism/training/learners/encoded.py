@@ -18,7 +18,7 @@ class Encoded:
     negatives: the items behind the last. owners: which query each is from.
     """
 
-    there: Pass
+    way: Pass
     queries: Tensor
     positives: Tensor
     hard: Tensor
@@ -37,8 +37,8 @@ def encoded(batch: Batch, tools: Tools, hard_negatives: int) -> Encoded:
     texts = encoder.texts(queries, batch.query) + encoder.texts(candidates, batch.candidate)
     roles = [batch.query] * len(queries) + [batch.candidate] * len(candidates)
     routes = [encoder.route(batch.format, role) for role in roles]
-    there = Pass(encoder, encoder.tokenize(texts), routes, tools.memory, batch.seed)
+    way = Pass(encoder, encoder.tokenize(texts), routes, tools.memory, batch.seed)
     count = len(queries)
-    vectors = there.vectors
+    vectors = way.vectors
     parts = (vectors[:count], vectors[count : 2 * count], vectors[2 * count :])
-    return Encoded(there, *parts, negatives, owners)
+    return Encoded(way, *parts, negatives, owners)

@@ -47,6 +47,6 @@ class Triplet:
             mean = triplet_margin(*pairs, margin=settings.margin, distance=settings.distance)
             share = mean * len(owners) / total
             (share * scale).backward()  # type: ignore[no-untyped-call]
-            found.there.backward()
+            found.way.backward()
             loss = float(share.detach())
         return processes.sum(loss)

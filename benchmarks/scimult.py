@@ -1,0 +1,108 @@
+"""SciMult's models at the size of a laptop: every run and every table of results/scimult, one after the other.
+
+What is done is kept: stopped at any moment, the same command goes on. Vanilla and MHAExpert are trained with
+every seed, each MHAExpert from the Vanilla of its seed; the others and the ablations with the first seed. All
+are scored on the quick view. Run from the repository root, after `sciprism prepare open -o SOURCES`:
+
+    python benchmarks/scimult.py SOURCES -o results/scimult
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rounds import provenance, write
+
+RECIPES = Path("recipes/twins")
+SEEDED = ("vanilla", "mha-expert")
+ONCE = (
+    "ffn-expert",
+    "instruction",
+    "prefix",
+    "vanilla-no-hard-negatives",
+    "mha-expert-no-warm-up",
+    "citation-only",
+)
+WARM = ("mha-expert", "ffn-expert", "instruction", "prefix")
+TABLES = ("S1", "9", "3", "A3", "4", "5", "6", "7", "A4", "A5", "A6", "A7", "A8", "S4")
+
+
+def run(words: list[str], *, may_fail: bool = False) -> float:
+    """Run one command of the package; return its seconds."""
+    print("+ sciprism", shlex.join(words), flush=True)
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "sciprism", *words])
+    if done.returncode and not may_fail:
+        raise SystemExit(f"status {done.returncode}; the same command goes on from here")
+    return time.monotonic() - began
+
+
+def trained(key: str, seed: int, args: argparse.Namespace) -> Path:
+    """Train one arm with one seed and return its run folder."""
+    folder = args.runs / f"{key}-{seed}"
+    words = ["train", str(RECIPES / f"scimult-{key}.toml"), "--sources", str(args.sources), "-o", str(folder)]
+    words += ["--set", f"seed={seed}"]
+    if key in WARM:
+        words += ["--set", f"stages.vanilla.done={args.runs / f'vanilla-{seed}' / 'vanilla' / 'model'}"]
+    for change in args.change or []:
+        words += ["--set", change]
+    seconds = run(words)
+    kept = folder / "seconds.json"
+    if not kept.exists():
+        kept.write_text(json.dumps(round(seconds)) + "\n", encoding="utf-8")
+    return folder
+
+
+def summary(folder: Path) -> dict[str, object]:
+    """Return what a run's own files say of it."""
+    stage = max((path for path in folder.iterdir() if path.is_dir()), key=lambda p: p.stat().st_mtime)
+    rows = [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
+    scored = [row for row in rows if "dev" in row]
+    best = max(scored, key=lambda row: row["dev"])
+    return {
+        "steps": max(row["step"] for row in rows),
+        "seconds": json.loads((folder / "seconds.json").read_text("utf-8")),
+        "dev_at_start": round(scored[0]["dev"], 4),
+        "dev_best": round(best["dev"], 4),
+        "dev_best_step": best["step"],
+        "dev_scores": {name: round(score, 4) for name, score in best["dev_scores"].items()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sources", type=Path)
+    parser.add_argument("--runs", type=Path, default=Path("out/scimult"))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--only", nargs="+", default=[*SEEDED, *ONCE])
+    parser.add_argument("--tables", nargs="*", default=list(TABLES))
+    parser.add_argument("--set", dest="change", action="append", help="for every recipe")
+    parser.add_argument("-o", "--output", type=Path, default=Path("results/scimult"))
+    args = parser.parse_args()
+    folders = {
+        (key, seed): trained(key, seed, args)
+        for key in args.only
+        for seed in (args.seeds if key in SEEDED else args.seeds[:1])
+    }
+    facts = provenance(["torch", "sciprism"], changes=args.change or [])
+    runs = {f"{key}, seed {seed}": summary(folder) for (key, seed), folder in folders.items()}
+    write(args.output / "runs.json", facts | {"runs": runs})
+    models = ["--models", "backbone=all-MiniLM-L6-v2"]
+    for (key, _), folder in folders.items():
+        models += ["--models", f"{key}={folder}"]
+    for table in args.tables:
+        page = args.output / f"table-{table}.md"
+        words = ["reproduce", "scimult", table, "--data", "open", "--quick", *models]
+        run([*words, "--results", str(args.output), "-o", str(page)], may_fail=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""What must be right before the first step: sources, and what each stage starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.methods import make
+from sciprism.errors import InputError
+from sciprism.training.loop import trained
+from sciprism.training.processes import Processes
+from sciprism.training.recipe import Recipe, SourceSpec, Stage
+from sciprism.training.sources import Overlaps, Source, refuse_overlaps
+
+Sources = Mapping[tuple[str, str], Source]
+
+
+def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Processes) -> Encoder:
+    """Return the encoder that a stage starts from; previous: the model of the stage before, if any."""
+    model = recipe.model
+    first = model.backbone if previous is None else str(previous)
+    start = {"previous": first, "backbone": model.backbone}.get(stage.start, stage.start)
+    template = None
+    if model.separator is not None or model.lowercase is not None:
+        stored = Encoder.load(start, pooling=model.pooling, device=str(processes.device)).settings.template
+        template = replace(
+            stored,
+            separator=stored.separator if model.separator is None else model.separator,
+            lowercase=stored.lowercase if model.lowercase is None else model.lowercase,
+        )
+    encoder = Encoder.start(
+        start,
+        method=stage.method,
+        options=dict(stage.options),
+        pooling=model.pooling,
+        max_length=model.max_length,
+        distance=model.distance,
+        normalize=model.normalize,
+        template=template,
+        device=str(processes.device),
+    )
+    if model.dropout is not None:
+        encoder.model.set_dropout(model.dropout)
+    if model.training_length is not None:
+        if model.training_length > encoder.settings.max_length:
+            raise InputError(
+                f"model: training_length is {model.training_length}, but the model reads "
+                f"{encoder.settings.max_length} tokens"
+            )
+        encoder.tokenizer.enable_truncation(model.training_length)
+    encoder.model.recomputes = stage.checkpointing
+    trained(encoder, stage.train)
+    return encoder
+
+
+def check_starts(recipe: Recipe, folder: Path, processes: Processes) -> None:
+    """Refuse what a stage that is not finished cannot start from, before the first of them runs."""
+    method = "single"
+    for number, stage in enumerate(recipe.stages):
+        if stage.done is not None:
+            if not (stage.done / "config.json").is_file():
+                raise InputError(f"stage {stage.name}: done = {stage.done} is no folder of a model")
+        elif not (folder / stage.name / "model").exists():
+            if stage.start == "previous" and number and method not in ("single", stage.method):
+                raise InputError(
+                    f"stage {stage.name}: a model of {method} does not become one of {stage.method}"
+                )
+            started(recipe, stage, None, processes)
+        method = stage.method
+
+
+def checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> Sources:
+    """Open every source of every stage; whatever cannot be trained on is refused here."""
+    found: dict[tuple[str, str], Source] = {}
+    for stage in recipe.stages:
+        if stage.done is not None:
+            continue
+        if stage.batch % processes.count:
+            raise InputError(
+                f"stage {stage.name}: {processes.count} processes cannot share {stage.batch} examples evenly"
+            )
+        if stage.evaluation.patience and not (
+            stage.evaluation.every and any(source.dev for source in stage.sources)
+        ):
+            raise InputError(
+                f"stage {stage.name}: patience needs evaluation.every and a source with dev examples"
+            )
+        for spec in stage.sources:
+            known = next((source for source in found.values() if source.spec == spec), None)
+            found[stage.name, spec.name] = known or _opened(spec, stage, processes, overlaps)
+    return found
+
+
+def _opened(spec: SourceSpec, stage: Stage, processes: Processes, overlaps: Overlaps | None) -> Source:
+    where = f"stage {stage.name}, source {spec.name}"
+    formats = make(stage.method, stage.options).formats
+    if spec.format not in formats:
+        raise InputError(
+            f"{where}: its format is {spec.format}, but the method {stage.method} has {', '.join(formats)}"
+        )
+    source = Source(spec)
+    if len(source) < processes.count:
+        raise InputError(f"{where}: {processes.count} processes cannot share {len(source)} examples")
+    if stage.objective.get("name") == "triplet" and not source.with_negatives:
+        raise InputError(f"{where}: no example brings a hard negative, and triplets need one")
+    dev = source.dev(stage.evaluation.examples)
+    if overlaps is not None and processes.first:
+        refuse_overlaps(source, dev, overlaps)
+    return source
