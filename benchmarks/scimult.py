@@ -1,4 +1,4 @@
-"""SciMult's models at the size of a laptop: every run and every table of results/scimult, one after the other.
+"""SciMult's models at the size of a laptop: every run and every table of results/scimult, one by one.
 
 What is done is kept: stopped at any moment, the same command goes on. Vanilla and MHAExpert are trained with
 every seed, each MHAExpert from the Vanilla of its seed; the others and the ablations with the first seed. All
