@@ -42,12 +42,17 @@ def ratio(peer: Sequence[float], ours: Sequence[float]) -> dict[str, float]:
 def provenance(packages: Sequence[str], **facts: Any) -> dict[str, Any]:
     """Return what a reader needs to run this again: command, versions, machine."""
     return {
-        "command": " ".join(["python", *sys.argv]),
+        "command": " ".join(["python", *map(_portable, sys.argv)]),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in packages},
         "processor": _processor(),
         **facts,
     }
+
+
+def _portable(word: str) -> str:
+    """Return a word of the command without a path of this machine."""
+    return Path(word).name.upper() if Path(word).is_absolute() else word
 
 
 def write(path: Path, result: Mapping[str, Any]) -> None:
