@@ -25,7 +25,7 @@ from sentence_transformers import (
     SentenceTransformerTrainer,
     SentenceTransformerTrainingArguments,
 )
-from sentence_transformers.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch.utils.data import BatchSampler, SequentialSampler
 from transformers import TrainerCallback
 
@@ -126,7 +126,8 @@ def ours(
         encoder.model.set_dropout(dropout)
     with tempfile.TemporaryDirectory() as folder:
         place = StageFolder(Path(folder))
-        loop = Loop(encoder, stage, [source], place, Processes("cpu"), seed=SEED, hooks=Hooks())
+        shared = {"processes": Processes("cpu"), "seed": SEED, "hooks": Hooks()}
+        loop = Loop(encoder, stage, sources=[source], folder=place, **shared)
         loop.run()
         steps = [row for row in map(json.loads, place.metrics.read_text().splitlines()) if "loss" in row]
     return float(np.mean([row["seconds"] for row in steps[1:]])), [row["loss"] for row in steps]
