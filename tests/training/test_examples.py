@@ -36,6 +36,8 @@ def test_a_row_of_dpr():
     assert found.negatives == (Label(id="l93", name="sociology"),)
     assert to_row(found) == ROW
     assert from_row(ROW | {"positive_ctxs": []}, query="paper", candidate="label") is None
+    ordinary = ROW | {"hard_negative_ctxs": [], "negative_ctxs": [{"title": "botany"}]}
+    assert from_row(ordinary, query="paper", candidate="label").negatives == (Label(id="", name="botany"),)
 
 
 @given(st.builds(Example, paper, st.tuples(label, label), st.tuples(label)))

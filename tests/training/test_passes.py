@@ -29,7 +29,7 @@ def encoder(tiny_model):
 def gradients(encoder, memory, seed=0):
     """Return the loss and the gradient of every weight by one pass."""
     encoder.model.zero_grad(set_to_none=True)
-    there = Pass(encoder, encoder.tokenize(TEXTS), ["all"] * len(TEXTS), memory, seed)
+    there = Pass(encoder, encoder.tokenize(TEXTS), ["all"] * len(TEXTS), memory=memory, seed=seed)
     loss = in_batch_contrastive(there.vectors[:3], there.vectors[3:], temperature=10.0)
     loss.backward()
     there.backward()
@@ -95,7 +95,7 @@ def test_routes_are_kept_apart(tiny_model):
         encoder.route(f, "paper") for f in ("search", "proximity", "search", "proximity", "search", "search")
     ]
     ids = encoder.tokenize(TEXTS)
-    there = Pass(encoder, ids, routes, Memory(tokens=24), 0)
+    there = Pass(encoder, ids, routes, memory=Memory(tokens=24), seed=0)
     for text, route, row in zip(ids, routes, there.vectors, strict=True):
         alone = encoder.vectors(pack([text], route))[0]
         torch.testing.assert_close(row, alone, atol=1e-6, rtol=1e-5)

@@ -31,10 +31,8 @@ class Plan:
     @property
     def counts(self) -> tuple[int, ...]:
         """Return the batches of each source in one epoch, at least one."""
-        return tuple(
-            max(1, math.floor(size * rate / self.batch))
-            for size, rate in zip(self.sizes, self.rates, strict=True)
-        )
+        sources = zip(self.sizes, self.rates, strict=True)
+        return tuple(max(1, math.floor(max(1, size // self.batch) * rate)) for size, rate in sources)
 
     @property
     def epoch(self) -> int:
@@ -45,11 +43,10 @@ class Plan:
         """Return the source and the rows (B,) of a batch, counted from 0 through all epochs."""
         epoch, place = divmod(number, self.epoch)
         source, part = (int(each) for each in _order(self, epoch)[place])
-        size, taken = self.sizes[source], min(self.batch, self.sizes[source])
-        first = part * taken
-        rows = np.arange(first, first + taken)
-        turns = {t: _shuffled(size, self.seed, epoch, source, t) for t in set((rows // size).tolist())}
-        return source, np.array([turns[row // size][row % size] for row in rows.tolist()], np.int64)
+        size = self.sizes[source]
+        turn, place = divmod(part, max(1, size // self.batch))
+        shuffled = _shuffled(size, self.seed, epoch, source, turn)
+        return source, shuffled[place * self.batch : (place + 1) * self.batch]
 
 
 @lru_cache(maxsize=2)

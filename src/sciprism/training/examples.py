@@ -46,12 +46,13 @@ def to_row(example: Example) -> dict[str, Any]:
 def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example | None:
     """Build an example from a row; None where it has no positive (such rows are dropped, as DPR does).
 
-    query, candidate: what the texts are, since the file does not say. Raises ValueError for a row that
+    query, candidate: what the texts are, since the file does not say. Ordinary negatives stand in where
+    there are no hard ones. Raises ValueError for a row that
     is no example.
     """
     row = row if isinstance(row, Mapping) else {}
     question, positives = row.get("question"), row.get("positive_ctxs")
-    negatives = row.get("hard_negative_ctxs") or []
+    negatives = row.get("hard_negative_ctxs") or row.get("negative_ctxs") or []
     if not isinstance(question, str) or not isinstance(positives, list) or not isinstance(negatives, list):
         raise ValueError(
             "expected an object with question (text), positive_ctxs and hard_negative_ctxs (lists)"

@@ -47,6 +47,7 @@ class Pass:
         encoder: Encoder,
         sequences: Sequence[Sequence[int]],
         routes: Sequence[str],
+        *,
         memory: Memory,
         seed: int,
     ) -> None:

@@ -37,7 +37,7 @@ def encoded(batch: Batch, tools: Tools, hard_negatives: int) -> Encoded:
     texts = encoder.texts(queries, batch.query) + encoder.texts(candidates, batch.candidate)
     roles = [batch.query] * len(queries) + [batch.candidate] * len(candidates)
     routes = [encoder.route(batch.format, role) for role in roles]
-    way = Pass(encoder, encoder.tokenize(texts), routes, tools.memory, batch.seed)
+    way = Pass(encoder, encoder.tokenize(texts), routes, memory=tools.memory, seed=batch.seed)
     count = len(queries)
     vectors = way.vectors
     parts = (vectors[:count], vectors[count : 2 * count], vectors[2 * count :])
