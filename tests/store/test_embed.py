@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sciprism.errors import InputError
+from sciprism.files import only_writer
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, Layout, embed
-from sciprism.store.files import only_writer
 from store.fake_encoder import FakeEncoder, some_papers
 from store.folders import snapshot
 

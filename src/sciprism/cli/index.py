@@ -26,10 +26,10 @@ def index(
     Example: sciprism index vecs/ --lexical
     """
     from sciprism.errors import InputError
+    from sciprism.files import only_writer
     from sciprism.index import approximate as by_graph
     from sciprism.index import lexical as by_words
     from sciprism.store import Collection
-    from sciprism.store.files import only_writer
 
     if not (approximate or lexical):
         raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")

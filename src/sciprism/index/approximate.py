@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError, MissingExtraError
+from sciprism.files import said_plainly
 from sciprism.index import state
 from sciprism.index.exact import SPARE, Floats, Rows, prepared, rescore, topk
 from sciprism.store import Collection
-from sciprism.store.files import said_plainly
 
 Kind = Literal["hnsw", "ivf"]
 

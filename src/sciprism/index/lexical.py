@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
+from sciprism.files import said_plainly
 from sciprism.index import state
 from sciprism.index.exact import Floats, Rows
 from sciprism.store import Collection
-from sciprism.store.files import said_plainly
 
 
 def build(collection: Collection) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sciprism.errors import InputError
+from sciprism.files import commit
 from sciprism.store import Collection
-from sciprism.store.files import commit
 
 NAME = "built_from.json"
 

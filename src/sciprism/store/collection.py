@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
+from sciprism.files import sha256
 from sciprism.papers.records import Paper
-from sciprism.store.files import sha256
 from sciprism.store.known_papers import hash64
 from sciprism.store.manifest import Manifest, read_manifest
 from sciprism.store.matrix import Floats, Matrix, open_matrix

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sciprism.errors import InputError
+from sciprism.files import only_writer
 from sciprism.papers.records import Paper
 from sciprism.store.collection import Collection
-from sciprism.store.files import only_writer
 from sciprism.store.known_papers import hashes_of
 from sciprism.store.layout import Layout, begin, check_folder
 from sciprism.store.manifest import InputRecord

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sciprism.errors import InputError
+from sciprism.files import LOCK_NAME, UNFINISHED
 from sciprism.store.collection import Collection
-from sciprism.store.files import LOCK_NAME, UNFINISHED
 from sciprism.store.manifest import NAME, EncoderRecord, Manifest, SpaceRecord
 from sciprism.store.matrix import DTYPES, Dtype
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
 from sciprism.errors import InputError
-from sciprism.store.files import commit
+from sciprism.files import commit
 from sciprism.store.matrix import Dtype
 
 NAME = "manifest.json"

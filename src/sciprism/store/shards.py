@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.files import commit, sha256
 from sciprism.papers.records import Paper
 from sciprism.store.collection import Collection, papers_file, scales_file, values_file
-from sciprism.store.files import commit, sha256
 from sciprism.store.known_papers import Hashes, Judgement, KnownPapers
 from sciprism.store.manifest import FileRecord, ShardRecord, SpaceRecord
 from sciprism.store.matrix import Floats, Matrix, pack

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sciprism.errors import InputError
+from sciprism.files import commit
 from sciprism.metrics.alignment import Floats, check_aligned, finite
 from sciprism.metrics.classes import correct, outcomes
-from sciprism.store.files import commit
 from sciprism.tasks.aggregates import OUTCOMES, aggregates
 
 SAMPLES = 1000

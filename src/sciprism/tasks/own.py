@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import tomllib
@@ -17,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sciprism.encoders.methods import FORMATS
 from sciprism.errors import InputError
+from sciprism.files import sha256
 from sciprism.tasks.home import Home
 from sciprism.tasks.layouts.labelled import LabelledTable
 from sciprism.tasks.layouts.own import OwnCorpus, OwnLabels, OwnMentions, OwnPools, OwnReviewers
@@ -147,7 +147,7 @@ def _resolved(
             if not path.exists():
                 raise InputError(f"{where}: {key} is {name!r}, but there is no {path}")
             for file in _below(path):
-                files[str(Path(str(name)) / file.relative_to(path))] = _digest(file)
+                files[str(Path(str(name)) / file.relative_to(path))] = sha256(file)
         found[key] = [str(path) for path in paths] if isinstance(told[key], list) else str(paths[0])
     return found, tuple(sorted(files.items()))
 
@@ -159,11 +159,6 @@ def _below(path: Path) -> list[Path]:
     written = {item.parent.parent for item in path.rglob("items/*.npz")}
     found = [item for item in path.rglob("*") if item.is_file() and not written & set(item.parents)]
     return [item for item in found if not any(part[0] == "." for part in item.relative_to(path).parts)]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _fields(row: Mapping[str, Any], where: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sciprism.errors import InputError
+from sciprism.files import write_json
 from sciprism.tasks import evidence as evidences
 from sciprism.tasks.evidence import Evidence
 
@@ -74,9 +75,7 @@ def write(home: Path, result: TaskResult, evidence: Mapping[str, Evidence]) -> N
     (home / "items").mkdir(parents=True, exist_ok=True)
     for metric, items in evidence.items():
         evidences.write(items_path(home, result.task, metric), items)
-    partial = home / f".{result.task}.json.part"
-    partial.write_text(json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(home / f"{result.task}.json")
+    write_json(home / f"{result.task}.json", asdict(result))
 
 
 def items_path(home: Path, task: str, metric: str) -> Path:

@@ -14,7 +14,7 @@ from torch import OutOfMemoryError
 
 from sciprism.encoders.methods import FORMATS, Format
 from sciprism.errors import InputError
-from sciprism.store.files import sha256
+from sciprism.files import sha256
 from sciprism.tasks import results
 from sciprism.tasks.evidence import Evidence, estimate, interval
 from sciprism.tasks.home import Home

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import shutil
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import torch
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import MissingExtraError
+from sciprism.files import sha256
 from sciprism.training.batches import mixed
 from sciprism.training.curve import draw
 from sciprism.training.loop import Hooks, Loop
@@ -114,7 +114,7 @@ def _provenance(recipe: Recipe, sources: Sources, processes: Processes) -> dict[
         "device": str(processes.device),
         "processes": processes.count,
         "threads": torch.get_num_threads(),
-        "done": {str(stage.done): weights_hash(stage.done) for stage in recipe.stages if stage.done},
+        "done": {str(stage.done): _weights(stage.done) for stage in recipe.stages if stage.done},
         "sources": {
             f"{stage}/{name}": {
                 "examples": len(source),
@@ -126,9 +126,5 @@ def _provenance(recipe: Recipe, sources: Sources, processes: Processes) -> dict[
     }
 
 
-def weights_hash(model: Path) -> str:
-    """Return the sha256 of a model folder's weights."""
-    digest = hashlib.sha256()
-    for path in sorted(model.glob("*.safetensors")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+def _weights(model: Path) -> dict[str, str]:
+    return {path.name: sha256(path) for path in sorted(model.glob("*.safetensors"))}

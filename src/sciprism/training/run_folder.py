@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sciprism.errors import InputError
+from sciprism.files import write_json, write_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,8 @@ class StageFolder:
     def forget_after(self, step: int) -> None:
         """Drop the metrics of steps that will be taken again."""
         if self.metrics.exists():
-            kept = [json.dumps(row) + "\n" for row in self.rows() if row["step"] <= step]
-            draft = self.metrics.with_suffix(".draft")
-            draft.write_text("".join(kept), encoding="utf-8")
-            draft.replace(self.metrics)
+            kept = [json.dumps(row) for row in self.rows() if row["step"] <= step]
+            write_lines(self.metrics, kept)
 
     def log(self, row: Mapping[str, Any]) -> None:
         """Add one line of metrics, for TensorBoard too."""
@@ -147,13 +146,14 @@ def claim(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> lis
     """
     kept = folder / "recipe.json"
     if not kept.exists():
-        if folder.exists() and {path.name for path in folder.iterdir()} - {"run.json", ".recipe.draft"}:
+        if folder.exists() and {path.name for path in folder.iterdir()} - {
+            "run.json",
+            "run.json.part",
+            "recipe.json.part",
+        }:
             raise InputError(f"{folder} is not empty and holds no run; choose a new folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-        draft = folder / ".recipe.draft"
-        draft.write_text(json.dumps(recipe, indent=2) + "\n", encoding="utf-8")
-        draft.replace(kept)
+        write_json(folder / "run.json", facts)
+        write_json(kept, recipe)
         return []
     known, before = (json.loads((folder / n).read_text("utf-8")) for n in ("recipe.json", "run.json"))
     places = (".file", ".dev")

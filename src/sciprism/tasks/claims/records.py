@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from sciprism.errors import InputError
+from sciprism.files import write_json
 from sciprism.tasks.claims.declared import (
     Claim,
     Contrast,
@@ -67,10 +68,7 @@ class Record:
 def write(home: Path, record: Record) -> Path:
     """Write a record below the folder of a paper's results."""
     path = _path(home, record.claim)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.part")
-    partial.write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_json(path, asdict(record))
     return path
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from heapq import nsmallest
@@ -13,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from sciprism.errors import InputError
+from sciprism.files import sha256, write_json
 from sciprism.papers.records import Paper
 from sciprism.tasks.layouts.judgements import NO_DOCUMENT, NO_QUERY
 from sciprism.tasks.patients.negatives import Negatives, negatives
@@ -176,10 +175,8 @@ def _read(
 def _write_facts(out: Path, prepared: Prepared, choices: Choices, release: Release) -> None:
     parts = {}
     for split, path in prepared.files.items():
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
         told = prepared.reports[split].to_json()
-        parts[split] = {"file": str(path.relative_to(out)), "sha256": digest} | told
+        parts[split] = {"file": str(path.relative_to(out)), "sha256": sha256(path)} | told
     facts = {
         "version": version("sciprism"),
         "choices": asdict(choices),
@@ -188,7 +185,4 @@ def _write_facts(out: Path, prepared: Prepared, choices: Choices, release: Relea
         "parts": parts,
         "data": release.home.provenance(),
     }
-    path = out / f"patients-{choices.search}.json"
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_json(out / f"patients-{choices.search}.json", facts)

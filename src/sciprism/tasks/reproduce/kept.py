@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sciprism.errors import InputError
+from sciprism.files import write_json
 from sciprism.tasks import results
 from sciprism.tasks.report.entrants import Run
 from sciprism.tasks.task import Task
@@ -64,7 +65,4 @@ def write_models(home: Path, found: Mapping[str, Sequence[str]]) -> None:
     for key, names in found.items():
         known = rows.get(key, ())
         rows[key] = tuple(names) if set(known) <= set(names) else tuple(dict.fromkeys((*known, *names)))
-    home.mkdir(parents=True, exist_ok=True)
-    partial = home / f".{ROWS}.part"
-    partial.write_text(json.dumps(dict(sorted(rows.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    partial.replace(home / ROWS)
+    write_json(home / ROWS, dict(sorted(rows.items())))

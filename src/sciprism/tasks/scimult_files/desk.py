@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
+from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
 from sciprism.tally import Tally
 from sciprism.tasks.home import Home
@@ -79,24 +80,13 @@ class Desk:
 
     def write(self, place: str, rows: Iterable[Record]) -> int:
         """Write one object a line to a path below the output folder, whole or not at all; return how many."""
-        return self._write(place, (json.dumps(row, ensure_ascii=False) for row in rows))
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        return write_lines(self.out / place, lines, errors="replace")  # half a pair of surrogates
 
     def write_judgements(self, place: str, qrels: Mapping[str, Mapping[str, int]]) -> None:
         """Write judgements as a table: query, document and grade, below a line that names them."""
         rows = (f"{q}\t{document}\t{grade}" for q, mine in qrels.items() for document, grade in mine.items())
-        self._write(place, chain(["query-id\tcorpus-id\tscore"], rows))
-
-    def _write(self, place: str, lines: Iterable[str]) -> int:
-        path = self.out / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        count = 0
-        with partial.open("w", encoding="utf-8", errors="replace") as file:  # half a pair of surrogates
-            for line in lines:
-                file.write(line + "\n")
-                count += 1
-        partial.replace(path)
-        return count
+        write_lines(self.out / place, chain(["query-id\tcorpus-id\tscore"], rows), errors="replace")
 
 
 def numbered(home: Home, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

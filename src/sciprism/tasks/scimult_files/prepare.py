@@ -24,6 +24,7 @@ from platform import python_version
 from typing import Any, Literal, get_args
 
 from sciprism.errors import InputError
+from sciprism.files import write_json
 from sciprism.tasks.scimult_files import (
     citations,
     classification,
@@ -109,8 +110,7 @@ def prepare_scimult(
     if not any(part.made for part in done.values()):
         missing = dict.fromkeys(file for part in done.values() for file in part.missing.values())
         raise InputError(f"{raw} holds nothing to make SciMult's files of; missing: {', '.join(missing)}")
-    text = json.dumps(records, indent=2, ensure_ascii=False) + "\n"
-    (out / RECORD).write_text(text, encoding="utf-8", errors="replace")
+    write_json(out / RECORD, records, indent=2)
     return done
 
 

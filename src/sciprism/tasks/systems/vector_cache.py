@@ -17,7 +17,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
-from sciprism.store.files import commit
+from sciprism.files import commit
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]

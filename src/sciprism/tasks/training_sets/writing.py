@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
+from sciprism.files import sha256, write_json
 from sciprism.tasks.home import Home
 from sciprism.tasks.sources import Part
 from sciprism.tasks.split import SplitTable
@@ -39,7 +38,7 @@ class Written:
         for part, report in self.reports.items():
             path = self.files.get(part)
             named = (
-                {"file": str(path.relative_to(folder)), "sha256": _digest(path)} if path else {"file": None}
+                {"file": str(path.relative_to(folder)), "sha256": sha256(path)} if path else {"file": None}
             )
             parts[part] = named | report.to_json()
         roles = {"format": self.set.format, "query": self.set.query, "candidate": self.set.candidate}
@@ -121,11 +120,4 @@ def _write_facts(home: Home, folder: Path, prepared: Prepared, settings: dict[st
         "not_in_split": prepared.missing,
         "data": home.provenance(),
     }
-    partial = folder / ".sources.json.partial"
-    partial.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(folder / "sources.json")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    write_json(folder / "sources.json", facts)

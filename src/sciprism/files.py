@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -28,6 +29,26 @@ def commit(path: Path, write: Callable[[BinaryIO], object]) -> None:
             os.fsync(file.fileno())
         part.replace(path)
         _sync_folder(path.parent)
+
+
+def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
+    """Write JSON as `commit` writes bytes; half a pair of surrogates becomes a question mark."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False) + "\n"
+    commit(path, lambda file: file.write(text.encode("utf-8", "replace")))
+
+
+def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> int:
+    """Write lines as `commit` writes bytes, one at a time; return how many."""
+    count = 0
+
+    def write(file: BinaryIO) -> None:
+        nonlocal count
+        for line in lines:
+            file.write(line.encode("utf-8", errors) + b"\n")
+            count += 1
+
+    commit(path, write)
+    return count
 
 
 def _sync_folder(folder: Path) -> None:
