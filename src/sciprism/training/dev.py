@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.text.template import Item
-from sciprism.training.examples import Example
+from sciprism.training.examples import Example, key_of
 from sciprism.training.recipe import SourceSpec
 
 Floats = NDArray[np.float32]
@@ -21,22 +20,18 @@ def reciprocal_rank(encoder: Encoder, examples: Sequence[Example], spec: SourceS
     Candidates are the positives and hard negatives of all examples, each once and never the query itself,
     compared by the encoder's distance. Ties count against the model, and so does what is no number.
     """
-    candidates = {_key(item): item for e in examples for item in (*e.positives, *e.negatives)}
+    candidates = {key_of(item): item for e in examples for item in (*e.positives, *e.negatives)}
     places = {key: place for place, key in enumerate(candidates)}
     asked = encoder.encode([e.query for e in examples], format=spec.format, role=spec.query)
     given = encoder.encode(list(candidates.values()), format=spec.format, role=spec.candidate)
     found = []
     for example, row in zip(examples, _scores(asked, given, encoder.distance), strict=True):
-        right = [places[_key(item)] for item in example.positives]
+        right = [places[key_of(item)] for item in example.positives]
         best = row[right].max()
         others = np.ones(len(row), bool)
-        others[[*right, places.get(_key(example.query), right[0])]] = False
+        others[[*right, places.get(key_of(example.query), right[0])]] = False
         found.append(1 / (1 + int(np.sum(~(row[others] < best)))))
     return float(np.mean(found))
-
-
-def _key(item: Item) -> str:
-    return item if isinstance(item, str) else f"{type(item).__name__} {item.id or item}"
 
 
 def _scores(queries: Floats, candidates: Floats, distance: str) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sciprism.encoders.methods import Role
 from sciprism.errors import InputError
+from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
 from sciprism.text.template import Item
 
@@ -47,8 +48,7 @@ def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example
     """Build an example from a row; None where it has no positive (such rows are dropped, as DPR does).
 
     query, candidate: what the texts are, since the file does not say. Ordinary negatives stand in where
-    there are no hard ones. Raises ValueError for a row that
-    is no example.
+    there are no hard ones. Raises ValueError for a row that is no example.
     """
     row = row if isinstance(row, Mapping) else {}
     question, positives = row.get("question"), row.get("positive_ctxs")
@@ -70,15 +70,7 @@ def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example
 
 def write_examples(examples: Iterable[Example], path: Path) -> int:
     """Write examples as JSON lines, the file whole or not at all; return how many."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    count = 0
-    with partial.open("w", encoding="utf-8") as file:
-        for example in examples:
-            file.write(json.dumps(to_row(example), ensure_ascii=False) + "\n")
-            count += 1
-    partial.replace(path)
-    return count
+    return write_lines(path, (json.dumps(to_row(each), ensure_ascii=False) for each in examples))
 
 
 def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Example]:
@@ -102,18 +94,24 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
             file.seek(0)
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield _parsed(line, f"{path}, line {number}")
+                    yield parsed(line, f"{path}, line {number}")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error})") from error
     except json.JSONDecodeError as error:
         raise InputError(f"{path}: not JSON ({error})") from error
 
 
-def _parsed(line: str, where: str) -> Any:
+def parsed(content: str | bytes, where: str) -> Any:
+    """Return what JSON says, bytes with or without a byte order mark. Raises InputError that says where."""
     try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
+        return json.loads(content)
+    except ValueError as error:
         raise InputError(f"{where}: not JSON ({error})") from error
+
+
+def key_of(item: Item) -> str:
+    """Return what tells items apart: words, or kind and id, or all of an item without an id."""
+    return item if isinstance(item, str) else f"{type(item).__name__} {item.id or item}"
 
 
 def _context(item: Item) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.text.template import Item
-from sciprism.training.examples import Example, from_row, read_examples
+from sciprism.training.examples import Example, from_row, parsed, read_examples
 from sciprism.training.recipe import SourceSpec
 
 BOM, GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
@@ -50,7 +50,7 @@ class Source:
                 if not whole:
                     self._take(place, line)
         if whole:
-            rows = _parsed(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
+            rows = parsed(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
             self._rows = [row for number, row in enumerate(rows, 1) if self._has_positive(row, number)]
         self.sha256 = digest.hexdigest()
         if not len(self):
@@ -65,7 +65,7 @@ class Source:
             for row in rows:
                 if not self._rows:
                     file.seek(self._places[row])
-                content = self._rows[row] if self._rows else json.loads(file.readline().removeprefix(BOM))
+                content = self._rows[row] if self._rows else json.loads(file.readline())
                 example = self._example(content, row)
                 assert example is not None, f"{self.spec.file} was changed while it is read"
                 yield example
@@ -85,7 +85,7 @@ class Source:
 
     def _take(self, place: int, line: bytes) -> None:
         number = len(self._places) + self.without_positive + 1
-        row = _parsed(line, f"source {self.name}: {self.spec.file}, record {number}")
+        row = parsed(line, f"source {self.name}: {self.spec.file}, record {number}")
         if self._has_positive(row, number):
             self._places.append(place)
 
@@ -102,13 +102,6 @@ class Source:
             return from_row(row, query=self.spec.query, candidate=self.spec.candidate)
         except ValueError as error:
             raise InputError(f"source {self.name}: {self.spec.file}, record {number}: {error}") from error
-
-
-def _parsed(content: bytes, where: str) -> Any:
-    try:
-        return json.loads(content.removeprefix(BOM))
-    except ValueError as error:
-        raise InputError(f"{where}: not JSON") from error
 
 
 def _lines(file: Any) -> Iterator[tuple[int, bytes]]:

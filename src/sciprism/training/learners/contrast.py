@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.text.template import Item
+from sciprism.training.examples import key_of
 from sciprism.training.learners import Batch, Objective, Tools, learners
 from sciprism.training.learners.encoded import encoded
 
@@ -68,6 +69,6 @@ class Contrast:
 
 
 def _name(item: Item) -> int:
-    """Return a number above 0 that stands for an item: its id, or its words where it has none."""
-    words = item if isinstance(item, str) else f"{type(item).__name__} {item.id or item}"
-    return 1 + (int.from_bytes(blake2b(words.encode("utf-8", "replace"), digest_size=8).digest()) >> 2)
+    """Return a number above 0 that stands for an item."""
+    digest = blake2b(key_of(item).encode("utf-8", "replace"), digest_size=8).digest()
+    return 1 + (int.from_bytes(digest) >> 2)
