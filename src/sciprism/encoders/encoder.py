@@ -58,15 +58,15 @@ class Encoder(Model):
         max_length: int | None = None,
         distance: str | None = None,
         normalize: bool | None = None,
-        template: Template | None = None,
+        template: Template | Mapping[str, Any] | None = None,
         precision: str = "float32",
         device: str | None = None,
     ) -> Encoder:
         """Make an encoder of a method from a backbone or a `single` model, or continue one of the method.
 
-        None keeps what the folder says, as do options that are not stated. The method's modules start as
-        copies of the backbone's. InputError where the folder's model is another method's, or has not what
-        the options ask for.
+        None keeps what the folder says, as do options that are not stated. template: a whole one, or what
+        differs from the folder's. The method's modules start as copies of the backbone's. InputError where
+        the folder's model is another method's, or has not what the options ask for.
         """
         changes = {
             "method": method,

@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.errors import BrokeError, InputError
+from sciprism.errors import BrokeError
 from sciprism.training.batches import Plan, mixed, share
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.drift import WINDOW, DivergedError, Drift
@@ -93,13 +94,15 @@ class Loop:
         self.modules = nn.ModuleDict({"model": encoder.model})
         if self.learner.modules is not None:
             self.modules["objective"] = self.learner.modules
-        trained(encoder, stage.train)
         self.optimiser = adamw(self.modules.named_parameters(), stage.optimiser, encoder.model.config.layers)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
         self.plan = Plan(
             tuple(map(len, sources)), tuple(s.spec.rate for s in sources), stage.batch, mixed(seed, "plan")
         )
         self.steps = stage.steps or math.ceil(self.plan.epoch * (stage.epochs or 1) / stage.accumulate)
+        wanted = stage.evaluation.examples
+        dev = [(source, source.dev(wanted)) for source in sources] if processes.first else []
+        self.dev = [(source, examples) for source, examples in dev if examples]
         self.state, self.drift, self.step = State(), Drift(), 0
         self._go_on()
 
@@ -137,16 +140,17 @@ class Loop:
         self.optimiser.zero_grad(set_to_none=True)
         lr = rate(self.stage.schedule, self.step, self.steps, self.stage.optimiser.lr)
         set_rate(self.optimiser, lr)
-        batches: list[tuple[Source, Batch]] = []
+        batches: list[Batch] = []
         losses: dict[str, list[float]] = {}
         scale = float(self.scaler.scale(torch.ones((), device=self.processes.device)))
         for part in range(self.stage.accumulate):
             number = self.step * self.stage.accumulate + part
             source, batch = self._batch(number)
-            batches.append((source, batch))
+            batches.append(batch)
             loss = self.learner(batch, scale / self.stage.accumulate)
             losses.setdefault(source.name, []).append(loss)
-            self._check(lambda: self.drift.check(source.name, loss, self.step + 1), batches[-1:])  # noqa: B023
+            with self._kept_if_diverged([batch]):
+                self.drift.check(source.name, loss, self.step + 1)
         self.processes.add_gradients(self.modules.parameters(), mean=self.stage.gradient == "mean")
         self.scaler.unscale_(self.optimiser)
         clip = self.stage.optimiser.clip or math.inf
@@ -154,10 +158,11 @@ class Loop:
             nn.utils.clip_grad_norm_([p for p in self.modules.parameters() if p.grad is not None], clip)
         )
         if not self.scaler.is_enabled():  # with float16 such a step is skipped and the scale lowered
-            self._check(lambda: self.drift.check_gradient(norm, self.step + 1), batches)
+            with self._kept_if_diverged(batches):
+                self.drift.check_gradient(norm, self.step + 1)
         self.scaler.step(self.optimiser)
         self.scaler.update()
-        examples = sum(len(batch.examples) for _, batch in batches) * self.processes.count
+        examples = sum(len(batch.examples) for batch in batches) * self.processes.count
         self.state.examples += examples
         means = {name: sum(values) / len(values) for name, values in losses.items()}
         return {
@@ -182,14 +187,15 @@ class Loop:
             examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed
         )
 
-    def _check(self, passes: Callable[[], None], batches: Sequence[tuple[Source, Batch]]) -> None:
-        """Stop, with the examples saved, where a check raises DivergedError."""
+    @contextmanager
+    def _kept_if_diverged(self, batches: Sequence[Batch]) -> Iterator[None]:
+        """Stop, with the examples of the batches saved, where a check raises DivergedError."""
         try:
-            passes()
+            yield
         except DivergedError as error:
             name = f"batch-at-step-{self.step + 1}" + f"-{self.processes.rank}" * (not self.processes.first)
             path = self.folder.folder / f"{name}.jsonl"
-            write_examples((example for _, batch in batches for example in batch.examples), path)
+            write_examples((example for batch in batches for example in batch.examples), path)
             raise BrokeError(
                 f"stage {self.stage.name}: {error}; its examples are in {path}. Lower the learning rate or "
                 "clip gradients, in a new folder, or look at the examples"
@@ -197,11 +203,9 @@ class Loop:
 
     def _evaluate(self) -> None:
         """Score the dev examples and the named tasks; keep the model where it is the best so far."""
-        settings = self.stage.evaluation
-        dev = [(s, s.dev(settings.examples)) for s in self.sources if s.spec.dev is not None]
-        if self.processes.first and (dev or settings.tasks):
+        if self.processes.first and (self.dev or self.stage.evaluation.tasks):
             self.encoder.prepare()
-            scores = {s.name: reciprocal_rank(self.encoder, examples, s.spec) for s, examples in dev}
+            scores = {s.name: reciprocal_rank(self.encoder, examples, s.spec) for s, examples in self.dev}
             tasks = {name: float(score) for name, score in self._tasks().items()}
             row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}
             if scores:
@@ -234,11 +238,9 @@ class Loop:
     def _save(self) -> None:
         if self.processes.first:
             optimiser = {"optimiser": self.optimiser.state_dict(), "scaler": self.scaler.state_dict()}
-            state = {name: getattr(self.state, name) for name in State.__slots__}
             drift = {"first": self.drift.first, "last": {k: list(v) for k, v in self.drift.last.items()}}
-            self.folder.save(
-                Checkpoint(self.step, self.modules.state_dict(), optimiser, {"state": state, "drift": drift})
-            )
+            state = {"state": asdict(self.state), "drift": drift}
+            self.folder.save(Checkpoint(self.step, self.modules.state_dict(), optimiser, state))
         self.processes.wait()
 
     def _go_on(self) -> None:
@@ -259,14 +261,3 @@ class Loop:
         if self.processes.first:
             self.folder.forget_after(self.step)
             self.hooks.note(f"{self.stage.name}: goes on after step {self.step:,} of {self.steps:,}")
-
-
-def trained(encoder: Encoder, train: str) -> None:
-    """Let gradients flow to what a stage trains alone; InputError where that is nothing."""
-    for name, parameter in encoder.model.named_parameters():
-        own = encoder.method.own(name)
-        parameter.requires_grad_(encoder.method.trainable(name) and (train == "all" or own))
-    if not any(parameter.requires_grad for parameter in encoder.model.parameters()):
-        raise InputError(
-            f'the method {encoder.settings.method} adds no parameters: train = "{train}" trains nothing'
-        )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods import make
 from sciprism.errors import InputError
-from sciprism.training.loop import trained
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.sources import Overlaps, Source, refuse_overlaps
@@ -22,14 +20,7 @@ def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Proc
     model = recipe.model
     first = model.backbone if previous is None else str(previous)
     start = {"previous": first, "backbone": model.backbone}.get(stage.start, stage.start)
-    template = None
-    if model.separator is not None or model.lowercase is not None:
-        stored = Encoder.load(start, pooling=model.pooling, device=str(processes.device)).settings.template
-        template = replace(
-            stored,
-            separator=stored.separator if model.separator is None else model.separator,
-            lowercase=stored.lowercase if model.lowercase is None else model.lowercase,
-        )
+    template = {"separator": model.separator, "lowercase": model.lowercase}
     encoder = Encoder.start(
         start,
         method=stage.method,
@@ -38,7 +29,7 @@ def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Proc
         max_length=model.max_length,
         distance=model.distance,
         normalize=model.normalize,
-        template=template,
+        template={key: value for key, value in template.items() if value is not None},
         device=str(processes.device),
     )
     if model.dropout is not None:
@@ -51,8 +42,19 @@ def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Proc
             )
         encoder.tokenizer.enable_truncation(model.training_length)
     encoder.model.recomputes = stage.checkpointing
-    trained(encoder, stage.train)
+    _freeze(encoder, stage.train)
     return encoder
+
+
+def _freeze(encoder: Encoder, train: str) -> None:
+    """Let gradients flow to what a stage trains alone; InputError where that is nothing."""
+    for name, parameter in encoder.model.named_parameters():
+        own = encoder.method.own(name)
+        parameter.requires_grad_(encoder.method.trainable(name) and (train == "all" or own))
+    if not any(parameter.requires_grad for parameter in encoder.model.parameters()):
+        raise InputError(
+            f'the method {encoder.settings.method} adds no parameters: train = "{train}" trains nothing'
+        )
 
 
 def check_starts(recipe: Recipe, folder: Path, processes: Processes) -> None:

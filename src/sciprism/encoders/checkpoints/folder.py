@@ -89,6 +89,8 @@ def _changed(folder: Path, stored: Settings, changes: Mapping[str, Any]) -> Sett
     if stored.method == wanted.get("method", stored.method):
         wanted["options"] = {**stored.options, **wanted.get("options", {})}
     try:
+        if isinstance(wanted.get("template"), Mapping):
+            wanted["template"] = replace(stored.template, **wanted["template"])
         return replace(stored, **wanted)
     except (TypeError, ValueError) as error:
         raise InputError(f"{folder}: {error}") from error
