@@ -4,8 +4,7 @@ import json
 import re
 
 import pytest
-
-from sciprism.cli.main import main
+from made_commands import run
 
 TASKS = """
 [[task]]
@@ -42,18 +41,6 @@ def own(tmp_path, monkeypatch):
     (tmp_path / "set" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td2\t1\nq2\td1\t1\n")
     (tmp_path / "my.toml").write_text(TASKS)
     return tmp_path
-
-
-def run(monkeypatch, capsys, *words):
-    """Return status, standard output and standard error of a command."""
-    monkeypatch.setattr("sys.argv", ["sciprism", *map(str, words)])
-    status = 0
-    try:
-        main()
-    except SystemExit as stop:
-        status = stop.code or 0
-    printed = capsys.readouterr()
-    return status, printed.out, printed.err
 
 
 def test_systems_stand_side_by_side(own, monkeypatch, capsys, tiny_model):

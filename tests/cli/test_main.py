@@ -8,15 +8,10 @@ import sys
 import time
 
 import pytest
+from made_commands import sciprism
 
 from sciprism.cli import main as door
 from sciprism.errors import InputError
-
-
-def sciprism(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "sciprism", *map(str, arguments)], capture_output=True, text=True, **options
-    )
 
 
 def test_a_wrong_request_is_status_2_and_one_line():

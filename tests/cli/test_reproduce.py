@@ -3,24 +3,16 @@
 import json
 
 import pytest
+from made_commands import run
 from open_data import write
 
 from sciprism import Encoder
-from sciprism.cli.main import main
 
 WORDS = ("galaxy", "protein", "market", "forest", "laser")
 
 
-def run(monkeypatch, capsys, *words):
-    """Return status, standard output and standard error of a command."""
-    monkeypatch.setattr("sys.argv", ["sciprism", "reproduce", *map(str, words)])
-    status = 0
-    try:
-        main()
-    except SystemExit as stop:
-        status = stop.code or 0
-    printed = capsys.readouterr()
-    return status, printed.out, printed.err
+def reproduce(monkeypatch, capsys, *words):
+    return run(monkeypatch, capsys, "reproduce", *words)
 
 
 @pytest.fixture
@@ -52,24 +44,24 @@ OPEN = ("scimult", "5", "--data", "open", "--quick")
 
 def test_the_list_names_tables_and_models(monkeypatch, capsys):
     for words in (("scimult", "--list"), ("scimult",)):
-        status, out, _err = run(monkeypatch, capsys, *words)
+        status, out, _err = reproduce(monkeypatch, capsys, *words)
         assert status == 0 and "A8   Labels by name" in out and "mha-expert" in out
 
 
 def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeypatch, capsys):
     words = (*OPEN, "--only", "mha-expert", "--models", "models.toml")
-    status, out, err = run(monkeypatch, capsys, *words)
+    status, out, err = reproduce(monkeypatch, capsys, *words)
     assert status == 0, err
     assert "### Table 5: Links among all papers (open/quick)" in out and "| MHAExpert" in out
     assert "differences" in out and "(published)" not in out
     folder = workplace / "results" / "scimult"
     made = json.loads((folder / "mha" / "open" / "vis-citation-retrieval.json").read_text())
     assert made["provenance"]["command"].startswith("sciprism reproduce scimult 5 --data open")
-    status, out, err = run(monkeypatch, capsys, *words, "-o", "out/table.json")
+    status, out, err = reproduce(monkeypatch, capsys, *words, "-o", "out/table.json")
     assert status == 0 and not out and err.count("(kept)") == 2
     rows = json.loads((workplace / "out" / "table.json").read_text())["rows"]
     assert [row["models"] for row in rows] == [["vanilla"], ["mha"]]
-    run(monkeypatch, capsys, *words, "-o", "table.md")
+    reproduce(monkeypatch, capsys, *words, "-o", "table.md")
     assert (workplace / "table.md").read_text().startswith("### Table 5")
 
 
@@ -92,7 +84,7 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
     ],
 )
 def test_wrong_requests_and_missing_things_are_status_2(workplace, monkeypatch, capsys, words, said):
-    status, _out, err = run(monkeypatch, capsys, *words)
+    status, _out, err = reproduce(monkeypatch, capsys, *words)
     assert status == 2 and said in err and "Traceback" not in err
     assert not (workplace / "results").exists()
 
@@ -100,11 +92,11 @@ def test_wrong_requests_and_missing_things_are_status_2(workplace, monkeypatch, 
 def test_a_task_that_fails_is_status_1_and_has_no_number(workplace, monkeypatch, capsys):
     (workplace / "data" / "citegraph_vis" / "papers.jsonl.gz").write_bytes(b"no gzip at all")
     words = (*OPEN, "--only", "vanilla", "--models", "vanilla=vanilla")
-    status, out, _err = run(monkeypatch, capsys, *words)
+    status, out, _err = reproduce(monkeypatch, capsys, *words)
     assert status == 1 and "failed" in out
 
 
 def test_the_open_data_must_lie_somewhere(workplace, monkeypatch, capsys):
     monkeypatch.delenv("SCIPRISM_DATA")
-    status, _out, err = run(monkeypatch, capsys, *OPEN)
+    status, _out, err = reproduce(monkeypatch, capsys, *OPEN)
     assert status == 2 and "SCIPRISM_DATA" in err

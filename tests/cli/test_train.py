@@ -2,10 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+from made_commands import sciprism
 from made_sources import write_recipe
 
 from sciprism import Encoder
@@ -16,15 +15,14 @@ def recipe(tmp_path_factory, tiny_model):
     return write_recipe(tmp_path_factory.mktemp("recipe"), tiny_model, steps=3)
 
 
-def sciprism(*words):
-    """Run a command where no data of the suites are known."""
-    command = [sys.executable, "-m", "sciprism", *map(str, words)]
+def train(*words):
+    """Run the command where no data of the suites are known."""
     environment = {key: value for key, value in os.environ.items() if key != "SCIPRISM_DATA"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    return sciprism("train", *words, env=environment)
 
 
 def test_a_model_comes_out(recipe, tmp_path):
-    done = sciprism("train", recipe, "-o", tmp_path / "run", "--set", "seed=3", "--device", "cpu")
+    done = train(recipe, "-o", tmp_path / "run", "--set", "seed=3", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(tmp_path / "run" / "contrast" / "model")
     assert "step 3 of 3" in done.stderr
@@ -43,7 +41,7 @@ def test_a_model_comes_out(recipe, tmp_path):
     ],
 )
 def test_what_is_wrong_is_one_message_and_status_2(recipe, tmp_path, words, message):
-    done = sciprism("train", recipe, "-o", tmp_path / "run", "--device", "cpu", *words)
+    done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", *words)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -52,5 +50,5 @@ def test_what_is_wrong_is_one_message_and_status_2(recipe, tmp_path, words, mess
 
 
 def test_a_missing_recipe(tmp_path):
-    done = sciprism("train", tmp_path / "none.toml", "-o", tmp_path / "run")
+    done = train(tmp_path / "none.toml", "-o", tmp_path / "run")
     assert (done.returncode, "none.toml" in done.stderr) == (2, True)

@@ -13,9 +13,7 @@ from sciprism.tally import Tally
 from sciprism.tasks.home import Home
 from sciprism.tasks.layouts.beir import find
 from sciprism.tasks.layouts.judgements import of_file, united
-from sciprism.tasks.layouts.shelves import text_of
-from sciprism.tasks.rows import as_id
-from sciprism.tasks.scimult_files.desk import numbered
+from sciprism.tasks.scimult_files.desk import beir_texts
 from sciprism.tasks.scimult_files.patients import FOLDERS
 
 Search = Literal["par", "ppr"]
@@ -63,19 +61,11 @@ class Release:
 
     def patients(self, split: Split) -> Iterator[Paper]:
         """Yield the patients of a split, whose text stands where a paper has its abstract."""
-        return self._papers(self._patients[split])
+        return beir_texts(self.home, self._patients[split])
 
     def documents(self) -> Iterator[Paper]:
         """Yield what is searched, in the order of the file."""
-        return self._papers(self._corpus)
-
-    def _papers(self, path: Path) -> Iterator[Paper]:
-        for place, record in numbered(self.home, path):
-            name = as_id(record.get("_id"))
-            if not name:
-                raise InputError(f"{place}: no `_id`; it has {', '.join(record) or 'nothing'}")
-            title, text = (text_of(record.get(key)) for key in ("title", "text"))
-            yield Paper(id=name, title=title, abstract=text)
+        return beir_texts(self.home, self._corpus)
 
 
 def _need(folder: Path, *names: str, hint: str = "") -> Path:

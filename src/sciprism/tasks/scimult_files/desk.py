@@ -14,6 +14,8 @@ from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
 from sciprism.tally import Tally
 from sciprism.tasks.home import Home
+from sciprism.tasks.layouts.shelves import text_of
+from sciprism.tasks.rows import as_id
 
 Record = Mapping[str, Any]
 
@@ -116,6 +118,16 @@ def numbered(home: Home, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _counted(home: Home, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, record in enumerate(home.records(path), 1):
         yield f"{path}, record {number}", record
+
+
+def beir_texts(home: Home, path: Path) -> Iterator[Paper]:
+    """Yield a corpus or queries in BEIR's layout as papers; InputError says where one lacks an id."""
+    for place, record in numbered(home, path):
+        name = as_id(record.get("_id"))
+        if not name:
+            raise InputError(f"{place}: no `_id`; it has {', '.join(record) or 'nothing'}")
+        title, text = (text_of(record.get(key)) for key in ("title", "text"))
+        yield Paper(id=name, title=title, abstract=text)
 
 
 def label_row(label: Label) -> dict[str, Any]:

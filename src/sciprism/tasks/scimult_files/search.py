@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.tally import Tally
 from sciprism.tasks.inputs import Pools
 from sciprism.tasks.layouts.judgements import NO_DOCUMENT, NO_QUERY, Qrels, of_file, united
 from sciprism.tasks.layouts.scirepeval import LABELS, TEXTS, HubTexts, RankedPapers
-from sciprism.tasks.layouts.shelves import note_text, text_of
-from sciprism.tasks.rows import as_id
-from sciprism.tasks.scimult_files.desk import Desk, Made, numbered, paper_row
+from sciprism.tasks.layouts.shelves import note_text
+from sciprism.tasks.scimult_files.desk import Desk, Made, beir_texts, paper_row
 
 FOLDER = "scimult/search"
 TWICE = "text that stands twice, the first counts"
@@ -51,16 +49,12 @@ def texts(desk: Desk, path: Path, tally: Tally) -> Iterator[Paper]:
     Raises InputError naming file and line of a record without an id.
     """
     seen: set[str] = set()
-    for place, record in numbered(desk.home, path):
-        name = as_id(record.get("_id"))
-        if not name:
-            raise InputError(f"{place}: no `_id`; it has {', '.join(record) or 'nothing'}")
-        if name in seen:
-            tally.add(TWICE, name)
+    for paper in beir_texts(desk.home, path):
+        if paper.id in seen:
+            tally.add(TWICE, paper.id)
             continue
-        seen.add(name)
-        paper = Paper(id=name, title=text_of(record.get("title")), abstract=text_of(record.get("text")))
-        note_text(paper, name, tally)
+        seen.add(paper.id)
+        note_text(paper, paper.id, tally)
         yield paper
 
 
