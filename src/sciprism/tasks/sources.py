@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, cast
 
+from sciprism.chance import place
 from sciprism.papers.records import Paper
 from sciprism.tasks.home import Home
 
@@ -88,8 +88,8 @@ class ByHash:
         """Return the part."""
         if any(told.row.get(key) != value for key, value in self.only):
             return "train"
-        place = draw(told.name)
-        return "test" if place < self.test else "dev" if place < self.test + self.dev else "train"
+        at = draw(told.name)
+        return "test" if at < self.test else "dev" if at < self.test + self.dev else "train"
 
 
 Rule = All | ByFile | ByField | ByYear | ByHash
@@ -97,8 +97,7 @@ Rule = All | ByFile | ByField | ByYear | ByHash
 
 def draw(name: str, seed: int = 0) -> float:
     """Return a number in [0, 1) that a name and a seed alone decide, on every machine."""
-    digest = blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest) / 2**64
+    return place(seed, name)
 
 
 Reading = Callable[[Record], Iterator[Paper]]

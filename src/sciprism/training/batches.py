@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sciprism import chance
 
 Rows = NDArray[np.int64]
 
@@ -66,8 +67,7 @@ def _draws(*numbers: int) -> np.random.Generator:
 
 def mixed(*parts: object) -> int:
     """Return 63 bits that all parts decide: the seed of one draw, the same on every machine."""
-    digest = blake2b("\0".join(map(str, parts)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest) >> 1
+    return chance.number(*parts) >> 1
 
 
 def share(rows: Sequence[int], rank: int, count: int) -> Sequence[int]:

@@ -10,11 +10,12 @@ from random import Random
 
 import pytest
 
+from sciprism.chance import place
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
 from sciprism.tally import Tally
 from sciprism.training.samplers.citation import CitationTriplets
-from sciprism.training.samplers.drawing import Draw, Sampled, chance, drawn, lowest, place
+from sciprism.training.samplers.drawing import Draw, Sampled, chance, drawn, lowest
 from sciprism.training.samplers.label_pairs import LabelPairs
 from sciprism.training.samplers.same_author import SameAuthor
 from sciprism.training.samplers.triplets import outside

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from sciprism.chance import place
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_json
 from sciprism.papers.records import Paper
@@ -18,7 +19,7 @@ from sciprism.tasks.patients.negatives import Negatives, negatives
 from sciprism.tasks.patients.paper_file import PaperFile
 from sciprism.tasks.patients.release import Release, Relevant, Search, Split
 from sciprism.training.examples import Example, write_examples
-from sciprism.training.samplers.drawing import NONE, Draw, Sampled, place
+from sciprism.training.samplers.drawing import NONE, Draw, Sampled
 
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
 """The splits whose patients an example of a split may not have."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from heapq import nsmallest
 from pathlib import Path
 
+from sciprism.chance import place
 from sciprism.papers.records import Label, Paper
 from sciprism.tally import Tally
 from sciprism.tasks.layouts.shelves import NO_TEXT
@@ -18,7 +19,7 @@ from sciprism.tasks.scimult_files.maple import Labelled, maple_papers, papers_wi
 from sciprism.tasks.scimult_files.sources import FOLDER, Source, write_source
 from sciprism.tasks.scimult_files.vocabularies import cs_topics, maple, mesh_terms
 from sciprism.training.examples import Example
-from sciprism.training.samplers.drawing import Sampled, place
+from sciprism.training.samplers.drawing import Sampled
 from sciprism.training.samplers.label_pairs import LabelPairs
 
 CS = Source("MAPLE CS-Journal", "cs-journal.jsonl", (358_447, 1_242_885))

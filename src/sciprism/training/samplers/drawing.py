@@ -7,12 +7,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from heapq import nsmallest
 from itertools import islice
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
+from sciprism.chance import number, place
 from sciprism.errors import InputError
 from sciprism.tally import Tally
 
@@ -77,12 +77,7 @@ class Sampled:
 
 def chance(seed: int, *names: str) -> Random:
     """Return a source of random numbers that the seed and the names alone decide."""
-    return Random(_number(seed, names))
-
-
-def place(seed: int, *names: str) -> float:
-    """Return a number in [0, 1) that the seed and the names alone decide."""
-    return _number(seed, names) / 2**64
+    return Random(number(seed, *names))
 
 
 def lowest(names: Sequence[str], most: int, seed: int, dropped: Tally) -> list[int]:
@@ -118,11 +113,6 @@ def drawn(draw: Callable[[K], R], queries: Iterable[K], workers: int = 1) -> Ite
                 yield from waiting.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _number(seed: int, names: Iterable[str]) -> int:
-    text = "\0".join((str(seed), *names))
-    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
 
 
 _equipped: list[Callable[[Any], Any]] = []

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from sciprism.chance import place
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.training.examples import Example
-from sciprism.training.samplers.drawing import Sampled, drawn, lowest, place
+from sciprism.training.samplers.drawing import Sampled, drawn, lowest
 from sciprism.training.samplers.other_labels import OtherLabels, Ties
 from sciprism.training.samplers.ties import Citations, Shared, references, rows_of, with_text
 
