@@ -1,13 +1,22 @@
 """Encoders of every method whose every weight matters."""
 
+import tempfile
+from pathlib import Path
+
 import torch
 
 from sciprism import Encoder
+from sciprism.encoders.methods import methods
 
 
 def started(folder, method, **changes):
     """An encoder of a method over a plain folder, untrained."""
-    return Encoder.start(folder, method=method, **({"pooling": "mean", "device": "cpu"} | changes))
+    first = methods[method].grows_from
+    if first == "single":
+        return Encoder.start(folder, method=method, **({"pooling": "mean", "device": "cpu"} | changes))
+    with tempfile.TemporaryDirectory() as place:
+        started(folder, first, **changes).save(Path(place) / first)
+        return Encoder.start(Path(place) / first, method=method, **({"device": "cpu"} | changes))
 
 
 def unequal(encoder, seed=0, size=0.1):

@@ -10,6 +10,7 @@ from made_methods import batch_of, started, unequal
 
 from sciprism import Encoder
 from sciprism.encoders.methods import FORMATS, ROLES, make, methods, options_of
+from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import Settings
 from sciprism.errors import InputError
 
@@ -116,8 +117,8 @@ def test_what_is_untrained_equals_the_backbone(name, tiny_model, tiny_encoder):
 
 def test_gradients_reach_what_may_be_trained_and_nothing_else(encoder):
     encoder.model.train()
-    for format in encoder.formats:
-        encoder.vectors(batch_of(encoder, TEXTS, [format] * len(TEXTS))).square().sum().backward()
+    for route in {encoder.route(format, role) for format, role in product(encoder.formats, ROLES)}:
+        encoder.vectors(pack(encoder.tokenize(TEXTS), route)).square().sum().backward()
     for parameter_name, weight in encoder.model.named_parameters():
         if encoder.method.trainable(parameter_name):
             assert weight.grad is not None and weight.grad.abs().max() > 0, parameter_name
@@ -126,9 +127,9 @@ def test_gradients_reach_what_may_be_trained_and_nothing_else(encoder):
 
 
 def test_what_is_the_methods_own_is_what_it_added(name, tiny_model, tiny_encoder):
-    """Its own parameters may be trained, and are not those of the backbone."""
+    """Its own parameters may be trained, and are not those of what it grows from."""
     encoder = started(tiny_model, name)
-    backbone = dict(tiny_encoder.model.named_parameters())
+    backbone = dict(started(tiny_model, methods[name].grows_from).model.named_parameters())
     for parameter_name, _ in encoder.model.named_parameters():
         own = encoder.method.own(parameter_name)
         assert own == (parameter_name not in backbone), parameter_name

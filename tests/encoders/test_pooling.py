@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sciprism.encoders.packing import pack
-from sciprism.encoders.pooling import poolings, position
+from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 
 BATCH = pack([[1, 2, 3], [4], [5, 6]])
@@ -23,15 +23,14 @@ def test_by_hand(name, expected):
     assert poolings[name](STATES, BATCH).tolist() == expected
 
 
-def test_a_named_position():
+def test_a_control_code_stands_second():
     batch = pack([[1, 2, 3], [4, 5, 6]])
-    assert position(1)(STATES, batch).tolist() == [[2.0, 20.0], [0.0, 1.0]]
-    assert torch.equal(position(0)(STATES, batch), poolings["cls"](STATES, batch))
-    with pytest.raises(ValueError, match="a text of 1 tokens has no token 1"):
-        position(1)(STATES, BATCH)
+    assert poolings["code"](STATES, batch).tolist() == [[2.0, 20.0], [0.0, 1.0]]
+    with pytest.raises(ValueError, match="a text of 1 token has no code"):
+        poolings["code"](STATES, BATCH)
 
 
-@pytest.mark.parametrize("pooling", [*poolings.values(), position(0)], ids=[*poolings, "position"])
+@pytest.mark.parametrize("pooling", [poolings[n] for n in sorted(set(poolings) - {"code"})])
 def test_every_pooling(pooling):
     """One vector per text, from its own tokens alone; gradients reach no other text."""
     generator = torch.Generator().manual_seed(0)
@@ -49,5 +48,5 @@ def test_every_pooling(pooling):
 
 
 def test_unknown_pooling():
-    with pytest.raises(InputError, match="unknown pooling 'max'; known: cls, last, mean"):
+    with pytest.raises(InputError, match="unknown pooling 'max'; known: cls, code, last, mean"):
         poolings["max"]

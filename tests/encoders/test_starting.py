@@ -30,16 +30,35 @@ def test_settings_are_the_folders_where_none_are_stated(tiny_encoder, tmp_path):
     assert {name: getattr(changed, name) for name in changes} == changes and changed.method == "single"
 
 
-@pytest.mark.parametrize("method", OTHERS)
-def test_any_method_starts_from_a_saved_single_model(method, tiny_encoder, tmp_path):
+@pytest.mark.parametrize("method", [name for name in OTHERS if methods[name].grows_from == "single"])
+def test_these_methods_start_from_a_saved_single_model(method, tiny_encoder, tmp_path):
     tiny_encoder.save(tmp_path / "warm")
     encoder = Encoder.start(tmp_path / "warm", method=method, device="cpu")
-    assert encoder.settings.method == method and encoder.settings.pooling == "mean"
+    assert encoder.settings.method == method
+    assert encoder.settings.pooling == methods[method].pooling or "mean"
     weights = encoder.model.state_dict()
     for name, weight in tiny_encoder.model.state_dict().items():
         copies = [w for n, w in weights.items() if n.replace("context.encoder.", "") == name]
         copies += [w for n, w in weights.items() if ".experts." in n and without_expert(n) == name]
         assert copies and all(torch.equal(copy, weight) for copy in copies), name
+
+
+def test_a_second_step_keeps_the_weights_of_the_first(tiny_model, tmp_path):
+    """Adapters, then their fusion: which starts from nothing else."""
+    adapters = unequal(started(tiny_model, "adapters"))
+    adapters.save(tmp_path / "adapters")
+    fusion = Encoder.start(tmp_path / "adapters", method="adapter-fusion", device="cpu")
+    weights = fusion.model.state_dict()
+    for name, weight in adapters.model.state_dict().items():
+        assert torch.equal(weights.pop(name), weight), name
+    assert weights and all(".fusions." in name for name in weights)
+    with pytest.raises(InputError, match="starts from a model of adapters or a model of its own method"):
+        Encoder.start(tiny_model, method="adapter-fusion", pooling="mean", device="cpu")
+
+
+def test_new_weights_are_those_of_the_seed(tiny_model):
+    one, same, other = (started(tiny_model, "adapters", seed=seed).fingerprint for seed in (1, 1, 2))
+    assert one == same != other
 
 
 def without_expert(name):
@@ -62,7 +81,10 @@ def test_a_model_goes_on_as_it_is(method, tiny_model, tmp_path):
     assert Encoder.start(tmp_path / "m", max_length=64, device="cpu").settings.max_length == 64
 
 
-@pytest.mark.parametrize("method, asked", [(a, b) for a, b in product(OTHERS, sorted(methods)) if a != b])
+@pytest.mark.parametrize(
+    "method, asked",
+    [(a, b) for a, b in product(OTHERS, sorted(methods)) if a not in (b, methods[b].grows_from)],
+)
 def test_one_method_does_not_become_another(method, asked, tiny_model, tmp_path):
     started(tiny_model, method).save(tmp_path / "m")
     with pytest.raises(

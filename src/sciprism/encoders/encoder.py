@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from sciprism.encoders import selfcheck
 from sciprism.encoders.checkpoints.folder import Parts, whole, write_folder
@@ -35,6 +36,8 @@ class Encoder(Model):
     ) -> Encoder:
         """Load a model by name: a folder, a packaged model, a hub id; None is the packaged default.
 
+        Of a released family of adapters one name gives all formats (`allenai/specter2`), and the name of an
+        adapter its one format (`allenai/specter2_regression`); an adapter that is not there is refused.
         pooling, max_length: state them where the folder does not, or instead of what it says.
         precision: float32 (exact), bfloat16 or float16. Raises InputError with what to do about it.
         """
@@ -59,14 +62,16 @@ class Encoder(Model):
         distance: str | None = None,
         normalize: bool | None = None,
         template: Template | Mapping[str, Any] | None = None,
+        seed: int = 0,
         precision: str = "float32",
         device: str | None = None,
     ) -> Encoder:
         """Make an encoder of a method from a backbone or a `single` model, or continue one of the method.
 
         None keeps what the folder says, as do options that are not stated. template: a whole one, or what
-        differs from the folder's. The method's modules start as copies of the backbone's. InputError where
-        the folder's model is another method's, or has not what the options ask for.
+        differs from the folder's. The method's modules start as copies of the backbone's, or random as `seed`
+        decides. InputError where the folder's model is not what the method starts from, or has not what the
+        options ask for.
         """
         changes = {
             "method": method,
@@ -77,7 +82,9 @@ class Encoder(Model):
             "normalize": normalize,
             "template": template,
         }
-        return _opened(cls, backbone, changes, precision, device)[0]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return _opened(cls, backbone, changes, precision, device)[0]
 
     def encode(
         self,
@@ -149,9 +156,10 @@ def _opened(
     device: str | None,
 ) -> tuple[Encoder, Path]:
     full_name, folder = resolve(str(name) if name is not None else None)
-    parts = Parts(folder, changes)
+    parts = Parts(folder, changes, full_name)
     encoder = cls(
         parts.model, parts.tokenizer, parts.settings, name=full_name, precision=precision, device=device
     )
     encoder.ignored = parts.ignored
+    encoder.provenance = parts.provenance
     return encoder, folder

@@ -42,8 +42,8 @@ def onednn_works(dtype: torch.dtype) -> bool:
 class PackedLinear:
     """A frozen linear layer for inference: activation(x W^T + b), x (T, in) -> (T, out), in `dtype`."""
 
-    def __init__(self, weight: Tensor, bias: Tensor, activation: str, dtype: torch.dtype) -> None:
-        self.bias = bias.detach().to(dtype)
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: str, dtype: torch.dtype) -> None:
+        self.bias = None if bias is None else bias.detach().to(dtype)
         self.weight = weight.detach().to(dtype)
         self.activation = activation
         self.dtype = dtype
@@ -51,7 +51,7 @@ class PackedLinear:
         if self.packed:
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight.contiguous())
 
-    def __reduce__(self) -> tuple[type[PackedLinear], tuple[Tensor, Tensor, str, torch.dtype]]:
+    def __reduce__(self) -> tuple[type[PackedLinear], tuple[Tensor, Tensor | None, str, torch.dtype]]:
         """Copy and pickle through plain weights: oneDNN's own layout has no storage to copy."""
         weight = self.weight.to_dense() if self.packed else self.weight
         return PackedLinear, (weight, self.bias, self.activation, self.dtype)
@@ -69,8 +69,8 @@ class PackedLinear:
 class Linear(nn.Linear):
     """activation(x W^T + b), trainable; `pack` adds the form that inference uses, training drops it."""
 
-    def __init__(self, inputs: int, outputs: int, activation: str = "none") -> None:
-        super().__init__(inputs, outputs)
+    def __init__(self, inputs: int, outputs: int, activation: str = "none", *, bias: bool = True) -> None:
+        super().__init__(inputs, outputs, bias)
         self.activation = activation
         self.packed: PackedLinear | None = None
 

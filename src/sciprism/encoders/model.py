@@ -52,8 +52,9 @@ class Model:
         self.method = make(settings.method, settings.options)
         self.model = model.to(self.device)
         self.ignored: tuple[str, ...] = ()
+        self.provenance: dict[str, Any] = {}
         self.options: dict[str, Any] = {}
-        tokenizer.enable_truncation(settings.max_length)
+        self.cut(settings.max_length)
         for parameter_name, parameter in model.named_parameters():
             if not self.method.trainable(parameter_name):
                 parameter.requires_grad_(False)
@@ -122,9 +123,18 @@ class Model:
         self.__dict__.pop("fingerprint", None)
         self.model.prepare(PRECISIONS[self.precision])
 
+    def cut(self, length: int) -> None:
+        """Cut texts from now on at so many tokens, those that the method places among them included."""
+        self.tokenizer.enable_truncation(length - self.method.places)
+
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of each text, special ones included, cut at the maximum length."""
-        return _ids(self.tokenizer, texts)
+        """Return the token ids of each text, special ones included, cut at the maximum length.
+
+        Padding ids behind the first keep the places that the method fills.
+        """
+        places = [self.model.config.padding_id] * self.method.places
+        found = _ids(self.tokenizer, texts)
+        return [[*ids[:1], *places, *ids[1:]] for ids in found] if places else found
 
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""

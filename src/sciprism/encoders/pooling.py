@@ -41,13 +41,9 @@ def last(states: Tensor, batch: PackedBatch) -> Tensor:
     return states[torch.tensor(batch.bounds[1:], device=states.device) - 1]
 
 
-def position(number: int) -> Pooling:
-    """Make a pooling that takes token `number` of each text, counted from 0 (a control code stands at 1)."""
-
-    def take(states: Tensor, batch: PackedBatch) -> Tensor:
-        short = [length for length in batch.lengths if length <= number]
-        if short:
-            raise ValueError(f"a text of {short[0]} tokens has no token {number}")
-        return states[batch.starts + number]
-
-    return take
+@poolings.register("code")
+def code(states: Tensor, batch: PackedBatch) -> Tensor:
+    """Take each text's second token, where a control code stands (SciRepEval)."""
+    if min(batch.lengths) < 2:
+        raise ValueError("a text of 1 token has no code")
+    return states[batch.starts + 1]

@@ -32,8 +32,11 @@ class Settings:
     distance: str = "cosine"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", options_of(make(self.method, self.options)))
+        method = make(self.method, self.options)
+        object.__setattr__(self, "options", options_of(method))
         poolings[self.pooling]
+        if self.pooling == "code" and not method.places:
+            raise InputError(f"pooling code needs a place for a code, which {self.method} has not")
         if self.distance not in DISTANCES:
             raise InputError(f"unknown distance {self.distance!r}; known: {', '.join(DISTANCES)}")
         if not isinstance(self.max_length, int) or self.max_length < 3:

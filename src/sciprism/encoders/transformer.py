@@ -8,9 +8,11 @@ A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm
     side          beside the block                    SciRepEval PALs
     facets        on the block's output               Multi2SPE maps at CLS positions
     context       further keys and values per layer   SciMult prefix and instruction
+    front         on the word embeddings              SciRepEval control codes
 
 Slots hold modules called as `module(x, batch)` and returning the shape of x; empty ones are None. The slot
 `context` is the transformer's, for all layers at once: `module(model, batch)` returns a `Context` for each.
+The slot `front` is the embeddings'. `shared` holds what modules of several layers have in common.
 A block's last norm belongs to its feed-forward and may be routed with it.
 """
 
@@ -27,6 +29,7 @@ from sciprism.encoders.attention import attend
 from sciprism.encoders.dropout import Dropout, repeatable
 from sciprism.encoders.linear import Linear, PackedLinear
 from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.starts import started
 from sciprism.errors import InputError
 
 
@@ -105,22 +108,20 @@ class Routed(nn.Module):
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-class Attention(nn.Module):
-    """Multi-head attention inside each text, (T, hidden) -> (T, hidden)."""
+class Heads(nn.Module):
+    """Multi-head attention inside each text without an output map, (T, width) -> (T, width)."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
-        self.heads = config.heads
-        self.dropout = config.attention_dropout
-        self.query = Linear(config.hidden, config.hidden)
-        self.key = Linear(config.hidden, config.hidden)
-        self.value = Linear(config.hidden, config.hidden)
-        self.output = Linear(config.hidden, config.hidden)
+        self.heads = heads
+        self.dropout = dropout
+        self.query = Linear(width, width)
+        self.key = Linear(width, width)
+        self.value = Linear(width, width)
         self.packed: PackedLinear | None = None
 
     def prepare(self, dtype: torch.dtype) -> None:
-        """Pack query, key and value as one product for inference, and the output map."""
-        self.output.pack(dtype)
+        """Pack query, key and value as one product for inference."""
         maps = (self.query, self.key, self.value)
         weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
         self.packed = PackedLinear(weight, bias, "none", dtype)
@@ -141,14 +142,30 @@ class Attention(nn.Module):
             keys = context.lengths
         query, key, value = (t.view(len(t), self.heads, -1) for t in (query, key, value))
         dropout = self.dropout if self.training else 0.0
-        mixed = attend(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout)
-        return self.output(mixed.flatten(1))  # type: ignore[no-any-return]
+        return attend(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout).flatten(1)
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         if self.packed is not None and not torch.is_grad_enabled():
             query, key, value = self.packed(x).chunk(3, dim=-1)
             return query, key, value
         return self.query(x), self.key(x), self.value(x)
+
+
+class Attention(Heads):
+    """Multi-head attention inside each text, (T, hidden) -> (T, hidden)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config.hidden, config.heads, config.attention_dropout)
+        self.output = Linear(config.hidden, config.hidden)
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack query, key and value as one product for inference, and the output map."""
+        super().prepare(dtype)
+        self.output.pack(dtype)
+
+    def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
+        """Attend; with a context its rows serve as further keys and values of each text."""
+        return self.output(super().forward(x, batch, context))  # type: ignore[no-any-return]
 
 
 def _rows(x: Tensor, index: Tensor) -> Tensor:
@@ -210,11 +227,8 @@ class Block(nn.Module):
 
 
 def _table(rows: int, width: int) -> nn.Embedding:
-    """Make an embedding table with BERT's start, normal with deviation 0.02."""
-    weight = torch.empty(rows, width)
-    if not weight.is_meta:  # there is nothing to fill, and torch would import its compiler for it (1 s)
-        nn.init.normal_(weight, std=0.02)
-    return nn.Embedding(rows, width, _weight=weight)
+    """Make an embedding table with BERT's start."""
+    return started(nn.Embedding(rows, width, _weight=torch.empty(rows, width)))
 
 
 class Embeddings(nn.Module):
@@ -226,13 +240,17 @@ class Embeddings(nn.Module):
         self.word = _table(config.vocabulary, config.hidden)
         self.position = _table(config.positions, config.hidden)
         self.segment = _table(config.types, config.hidden)
+        self.front: nn.Module | None = None
         self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, batch: PackedBatch) -> Tensor:
         """Return the first layer's input, (T, hidden)."""
+        words = self.word(batch.ids)
+        if self.front is not None:
+            words = self.front(words, batch)
         segment = self.segment.weight[0] if batch.types is None else self.segment(batch.types)
-        x = self.word(batch.ids) + self.position(batch.positions + self.first_position) + segment
+        x = words + self.position(batch.positions + self.first_position) + segment
         return self.dropout(self.norm(x))  # type: ignore[no-any-return]
 
 
@@ -245,6 +263,7 @@ class Transformer(nn.Module):
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.context: nn.Module | None = None
+        self.shared: nn.Module | None = None
         self.recomputes = False
 
     def forward(self, batch: PackedBatch, contexts: Sequence[Context] | None = None) -> Tensor:
@@ -271,7 +290,7 @@ class Transformer(nn.Module):
         for module in self.modules():
             if isinstance(module, Dropout):
                 module.rate = rate
-            elif isinstance(module, Attention):
+            elif isinstance(module, Heads):
                 module.dropout = rate
 
     def prepare(self, dtype: torch.dtype) -> Transformer:
@@ -279,7 +298,8 @@ class Transformer(nn.Module):
 
         What is packed is a snapshot: `train()` drops it, and after training this is called again.
         """
-        for module in (*self.blocks.modules(), self.context):
+        shared = () if self.shared is None else self.shared.modules()
+        for module in (*self.blocks.modules(), *shared, self.context):
             if isinstance(module, Prepares):
                 module.prepare(dtype)
         return self.eval()

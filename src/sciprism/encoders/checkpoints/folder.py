@@ -21,7 +21,8 @@ from sciprism.encoders.checkpoints.backbone import (
     read_config,
     read_filled,
 )
-from sciprism.encoders.methods import make
+from sciprism.encoders.checkpoints.family import PLAIN, family_settings
+from sciprism.encoders.methods import Method, make, methods
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
@@ -35,28 +36,64 @@ class Parts:
     """What a model folder holds, read and checked against each other.
 
     changes: settings that are asked for instead of what the folder says; None stands for what it says. A
-    folder that holds a `single` model or a plain backbone becomes a model of any method.
+    folder that holds a `single` model or a plain backbone becomes a model of any method. name: the model's,
+    which says for some released ones what their files do not.
     """
 
-    def __init__(self, folder: Path, changes: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, changes: Mapping[str, Any], name: str = "") -> None:
         inner = (
             sentence_transformers.backbone_folder(folder) if (folder / "modules.json").exists() else folder
         )
-        self.tokenizer, special = read_tokenizer(inner)
+        self.tokenizer, self.special = read_tokenizer(inner)
         config = read_config(inner)
-        stored = _stored(folder, config.max_length, special, changes.get("pooling"))
+        if name in PLAIN:
+            stored = family_settings(config.max_length, self.special)
+        else:
+            own = methods[changes.get("method") or "single"].pooling
+            pooling = "cls" if own else changes.get("pooling")
+            stored = _stored(folder, config.max_length, self.special, pooling)
         self.settings = _changed(folder, stored, changes)
         if self.settings.max_length > config.max_length:
             raise InputError(
                 f"max length {self.settings.max_length}, but the model has positions for "
                 f"{config.max_length} tokens"
             )
-        self.model, self.ignored = _read_model(folder, inner, stored, self.settings)
         size = 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
         if size > config.vocabulary:
             raise InputError(f"{folder}: the tokenizer knows {size} tokens, the weights {config.vocabulary}")
         if not self.tokenizer.encode("").ids:
             raise InputError(f"{folder}: the tokenizer adds no special tokens: an empty text has no vector")
+        self.model, self.ignored = self._read_model(folder, inner, stored)
+        about = read_json(folder / "sciprism.json", missing={})
+        self.provenance: dict[str, Any] = about.get("provenance") or {}
+
+    def _read_model(self, folder: Path, inner: Path, stored: Settings) -> tuple[Transformer, tuple[str, ...]]:
+        settings = self.settings
+        method = make(settings.method, settings.options)
+        if stored.method == "single":
+            model, ignored = read_backbone(inner)
+            method.fill(model)
+            method.begin(model, self.tokenizer.encode("").ids[0])
+            return model, ignored
+        try:
+            if stored.method == settings.method:
+                return read_filled(inner, method), ()
+            model = read_filled(inner, make(stored.method, stored.options))
+        except InputError as error:
+            if stored.options == settings.options:
+                raise
+            raise InputError(
+                f"{folder}: its options {stored.options} cannot become {settings.options}: {error}"
+            ) from error
+        return _grown(model, method), ()
+
+
+def _grown(model: Transformer, method: Method) -> Transformer:
+    """Return a model of a method from one of the method that it grows from, whose weights it keeps."""
+    state = model.state_dict()
+    method.fill(model)
+    model.load_state_dict(state, strict=False)
+    return model
 
 
 def _stored(folder: Path, longest: int, special: dict[str, str], pooling: str | None) -> Settings:
@@ -81,37 +118,24 @@ def _stored(folder: Path, longest: int, special: dict[str, str], pooling: str | 
 
 def _changed(folder: Path, stored: Settings, changes: Mapping[str, Any]) -> Settings:
     wanted = {name: value for name, value in changes.items() if value is not None}
-    if stored.method not in ("single", wanted.get("method", stored.method)):
+    method = wanted.get("method", stored.method)
+    grows_from = methods[method].grows_from
+    if stored.method not in (method, grows_from):
+        other = "a backbone, a single model," if grows_from == "single" else f"a model of {grows_from}"
         raise InputError(
-            f"{folder} holds a model of the method {stored.method}; a model of the method {wanted['method']} "
-            "starts from a backbone, a single model, or a model of its own method"
+            f"{folder} holds a model of the method {stored.method}; a model of the method {method} "
+            f"starts from {other} or a model of its own method"
         )
-    if stored.method == wanted.get("method", stored.method):
+    if stored.method != "single":
         wanted["options"] = {**stored.options, **wanted.get("options", {})}
+    elif method != "single" and methods[method].pooling:
+        wanted.setdefault("pooling", methods[method].pooling)
     try:
         if isinstance(wanted.get("template"), Mapping):
             wanted["template"] = replace(stored.template, **wanted["template"])
         return replace(stored, **wanted)
     except (TypeError, ValueError) as error:
         raise InputError(f"{folder}: {error}") from error
-
-
-def _read_model(
-    folder: Path, inner: Path, stored: Settings, settings: Settings
-) -> tuple[Transformer, tuple[str, ...]]:
-    method = make(settings.method, settings.options)
-    if stored.method == "single":
-        model, ignored = read_backbone(inner)
-        method.fill(model)
-        return model, ignored
-    try:
-        return read_filled(inner, method), ()
-    except InputError as error:
-        if stored.options == settings.options:
-            raise
-        raise InputError(
-            f"{folder}: its options {stored.options} cannot become {settings.options}: {error}"
-        ) from error
 
 
 @contextmanager

@@ -22,13 +22,21 @@ class Method:
     """What a method decides: which slots it fills, which way a text takes, what is trained.
 
     Its options are the keywords of its constructor, JSON values, each kept as the attribute of that name.
-    Methods override what differs from one set of weights and one vector per text.
+    Methods override what differs from one set of weights and one vector per text. pooling: that of the
+    method, "" for the backbone's own. places: tokens kept free behind each text's first one. grows_from: the
+    method whose models it starts from; a backbone is `single`.
     """
 
     formats: tuple[Format, ...] = FORMATS
+    pooling: str = ""
+    places: int = 0
+    grows_from: str = "single"
 
     def fill(self, model: Transformer) -> None:
         """Put the method's modules into the transformer's slots, as copies of what the transformer has."""
+
+    def begin(self, model: Transformer, first: int) -> None:
+        """Set what a new model takes from its backbone's weights. first: the token that texts begin with."""
 
     def route(self, format: Format, role: Role) -> str:
         """Name the way through the model; equal routes give equal vectors."""
@@ -88,6 +96,14 @@ def served(formats: Sequence[str]) -> tuple[Format, ...]:
     return tuple(format for format in FORMATS if format in formats)
 
 
-from sciprism.encoders.methods import attention_experts, feedforward_experts, single  # noqa: E402, F401
+from sciprism.encoders.methods import (  # noqa: E402
+    adapter_fusion,  # noqa: F401
+    adapters,  # noqa: F401
+    attention_experts,  # noqa: F401
+    control_codes,  # noqa: F401
+    feedforward_experts,  # noqa: F401
+    pals,  # noqa: F401
+    single,  # noqa: F401
+)
 from sciprism.encoders.methods import instruction as _instruction  # noqa: E402, F401
 from sciprism.encoders.methods import prefix as _prefix  # noqa: E402, F401
