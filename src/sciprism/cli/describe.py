@@ -32,7 +32,7 @@ def describe(
 
 
 def _readable(key: str, value: Any) -> str:
-    if key == "spaces":
+    if key in ("spaces", "routes"):
         spaces = {space for roles in value.values() for space in roles.values()}
         if len(spaces) == 1:
             return f"{spaces.pop()} (every format and role)"
@@ -41,6 +41,8 @@ def _readable(key: str, value: Any) -> str:
         parts = [f"title {value['separator']!r} abstract"]
         parts += [f"{role} prompt {prompt!r}" for role, prompt in value["prompts"].items()]
         return ", ".join(parts)
+    if key == "provenance":
+        return "; ".join(f"{what}: {_origin(part)}" for what, part in value.items()) or "unknown"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
@@ -49,3 +51,11 @@ def _readable(key: str, value: Any) -> str:
 def _by_role(spaces: dict[str, str]) -> str:
     found = set(spaces.values())
     return found.pop() if len(found) == 1 else ", ".join(f"{role}={space}" for role, space in spaces.items())
+
+
+def _origin(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    if "from" in value:
+        return str(value["from"])
+    return ", ".join(f"{what} {_origin(part)}" for what, part in value.items())

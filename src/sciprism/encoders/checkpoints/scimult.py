@@ -12,25 +12,21 @@ turn the separator into plain text.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import shutil
-import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from sciprism.encoders.checkpoints import folder as folders
 from sciprism.encoders.checkpoints.backbone import ANCHOR, published_names, read_config
+from sciprism.encoders.checkpoints.converted import digest_of, kept
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.restricted import Placeholder
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
-from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.encoders.methods import make
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
@@ -91,35 +87,13 @@ def convert(path: Path, backbone: str | Path | None = None) -> Path:
     """
     if backbone is None and (path.parent / "config.json").exists():
         backbone = path.parent
-    folder = cache_folder() / "converted" / f"{path.stem}-{_key(path, backbone)}"
-    if folder.exists():
-        return folder
-    checkpoint = read_torch_file(path)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{path.stem}-", dir=folder.parent))
-        try:
-            _write(draft, path, checkpoint, backbone)
-            draft.chmod(0o755)
-            draft.rename(folder)
-        except OSError:
-            if not folder.exists():  # else another process was faster
-                raise
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        where = f"{path}: cannot be converted in {folder.parent}; set SCIPRISM_CACHE to another folder"
-        raise InputError(f"{where}: {error}") from error
-    return folder
-
-
-def _key(path: Path, backbone: str | Path | None) -> str:
     state = path.stat()
-    facts = (path.resolve(), state.st_size, state.st_mtime_ns, backbone, folders.LAYOUT)
-    return hashlib.sha256("|".join(map(str, facts)).encode()).hexdigest()[:16]
+    facts = (path.resolve(), state.st_size, state.st_mtime_ns, backbone)
+    return kept(path, facts, lambda draft: _write(draft, path, backbone))
 
 
-def _write(draft: Path, path: Path, checkpoint: Any, backbone: str | Path | None) -> None:
+def _write(draft: Path, path: Path, backbone: str | Path | None) -> None:
+    checkpoint = read_torch_file(path)
     if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("model_dict"), dict):
         raise InputError(f"{path}: holds no model_dict; is this a checkpoint of SciMult?")
     parameters = _parameters(path, checkpoint.get("encoder_params"))
@@ -138,9 +112,7 @@ def _write(draft: Path, path: Path, checkpoint: Any, backbone: str | Path | None
         template=Template(separator=f" {special.get('sep_token', '[SEP]')} "),
     )
     model = _model(path, weights, config, settings, kind, every)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    provenance = {"converted from": path.name, "sha256": digest, "backbone": name}
+    provenance = {"converted from": path.name, "sha256": digest_of(path), "backbone": name}
     folders.write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
 
 

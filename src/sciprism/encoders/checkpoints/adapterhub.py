@@ -1,0 +1,162 @@
+"""Read what the library `adapters` writes (AdapterHub's layout): a folder for an adapter or for a fusion.
+
+The settings lie in JSON, the weights beside them under the library's names. What is read is the bottleneck
+behind the feed-forward (`seq_bn`, once `pfeiffer`), which SciRepEval and SPECTER2 use, and its fusion; any
+other setting is another computation, and refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from sciprism.encoders.checkpoints.converted import read_tensors
+from sciprism.errors import InputError
+from sciprism.text.tokenizer import read_json
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a folder of a kind holds.
+
+    settings: what each must be where it is stated. parts: the library's name of a map -> ours; the name in
+    `pattern` before it is the adapter's, or the fusion's.
+    """
+
+    config: str
+    weights: tuple[str, ...]
+    settings: Mapping[str, Any]
+    pattern: re.Pattern[str]
+    parts: Mapping[str, str]
+
+
+def _pattern(slot: str, maps: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:\w+\.)*encoder\.layer\.(\d+)\.output\.{slot}\.(.+)\.({maps})\.(weight|bias)")
+
+
+ADAPTER = Kind(
+    config="adapter_config.json",
+    weights=("adapter.safetensors", "adapter_model.safetensors", "pytorch_adapter.bin"),
+    settings={
+        "mh_adapter": False,
+        "output_adapter": True,
+        "is_parallel": False,
+        "non_linearity": "relu",
+        "original_ln_before": True,
+        "original_ln_after": True,
+        "residual_before_ln": True,
+        "adapter_residual_before_ln": False,
+        "ln_before": False,
+        "ln_after": False,
+        "scaling": 1.0,
+        "use_gating": False,
+        "cross_adapter": False,
+        "phm_layer": False,
+        "inv_adapter": None,
+        "leave_out": [],
+    },
+    pattern=_pattern("adapters", r"adapter_down\.0|adapter_up"),
+    parts={"adapter_down.0": "down", "adapter_up": "up"},
+)
+FUSION = Kind(
+    config="adapter_fusion_config.json",
+    weights=("model_adapter_fusion.safetensors", "pytorch_model_adapter_fusion.bin"),
+    settings={
+        "query": True,
+        "key": True,
+        "value": True,
+        "query_before_ln": False,
+        "residual_before": False,
+        "temperature": False,
+    },
+    pattern=_pattern("adapter_fusion_layer", "query|key|value"),
+    parts={"query": "query", "key": "key", "value": "value"},
+)
+HEADS = ("model_head.safetensors", "pytorch_model_head.bin")
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """An adapter or a fusion as a folder has it.
+
+    name: the adapter's, or the fused adapters' with commas between. reduction: an adapter's, 0 for a fusion.
+    weights: (block, our name inside the module, as `down.weight`) -> tensor. ignored: what is no part of the
+    vectors.
+    """
+
+    path: Path
+    name: str
+    reduction: int
+    weights: Mapping[tuple[int, str], Tensor]
+    ignored: tuple[str, ...]
+
+
+def weights_of(folder: Path, kind: Kind) -> Path | None:
+    """Return the file with the weights of a folder of this kind; None for any other folder."""
+    if not (folder / kind.config).exists():
+        return None
+    return next((folder / file for file in kind.weights if (folder / file).exists()), None)
+
+
+def read_about(folder: Path, kind: Kind) -> dict[str, Any]:
+    """Return what a folder of this kind says of itself: name, model_name, config and so on."""
+    about: dict[str, Any] = read_json(folder / kind.config)
+    if not isinstance(about.get("config"), dict) or not isinstance(about.get("name"), str):
+        says = "peft" if "peft_type" in about else "another library"
+        raise InputError(f"{folder / kind.config}: of {says}; only what the library adapters writes is read")
+    return about
+
+
+def read_module(folder: Path, kind: Kind) -> Module:
+    """Return the adapter or fusion of a folder; what would be computed in another way is an InputError."""
+    path = weights_of(folder, kind)
+    if path is None:
+        raise InputError(f"{folder}: expected {kind.config}, and one of {', '.join(kind.weights)}")
+    config = read_about(folder, kind)["config"]
+    for key, wanted in kind.settings.items():
+        if key in config and config[key] != wanted:
+            raise InputError(
+                f"{folder / kind.config}: {key} is {config[key]!r}; only {wanted!r} is supported"
+            )
+    name, weights, heads = _sorted(path, kind)
+    return Module(
+        path=path,
+        name=name,
+        reduction=_reduction(folder, config) if kind is ADAPTER else 0,
+        weights=weights,
+        ignored=(*heads, *(file for file in HEADS if (folder / file).exists())),
+    )
+
+
+def _sorted(path: Path, kind: Kind) -> tuple[str, dict[tuple[int, str], Tensor], list[str]]:
+    """Return the one module's name, its weights, and the names of what belongs to a head."""
+    weights, names, heads = {}, set(), []
+    for key, tensor in read_tensors(path).items():
+        found = kind.pattern.fullmatch(key)
+        if found:
+            layer, name, part, what = found.groups()
+            names.add(name)
+            weights[int(layer), f"{kind.parts[part]}.{what}"] = tensor
+        elif key.startswith("heads."):
+            heads.append(key)
+        else:
+            raise InputError(f"{path}: the weight {key} is unknown here")
+    if len(names) != 1:
+        raise InputError(f"{path}: expected the weights of one module, found {', '.join(names) or 'none'}")
+    return names.pop(), weights, heads
+
+
+def _reduction(folder: Path, config: Mapping[str, Any]) -> int:
+    value = config.get("reduction_factor", 16)
+    if isinstance(value, Mapping) and len(set(value.values())) == 1:
+        value = next(iter(value.values()))
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 1 or value != int(value):
+        raise InputError(
+            f"{folder / ADAPTER.config}: reduction_factor is {value!r}, not one whole number for all layers"
+        )
+    return int(value)

@@ -1,0 +1,129 @@
+"""The released models of SPECTER and SciRepEval: what their files leave unsaid, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sciprism.encoders.methods import FORMATS, Format
+from sciprism.encoders.settings import Settings
+from sciprism.text.template import Template
+
+LONGEST = 512  # tokens per text
+# Whole models that do not state their pooling: vectors at CLS, title [SEP] abstract, Euclidean distance.
+PLAIN = (
+    "allenai/specter",
+    "malteos/scincl",
+    "allenai/specter2_base",
+    "allenai/specter2_aug2023refresh_base",
+)
+
+# The code of each way, which names SciRepEval's tokens and adapters.
+CODES: dict[Format, str] = {
+    "classification": "[CLF]",
+    "proximity": "[PRX]",
+    "search": "[QRY]",
+    "regression": "[RGN]",
+}
+
+# How the last word of an adapter's name says which way it serves.
+SPOKEN: dict[str, Format] = {
+    "clf": "classification",
+    "classification": "classification",
+    "prx": "proximity",
+    "proximity": "proximity",
+    "qry": "search",
+    "query": "search",
+    "search": "search",
+    "rgn": "regression",
+    "regression": "regression",
+}
+
+# What adapters call their base, which has another name today.
+RENAMED = {
+    "allenai/specter2": "allenai/specter2_base",
+    "allenai/specter_plus_plus": "allenai/specter2_base",
+    "allenai/specter2_aug2023refresh": "allenai/specter2_aug2023refresh_base",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A base and the adapters trained on it: way -> hub id, the former one behind today's."""
+
+    base: str
+    adapters: Mapping[Format, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What one name stands for: some formats of a family."""
+
+    family: Family
+    formats: tuple[Format, ...] = FORMATS
+
+
+SPECTER2 = Family(
+    "allenai/specter2_base",
+    {
+        "classification": ("allenai/specter2_classification",),
+        "regression": ("allenai/specter2_regression",),
+        "proximity": ("allenai/specter2", "allenai/specter2_proximity"),
+        "search": ("allenai/specter2_adhoc_query",),
+    },
+)
+REFRESHED = Family(
+    "allenai/specter2_aug2023refresh_base",
+    {
+        "classification": ("allenai/specter2_aug2023refresh_classification",),
+        "regression": ("allenai/specter2_aug2023refresh_regression",),
+        "proximity": ("allenai/specter2_aug2023refresh", "allenai/specter2_aug2023refresh_proximity"),
+        "search": ("allenai/specter2_aug2023refresh_adhoc_query",),
+    },
+)
+SCIREPEVAL = Family(
+    "malteos/scincl",
+    {
+        "classification": ("allenai/scirepeval_adapters_clf",),
+        "regression": ("allenai/scirepeval_adapters_rgn",),
+        "proximity": ("allenai/scirepeval_adapters_prx",),
+        "search": ("allenai/scirepeval_adapters_qry",),
+    },
+)
+
+
+def _members() -> dict[str, Member]:
+    """Map every adapter's name to its one format, and a family's name to all four."""
+    found = {}
+    for family in (SPECTER2, REFRESHED, SCIREPEVAL):
+        for format, names in family.adapters.items():
+            found.update({name: Member(family, (format,)) for name in names})
+    found["allenai/specter2"] = Member(SPECTER2)
+    found["allenai/specter2_aug2023refresh"] = Member(REFRESHED)
+    found["allenai/scirepeval_adapters"] = Member(SCIREPEVAL)
+    return found
+
+
+MEMBERS = _members()
+
+
+def way_of(*names: str) -> Format | None:
+    """Return the way that the first telling name says: `[CLF]`, `adhoc_query`, `specter2_regression`."""
+    for name in names:
+        word = name.rpartition("/")[2].strip("[]").rpartition("_")[2].lower()
+        if word in SPOKEN:
+            return SPOKEN[word]
+    return None
+
+
+def family_settings(longest: int, special: Mapping[str, str]) -> Settings:
+    """Return how all of them read a text: title [SEP] abstract, the vector at CLS, Euclidean distance.
+
+    longest: tokens that the model has positions for. special: the tokenizer's special tokens by role.
+    """
+    return Settings(
+        pooling="cls",
+        max_length=min(LONGEST, longest),
+        template=Template(separator=f" {special.get('sep_token', '[SEP]')} "),
+        distance="euclidean",
+    )

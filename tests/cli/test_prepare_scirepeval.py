@@ -1,0 +1,65 @@
+"""`sciprism prepare scirepeval`: what it prints, and what it says of wrong requests."""
+
+import json
+
+from made_commands import run
+
+
+def config(folder):
+    rows = [{"doc_id": n, "title": f"T {n}", "abstract": "A", "log_citations": n} for n in range(6)]
+    (folder / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    task = {"name": "cite", "type": "regression", "labels_field": "log_citations", "ctrl_token": "[RGN]"}
+    task |= {
+        "data_files": {"train": "train.jsonl", "dev": "train.jsonl"},
+        "sample_size": {"train": 9, "dev": 3},
+    }
+    path = folder / "tasks.json"
+    path.write_text(json.dumps([task]))
+    return path
+
+
+def test_a_row_for_each_source_and_a_word_for_too_few(tmp_path, monkeypatch, capsys):
+    path = config(tmp_path)
+    status, out, err = run(monkeypatch, capsys, "prepare", "scirepeval", path, "-o", tmp_path / "out")
+    assert status == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["source", "type", "format", "query", "train", "dev"]
+    assert lines[1] == ["cite", "regression", "regression", "paper", "6", "3"]
+    assert "cite: dropped: nothing" in out
+    assert err == "cite, train: 6 records, fewer than 9 examples need: all are used\n"
+    assert sorted(p.name for p in (tmp_path / "out").rglob("*.*")) == [
+        "cite.jsonl",
+        "cite.jsonl",
+        "sources.json",
+    ]
+
+
+def test_own_papers_and_what_they_lack(tmp_path, monkeypatch, capsys):
+    rows = [
+        {"id": n, "title": f"T {n}", "year": 2006 + n % 5, "references": [(n + 1) % 60]} for n in range(60)
+    ]
+    (tmp_path / "papers.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ("prepare", "scirepeval", "--papers", tmp_path / "papers.jsonl", "-o", tmp_path / "out")
+    status, out, _ = run(monkeypatch, capsys, *words, "--year", 2007, "--most", 10)
+    assert status == 0 and "mesh: left out: no table mesh" in out
+    years = next(line for line in out.splitlines() if line.startswith("year ")).split()
+    assert years[4:] == ["10", "0"]  # a dev file of so few chooses nothing
+    facts = json.loads((tmp_path / "out" / "sources.json").read_text())
+    assert facts["sources"][0]["year"] == 2007 and facts["papers"][0]["papers"] == 60
+
+
+def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, capsys):
+    path = config(tmp_path)
+    path.write_text(path.read_text().replace("log_citations", "citations"))
+    out = tmp_path / "out"
+    for words, message in [
+        ([path], "no field 'citations'; it has doc_id, title, abstract, log_citations"),
+        ([tmp_path / "gone.json"], "gone.json: cannot be opened"),
+        ([], "nothing to make sources of; name a config file, or papers with --papers"),
+        (["--papers", tmp_path / "gone.bib"], "gone.bib: no such file or folder"),
+        ([path, "--most", -1], "most -1"),
+        ([path, "--tables", tmp_path], "tells about papers; name these with --papers"),
+    ]:
+        status, printed, err = run(monkeypatch, capsys, "prepare", "scirepeval", *words, "-o", out)
+        assert (status, printed, out.exists()) == (2, "", False)
+        assert message in err and len(err.strip().splitlines()) == 1

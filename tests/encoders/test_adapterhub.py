@@ -1,0 +1,368 @@
+"""AdapterHub folders: the vectors of the library `adapters` itself, and what is refused.
+
+`adapterhub/` beside this file holds folders that the library wrote and vectors that it computed; see
+`adapterhub/make.py`.
+"""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from sciprism import Encoder
+from sciprism.errors import InputError
+
+MADE = Path(__file__).parent / "adapterhub"
+KNOWN = json.loads((MADE / "vectors.json").read_text())
+TEXTS = KNOWN["texts"]
+CODES = {"classification": "[CLF]", "proximity": "[PRX]", "search": "[QRY]", "regression": "[RGN]"}
+SETTING, WEIGHTS = "adapter_config.json", "pytorch_adapter.bin"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of its own for each test."""
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A function that copies some of the made folders and returns where to."""
+
+    def take(*names):
+        folder = tmp_path / "model"
+        for name in names:
+            shutil.copytree(MADE / name, folder / name)
+        return folder
+
+    return take
+
+
+def change(folder, file=SETTING, **settings):
+    """Change what a folder's settings say; those of the module where they have such a key."""
+    row = json.loads((folder / file).read_text())
+    for key, value in settings.items():
+        (row["config"] if key in row["config"] else row)[key] = value
+    (folder / file).write_text(json.dumps(row))
+
+
+def reweigh(path, rename=lambda name, tensor: {name: tensor}):
+    """Rewrite a weight file with what `rename` returns for each tensor."""
+    weights = {}
+    for name, tensor in torch.load(path).items():
+        weights |= rename(name, tensor)
+    torch.save(weights, path)
+
+
+def off(encoder, kind, format, role="query"):
+    """How far the vectors of a way are from those of the library."""
+    return np.abs(encoder.encode(TEXTS, format=format, role=role) - KNOWN[kind][CODES[format]]).max()
+
+
+# ---- the library's vectors ----
+
+
+@pytest.mark.parametrize("format", CODES)
+def test_each_adapter_gives_the_librarys_vectors(format, copy):
+    encoder = Encoder.load(copy("base", "adapters"), device="cpu")
+    assert encoder.settings.method == "adapters" and encoder.settings.options["reduction"] == 4
+    assert off(encoder, "adapters", format) < 1e-5
+
+
+@pytest.mark.parametrize("format", CODES)
+def test_each_fusion_gives_the_librarys_vectors(format):
+    encoder = Encoder.load(MADE, device="cpu")
+    assert encoder.settings.method == "adapter-fusion"
+    assert off(encoder, "fusions", format) < 1e-5
+
+
+def test_the_base_alone_gives_the_librarys_vectors():
+    encoder = Encoder.load(MADE / "base", pooling="cls", device="cpu")
+    assert np.abs(encoder.encode(TEXTS) - KNOWN["base"]).max() < 1e-5
+
+
+def test_no_two_of_them_are_alike():
+    found = [KNOWN["base"], *KNOWN["adapters"].values(), *KNOWN["fusions"].values()]
+    for n, one in enumerate(found):
+        assert all(np.abs(np.array(one) - other).max() > 0.1 for other in found[:n])
+
+
+def test_what_a_search_finds_goes_by_the_adapter_of_proximity(copy):
+    encoder = Encoder.load(copy("base", "adapters"), device="cpu")
+    papers = encoder.encode(TEXTS, format="search", role="paper")
+    assert np.array_equal(papers, encoder.encode(TEXTS, format="proximity"))
+    assert encoder.space("search", "query") == encoder.space("proximity") != encoder.space("classification")
+
+
+# ---- what is said about them ----
+
+
+def test_settings_are_those_of_scirepeval(copy):
+    encoder = Encoder.load(copy("base", "adapters"), device="cpu")
+    assert encoder.settings.pooling == "cls" and encoder.distance == "euclidean"
+    assert encoder.settings.template.separator == " [SEP] " and not encoder.settings.normalize
+    assert encoder.settings.max_length == 48
+
+
+def test_describe_says_which_adapter_serves_what(copy):
+    folder = copy("base", "adapters")
+    (folder / "adapters" / "[CLF]" / "pytorch_model_head.bin").write_bytes(b"a head, which is not read")
+    facts = Encoder.load(folder, device="cpu").describe()
+    assert facts["routes"]["search"] == {"paper": "proximity", "query": "search", "label": "proximity"}
+    assert facts["provenance"]["adapters"]["search"]["from"] == "[QRY]"
+    assert facts["provenance"]["backbone"] == "base"
+    assert facts["ignored_weights"] == ["pytorch_model_head.bin"]
+
+
+# ---- layouts ----
+
+
+def test_one_adapter_gives_a_model_of_its_format(copy):
+    folder = copy("base", "adapters") / "adapters" / "[RGN]"
+    encoder = Encoder.load(folder, device="cpu")
+    assert encoder.formats == ("regression",) and off(encoder, "adapters", "regression") < 1e-5
+    with pytest.raises(InputError, match="has no format 'proximity'; it has regression"):
+        encoder.encode(TEXTS)
+
+
+def test_some_adapters_give_a_model_of_their_formats(copy):
+    folder = copy("base", "adapters")
+    shutil.rmtree(folder / "adapters" / "[QRY]")
+    shutil.rmtree(folder / "adapters" / "[CLF]")
+    encoder = Encoder.load(folder, device="cpu")
+    assert encoder.formats == ("regression", "proximity")
+    assert off(encoder, "adapters", "proximity") < 1e-5
+
+
+@pytest.mark.parametrize("file", ["adapter.safetensors", "adapter_model.safetensors"])
+def test_weights_as_safetensors_go_first(file, copy):
+    folder = copy("base", "adapters")
+    path = folder / "adapters" / "[PRX]" / WEIGHTS
+    save_file(torch.load(path), path.with_name(file))
+    path.write_bytes(b"not to be read")
+    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
+
+
+def test_the_older_layout_of_torch_files_and_half_precision(copy):
+    folder = copy("base", "adapters")
+    path = folder / "adapters" / "[PRX]" / WEIGHTS
+    weights = {name: tensor.half() for name, tensor in torch.load(path).items()}
+    torch.save(weights, path, _use_new_zipfile_serialization=False)
+    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-2
+
+
+def test_the_names_of_a_bare_model_have_no_prefix(copy):
+    folder = copy("base", "adapters")
+    reweigh(folder / "adapters" / "[PRX]" / WEIGHTS, lambda name, w: {name.removeprefix("bert."): w})
+    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
+
+
+def test_names_of_specter2s_archive(copy):
+    """There the folders, not the modules, say what they serve."""
+    folder = copy("base", "adapters")
+    for format, code in CODES.items():
+        name = "adhoc_query" if format == "search" else format
+        place = (folder / "adapters" / code).rename(folder / "adapters" / name)
+        change(place, name="module")
+        reweigh(place / WEIGHTS, lambda n, w, code=code: {n.replace(code, "module"): w})
+    encoder = Encoder.load(folder, device="cpu")
+    assert all(off(encoder, "adapters", format) < 1e-5 for format in CODES)
+
+
+def test_the_base_may_lie_in_the_folder_itself(copy):
+    folder = copy("base", "adapters")
+    for path in (folder / "base").iterdir():
+        path.rename(folder / path.name)
+    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
+
+
+def test_the_base_may_be_the_one_that_the_adapters_name(copy, tmp_path):
+    folder = copy("adapters")
+    for code in CODES.values():
+        change(folder / "adapters" / code, model_name=str(MADE / "base"))
+    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
+
+
+# ---- converted once ----
+
+
+def test_it_is_converted_once_and_again_when_a_file_changes(copy, cache):
+    folder = copy("base", "adapters")
+    first = Encoder.load(folder, device="cpu").fingerprint
+    assert Encoder.load(folder, device="cpu").fingerprint == first
+    (made,) = (cache / "converted").iterdir()
+    assert Encoder.load(made, device="cpu").fingerprint == first
+    path = folder / "adapters" / "[PRX]" / WEIGHTS
+    reweigh(path, lambda name, w: {name: w + 1})
+    assert Encoder.load(folder, device="cpu").fingerprint != first
+    assert len(list((cache / "converted").iterdir())) == 2
+
+
+# ---- what is refused ----
+
+
+class Attack:
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call[0], self.call[1:]
+
+
+def test_a_malicious_file_is_refused_and_nothing_is_executed(copy, tmp_path):
+    folder = copy("base", "adapters")
+    marker = tmp_path / "marker"
+    torch.save({"x": Attack(os.system, f"touch {marker}")}, folder / "adapters" / "[PRX]" / WEIGHTS)
+    with pytest.raises(InputError, match=r"names posix\.system, which can run code: refused"):
+        Encoder.load(folder)
+    assert not marker.exists()
+
+
+UP = "bert.encoder.layer.1.output.adapters.[PRX].adapter_up.bias"
+SETTINGS = {
+    "mh_adapter": True,
+    "non_linearity": "gelu",
+    "is_parallel": True,
+    "scaling": "learned",
+    "inv_adapter": "nice",
+    "ln_before": True,
+    "residual_before_ln": "post_add",
+    "leave_out": [0],
+    "reduction_factor": {"0": 4, "default": 2},
+    "use_gating": True,
+}
+
+
+@pytest.mark.parametrize("key", SETTINGS)
+def test_another_computation_is_refused(key, copy):
+    folder = copy("base", "adapters")
+    change(folder / "adapters" / "[PRX]", **{key: SETTINGS[key]})
+    with pytest.raises(InputError, match=rf"\[PRX\]/adapter_config.json: {key} is"):
+        Encoder.load(folder)
+
+
+def drop(wanted):
+    return lambda name, tensor: {} if name == wanted else {name: tensor}
+
+
+REFUSED = {
+    "a weight is missing": (drop(UP), "1 adapter weights are missing, the first is blocks.1.adapter"),
+    "a weight is unknown": (
+        lambda n, w: {n: w, n.replace("adapter_up", "gate"): w},
+        "layer.0.output.adapters.* is unknown here",
+    ),
+    "an adapter behind the attention": (
+        lambda n, w: {n: w, n.replace("output.", "attention.output."): w},
+        "attention.output.adapters.* is unknown here",
+    ),
+    "two adapters": (lambda n, w: {n: w, n.replace("PRX", "CLF"): w}, "weights of one module, found"),
+    "another width": (lambda n, w: {n: w[..., :2]}, r"expected \(3, 12\)"),
+    "a layer too much": (lambda n, w: {n: w, n.replace("layer.1", "layer.2"): w}, "no place for blocks.2"),
+    "integers": (lambda n, w: {n: w.int()}, "is torch.int32"),
+    "no weights": (lambda n, w: {}, "weights of one module, found none"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_half_an_adapter_and_more_than_one_are_refused(case, copy, cache):
+    folder = copy("base", "adapters")
+    rename, message = REFUSED[case]
+    reweigh(folder / "adapters" / "[PRX]" / WEIGHTS, rename)
+    with pytest.raises(InputError, match=message):
+        Encoder.load(folder)
+    assert not list((cache / "converted").iterdir()), "nothing half-made stays"
+
+
+def test_a_file_without_weights_in_it(copy):
+    folder = copy("base", "adapters")
+    torch.save([1], folder / "adapters" / "[PRX]" / WEIGHTS)
+    with pytest.raises(InputError, match="holds a list, not named tensors"):
+        Encoder.load(folder)
+    (folder / "adapters" / "[PRX]" / WEIGHTS).unlink()
+    with pytest.raises(InputError, match=r"expected adapter_config.json, and one of adapter.safetensors"):
+        Encoder.load(folder)
+
+
+def test_a_folder_of_peft_is_refused(copy):
+    folder = copy("base", "adapters")
+    (folder / "adapters" / "[PRX]" / SETTING).write_text('{"peft_type": "LORA", "r": 8}')
+    with pytest.raises(InputError, match="of peft; only what the library adapters writes is read"):
+        Encoder.load(folder)
+
+
+def test_queries_without_the_papers_that_they_find_are_refused(copy):
+    folder = copy("base", "adapters")
+    shutil.rmtree(folder / "adapters" / "[PRX]")
+    message = re.escape("and that is missing; put both into one folder: adapters/[QRY], adapters/[PRX]")
+    for place in (folder, folder / "adapters" / "[QRY]"):
+        with pytest.raises(InputError, match=message):
+            Encoder.load(place)
+
+
+def test_a_name_that_says_nothing_or_two_things_is_refused(copy):
+    folder = copy("base", "adapters")
+    change(folder / "adapters" / "[PRX]", name="[CLF]")
+    with pytest.raises(InputError, match=r"called \[PRX\], its module \[CLF\]; name both by what it serves"):
+        Encoder.load(folder)
+    change((folder / "adapters" / "[PRX]").rename(folder / "adapters" / "mine"), name="module")
+    with pytest.raises(InputError, match="called mine, its module module"):
+        Encoder.load(folder)
+
+
+def test_two_adapters_of_one_way_are_refused(copy):
+    folder = copy("base", "adapters")
+    shutil.copytree(folder / "adapters" / "[PRX]", folder / "adapters" / "proximity")
+    with pytest.raises(InputError, match=r"\[PRX\] serves proximity too; remove one"):
+        Encoder.load(folder)
+
+
+def test_adapters_of_unlike_widths_are_refused(copy):
+    folder = copy("base", "adapters")
+    change(folder / "adapters" / "[PRX]", reduction_factor=2)
+    with pytest.raises(InputError, match=r"the reduction of its adapters differs: \[2, 4\]"):
+        Encoder.load(folder)
+
+
+@pytest.mark.parametrize("named", [None, "no-such/base"])
+def test_no_base(named, copy):
+    folder = copy("adapters")
+    for code in CODES.values():
+        change(folder / "adapters" / code, model_name=named)
+    says = "its adapters name none; put it into" if named is None else "no base model; put it into"
+    with pytest.raises(InputError, match=f"{says} .*base"):
+        Encoder.load(folder)
+
+
+def test_fusions_without_their_adapters_are_refused(copy):
+    folder = copy("base", "adapters", *(f"{code}_fusion" for code in CODES.values()))
+    shutil.rmtree(folder / "adapters" / "[CLF]")
+    with pytest.raises(
+        InputError, match=r"lacks the adapters of the first step; put them there: adapters/\[CLF"
+    ):
+        Encoder.load(folder)
+    shutil.rmtree(folder / "[CLF]_fusion")
+    with pytest.raises(
+        InputError, match=r"fuses \[PRX\],\[CLF\],\[QRY\],\[RGN\]; .* has adapters and fusions of"
+    ):
+        Encoder.load(folder)
+
+
+@pytest.mark.parametrize("key", ["query_before_ln", "residual_before", "temperature"])
+def test_another_fusion_is_refused(key, copy):
+    folder = copy("base", "adapters", *(f"{code}_fusion" for code in CODES.values()))
+    change(folder / "[QRY]_fusion", "adapter_fusion_config.json", **{key: True})
+    with pytest.raises(InputError, match=f"{key} is True; only False is supported"):
+        Encoder.load(folder)
+
+
+def test_adapters_beside_a_folder_of_ours_are_not_looked_at(copy, tiny_encoder):
+    folder = copy("adapters")
+    tiny_encoder.save(folder)
+    assert Encoder.load(folder, device="cpu").fingerprint == tiny_encoder.fingerprint

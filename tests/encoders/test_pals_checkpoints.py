@@ -1,0 +1,233 @@
+"""SciRepEval's PALs: what a dense computation of its own gives with the same numbers."""
+
+import json
+import math
+import re
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from made_models import reference
+from safetensors.torch import save_file
+from test_model_folders import hub_layout
+from torch.nn import functional as F
+
+from sciprism import Encoder
+from sciprism.errors import InputError
+from sciprism.text.tokenizer import read_tokenizer
+
+NUMBERS = {"classification": 0, "proximity": 1, "search": 2, "regression": 3}  # [CLF], [PRX], [QRY], [RGN]
+LAYERS, HIDDEN, SMALL, HEADS = 2, 32, 12, 6
+TEXTS = ["dark matter [SEP] the field of a star", "", "gene " * 700, "light and ice"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of its own for each test."""
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def pal_weights():
+    """The PALs' tensors under the published names, a projection under each of its names."""
+    generator = torch.Generator().manual_seed(5)
+
+    def linear(name, inputs, outputs):
+        drawn = 0.3 * torch.randn(outputs, inputs + 1, generator=generator)
+        return {f"{name}.weight": drawn[:, 1:].clone(), f"{name}.bias": drawn[:, 0].clone()}
+
+    weights = {}
+    for n in NUMBERS.values():
+        down = linear(f"encoder.mult_aug_dense.{n}", HIDDEN, SMALL)
+        up = linear(f"encoder.mult_aug_dense2.{n}", SMALL, HIDDEN)
+        weights |= down | up
+        for layer in range(LAYERS):
+            place = f"encoder.layer.{layer}.multi_layers.{n}"
+            for part in ("query", "key", "value"):
+                weights |= linear(f"{place}.attn.{part}", SMALL, SMALL)
+            for name, tensor in (down | up).items():
+                again = re.sub(r"encoder\.mult_(aug_dense2?)\.\d", rf"{place}.\1", name)
+                weights[again] = tensor
+    return weights
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory, wordpiece_folder):
+    """A BERT, its PALs, and the folder that holds both as SciRepEval's training saves them."""
+    folder = tmp_path_factory.mktemp("scirepeval_pals")
+    words = len((wordpiece_folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
+    model = reference(vocabulary=words)
+    weights = dict(model.state_dict()) | pal_weights()
+    torch.save(weights, folder / "pytorch_model.bin")
+    config = {key: value for key, value in model.config.to_dict().items() if key != "model_type"}
+    config |= {"hidden_size_aug": SMALL, "pals": True, "mult": True, "num_tasks": 4, "houlsby": False}
+    (folder / "config.json").write_text(json.dumps(config))
+    shutil.copy(wordpiece_folder / "vocab.txt", folder)
+    return model, weights, folder
+
+
+@pytest.fixture
+def copy(published, tmp_path):
+    return shutil.copytree(published[2], tmp_path / "copy")
+
+
+def rewrite(folder, change):
+    path = folder / "pytorch_model.bin"
+    weights = torch.load(path)
+    change(weights)
+    torch.save(weights, path)
+
+
+def dense(model, weights, ids, number):
+    """The last hidden state at CLS of one text, head by head and without masks."""
+
+    def linear(name, x):
+        return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+    def pal(layer, x):
+        place = f"encoder.layer.{layer}.multi_layers.{number}.attn"
+        x = linear(f"encoder.mult_aug_dense.{number}", x)
+        query, key, value = (linear(f"{place}.{part}", x) for part in ("query", "key", "value"))
+        width, mixed = SMALL // HEADS, []
+        for head in range(HEADS):
+            part = slice(head * width, (head + 1) * width)
+            scores = query[:, part] @ key[:, part].T / math.sqrt(width)
+            mixed.append(scores.softmax(-1) @ value[:, part])
+        x = linear(f"encoder.mult_aug_dense2.{number}", torch.cat(mixed, -1))
+        return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+
+    x = model.embeddings(torch.tensor([ids]))
+    for number_of_layer, layer in enumerate(model.encoder.layer):
+        attended = layer.attention(x)[0]
+        expanded = layer.output.dense(layer.intermediate(attended))
+        total = expanded + attended + pal(number_of_layer, x[0])
+        norm = layer.output.LayerNorm
+        x = F.layer_norm(total, (HIDDEN,), norm.weight, norm.bias, 1e-12)
+    return x[0, 0]
+
+
+def expected(published, format):
+    model, weights, folder = published
+    tokenizer, _ = read_tokenizer(folder)
+    tokenizer.enable_truncation(512)
+    with torch.no_grad():
+        rows = [dense(model, weights, tokenizer.encode(t).ids, NUMBERS[format]) for t in TEXTS]
+    return torch.stack(rows).numpy()
+
+
+@pytest.mark.parametrize("format", NUMBERS)
+def test_vectors_are_those_of_a_dense_computation(format, published):
+    encoder = Encoder.load(published[2], device="cpu")
+    assert encoder.settings.method == "pals" and encoder.settings.pooling == "cls"
+    assert encoder.settings.options["size"] == SMALL and encoder.settings.options["heads"] == HEADS
+    assert encoder.distance == "euclidean" and encoder.settings.template.separator == " [SEP] "
+    ours = encoder.encode(TEXTS, format=format, role="query")
+    assert np.abs(ours - expected(published, format)).max() < 1e-5
+
+
+def test_formats_differ_and_what_a_search_finds_goes_by_proximity(published):
+    encoder = Encoder.load(published[2], device="cpu")
+    found = [encoder.encode(TEXTS[:1], format=format, role="query") for format in NUMBERS]
+    assert all(np.abs(one - other).max() > 0.1 for n, one in enumerate(found) for other in found[:n])
+    papers = encoder.encode(TEXTS, format="search", role="paper")
+    assert np.array_equal(papers, encoder.encode(TEXTS, format="proximity"))
+
+
+@pytest.mark.parametrize("kept", ["aug_dense", "mult_aug_dense"])
+def test_a_projection_may_have_one_of_its_names(kept, published, copy):
+    """Safetensors files keep one name of tensors that are shared."""
+    other = r"layer\.[01]\.multi_layers\.\d\.aug_dense" if kept == "mult_aug_dense" else r"\.mult_aug_dense"
+    spare = r"layer\.0\.multi_layers\.\d\.aug_dense" if kept == "aug_dense" else "nothing"
+    path = copy / "pytorch_model.bin"
+    names = {n: w for n, w in torch.load(path).items() if not re.search(f"{other}|{spare}", n)}
+    path.unlink()
+    save_file(names, copy / "model.safetensors")
+    whole = Encoder.load(published[2], device="cpu")
+    assert Encoder.load(copy, device="cpu").fingerprint == whole.fingerprint
+
+
+def test_a_prefix_and_the_older_layout_of_torch_files(published, copy):
+    path = copy / "pytorch_model.bin"
+    weights = {f"bert.{name}": tensor for name, tensor in torch.load(path).items()}
+    weights["classifier.0.weight"] = torch.ones(2, 2)
+    torch.save(weights, path, _use_new_zipfile_serialization=False)
+    encoder = Encoder.load(copy, device="cpu")
+    assert encoder.fingerprint == Encoder.load(published[2], device="cpu").fingerprint
+    assert "classifier.0.weight" in encoder.describe()["ignored_weights"]
+
+
+def test_by_name_with_what_is_ignored(published, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    hub_layout(published[2], tmp_path / "hub", "allenai/scirepeval_pals")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    facts = Encoder.load("allenai/scirepeval_pals", device="cpu").describe()
+    assert facts["provenance"]["converted from"] == "allenai/scirepeval_pals"
+    assert facts["ignored_weights"] == ["pooler.dense.bias", "pooler.dense.weight"]
+
+
+def without(*endings):
+    def change(weights):
+        for name in [n for n in weights if n.endswith(endings)]:
+            del weights[name]
+
+    return change
+
+
+def unshared(weights):
+    name = "encoder.layer.1.multi_layers.2.aug_dense.weight"
+    weights[name] = weights[name] + 1
+
+
+REFUSED = {
+    "a query is missing": (
+        without("layer.1.multi_layers.3.attn.query.bias"),
+        "1 weights are missing, the first is encoder.layer.1.multi_layers.3.attn.query.bias",
+    ),
+    "a projection is missing": (
+        without("mult_aug_dense2.1.bias", "multi_layers.1.aug_dense2.bias"),
+        "1 weights are missing, the first is encoder.mult_aug_dense2.1.bias",
+    ),
+    "a weight of the backbone is missing": (
+        without("layer.0.output.dense.weight"),
+        "1 weights are missing, the first is encoder.layer.0.output.dense.weight",
+    ),
+    "projections that are not shared": (unshared, "multi_layers.2.aug_dense.weight differs from encoder"),
+    "three codes": (
+        lambda w: [w.pop(n) for n in [*w] if re.search(r"(multi_layers|mult_aug_dense2?)\.3\.", n)],
+        r"PALs for 3 codes; known: 4, for \[CLF\], \[PRX\], \[QRY\], \[RGN\]",
+    ),
+    "a scale beside": (
+        lambda w: w.update({"encoder.layer.0.multi_lhuc.0.lhuc": torch.ones(HIDDEN)}),
+        "1 weights of the encoder are unknown here, the first is encoder.layer.0.multi_lhuc",
+    ),
+    "another shape": (
+        lambda w: w.update({"encoder.layer.0.multi_layers.0.attn.key.bias": torch.ones(3)}),
+        r"attn.key.bias has the shape \(3,\)",
+    ),
+    "no tensor": (lambda w: w.update({"more": [1]}), "more is no tensor"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case, copy, cache):
+    change, message = REFUSED[case]
+    rewrite(copy, change)
+    with pytest.raises(InputError, match=message):
+        Encoder.load(copy)
+    assert not list((cache / "converted").iterdir()), "nothing half-made stays"
+
+
+@pytest.mark.parametrize("key, value", [("pals", False), ("mult", False), ("houlsby", True), ("top", True)])
+def test_other_settings_are_refused(key, value, copy):
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | {key: value}))
+    with pytest.raises(InputError, match=f"config.json: {key} is {value}"):
+        Encoder.load(copy)
+
+
+def test_no_weights(copy):
+    (copy / "pytorch_model.bin").unlink()
+    with pytest.raises(InputError, match=r"no weights; looked for model\.safetensors and pytorch_model\.bin"):
+        Encoder.load(copy)

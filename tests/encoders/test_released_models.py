@@ -1,0 +1,258 @@
+"""The released models by name, from a hub's cache: SPECTER, SciNCL, SPECTER2, SciRepEval's adapters."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_hub import REPO, handler
+from test_model_folders import hub_layout
+
+from sciprism import Encoder
+from sciprism.encoders.checkpoints.family import CODES, MEMBERS, PLAIN, way_of
+from sciprism.encoders.methods import FORMATS
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+
+MADE = Path(__file__).parent / "adapterhub"
+KNOWN = json.loads((MADE / "vectors.json").read_text())
+TEXTS = KNOWN["texts"]
+NAMES = {
+    "allenai/specter2": {
+        "classification": "allenai/specter2_classification",
+        "regression": "allenai/specter2_regression",
+        "proximity": "allenai/specter2",
+        "search": "allenai/specter2_adhoc_query",
+    },
+    "allenai/specter2_aug2023refresh": {
+        "classification": "allenai/specter2_aug2023refresh_classification",
+        "regression": "allenai/specter2_aug2023refresh_regression",
+        "proximity": "allenai/specter2_aug2023refresh",
+        "search": "allenai/specter2_aug2023refresh_adhoc_query",
+    },
+    "allenai/scirepeval_adapters": {
+        "classification": "allenai/scirepeval_adapters_clf",
+        "regression": "allenai/scirepeval_adapters_rgn",
+        "proximity": "allenai/scirepeval_adapters_prx",
+        "search": "allenai/scirepeval_adapters_qry",
+    },
+}
+BASES = {
+    "allenai/specter2": "allenai/specter2_base",
+    "allenai/specter2_aug2023refresh": "allenai/specter2_aug2023refresh_base",
+    "allenai/scirepeval_adapters": "malteos/scincl",
+}
+
+
+@pytest.fixture(autouse=True)
+def hub(tmp_path, monkeypatch):
+    """An empty cache of a hub's client, and an empty one of ours."""
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+@pytest.fixture
+def family(hub):
+    """A function that puts a family into the hub's cache, all of it or some ways."""
+
+    def put(name, *ways):
+        hub_layout(MADE / "base", hub, BASES[name])
+        for way in ways or CODES:
+            hub_layout(MADE / "adapters" / CODES[way], hub, NAMES[name][way])
+
+    return put
+
+
+def near(vectors, kind, way):
+    return np.abs(vectors - KNOWN[kind][CODES[way]]).max() < 1e-5
+
+
+# ---- plain folders ----
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_plain_model_reads_and_compares_as_published(name, hub):
+    hub_layout(MADE / "base", hub, name)
+    encoder = Encoder.load(name, device="cpu")
+    assert encoder.settings.pooling == "cls" and encoder.distance == "euclidean"
+    assert not encoder.settings.normalize and encoder.settings.method == "single"
+    assert np.abs(encoder.encode(TEXTS) - KNOWN["base"]).max() < 1e-5
+    papers = [Paper(id="1", title="Dark", abstract="matter"), Paper(id="2", title="Ice")]
+    assert encoder.texts(papers) == ["Dark [SEP] matter", "Ice"]
+    tokens = encoder.tokenizer.encode(encoder.texts(papers)[0]).tokens
+    assert tokens == ["[CLS]", "dark", "[SEP]", "matter", "[SEP]"]
+
+
+def test_its_name_goes_before_a_sentence_transformers_layout(hub, tmp_path):
+    folder = tmp_path / "saved"
+    Encoder.load(MADE / "base", pooling="mean", device="cpu").save(folder)
+    for ours in ("sciprism.json", "selfcheck.json"):
+        (folder / ours).unlink()
+    assert Encoder.load(folder, device="cpu").settings.pooling == "mean"
+    hub_layout_with_folders(folder, hub, "malteos/scincl")
+    encoder = Encoder.load("malteos/scincl", device="cpu")
+    assert encoder.settings.pooling == "cls" and encoder.distance == "euclidean"
+    assert np.abs(encoder.encode(TEXTS) - KNOWN["base"]).max() < 1e-5
+
+
+def hub_layout_with_folders(model, hub, name):
+    snapshot = hub / f"models--{name.replace('/', '--')}" / "snapshots" / ("0" * 40)
+    shutil.copytree(model, snapshot)
+    refs = snapshot.parent.parent / "refs"
+    refs.mkdir()
+    (refs / "main").write_text("0" * 40)
+
+
+def test_what_is_asked_for_goes_before_the_name(hub):
+    hub_layout(MADE / "base", hub, "allenai/specter")
+    assert Encoder.load("allenai/specter", pooling="mean", device="cpu").settings.pooling == "mean"
+
+
+def test_a_folder_and_another_name_still_do_not_tell(hub, tmp_path):
+    hub_layout(MADE / "base", hub, "allenai/scibert_scivocab_uncased")
+    for name in (MADE / "base", "allenai/scibert_scivocab_uncased"):
+        with pytest.raises(InputError, match="does not state its pooling; pass pooling cls or mean"):
+            Encoder.load(name)
+
+
+# ---- families of adapters ----
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_familys_name_gives_all_formats(name, family):
+    family(name)
+    encoder = Encoder.load(name, device="cpu")
+    assert encoder.name == name and encoder.formats == FORMATS and encoder.settings.method == "adapters"
+    for way in CODES:
+        assert near(encoder.encode(TEXTS, format=way, role="query"), "adapters", way)
+    assert near(encoder.encode(TEXTS, format="search", role="paper"), "adapters", "proximity")
+    facts = encoder.describe()
+    assert facts["provenance"]["backbone"] == BASES[name]
+    assert {way: a["from"] for way, a in facts["provenance"]["adapters"].items()} == NAMES[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("way", ["classification", "regression"])
+def test_an_adapters_name_gives_its_format_without_the_others(name, way, family):
+    family(name, way)
+    encoder = Encoder.load(NAMES[name][way], device="cpu")
+    assert encoder.formats == (way,) and near(encoder.encode(TEXTS, format=way), "adapters", way)
+    with pytest.raises(InputError, match=f"has no format 'search'; it has {way}"):
+        encoder.encode(TEXTS, format="search")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_of_the_adapter_for_queries_gives_search(name, family):
+    family(name, "search", "proximity")
+    encoder = Encoder.load(NAMES[name]["search"], device="cpu")
+    assert encoder.formats == ("search",)
+    assert near(encoder.encode(TEXTS, format="search", role="query"), "adapters", "search")
+    assert near(encoder.encode(TEXTS, format="search", role="paper"), "adapters", "proximity")
+
+
+def test_the_former_name_of_the_adapter_of_proximity(hub, family):
+    family("allenai/specter2", "proximity")
+    encoder = Encoder.load("allenai/specter2_proximity", device="cpu")
+    assert encoder.formats == ("proximity",) and near(encoder.encode(TEXTS), "adapters", "proximity")
+
+
+def test_a_cache_that_knows_only_the_former_name(hub, family):
+    family("allenai/specter2", "classification", "regression", "search")
+    hub_layout(MADE / "adapters" / "[PRX]", hub, "allenai/specter2_proximity")
+    encoder = Encoder.load("allenai/specter2", device="cpu")
+    assert near(encoder.encode(TEXTS), "adapters", "proximity")
+
+
+def test_missing_adapters_are_named_with_what_to_do(family):
+    family("allenai/specter2", "proximity", "regression")
+    with pytest.raises(InputError) as caught:
+        Encoder.load("allenai/specter2")
+    message = str(caught.value)
+    assert message.startswith("allenai/specter2: 2 of its adapters are missing: ")
+    assert "allenai/specter2_classification for classification" in message
+    assert "allenai/specter2_adhoc_query for search" in message
+    assert "specter2_regression for" not in message and "load it once with a network" in message
+
+
+def test_search_is_refused_without_the_adapter_of_its_papers(family):
+    family("allenai/specter2", "search")
+    with pytest.raises(InputError, match="1 of its adapters are missing: allenai/specter2 for proximity"):
+        Encoder.load("allenai/specter2_adhoc_query")
+
+
+def test_a_missing_base_is_named(hub):
+    for way, code in CODES.items():
+        hub_layout(MADE / "adapters" / code, hub, NAMES["allenai/specter2"][way])
+    with pytest.raises(InputError, match="allenai/specter2_base is no folder, is not in the local hub cache"):
+        Encoder.load("allenai/specter2")
+
+
+def test_a_cache_from_before_the_renaming_holds_no_adapter(hub):
+    hub_layout(MADE / "base", hub, "allenai/specter2")
+    with pytest.raises(InputError, match="allenai/specter2_classification for classification"):
+        Encoder.load("allenai/specter2")
+
+
+def test_adapters_that_name_their_base_as_it_was_called(hub, tmp_path):
+    hub_layout(MADE / "base", hub, "allenai/specter2_base")
+    folder = shutil.copytree(MADE / "adapters" / "[RGN]", tmp_path / "mine")
+    about = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": "allenai/specter2"}))
+    encoder = Encoder.load(folder, device="cpu")
+    assert near(encoder.encode(TEXTS, format="regression"), "adapters", "regression")
+
+
+def test_another_adapter_of_a_hub_by_its_own_name(hub, tmp_path):
+    folder = shutil.copytree(MADE / "adapters" / "[RGN]", tmp_path / "mine")
+    about = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": str(MADE / "base")}))
+    hub_layout(folder, hub, "some-owner/some-adapter")
+    encoder = Encoder.load("some-owner/some-adapter", device="cpu")
+    assert encoder.formats == ("regression",)
+    assert encoder.describe()["provenance"]["converted from"] == "some-owner/some-adapter"
+
+
+def test_an_adapter_is_fetched_once_and_its_head_is_not(tmp_path):
+    folder = shutil.copytree(MADE / "adapters" / "[RGN]", tmp_path / "mine")
+    about = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": str(MADE / "base")}))
+    (folder / "pytorch_model_head.bin").write_bytes(b"a head")
+    asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(folder, asked))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    environment["HF_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
+    environment["HF_HOME"] = str(tmp_path / "home")
+    code = (
+        "from sciprism.encoders.checkpoints.names import adapter_from_hub\n"
+        f"print(sorted(path.name for path in adapter_from_hub('{REPO}').iterdir()))"
+    )
+
+    def fetch():
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=100
+        )
+        return done.stdout + done.stderr
+
+    try:
+        assert fetch().startswith("['adapter_config.json', 'pytorch_adapter.bin']")
+        fetched = list(asked)
+        assert fetch() and asked == fetched, "the second load must not ask the hub"
+    finally:
+        server.shutdown()
+
+
+def test_names_say_what_they_serve():
+    assert way_of("[QRY]") == way_of("adhoc_query") == way_of("allenai/specter2_adhoc_query") == "search"
+    assert way_of("specter2", "[PRX]") == "proximity" and way_of("specter2") is None
+    for name, member in MEMBERS.items():
+        assert len(member.formats) == 4 or way_of(name) == member.formats[0]
