@@ -25,10 +25,10 @@ run: .venv/base
 	$(BIN)/sciprism similar out/landmarks --to watson1953molecular -k 5
 
 test: style
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: style
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
 style: .venv/dev
 	$(BIN)/ruff format --check .

@@ -21,7 +21,7 @@ Names = Annotated[
     list[str],
     typer.Argument(
         help="Models: folder, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
-        "transformers:NAME, aspire:NAME, aspire-ot:NAME."
+        "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B."
     ),
 ]
 

@@ -16,6 +16,7 @@ from sciprism.cli.compare import compare
 from sciprism.cli.describe import describe
 from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
+from sciprism.cli.export import export
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
 from sciprism.cli.overlap import overlap
@@ -52,7 +53,7 @@ def _interruptible(command: Callable[..., None], then: str = GOES_ON) -> Callabl
     return run
 
 
-USE = (inspect, embed, index, search, similar, describe)
+USE = (inspect, embed, index, search, similar, describe, export)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 for command in (*USE, *SCIENCE):
     app.command()(_interruptible(command))

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.ensemble import Ensemble, joins
 from sciprism.tasks.systems import System
 from sciprism.tasks.systems.aspire import AspireSystem
 from sciprism.tasks.systems.bm25 import BM25System
 from sciprism.tasks.systems.bridge import BridgeEncoder
-from sciprism.tasks.systems.dense import DenseSystem, Encodes
+from sciprism.tasks.systems.dense import DenseSystem, shown
 from sciprism.tasks.systems.random import RandomEncoder
 
 
@@ -25,27 +26,37 @@ class SystemOptions:
 
 
 def load_system(name: str, options: SystemOptions) -> System:
-    """Load what a name says: bm25, random, a model, or a model through another library.
+    """Load what a name says: bm25, random, a model, a model through another library, or several as one.
 
     `sentence-transformers:NAME` and `transformers:NAME` use that library, for architectures that this one
-    does not have; `aspire:NAME` compares sentence vectors by the best match, `aspire-ot:NAME` by transport.
+    does not have; `aspire:NAME` compares sentence vectors by the best match, `aspire-ot:NAME` by transport;
+    `mean:NAME+NAME` and `concat:NAME+NAME` are ensembles of two encoders or more.
     """
     if name == "bm25":
         return BM25System()
     kind, _, rest = name.partition(":")
     if rest and kind in ("aspire", "aspire-ot"):
-        return AspireSystem(_encoder(rest, options), match="ot" if kind == "aspire-ot" else "ts")
-    encoder: Encodes
-    if name == "random":
-        encoder = RandomEncoder(seed=options.seed)
-    elif rest and kind in ("sentence-transformers", "transformers"):
-        encoder = BridgeEncoder(rest, library=kind, pooling=options.pooling, max_length=options.max_length)
-    else:
-        encoder = _encoder(name, options)
+        return AspireSystem(_own(rest, options), match="ot" if kind == "aspire-ot" else "ts")
+    encoder = _ensemble(kind, rest, options) if rest and kind in joins else _encoder(name, options)
     return DenseSystem(encoder, cache_folder() / "vectors")
 
 
-def _encoder(name: str, options: SystemOptions) -> Encoder:
+def _ensemble(join: str, rest: str, options: SystemOptions) -> Ensemble:
+    """Load the encoders whose names stand between signs of plus."""
+    members = [_encoder(name.strip(), options) for name in rest.split("+")]
+    return Ensemble(members, join=join, name=f"{join}:{'+'.join(map(shown, members))}")
+
+
+def _encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEncoder | Encoder:
+    kind, _, rest = name.partition(":")
+    if name == "random":
+        return RandomEncoder(seed=options.seed)
+    if rest and kind in ("sentence-transformers", "transformers"):
+        return BridgeEncoder(rest, library=kind, pooling=options.pooling, max_length=options.max_length)
+    return _own(name, options)
+
+
+def _own(name: str, options: SystemOptions) -> Encoder:
     return Encoder.load(
         name, pooling=options.pooling, max_length=options.max_length, precision=options.precision
     )

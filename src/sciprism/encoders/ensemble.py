@@ -1,0 +1,172 @@
+"""Several encoders as one: their vectors of a format averaged (SciRepEval's ensemble) or laid end to end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, reduce
+from typing import Any, Protocol
+
+import numpy as np
+
+from sciprism.encoders.inference import Vectors
+from sciprism.encoders.methods import FORMATS, Format, Role
+from sciprism.errors import InputError
+from sciprism.registry import Registry
+from sciprism.text.template import FIELDS, Item
+
+joins: Registry[Callable[[Sequence[Vectors]], Vectors]] = Registry("ensemble")
+joins["mean"] = lambda rows: reduce(np.add, rows) / np.float32(len(rows))
+joins["concat"] = partial(np.concatenate, axis=1)
+
+
+class Member(Protocol):
+    """What an encoder must be able to do to join; `Encoder` and those of other libraries are some."""
+
+    name: str
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """Return the formats that it serves."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of weights, method, pooling and template."""
+        ...
+
+    @property
+    def distance(self) -> str:
+        """Return how its vectors are meant to be compared."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Return the width of its vectors."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Return what it says of itself."""
+        ...
+
+    def space(self, format: Format, role: Role) -> str:
+        """Name the space of such vectors."""
+        ...
+
+    def path(self, format: Format, role: Role) -> str:
+        """Name the way from text to vector."""
+        ...
+
+    def texts(self, items: Sequence[Item], role: Role, fields: Sequence[str]) -> list[str]:
+        """Return the very texts that are encoded."""
+        ...
+
+    def encode(self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str]) -> Vectors:
+        """Return one row per item."""
+        ...
+
+
+class Ensemble:
+    """Encoders that each give a vector, with the face of one: it serves the formats that all of them have.
+
+    join: "mean" of the vectors, number by number, which have to be of one width; or "concat". Vectors are
+    taken as they are: one whose numbers are larger weighs more. Raises InputError for fewer than two
+    encoders, the same one twice, no format in common, and different distances or, with the mean, widths.
+    """
+
+    def __init__(self, members: Sequence[Member], *, join: str = "mean", name: str = "") -> None:
+        self._joined = joins[join]
+        self.join = join
+        self.members = tuple(members)
+        self.name = name or f"{join}:{'+'.join(member.name for member in members)}"
+        self.formats = tuple(f for f in FORMATS if all(f in member.formats for member in members))
+        self.options: dict[str, Any] = {}
+        self._check()
+        self.distance = members[0].distance
+
+    @property
+    def dim(self) -> int:
+        """Return the width of the vectors."""
+        widths = [member.dim for member in self.members]
+        return sum(widths) if self.join == "concat" else widths[0]
+
+    @property
+    def precision(self) -> str:
+        """Return what its members compute in."""
+        return _one(str(getattr(member, "precision", "float32")) for member in self.members)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of the members' own, in their order, and of how they are joined."""
+        prints = " ".join(member.fingerprint for member in self.members)
+        return hashlib.sha256(f"{self.join} {prints}".encode()).hexdigest()[:16]
+
+    def describe(self) -> dict[str, Any]:
+        """Return how the members are joined and what each says of itself, as JSON values."""
+        return {
+            "name": self.name,
+            "join": self.join,
+            "members": [member.describe() for member in self.members],
+            "formats": list(self.formats),
+            "distance": self.distance,
+            "dim": self.dim,
+            "fingerprint": self.fingerprint,
+        }
+
+    def space(self, format: Format = "proximity", role: Role = "paper") -> str:
+        """Name the space of such vectors: they compare where those of every member do."""
+        return _one(member.space(format, role) for member in self.members)
+
+    def path(self, format: Format = "proximity", role: Role = "paper") -> str:
+        """Name the way from text to vector."""
+        return _one(member.path(format, role) for member in self.members)
+
+    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
+        """Return what is encoded of each item: one text, or those of the members where they differ."""
+        found = [member.texts(items, role, fields) for member in self.members]
+        return [_one(texts, "\x1e") for texts in zip(*found, strict=True)]  # what no text has
+
+    def encode(
+        self,
+        items: Sequence[Item],
+        *,
+        format: Format = "proximity",
+        role: Role = "paper",
+        fields: Sequence[str] = FIELDS,
+    ) -> Vectors:
+        """Return one float32 row per item, (n, dim), in the order given."""
+        if format not in self.formats:
+            raise InputError(
+                f"{self.name}: not all have the format {format!r}; all have {', '.join(self.formats)}"
+            )
+        return self._joined(
+            [member.encode(items, format=format, role=role, fields=fields) for member in self.members]
+        )
+
+    def encode_all(self, items: Sequence[Item], *, role: Role = "paper") -> dict[Format, Vectors]:
+        """Return one array per format; formats that share a path share the array."""
+        by_path = {self.path(format, role): format for format in self.formats}
+        found = {path: self.encode(items, format=format, role=role) for path, format in by_path.items()}
+        return {format: found[self.path(format, role)] for format in self.formats}
+
+    def _check(self) -> None:
+        if len(self.members) < 2:
+            raise InputError(f"{self.name}: an ensemble is of two encoders at least")
+        if len({member.fingerprint for member in self.members}) < len(self.members):
+            raise InputError(f"{self.name}: two of the encoders are one and the same")
+        if not self.formats:
+            raise InputError(f"{self.name}: no format is common to {self._each('formats')}")
+        if len({member.distance for member in self.members}) > 1:
+            raise InputError(f"{self.name}: compared by different distances: {self._each('distance')}")
+        if self.join == "mean" and len({member.dim for member in self.members}) > 1:
+            raise InputError(f"{self.name}: a mean needs one width: {self._each('dim')}; concat takes any")
+
+    def _each(self, fact: str) -> str:
+        values = [(member.name, getattr(member, fact)) for member in self.members]
+        return "; ".join(f"{n} {', '.join(v) if isinstance(v, tuple) else v}" for n, v in values)
+
+
+def _one(names: Iterable[str], between: str = " + ") -> str:
+    """Return the name that all share, else all of them."""
+    found = tuple(names)
+    return found[0] if len(set(found)) == 1 else between.join(found)

@@ -1,0 +1,135 @@
+"""Write a model for other libraries: a plain BERT where that computes the same, else a module of ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+from sciprism.encoders.checkpoints.folder import whole
+from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.methods import ROLES, Format
+from sciprism.encoders.transformer import Routed, Transformer
+from sciprism.errors import InputError
+
+Kind = Literal["plain", "module"]
+MODULE = "sciprism.encoders.sentence_module.SciprismModule"
+ROUTED = (
+    "attention",
+    "feed_forward",
+    "feed_forward_norm",
+)  # slots that hold a part of BERT, or one per route
+
+
+def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None) -> Kind:
+    """Write a folder that sentence-transformers opens, with the vectors of the encoder; say of which kind.
+
+    "plain" opens in transformers too, without sciprism: formats that all take one way through a plain BERT,
+    as those of `single` do, and one format of the experts, whose modules then stand where the routed ones
+    stood. "module" needs sciprism installed; it holds the whole model and begins with the format that is
+    asked for, proximity where none is. `Encoder.load` opens both. InputError for a format that the model
+    lacks and for a folder that is not empty.
+    """
+    folder = Path(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty; name a new folder")
+    formats = encoder.formats if format is None else (format,)
+    routes = {encoder.route(each, role) for each in formats for role in ROLES}
+    plain = dense(encoder.model, routes.pop()) if len(routes) == 1 else None
+    shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
+    about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
+    with whole(folder) as draft:
+        if plain is None:
+            chosen = format or ("proximity" if "proximity" in formats else formats[0])
+            encoder.save(draft, **about)
+            _write_modules(draft, encoder, chosen)
+            card = _card(encoder, shown, encoder.formats, chosen)
+        else:
+            settings = replace(encoder.settings, method="single", options={})
+            place = str(encoder.device)
+            Encoder(plain, encoder.tokenizer, settings, name=shown, device=place).save(draft, **about)
+            card = _card(encoder, shown, formats, None)
+        (draft / "README.md").write_text(card, encoding="utf-8")
+    return "module" if plain is None else "plain"
+
+
+def dense(model: Transformer, route: str) -> Transformer | None:
+    """Return a transformer with empty slots that computes what the model does on a route, if one can."""
+    slots = [(block.adapter, block.side, block.facets) for block in model.blocks]
+    if any(slot is not None for slot in (model.context, model.embeddings.front, *chain(*slots))):
+        return None
+    plain = deepcopy(model)
+    for block in plain.blocks:
+        for name in ROUTED:
+            module = getattr(block, name)
+            if isinstance(module, Routed):
+                setattr(block, name, module.experts[route])
+    return plain
+
+
+def _write_modules(folder: Path, encoder: Encoder, format: Format) -> None:
+    """Make a folder of ours loadable by sentence-transformers where sciprism is installed."""
+    from sciprism.encoders.sentence_module import write_config
+
+    write_config(folder, format)
+    prompts = encoder.settings.template.prompts
+    documents = {
+        "modules.json": [{"idx": 0, "name": "0", "path": "", "type": MODULE}],
+        "config_sentence_transformers.json": {
+            "prompts": {"query": prompts.get("query", ""), "document": prompts.get("paper", "")},
+            "similarity_fn_name": encoder.distance,
+        },
+    }
+    for name, content in documents.items():
+        (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+CARD = """---
+library_name: sentence-transformers
+tags: [scientific-papers, sciprism]
+---
+
+# {name}
+
+Encodes scientific papers for {formats}; {how}.
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("."{trust})  # the path or the name of this folder
+papers = model.encode_document(["A title" + {separator!r} + "Its abstract."])
+queries = model.encode_query(["what it is about"])
+```
+
+A paper's text is its title, then {separator!r}, then its abstract; where one of them is missing, the other
+alone. Texts are cut at {length} tokens. Vectors are {dim} wide; compare them by {distance}.
+"""
+
+CHOICE = """
+The format is {format}; `encode(texts, format="{other}")` gives {other}, and pairs of title and abstract,
+`encode([("A title", "Its abstract.")])`, are joined here. With `sciprism`, `Encoder.load` opens this folder.
+"""
+
+
+def _card(encoder: Encoder, name: str, formats: Sequence[Format], chosen: Format | None) -> str:
+    """Return the model card; chosen: the format of a folder that needs sciprism."""
+    settings = encoder.settings
+    needs = f"method {settings.method}: it needs sciprism and sentence-transformers 6 installed"
+    card = CARD.format(
+        name=name,
+        formats=", ".join(formats),
+        how="a plain BERT" if chosen is None else needs,
+        trust="" if chosen is None else ", trust_remote_code=True",
+        separator=settings.template.separator,
+        length=settings.max_length,
+        dim=encoder.dim,
+        distance=encoder.distance,
+    )
+    if chosen is None:
+        return card
+    other = next((format for format in formats if format != chosen), chosen)
+    return card + CHOICE.format(format=chosen, other=other)

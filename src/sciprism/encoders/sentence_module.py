@@ -1,0 +1,139 @@
+"""An encoder as a module of sentence-transformers: what a folder of any method opens as there.
+
+The folder's `modules.json` names the class below, so a model is loaded with `trust_remote_code=True`:
+sentence-transformers asks for it wherever a class is not its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.methods import Format, Role
+from sciprism.encoders.packing import PackedBatch
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.text.template import Item
+from sciprism.text.tokenizer import read_json
+
+CONFIG = "sciprism_module.json"
+
+
+class SciprismModule(nn.Module):
+    """Texts in, vectors out: tokenizer, transformer, pooling and normalisation of one encoder.
+
+    format: of the vectors, unless `encode` of the model is called with another one. The role is the `task`
+    that sentence-transformers states: query from `encode_query`, paper from `encode_document` and from
+    `encode`, or a role by name. Where no prompt is given, the role's own stands in front of a text.
+    """
+
+    forward_kwargs: ClassVar[set[str]] = {"task", "format"}
+    modalities: ClassVar[list[str]] = ["text"]
+    save_in_root = True
+
+    def __init__(self, encoder: Encoder, *, format: Format) -> None:
+        super().__init__()
+        encoder.route(format)  # a format that it lacks is said here
+        self.encoder = encoder
+        self.model = encoder.model
+        self.tokenizer = encoder.tokenizer
+        self.format = format
+
+    @classmethod
+    def load(cls, model_name_or_path: str, subfolder: str = "", **rest: Any) -> Self:
+        """Load what `save` wrote, from a folder or a hub; the signature is that of the library."""
+        from sentence_transformers.util import load_dir_path
+
+        places = ("token", "cache_folder", "revision", "local_files_only")
+        folder = load_dir_path(model_name_or_path, subfolder, **{k: rest[k] for k in places if k in rest})
+        if folder is None:
+            raise InputError(f"{model_name_or_path} has no folder {subfolder!r}")
+        return cls(Encoder.load(folder), format=read_json(Path(folder) / CONFIG)["format"])
+
+    def save(self, output_path: str, *_: Any, **__: Any) -> None:
+        """Write the encoder's folder and this module's format; `modules.json` is the library's to write."""
+        self.encoder.save(output_path)
+        write_config(Path(output_path), self.format)
+
+    @property
+    def max_seq_length(self) -> int:
+        """Return at how many tokens a text is cut."""
+        return self.encoder.settings.max_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        self.encoder.settings = replace(self.encoder.settings, max_length=length)
+        self.encoder.cut(length)
+
+    def get_embedding_dimension(self) -> int:
+        """Return the width of the vectors."""
+        return self.encoder.dim
+
+    def preprocess(
+        self,
+        inputs: Sequence[str | Sequence[str]],
+        prompt: str | None = None,
+        task: str | None = None,
+        **_: Any,
+    ) -> dict[str, Tensor]:
+        """Return padded token ids and their mask, (B, longest) each.
+
+        inputs: texts, or pairs of title and abstract. prompt: None for the role's own.
+        """
+        role = _role(task)
+        template = self.encoder.settings.template
+        if prompt is not None:
+            template = replace(template, prompts={role: prompt})
+        texts = [template.text(_item(given), role) for given in inputs]
+        ids = [torch.tensor(row) for row in self.encoder.tokenize(texts)]
+        mask = pad_sequence([torch.ones_like(row) for row in ids], batch_first=True)
+        padding = self.model.config.padding_id
+        return {
+            "input_ids": pad_sequence(ids, batch_first=True, padding_value=padding),
+            "attention_mask": mask,
+        }
+
+    def forward(
+        self, features: dict[str, Tensor], task: str | None = None, format: Format | None = None
+    ) -> dict[str, Tensor]:
+        """Add `sentence_embedding`, (B, dim), to the features; padding is not computed."""
+        real = features["attention_mask"].bool()
+        lengths = tuple(real.sum(dim=1).tolist())
+        route = self.encoder.route(format or self.format, _role(task))
+        batch = PackedBatch(features["input_ids"][real], lengths, (route,) * len(lengths))
+        return {**features, "sentence_embedding": self.encoder.vectors(batch)}
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Follow the weights to another device: what is packed for inference is packed there anew."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        weight = next(self.model.parameters())
+        if weight.dtype != torch.float32:
+            raise InputError(f"this module computes in float32, not {weight.dtype}; leave the precision out")
+        self.encoder.device = weight.device
+        if not self.model.training:
+            self.encoder.prepare()
+        return self
+
+
+def write_config(folder: Path, format: Format) -> None:
+    """Write the file that says which format the module in a folder has."""
+    (folder / CONFIG).write_text(json.dumps({"format": format}) + "\n", encoding="utf-8")
+
+
+def _role(task: str | None) -> Role:
+    return "paper" if task in (None, "document") else task  # type: ignore[return-value]
+
+
+def _item(given: str | Sequence[str]) -> Item:
+    if isinstance(given, str):
+        return given
+    title, abstract = given
+    return Paper(id="", title=title, abstract=abstract)

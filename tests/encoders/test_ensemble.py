@@ -1,0 +1,126 @@
+"""Several encoders as one: the numbers by hand, and what cannot be joined."""
+
+import numpy as np
+import pytest
+from made_methods import started, unequal
+from made_models import reference, write
+
+from sciprism import Encoder, Paper
+from sciprism.encoders.ensemble import Ensemble, joins
+from sciprism.errors import InputError
+
+TEXTS = ["dark matter", "", "the gene and the brain " * 9, "light"]
+PAPERS = [Paper(id="1", title="Dark matter", abstract="Galaxies turn."), Paper(id="2", title="Light")]
+
+
+@pytest.fixture
+def codes(tiny_model):
+    return unequal(started(tiny_model, "control-codes"), seed=1)
+
+
+@pytest.fixture
+def adapters(tiny_model):
+    return unequal(started(tiny_model, "adapters", template={"separator": " ", "prompts": {"query": "q: "}}))
+
+
+@pytest.fixture
+def wide(tmp_path, wordpiece_folder):
+    folder = write(tmp_path / "wide", reference(hidden_size=48), wordpiece_folder)
+    return Encoder.load(folder, pooling="mean", device="cpu")
+
+
+@pytest.mark.parametrize("join", sorted(joins))
+def test_the_face_of_an_encoder(join, codes, adapters):
+    """Over all ways to join: order, type, width, names."""
+    both = Ensemble([codes, adapters], join=join)
+    for format in both.formats:
+        rows = both.encode(TEXTS, format=format)
+        assert rows.shape == (len(TEXTS), both.dim) and rows.dtype == np.float32
+        assert np.abs(both.encode(TEXTS[::-1], format=format)[::-1] - rows).max() < 1e-5
+        assert both.encode([], format=format).shape == (0, both.dim)
+    about = both.describe()
+    assert about["join"] == join and about["dim"] == both.dim and about["name"].startswith(f"{join}:")
+    assert [member["method"] for member in about["members"]] == ["control-codes", "adapters"]
+    assert both.precision == "float32" and both.options == {} and both.distance == "cosine"
+
+
+def test_the_mean_and_the_concatenation_by_hand(codes, adapters):
+    a = codes.encode(PAPERS, format="search", role="query")
+    b = adapters.encode(PAPERS, format="search", role="query")
+    mean, concat = (Ensemble([codes, adapters], join=join) for join in ("mean", "concat"))
+    by_hand = np.array([[(x + y) / 2 for x, y in zip(*pair, strict=True)] for pair in zip(a, b, strict=True)])
+    assert np.abs(mean.encode(PAPERS, format="search", role="query") - by_hand).max() < 1e-6
+    side_by_side = concat.encode(PAPERS, format="search", role="query")
+    assert np.array_equal(side_by_side[:, :32], a) and np.array_equal(side_by_side[:, 32:], b)
+    assert (mean.dim, concat.dim) == (32, 64)
+
+
+def test_three_weigh_the_same(codes, adapters, tiny_encoder):
+    three = Ensemble([codes, adapters, tiny_encoder])
+    rows = [member.encode(TEXTS, format="regression") for member in three.members]
+    assert np.abs(three.encode(TEXTS, format="regression") - sum(rows) / 3).max() < 1e-6
+
+
+def test_fields_are_those_that_are_asked_for(codes, adapters):
+    titles = Ensemble([codes, adapters]).encode(PAPERS, fields=("title",))
+    assert np.abs(titles - Ensemble([codes, adapters]).encode(["Dark matter", "Light"])).max() < 1e-6
+
+
+def test_spaces_and_paths_are_told_apart_where_a_member_does(codes, adapters, tiny_encoder):
+    both = Ensemble([tiny_encoder, adapters])
+    assert (
+        both.space("search", "query") == both.space("proximity", "paper") != both.space("regression", "paper")
+    )
+    assert both.path("search", "query") != both.path("search", "paper") == both.path("proximity", "paper")
+    assert Ensemble([codes, adapters]).space() == "proximity"
+    found = both.encode_all(TEXTS)
+    assert found["search"] is found["proximity"] and found["search"] is not found["regression"]
+    for format in both.formats:
+        assert np.array_equal(found[format], both.encode(TEXTS, format=format))
+
+
+def test_texts_name_what_is_encoded(codes, adapters):
+    """One text where all read the same, and never the same for different ones."""
+    both = Ensemble([codes, adapters])
+    assert both.texts(["light"]) == ["light"]
+    assert both.texts(["light"], "query") == ["light\x1eq: light"]
+    assert both.texts(PAPERS[:1]) == ["Dark matter[SEP]Galaxies turn.\x1eDark matter Galaxies turn."]
+
+
+def test_the_fingerprint_is_of_members_order_and_join(codes, adapters, tiny_encoder):
+    made = (
+        Ensemble([codes, adapters]),
+        Ensemble([adapters, codes]),
+        Ensemble([codes, adapters], join="concat"),
+        Ensemble([codes, tiny_encoder]),
+    )
+    assert len({each.fingerprint for each in made}) == 4
+    assert Ensemble([codes, adapters], name="other").fingerprint == made[0].fingerprint
+
+
+def test_formats_are_those_that_all_have(tiny_model, codes):
+    narrow = started(tiny_model, "adapters", options={"formats": ["search", "classification"]})
+    both = Ensemble([codes, narrow])
+    assert both.formats == ("classification", "search")
+    with pytest.raises(
+        InputError, match="not all have the format 'regression'; all have classification, search"
+    ):
+        both.encode(TEXTS, format="regression")
+    other = started(tiny_model, "adapters", options={"formats": ["regression"]})
+    with pytest.raises(InputError, match=r"no format is common to .* classification, search; .* regression"):
+        Ensemble([narrow, other])
+
+
+def test_what_cannot_be_joined(codes, adapters, tiny_model, wide):
+    with pytest.raises(InputError, match=r"a mean needs one width: .* 32; .* 48; concat takes any"):
+        Ensemble([codes, wide])
+    assert Ensemble([codes, wide], join="concat").encode(TEXTS).shape == (4, 80)
+    far = started(tiny_model, "single", distance="euclidean")
+    with pytest.raises(InputError, match=r"compared by different distances: .* cosine; .* euclidean"):
+        Ensemble([codes, far])
+    with pytest.raises(InputError, match="of two encoders at least"):
+        Ensemble([codes])
+    with pytest.raises(InputError, match="two of the encoders are one and the same"):
+        Ensemble([codes, adapters, codes])
+    with pytest.raises(InputError, match="unknown ensemble 'sum'; known: concat, mean"):
+        Ensemble([codes, adapters], join="sum")
