@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "uses": {"index", "store", "encoders", "text", "papers"},
     "metrics": set(),
     "objectives": set(),
-    "training": {"objectives", "encoders", "text", "papers"},
+    "training": {"objectives", "metrics", "encoders", "text", "papers"},
     "tasks": {"training", "metrics", "index", "store", "encoders", "text", "papers"},
     "cli": {"tasks", "training", "uses", "index", "store", "encoders", "text", "papers"},
 }

@@ -36,11 +36,16 @@ def test_a_row_of_dpr():
     assert found.negatives == (Label(id="l93", name="sociology"),)
     assert to_row(found) == ROW
     assert from_row(ROW | {"positive_ctxs": []}, query="paper", candidate="label") is None
+    answered = from_row(ROW | {"positive_ctxs": [], "answers": ["physics"]}, query="paper", candidate="label")
+    assert (answered.positives, answered.answers) == ((), ("physics",))
     ordinary = ROW | {"hard_negative_ctxs": [], "negative_ctxs": [{"title": "botany"}]}
     assert from_row(ordinary, query="paper", candidate="label").negatives == (Label(id="", name="botany"),)
 
 
-@given(st.builds(Example, paper, st.tuples(label, label), st.tuples(label)))
+answers = st.one_of(st.just(()), st.lists(word, max_size=3).map(tuple), st.tuples(st.floats(-9, 9)))
+
+
+@given(st.builds(Example, paper, st.tuples(label, label), st.tuples(label), answers))
 def test_papers_and_labels_come_back(example):
     assert from_row(json.loads(json.dumps(to_row(example))), query="paper", candidate="label") == example
 
@@ -60,7 +65,7 @@ def test_both_kinds_of_file_in_any_order(tmp_path, whole):
         json.dumps(rows) if whole else "\n\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8"
     )
     source = Source(SourceSpec(file=path, format="classification", candidate="label"))
-    assert (len(source), source.without_positive) == (5, 1)
+    assert (len(source), source.left_out) == (5, 1)
     assert [e.query.title for e in source.examples([4, 0, 2])] == ["4", "0", "2"]
     assert [e.query.title for e in read_examples(path, query="paper", candidate="label")] == list("01234")
 

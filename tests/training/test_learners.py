@@ -1,5 +1,7 @@
 """Learners: the loss that a batch gives, known positives, held-out examples."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -12,7 +14,8 @@ from sciprism.training.examples import Example
 from sciprism.training.learners import Batch, Tools, learners, settings_of
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import SourceSpec
+from sciprism.training.together import Together
+from sciprism.training.weighting import weighting_of, weightings
 
 LIGHT, CELL, STAR = (
     Paper(id=w, title=f"{w} theory", abstract=f"the {w} of matter") for w in ("light", "cell", "star")
@@ -22,6 +25,11 @@ EXAMPLES = [
     Example("planet galaxy", (STAR,), (CELL, LIGHT)),
     Example("mouse", (CELL,)),
 ]
+ANSWERS = {
+    "classification": (("physics",), ("physics",), ("bio",)),
+    "multi-label": (("physics", "bio"), ("physics",), ("bio",)),
+    "regression": ((1.5,), (0.5,), (-1.0,)),
+}
 
 
 @pytest.fixture
@@ -31,14 +39,31 @@ def encoder(tiny_model):
     return encoder
 
 
+def batch_of(examples, seed=0):
+    return Batch(examples=examples, format="search", query="query", candidate="paper", seed=seed)
+
+
+def together(encoder, *objectives, weighting="none", labels=("bio", "physics")):
+    """One learner for each objective."""
+    processes = Processes("cpu")
+    tools = Tools(encoder=encoder, processes=processes, labels=labels)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        found = [learners[table["name"]](settings_of(table), tools) for table in objectives]
+    settings = weighting_of({"name": weighting})
+    return Together(
+        encoder,
+        found,
+        weighting=weightings[weighting](settings, len(found)),
+        processes=processes,
+        memory=Memory(tokens=64),
+    )
+
+
 def step(encoder, **objective):
     """Return the loss of one batch."""
-    settings = settings_of({"name": "contrast"} | objective)
-    tools = Tools(encoder=encoder, processes=Processes("cpu"), memory=Memory(tokens=64))
     encoder.model.train()
-    loss = learners["contrast"](settings, tools)(
-        Batch(examples=EXAMPLES, format="search", query="query", candidate="paper", seed=0), 1.0
-    )
+    (loss,) = together(encoder, {"name": "contrast"} | objective)([(0, batch_of(EXAMPLES))], 1.0)
     encoder.prepare()
     return loss
 
@@ -99,15 +124,13 @@ def test_reciprocal_ranks_by_hand():
         "star": [1, 5, 1],
         "cell": [3, 0, 1],
     }
-    spec = SourceSpec(file="x", format="search", query="query")
-    assert reciprocal_rank(Fixed(vectors), EXAMPLES, spec) == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
+    assert reciprocal_rank(Fixed(vectors), batch_of(EXAMPLES)) == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
 
 
 def test_triplets_take_their_own_negatives(encoder):
-    """Two triplets; the third example brings no negative and adds nothing."""
-    settings = settings_of({"name": "triplet", "margin": 0.7})
-    tools = Tools(encoder=encoder, processes=Processes("cpu"), memory=Memory(tokens=64))
-    batch = Batch(examples=EXAMPLES, format="search", query="query", candidate="paper", seed=0)
+    """Two triplets; an example without a negative is none."""
+    learner = together(encoder, {"name": "triplet", "margin": 0.7})
+    assert [learner.learners[0].fits(example) for example in EXAMPLES] == [True, True, False]
     queries, near, far = (
         torch.from_numpy(encoder.encode(items, format="search", role=role))
         for items, role in (
@@ -118,7 +141,7 @@ def test_triplets_take_their_own_negatives(encoder):
     )
     distances = (queries - near).norm(dim=1) - (queries - far).norm(dim=1) + 0.7
     encoder.model.train()
-    loss = learners["triplet"](settings, tools)(batch, 1.0)
+    (loss,) = learner([(0, batch_of(EXAMPLES[:2]))], 1.0)
     assert loss == pytest.approx(distances.clamp_min(0).mean().item(), abs=1e-5)
     assert encoder.model.blocks[0].attention.query.weight.grad.abs().sum() > 0
 
@@ -126,16 +149,81 @@ def test_triplets_take_their_own_negatives(encoder):
 @pytest.mark.parametrize("name", learners)
 def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder):
     """Conformance: a finite loss, the same for the same seed, and a gradient proportional to the scale."""
-    tools = Tools(encoder=encoder, processes=Processes("cpu"), memory=Memory(tokens=64))
-    learner = learners[name](settings_of({"name": name}), tools)
-    batch = Batch(examples=EXAMPLES, format="search", query="query", candidate="paper", seed=3)
+    learner = together(encoder, {"name": name})
+    examples = [replace(e, answers=ANSWERS.get(name, ((),) * 3)[n]) for n, e in enumerate(EXAMPLES)]
+    batch = batch_of([example for example in examples if learner.learners[0].fits(example)], seed=3)
+    assert batch.examples
     encoder.model.set_dropout(0.2)
     encoder.model.train()
     found = []
     for scale in (1.0, 1.0, 0.5):
         encoder.model.zero_grad(set_to_none=True)
-        loss = learner(batch, scale)
+        (loss,) = learner([(0, batch)], scale)
         found.append((loss, encoder.model.blocks[1].feed_forward.expand.weight.grad.clone()))
     assert found[0][0] == found[1][0] == found[2][0] > 0
     torch.testing.assert_close(found[0][1], found[1][1], atol=0, rtol=0)
     torch.testing.assert_close(found[0][1] * 0.5, found[2][1])
+
+
+def with_answers(name):
+    return [replace(e, answers=answers) for e, answers in zip(EXAMPLES, ANSWERS[name], strict=True)]
+
+
+def test_sources_of_several_kinds_in_one_step_add_up(encoder):
+    """Each loss is what it is alone, and the gradient is the sum of theirs: one pass changes nothing."""
+    tables = [
+        {"name": "triplet"},
+        {"name": "classification", "dropout": 0.0},
+        {"name": "regression", "dropout": 0.0},
+    ]
+    batches = [
+        batch_of(EXAMPLES[:2]),
+        batch_of(with_answers("classification")),
+        batch_of(with_answers("regression")[1:]),
+    ]
+    learner = together(encoder, *tables)
+    encoder.model.train()
+    weight = encoder.model.blocks[0].attention.query.weight
+
+    def run(places):
+        encoder.model.zero_grad(set_to_none=True)
+        losses = learner([(place, batches[place]) for place in places], 1.0)
+        return losses, weight.grad.clone()
+
+    losses, gradient = run([0, 1, 2])
+    alone = [run([place]) for place in range(3)]
+    assert losses == pytest.approx([found[0] for found, _ in alone], abs=1e-6)
+    torch.testing.assert_close(gradient, sum(part for _, part in alone), atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_heads_learn_and_are_scored(name, encoder):
+    """A few steps on three papers: the score, at best 1, gets there."""
+    learner = together(encoder, {"name": name, "dropout": 0.0})
+    batch = batch_of(with_answers(name))
+    head = learner.learners[0]
+    optimiser = torch.optim.AdamW([*head.modules.parameters(), *encoder.model.parameters()], lr=0.01)
+    for _ in range(60):
+        encoder.model.train()
+        optimiser.zero_grad()
+        (loss,) = learner([(0, batch)], 1.0)
+        optimiser.step()
+    encoder.prepare()
+    assert loss < 0.1 and head.score(batch) == 1
+
+
+def test_the_last_share_of_contrast(encoder):
+    """SciRepEval's mix: 0.1 of the cross-entropy and 0.9 of the contrastive loss."""
+    examples = batch_of(with_answers("classification"))
+    losses = []
+    for share in (0.0, 1.0, 0.9):
+        learner = together(encoder, {"name": "classification", "dropout": 0.0, "contrastive": share})
+        losses += learner([(0, examples)], 1.0)
+    assert losses[2] == pytest.approx(0.1 * losses[0] + 0.9 * losses[1], abs=1e-6)
+    vectors = torch.from_numpy(encoder.encode([e.query for e in EXAMPLES], format="search", role="query"))
+    unit = F.normalize(vectors, dim=-1)
+    exp = (unit @ unit.T / 0.3).exp()
+    by_hand = (
+        -(torch.log(exp[0, 1] / (exp[0, 1] + exp[0, 2])) + torch.log(exp[1, 0] / (exp[1, 0] + exp[1, 2]))) / 2
+    )
+    assert losses[1] == pytest.approx(by_hand.item(), abs=1e-4)

@@ -11,14 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_sources import write_recipe, write_source
+import torch
+from made_sources import WORDS, write_recipe, write_source
+from safetensors.torch import load_file
 
 from sciprism import Encoder
 from sciprism.errors import BrokeError, InputError
-from sciprism.training.learners import learners
+from sciprism.papers.records import Paper
+from sciprism.training.examples import Example, write_examples
 from sciprism.training.loop import Hooks
 from sciprism.training.recipe import read_recipe
 from sciprism.training.run import train
+from sciprism.training.together import Together
 
 TRAIN = "from sciprism.cli.main import main; main()"
 
@@ -154,21 +158,64 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path, tiny_model):
 def test_a_gradient_that_is_no_number_spoils_no_checkpoint(tmp_path, tiny_model, monkeypatch):
     """The loss is finite, its gradient not: the run stops before the weights move."""
 
-    class Spoiler(learners["contrast"]):
-        def __call__(self, batch, scale):
-            loss = super().__call__(batch, scale)
-            if steps.pop():
-                self.tools.encoder.model.embeddings.word.weight.grad[0] = float("nan")
-            return loss
+    def spoil(self, batches, scale):
+        losses = whole(self, batches, scale)
+        if steps.pop():
+            self.encoder.model.embeddings.word.weight.grad[0] = float("nan")
+        return losses
 
-    steps = [True, False, False]
-    monkeypatch.setitem(learners, "contrast", Spoiler)
+    steps, whole = [True, False, False], Together.__call__
+    monkeypatch.setattr(Together, "__call__", spoil)
     path = write_recipe(tmp_path, tiny_model, steps=5, every=1)
     with pytest.raises(BrokeError, match="the gradient at step 3 is nan"):
         train(read_recipe(path), tmp_path / "run", device="cpu")
     assert len(losses(tmp_path / "run")) == 2
     kept = json.loads((tmp_path / "run/contrast/checkpoint/state.json").read_text())
     assert kept["step"] == 2
+
+
+FORMATS = """
+[[stages.sources]]
+file = "fields.jsonl"
+format = "classification"
+objective = { name = "classification" }
+
+[[stages.sources]]
+file = "years.jsonl"
+format = "regression"
+objective = { name = "regression" }
+"""
+
+
+@pytest.mark.parametrize("mixing, weighting", [("equal", "grad-norm"), ("proportional", "loss-balanced")])
+def test_sources_of_every_kind_in_one_batch_stopped_and_continued(mixing, weighting, tmp_path, tiny_model):
+    """Heads and weights of losses go on where they were: same losses, same model, and no head in it."""
+    path = write_recipe(tmp_path, tiny_model, steps=6, every=1)
+    path.write_text(path.read_text() + FORMATS)
+    for name, answers in (("fields", [["physics"], ["biology"]]), ("years", [[0.5], [2.0]])):
+        papers = [Paper(id=f"{name}{n}", title=f"{WORDS[n]} {WORDS[n + 1]}") for n in range(30)]
+        examples = [Example(paper, answers=tuple(answers[n % 2])) for n, paper in enumerate(papers)]
+        write_examples(examples, tmp_path / f"{name}.jsonl")
+    changes = [
+        "stages.0.method=control-codes",
+        "model.pooling=code",
+        f"stages.0.mixing={mixing}",
+        f"stages.0.weighting.name={weighting}",
+    ]
+    recipe = read_recipe(path, changes)
+    whole = train(recipe, tmp_path / "whole", device="cpu")
+
+    def stop(step):
+        if step.step == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "parts", device="cpu", hooks=Hooks(tell=stop))
+    parts = train(recipe, tmp_path / "parts", device="cpu")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    weights, same = (load_file(model / "model.safetensors") for model in (whole, parts))
+    assert all(torch.equal(weights[name], same[name]) for name in weights)
+    assert not [name for name in weights if "head" in name]
 
 
 def test_ctrl_c_ends_the_step_and_saves(tmp_path, tiny_model, finished):
@@ -218,6 +265,7 @@ import sys
 from pathlib import Path
 from sciprism.training.recipe import read_recipe
 from sciprism.training.run import train
+from sciprism.training.together import Together
 train(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), device="cpu")
 """
 
@@ -257,7 +305,7 @@ WRONG = {
     "unknown key": (["stages.0.bacth=3"], r"stages.0.bacth: .*known: name, method"),
     "unknown key of a part": (["stages.0.optimiser.rate=3"], r"optimiser.rate: .*known: lr, weight_decay"),
     "unknown top key": (["colour=3"], "colour: .*known: name, reference, seed, model, stages"),
-    "unknown objective": (["stages.0.objective.name=guess"], "unknown objective 'guess'; known: contrast"),
+    "unknown objective": (["stages.0.objective.name=guess"], "unknown objective 'guess'; known: .*contrast"),
     "unknown key of an objective": (
         ["stages.0.objective.heat=1"],
         "objective: heat: .*known: name, temperature",
@@ -281,7 +329,7 @@ WRONG = {
     "a compressed source": (["stages.0.sources.0.file=packed.jsonl"], "compressed"),
     "triplets without negatives": (
         ["stages.0.objective={name = 'triplet'}", "stages.0.sources.0.file=plain.jsonl"],
-        "no example brings a hard negative",
+        "holds no example with a positive and a hard negative",
     ),
     "unknown method": (["stages.0.method=magic"], "unknown method 'magic'; known: .*single"),
     "unknown format": (["stages.0.sources.0.format=vision"], "sources.0.format"),

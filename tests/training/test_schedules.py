@@ -48,3 +48,12 @@ def test_lower_layers_learn_more_slowly(tiny_model):
     assert of[id(named["blocks.0.attention.query.weight"])] == pytest.approx(0.5 * 0.8**3)
     assert of[id(named["blocks.1.attention.query.bias"])] == pytest.approx(0.5 * 0.8**2)
     assert of[id(named["head"])] == 0.5
+
+
+def test_a_warm_up_may_go_down():
+    """SciRepEval's flags: from 1e-4 to 5e-5 over 700 steps, then with the root of the step."""
+    schedule = Schedule(name="inverse-square-root", warmup=700, start=1e-4)
+    found = [rate(schedule, step, 5000, 5e-5) for step in range(5000)]
+    assert found[0] == pytest.approx(1e-4, rel=1e-3) and found[699] > found[700] == pytest.approx(5e-5)
+    assert found == sorted(found, reverse=True)
+    assert found[2100] == pytest.approx(5e-5 / 3**0.5, rel=1e-3)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.training.examples import Example, key_of
-from sciprism.training.recipe import SourceSpec
+from sciprism.training.examples import key_of
+from sciprism.training.learners import Batch
 
 Floats = NDArray[np.float32]
 
 
-def reciprocal_rank(encoder: Encoder, examples: Sequence[Example], spec: SourceSpec) -> float:
+def reciprocal_rank(encoder: Encoder, batch: Batch) -> float:
     """Return the mean of 1 / rank of each query's best positive among all candidates of the examples.
 
     Candidates are the positives and hard negatives of all examples, each once and never the query itself,
     compared by the encoder's distance. Ties count against the model, and so does what is no number.
     """
+    examples = batch.examples
     candidates = {key_of(item): item for e in examples for item in (*e.positives, *e.negatives)}
     places = {key: place for place, key in enumerate(candidates)}
-    asked = encoder.encode([e.query for e in examples], format=spec.format, role=spec.query)
-    given = encoder.encode(list(candidates.values()), format=spec.format, role=spec.candidate)
+    asked = encoder.encode([e.query for e in examples], format=batch.format, role=batch.query)
+    given = encoder.encode(list(candidates.values()), format=batch.format, role=batch.candidate)
     found = []
     for example, row in zip(examples, _scores(asked, given, encoder.distance), strict=True):
         right = [places[key_of(item)] for item in example.positives]

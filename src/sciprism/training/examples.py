@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,15 @@ MARK = " [SEP] "
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One query, the items that answer it, and items that look as if they did (hard negatives)."""
+    """One query, the items that answer it, and items that look as if they did (hard negatives).
+
+    answers: what a head is to predict of the query: names of its classes, or one number.
+    """
 
     query: Item
-    positives: tuple[Item, ...]
+    positives: tuple[Item, ...] = ()
     negatives: tuple[Item, ...] = ()
+    answers: tuple[str | float, ...] = ()
 
 
 def to_row(example: Example) -> dict[str, Any]:
@@ -34,7 +39,7 @@ def to_row(example: Example) -> dict[str, Any]:
     """
     asked = _context(example.query)
     words = example.query if isinstance(example.query, str) else f"{asked['title']}{MARK}{asked['text']}"
-    row = {"question": words, "answers": []} | (
+    row: dict[str, Any] = {"question": words, "answers": list(example.answers)} | (
         {"question_id": asked["passage_id"]} if asked["passage_id"] else {}
     )
     return row | {
@@ -45,7 +50,7 @@ def to_row(example: Example) -> dict[str, Any]:
 
 
 def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example | None:
-    """Build an example from a row; None where it has no positive (such rows are dropped, as DPR does).
+    """Build an example from a row; None, as DPR drops rows, where it has neither a positive nor an answer.
 
     query, candidate: what the texts are, since the file does not say. Ordinary negatives stand in where
     there are no hard ones. Raises ValueError for a row that is no example.
@@ -57,7 +62,8 @@ def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example
         raise ValueError(
             "expected an object with question (text), positive_ctxs and hard_negative_ctxs (lists)"
         )
-    if not positives:
+    answers = _answers(row.get("answers"))
+    if not positives and not answers:
         return None
     title, _, text = question.partition(MARK)
     asked = {"title": title, "text": text, "passage_id": row.get("question_id", "")}
@@ -65,6 +71,7 @@ def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example
         query=question if query == "query" else _item(asked, query),
         positives=tuple(_item(each, candidate) for each in positives),
         negatives=tuple(_item(each, candidate) for each in negatives),
+        answers=answers,
     )
 
 
@@ -120,6 +127,16 @@ def _context(item: Item) -> dict[str, str]:
     if isinstance(item, Label):
         return {"title": item.name, "text": item.definition, "passage_id": item.id}
     return {"title": item, "text": "", "passage_id": ""}
+
+
+def _answers(found: Any) -> tuple[str | float, ...]:
+    if found is not None and not isinstance(found, list):
+        raise ValueError(f"answers: expected a list of names or numbers, got {found!r:.60}")
+    for each in found or ():
+        number = isinstance(each, int | float) and not isinstance(each, bool)
+        if not isinstance(each, str) and not (number and abs(each) <= sys.float_info.max):
+            raise ValueError(f"answers: expected names or finite numbers, got {each!r:.60}")
+    return tuple(found or ())
 
 
 def _item(row: Any, role: Role) -> Item:

@@ -20,10 +20,9 @@ from torch import nn
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import BrokeError
-from sciprism.training.batches import Plan, mixed, share
-from sciprism.training.dev import reciprocal_rank
+from sciprism.training.batches import mixed, mixings, share
 from sciprism.training.drift import WINDOW, DivergedError, Drift
-from sciprism.training.examples import write_examples
+from sciprism.training.examples import Example, write_examples
 from sciprism.training.learners import Batch, Learner, Tools, learners, settings_of
 from sciprism.training.optimisers import adamw, set_rate
 from sciprism.training.passes import Memory
@@ -33,6 +32,8 @@ from sciprism.training.run_folder import Checkpoint, StageFolder, draft_of, repl
 from sciprism.training.schedules import rate
 from sciprism.training.sources import Source, chosen
 from sciprism.training.stopping import asked_to_stop
+from sciprism.training.together import Together
+from sciprism.training.weighting import weighting_of, weightings
 
 
 class Step(NamedTuple):
@@ -67,6 +68,17 @@ class State:
     examples: int = 0
 
 
+def _batch(source: Source, examples: Sequence[Example], seed: int = 0) -> Batch:
+    spec = source.spec
+    return Batch(examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed)
+
+
+def _learner(source: Source, stage: Stage, encoder: Encoder, processes: Processes) -> Learner:
+    objective = settings_of(stage.objective_of(source.spec))
+    tools = Tools(encoder=encoder, processes=processes, labels=source.labels)
+    return learners[objective.name](objective, tools)
+
+
 class Loop:
     """One stage in progress.
 
@@ -88,21 +100,25 @@ class Loop:
         self.encoder, self.stage, self.sources, self.folder = encoder, stage, sources, folder
         self.processes, self.hooks, self.seed = processes, hooks, seed
         memory = Memory(tokens=stage.tokens, precision=stage.precision, caching=stage.caching)
-        objective = settings_of(stage.objective)
-        tools = Tools(encoder=encoder, processes=processes, memory=memory)
-        self.learner: Learner = learners[objective.name](objective, tools)
-        self.modules = nn.ModuleDict({"model": encoder.model})
-        if self.learner.modules is not None:
-            self.modules["objective"] = self.learner.modules
+        self.learners = [_learner(source, stage, encoder, processes) for source in sources]
+        weighting = weightings[str(stage.weighting["name"])](weighting_of(stage.weighting), len(sources))
+        self.together = Together(
+            encoder,
+            self.learners,
+            weighting=weighting.to(processes.device),
+            processes=processes,
+            memory=memory,
+        )
+        self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.together.modules})
         self.optimiser = adamw(self.modules.named_parameters(), stage.optimiser, encoder.model.config.layers)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
-        self.plan = Plan(
+        self.plan = mixings[stage.mixing](
             tuple(map(len, sources)), tuple(s.spec.rate for s in sources), stage.batch, mixed(seed, "plan")
         )
         self.steps = stage.steps or math.ceil(self.plan.epoch * (stage.epochs or 1) / stage.accumulate)
         wanted = stage.evaluation.examples
-        dev = [(source, source.dev(wanted)) for source in sources] if processes.first else []
-        self.dev = [(source, examples) for source, examples in dev if examples]
+        dev = [(learner, s, s.dev(wanted)) for learner, s in zip(self.learners, sources, strict=True)]
+        self.dev = [each for each in dev if each[2]] if processes.first else []
         self.state, self.drift, self.step = State(), Drift(), 0
         self._go_on()
 
@@ -140,17 +156,18 @@ class Loop:
         self.optimiser.zero_grad(set_to_none=True)
         lr = rate(self.stage.schedule, self.step, self.steps, self.stage.optimiser.lr)
         set_rate(self.optimiser, lr)
-        batches: list[Batch] = []
+        taken: list[Batch] = []
         losses: dict[str, list[float]] = {}
         scale = float(self.scaler.scale(torch.ones((), device=self.processes.device)))
         for part in range(self.stage.accumulate):
-            number = self.step * self.stage.accumulate + part
-            source, batch = self._batch(number)
-            batches.append(batch)
-            loss = self.learner(batch, scale / self.stage.accumulate)
-            losses.setdefault(source.name, []).append(loss)
-            with self._kept_if_diverged([batch]):
-                self.drift.check(source.name, loss, self.step + 1)
+            batches = self._batches(self.step * self.stage.accumulate + part)
+            taken += [batch for _, batch in batches]
+            found = self.together(batches, scale / self.stage.accumulate)
+            for (place, batch), loss in zip(batches, found, strict=True):
+                name = self.sources[place].name
+                losses.setdefault(name, []).append(loss)
+                with self._kept_if_diverged([batch]):
+                    self.drift.check(name, loss, self.step + 1)
         self.processes.add_gradients(self.modules.parameters(), mean=self.stage.gradient == "mean")
         self.scaler.unscale_(self.optimiser)
         clip = self.stage.optimiser.clip or math.inf
@@ -158,34 +175,34 @@ class Loop:
             nn.utils.clip_grad_norm_([p for p in self.modules.parameters() if p.grad is not None], clip)
         )
         if not self.scaler.is_enabled():  # with float16 such a step is skipped and the scale lowered
-            with self._kept_if_diverged(batches):
+            with self._kept_if_diverged(taken):
                 self.drift.check_gradient(norm, self.step + 1)
         self.scaler.step(self.optimiser)
         self.scaler.update()
-        examples = sum(len(batch.examples) for batch in batches) * self.processes.count
+        examples = sum(len(batch.examples) for batch in taken) * self.processes.count
         self.state.examples += examples
         means = {name: sum(values) / len(values) for name, values in losses.items()}
         return {
-            "loss": sum(map(sum, losses.values())) / len(batches),
+            "loss": sum(map(sum, losses.values())) / self.stage.accumulate,
             "losses": means,
             "lr": lr,
             "gradient": norm if math.isfinite(norm) else None,
             "examples": examples,
         }
 
-    def _batch(self, number: int) -> tuple[Source, Batch]:
-        place, rows = self.plan[number]
-        source = self.sources[place]
-        mine = share(rows.tolist(), self.processes.rank, self.processes.count)
-        examples = [
-            chosen(example, source.spec, mixed(self.seed, number, row))
-            for row, example in zip(mine, source.examples(mine), strict=True)
-        ]
+    def _batches(self, number: int) -> list[tuple[int, Batch]]:
+        """Return this process's share of a batch: the place of each source, and examples of it."""
         seed = mixed(self.seed, "dropout", number, self.processes.rank)
-        spec = source.spec
-        return source, Batch(
-            examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed
-        )
+        found = []
+        for place, rows in self.plan[number]:
+            source = self.sources[place]
+            mine = share(rows.tolist(), self.processes.rank, self.processes.count)
+            examples = [
+                chosen(example, source.spec, mixed(self.seed, number, row))
+                for row, example in zip(mine, source.examples(mine), strict=True)
+            ]
+            found.append((place, _batch(source, examples, seed)))
+        return found
 
     @contextmanager
     def _kept_if_diverged(self, batches: Sequence[Batch]) -> Iterator[None]:
@@ -205,7 +222,7 @@ class Loop:
         """Score the dev examples and the named tasks; keep the model where it is the best so far."""
         if self.processes.first and (self.dev or self.stage.evaluation.tasks):
             self.encoder.prepare()
-            scores = {s.name: reciprocal_rank(self.encoder, examples, s.spec) for s, examples in self.dev}
+            scores = {s.name: learner.score(_batch(s, examples)) for learner, s, examples in self.dev}
             tasks = {name: float(score) for name, score in self._tasks().items()}
             row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}
             if scores:

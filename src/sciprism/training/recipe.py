@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from sciprism.encoders.methods import Format, Role, make
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
+from sciprism.training.batches import mixings
 from sciprism.training.learners import settings_of
+from sciprism.training.weighting import weighting_of
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 OTHER_LENGTH = {"steps": "epochs", "epochs": "steps"}
@@ -55,7 +57,7 @@ class SourceSpec(_Part):
 
     dev: examples of the same kind that choose the best checkpoint. rate: how often an epoch goes through
     the file. positives: which of several positives and negatives stand for an example in an epoch; "first" is
-    the published default.
+    the published default. objective: of this source, where it is not the stage's.
     """
 
     file: Path
@@ -65,6 +67,7 @@ class SourceSpec(_Part):
     dev: Path | None = None
     rate: float = Field(1.0, gt=0)
     positives: Literal["random", "first"] = "random"
+    objective: Mapping[str, Any] | None = None
 
     @property
     def name(self) -> str:
@@ -87,10 +90,14 @@ class Optimiser(_Part):
 
 
 class Schedule(_Part):
-    """The learning rate over the steps. warmup: steps, or below 1 a share of them. floor: the lowest rate."""
+    """The learning rate over the steps.
+
+    warmup: steps, or below 1 a share of them. start: the rate it begins with. floor: the lowest after it.
+    """
 
     name: Literal["linear", "inverse-square-root", "constant"] = "linear"
     warmup: float = Field(0.05, ge=0)
+    start: float = Field(0.0, ge=0)
     floor: float = Field(0.0, ge=0)
 
 
@@ -112,7 +119,8 @@ class Stage(_Part):
 
     start: previous (the stage before, or the backbone), backbone, or the folder of a model. done: a finished
     model that stands for this stage, which is then not run. train: all, or the parameters that the method
-    adds. batch: examples of one step over all processes. accumulate: batches, each with its own negatives,
+    adds. mixing: what a batch takes from which source. weighting: of the sources' losses against each other.
+    batch: examples of one step over all processes. accumulate: batches, each with its own negatives,
     whose gradients are added before the optimiser moves. tokens: of one piece of a batch, that one
     core computes at once. caching: compute pieces twice and keep the memory of one (gradient caching).
     gradient: over processes the sum, that of the whole batch, or the mean, as published.
@@ -126,6 +134,8 @@ class Stage(_Part):
     train: Literal["all", "method"] = "all"
     objective: Mapping[str, Any] = {"name": "contrast"}
     sources: tuple[SourceSpec, ...] = Field(min_length=1)
+    mixing: str = "one-source"
+    weighting: Mapping[str, Any] = {"name": "none"}
     batch: int = Field(ge=2)
     accumulate: int = Field(1, ge=1)
     tokens: int = Field(2048, ge=16)
@@ -145,11 +155,18 @@ class Stage(_Part):
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("state either epochs or steps")
         make(self.method, self.options)
-        settings_of(self.objective)
+        mixings[self.mixing]
+        weighting_of(self.weighting)
+        for source in self.sources:
+            settings_of(self.objective_of(source))
         names = [source.name for source in self.sources]
         if len(set(names)) < len(names):
             raise ValueError(f"two sources of one name among {', '.join(names)}; rename a file")
         return self
+
+    def objective_of(self, source: SourceSpec) -> Mapping[str, Any]:
+        """Return the objective of a source: its own, or the stage's."""
+        return self.objective if source.objective is None else source.objective
 
 
 class Recipe(_Part):

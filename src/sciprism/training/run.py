@@ -15,14 +15,13 @@ import torch
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import MissingExtraError
 from sciprism.files import sha256
-from sciprism.training.batches import mixed
 from sciprism.training.curve import draw
 from sciprism.training.loop import Hooks, Loop
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, Stage
 from sciprism.training.run_folder import StageFolder, claim, draft_of, replace_folder
 from sciprism.training.sources import Overlaps, Source
-from sciprism.training.starting import Sources, check_starts, checked, started
+from sciprism.training.starting import Sources, check_starts, checked, seed_of, started
 
 
 def train(
@@ -75,10 +74,10 @@ def _run(
     hooks: Hooks,
 ) -> None:
     """Run one stage and put its model in its place."""
-    seed = mixed(recipe.seed, stage.name)
+    seed = seed_of(recipe, stage)
+    encoder = started(recipe, stage, previous, processes)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)  # of what a method or an objective adds to the backbone
-        encoder = started(recipe, stage, previous, processes)
+        torch.manual_seed(seed)  # of what an objective adds
         loop = Loop(
             encoder, stage, sources=sources, folder=place, processes=processes, seed=seed, hooks=hooks
         )
@@ -118,7 +117,7 @@ def _provenance(recipe: Recipe, sources: Sources, processes: Processes) -> dict[
         "sources": {
             f"{stage}/{name}": {
                 "examples": len(source),
-                "without_positive": source.without_positive,
+                "left_out": source.left_out,
                 "sha256": source.sha256,
             }
             for (stage, name), source in sources.items()

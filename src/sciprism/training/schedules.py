@@ -10,12 +10,13 @@ from sciprism.training.recipe import Schedule
 def rate(schedule: Schedule, step: int, steps: int, peak: float) -> float:
     """Return the learning rate of a step, counted from 0, of `steps`.
 
-    It rises from 0 over the warm-up, then: linear falls to 0 at the end, inverse-square-root falls with
-    the root of the step, constant stays. It never falls below the floor once warmed up.
+    It goes from the start to the peak over the warm-up, then: linear falls to 0 at the end,
+    inverse-square-root falls with the root of the step, constant stays. It never falls below the floor once
+    warmed up.
     """
     warm = math.ceil(schedule.warmup * steps) if schedule.warmup < 1 else int(schedule.warmup)
     if step < warm:
-        return peak * (step + 1) / (warm + 1)
+        return schedule.start + (peak - schedule.start) * (step + 1) / (warm + 1)
     if schedule.name == "linear":
         share = (steps - step) / max(1, steps - warm)
     elif schedule.name == "inverse-square-root":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import chain, islice
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.text.template import Item
 from sciprism.training.examples import Example, from_row, parsed, read_examples
+from sciprism.training.learners import Learner
 from sciprism.training.recipe import SourceSpec
 
 BOM, GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
@@ -22,19 +24,22 @@ Overlaps = Callable[[Iterable[Example]], Sequence[str]]
 class Source:
     """A file of examples, its rows found by their place in the file.
 
-    len(source) counts examples with a positive; `without_positive` those that are left out, `with_negatives`
-    those that bring hard negatives.
+    len(source) counts examples that have what the learner wants; `left_out` the others. labels: all names
+    among the answers, in the order of the alphabet.
     """
 
-    def __init__(self, spec: SourceSpec) -> None:
+    def __init__(self, spec: SourceSpec, learner: type[Learner] = Learner) -> None:
         self.spec = spec
         self.name = spec.name
-        self.without_positive = self.with_negatives = 0
+        self.learner = learner
+        self.left_out = 0
+        self.labels: tuple[str, ...] = ()
         if not spec.file.is_file():
             raise InputError(
                 f"source {self.name}: {spec.file} does not exist; `sciprism prepare` makes sources"
             )
         self._places = array("q")
+        self._names: set[str] = set()
         self._rows: list[dict[str, Any]] = []
         digest = sha256()
         with spec.file.open("rb") as file:
@@ -51,10 +56,11 @@ class Source:
                     self._take(place, line)
         if whole:
             rows = parsed(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
-            self._rows = [row for number, row in enumerate(rows, 1) if self._has_positive(row, number)]
+            self._rows = [row for number, row in enumerate(rows, 1) if self._fits(row, number)]
         self.sha256 = digest.hexdigest()
+        self.labels = tuple(sorted(self._names))
         if not len(self):
-            raise InputError(f"source {self.name}: {spec.file} holds no example with a positive")
+            raise InputError(f"source {self.name}: {spec.file} holds no example with {learner.wants}")
 
     def __len__(self) -> int:
         return len(self._rows) or len(self._places)
@@ -78,23 +84,25 @@ class Source:
         if not path.is_file():
             raise InputError(f"source {self.name}: the dev file {path} does not exist")
         read = read_examples(path, query=self.spec.query, candidate=self.spec.candidate)
-        found = list(islice(read, count))
+        found = list(islice(filter(self.learner.fits, read), count))
         if not found:
-            raise InputError(f"source {self.name}: the dev file {path} holds no example with a positive")
+            raise InputError(
+                f"source {self.name}: the dev file {path} holds no example with {self.learner.wants}"
+            )
         return found
 
     def _take(self, place: int, line: bytes) -> None:
-        number = len(self._places) + self.without_positive + 1
+        number = len(self._places) + self.left_out + 1
         row = parsed(line, f"source {self.name}: {self.spec.file}, record {number}")
-        if self._has_positive(row, number):
+        if self._fits(row, number):
             self._places.append(place)
 
-    def _has_positive(self, row: Any, number: int) -> bool:
+    def _fits(self, row: Any, number: int) -> bool:
         example = self._example(row, number)
-        if example is None:
-            self.without_positive += 1
+        if example is None or not self.learner.fits(example):
+            self.left_out += 1
             return False
-        self.with_negatives += bool(example.negatives)
+        self._names.update(answer for answer in example.answers if isinstance(answer, str))
         return True
 
     def _example(self, row: Any, number: int) -> Example | None:
@@ -129,7 +137,7 @@ def chosen(example: Example, spec: SourceSpec, key: int) -> Example:
     positives, negatives = (
         _turned(items, draw) for items, draw in ((example.positives, key), (example.negatives, key >> 20))
     )
-    return Example(example.query, positives, negatives)
+    return replace(example, positives=positives, negatives=negatives)
 
 
 def _turned(items: tuple[Item, ...], draw: int) -> tuple[Item, ...]:

@@ -6,13 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import make
+from sciprism.encoders.methods import make, methods
 from sciprism.errors import InputError
+from sciprism.training.batches import mixed
+from sciprism.training.learners import learners
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.sources import Overlaps, Source, refuse_overlaps
 
 Sources = Mapping[tuple[str, str], Source]
+
+
+def seed_of(recipe: Recipe, stage: Stage) -> int:
+    """Return the seed of all that is random in a stage."""
+    return mixed(recipe.seed, stage.name)
 
 
 def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Processes) -> Encoder:
@@ -30,6 +37,7 @@ def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Proc
         distance=model.distance,
         normalize=model.normalize,
         template={key: value for key, value in template.items() if value is not None},
+        seed=seed_of(recipe, stage),
         device=str(processes.device),
     )
     if model.dropout is not None:
@@ -40,7 +48,7 @@ def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Proc
                 f"model: training_length is {model.training_length}, but the model reads "
                 f"{encoder.settings.max_length} tokens"
             )
-        encoder.tokenizer.enable_truncation(model.training_length)
+        encoder.cut(model.training_length)
     encoder.model.recomputes = stage.checkpointing
     _freeze(encoder, stage.train)
     return encoder
@@ -65,11 +73,15 @@ def check_starts(recipe: Recipe, folder: Path, processes: Processes) -> None:
             if not (stage.done / "config.json").is_file():
                 raise InputError(f"stage {stage.name}: done = {stage.done} is no folder of a model")
         elif not (folder / stage.name / "model").exists():
-            if stage.start == "previous" and number and method not in ("single", stage.method):
+            grows_from = methods[stage.method].grows_from
+            if stage.start != "previous" or not number:
+                started(recipe, stage, None, processes)
+            elif method not in (grows_from, stage.method):
                 raise InputError(
                     f"stage {stage.name}: a model of {method} does not become one of {stage.method}"
                 )
-            started(recipe, stage, None, processes)
+            elif grows_from == "single":
+                started(recipe, stage, None, processes)
         method = stage.method
 
 
@@ -90,8 +102,9 @@ def checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> 
                 f"stage {stage.name}: patience needs evaluation.every and a source with dev examples"
             )
         for spec in stage.sources:
-            known = next((source for source in found.values() if source.spec == spec), None)
-            found[stage.name, spec.name] = known or _opened(spec, stage, processes, overlaps)
+            kind = learners[str(stage.objective_of(spec)["name"])]
+            known = (source for source in found.values() if (source.spec, source.learner) == (spec, kind))
+            found[stage.name, spec.name] = next(known, None) or _opened(spec, stage, processes, overlaps)
     return found
 
 
@@ -102,11 +115,9 @@ def _opened(spec: SourceSpec, stage: Stage, processes: Processes, overlaps: Over
         raise InputError(
             f"{where}: its format is {spec.format}, but the method {stage.method} has {', '.join(formats)}"
         )
-    source = Source(spec)
+    source = Source(spec, learners[str(stage.objective_of(spec)["name"])])
     if len(source) < processes.count:
         raise InputError(f"{where}: {processes.count} processes cannot share {len(source)} examples")
-    if stage.objective.get("name") == "triplet" and not source.with_negatives:
-        raise InputError(f"{where}: no example brings a hard negative, and triplets need one")
     dev = source.dev(stage.evaluation.examples)
     if overlaps is not None and processes.first:
         refuse_overlaps(source, dev, overlaps)

@@ -1,29 +1,23 @@
-"""What a stage does with a batch: from examples to gradients, one file for each kind of objective."""
+"""What a source's examples teach: the texts to encode and the loss of their vectors, one file per kind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-from torch import nn
+from torch import Tensor, nn
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods import Format, Role
-from sciprism.errors import InputError
 from sciprism.registry import Registry
+from sciprism.text.template import Item
 from sciprism.training.examples import Example
-from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
+from sciprism.training.tables import Table, checked
 
-
-class Objective(BaseModel):
-    """The settings of an objective, as a recipe states them; unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    name: str
+Asked = tuple[Sequence[Item], Role]
+"""Texts to be encoded, and what they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,39 +33,55 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What a learner works with."""
+    """What a learner works with. labels: the names of all classes of its source."""
 
     encoder: Encoder
     processes: Processes
-    memory: Memory
+    labels: Sequence[str] = ()
 
 
-class Learner(Protocol):
-    """Adds the gradient of a batch to the parameters'."""
+class Learner:
+    """The loss of one source's examples.
 
-    settings: ClassVar[Any]
-    modules: nn.Module | None
+    settings: what a recipe may say. wants: what an example must have, in words. whole: every process
+    computes the loss of all; else each its part of it, and the parts add up. modules: what is trained
+    besides the encoder and dropped afterwards.
+    """
+
+    settings: ClassVar[type[Table]] = Table
+    wants: ClassVar[str] = "a positive"
+    whole: ClassVar[bool] = False
+    modules: nn.Module | None = None
 
     def __init__(self, objective: Any, tools: Tools) -> None:
-        """Take the checked settings of the objective."""
-        ...
+        self.objective = objective
+        self.tools = tools
 
-    def __call__(self, batch: Batch, scale: float) -> float:
-        """Add the gradient of the loss times `scale`; return the loss over all processes."""
-        ...
+    @staticmethod
+    def fits(example: Example) -> bool:
+        """Say whether an example has what this learner wants."""
+        return bool(example.positives)
+
+    def asks(self, batch: Batch) -> list[Asked]:
+        """Return the texts whose vectors the loss needs."""
+        raise NotImplementedError
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss, or this process's part of it. vectors: (n, D) for each of the texts asked."""
+        raise NotImplementedError
+
+    def score(self, batch: Batch) -> float:
+        """Return how well held-out examples are answered, 1 at best: what chooses checkpoints."""
+        from sciprism.training.dev import reciprocal_rank
+
+        return reciprocal_rank(self.tools.encoder, batch)
 
 
-def settings_of(objective: Mapping[str, Any]) -> Objective:
+def settings_of(objective: Mapping[str, Any]) -> Table:
     """Check an objective's table against its kind; InputError names what is wrong and the known keys."""
-    kind = learners[str(objective.get("name"))].settings
-    try:
-        checked: Objective = kind.model_validate(objective)
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise InputError(f"objective: {wrong}; known: {', '.join(kind.model_fields)}") from error
-    return checked
+    return checked(learners[str(objective.get("name"))].settings, objective, "objective")
 
 
 learners: Registry[type[Learner]] = Registry("objective")
 
-from sciprism.training.learners import contrast, triplet  # noqa: E402, F401
+from sciprism.training.learners import contrast, heads, triplet  # noqa: E402, F401

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.text.template import Item
 from sciprism.training.examples import key_of
-from sciprism.training.learners import Batch, Objective, Tools, learners
-from sciprism.training.learners.encoded import encoded
+from sciprism.training.learners import Asked, Batch, Learner, learners
+from sciprism.training.tables import Table
 
 
-class ContrastSettings(Objective):
+class ContrastSettings(Table):
     """What the loss compares.
 
     hard_negatives: of each query, at most. similarity: dot (SciMult) or cosine. mask_known: leave out
@@ -33,36 +33,40 @@ class ContrastSettings(Objective):
 
 
 @learners.register("contrast")
-class Contrast:
+class Contrast(Learner):
     """Every query against all candidates of the batch, those of other processes included."""
 
-    settings: ClassVar[Any] = ContrastSettings
-    modules: nn.Module | None = None
+    settings = ContrastSettings
+    whole: ClassVar[bool] = True
 
-    def __init__(self, objective: ContrastSettings, tools: Tools) -> None:
-        self.objective = objective
-        self.tools = tools
+    def asks(self, batch: Batch) -> list[Asked]:
+        """Return queries, the first positive of each, and hard negatives."""
+        return [
+            ([example.query for example in batch.examples], batch.query),
+            ([example.positives[0] for example in batch.examples], batch.candidate),
+            (self._negatives(batch), batch.candidate),
+        ]
 
-    def __call__(self, batch: Batch, scale: float) -> float:
-        """Add the gradient of the loss times `scale`; return the loss over all processes."""
-        gather = self.tools.processes.gather
-        found = encoded(batch, self.tools, self.objective.hard_negatives)
-        parts = [found.queries, found.positives, found.hard]
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
+        parts = vectors
         if self.objective.similarity == "cosine":
             parts = [F.normalize(part, dim=-1) for part in parts]
-        known = self._known(batch, found.negatives) if self.objective.mask_known else None
-        loss = in_batch_contrastive(*map(gather, parts), temperature=self.objective.temperature, known=known)
-        (loss * scale).backward()  # type: ignore[no-untyped-call]
-        found.way.backward()
-        return float(loss.detach())
+        known = self._known(batch) if self.objective.mask_known else None
+        shared = map(self.tools.processes.gather, parts)
+        return in_batch_contrastive(*shared, temperature=self.objective.temperature, known=known)
 
-    def _known(self, batch: Batch, negatives: Sequence[Item]) -> Tensor:
+    def _negatives(self, batch: Batch) -> list[Item]:
+        return [item for e in batch.examples for item in e.negatives[: self.objective.hard_negatives]]
+
+    def _known(self, batch: Batch) -> Tensor:
         """Return which candidates of all processes are positives of which queries, or the query itself."""
         gather, device = self.tools.processes.gather, self.tools.encoder.device
         answers = [[_name(item) for item in (e.query, *e.positives)] for e in batch.examples]
         width = int(gather(torch.tensor([max(map(len, answers))], device=device)).max())
         own = torch.tensor([names + [0] * (width - len(names)) for names in answers], device=device)
         first = torch.tensor([_name(e.positives[0]) for e in batch.examples], device=device)
+        negatives = self._negatives(batch)
         hard = torch.tensor([_name(item) for item in negatives], dtype=torch.long, device=device)
         asked = torch.cat([gather(first), gather(hard)])
         return (gather(own)[:, :, None] == asked).any(dim=1)

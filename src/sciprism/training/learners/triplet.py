@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import nn
+from torch import Tensor
 
 from sciprism.objectives.triplet import triplet_margin
-from sciprism.training.learners import Batch, Objective, Tools, learners
-from sciprism.training.learners.encoded import encoded
+from sciprism.training.examples import Example
+from sciprism.training.learners import Asked, Batch, Learner, learners
+from sciprism.training.tables import Table
 
 
-class TripletSettings(Objective):
-    """margin: how much nearer. hard_negatives: of each query, at most; without one it adds nothing."""
+class TripletSettings(Table):
+    """margin: how much nearer. hard_negatives: of each query, at most."""
 
     name: Literal["triplet"]
     margin: float = Field(1.0, gt=0)
@@ -23,30 +25,36 @@ class TripletSettings(Objective):
 
 
 @learners.register("triplet")
-class Triplet:
+class Triplet(Learner):
     """The mean over the triplets of all processes."""
 
-    settings: ClassVar[Any] = TripletSettings
-    modules: nn.Module | None = None
+    settings = TripletSettings
+    wants: ClassVar[str] = "a positive and a hard negative"
 
-    def __init__(self, objective: TripletSettings, tools: Tools) -> None:
-        self.objective = objective
-        self.tools = tools
+    @staticmethod
+    def fits(example: Example) -> bool:
+        """Say whether an example has both sides of a triplet."""
+        return bool(example.positives and example.negatives)
 
-    def __call__(self, batch: Batch, scale: float) -> float:
-        """Add the gradient of the loss times `scale`; return the loss over all processes."""
-        settings, processes = self.objective, self.tools.processes
-        found = encoded(batch, self.tools, settings.hard_negatives)
-        total = processes.sum(len(found.owners))
-        if not total:
-            return 0.0
-        loss = 0.0
-        if found.owners:
-            owners = torch.tensor(found.owners, device=found.queries.device)
-            pairs = (found.queries[owners], found.positives[owners], found.hard)
-            mean = triplet_margin(*pairs, margin=settings.margin, distance=settings.distance)
-            share = mean * len(owners) / total
-            (share * scale).backward()  # type: ignore[no-untyped-call]
-            found.way.backward()
-            loss = float(share.detach())
-        return processes.sum(loss)
+    def asks(self, batch: Batch) -> list[Asked]:
+        """Return queries, the first positive of each, and hard negatives."""
+        negatives = [item for e in batch.examples for item in e.negatives[: self.objective.hard_negatives]]
+        return [
+            ([example.query for example in batch.examples], batch.query),
+            ([example.positives[0] for example in batch.examples], batch.candidate),
+            (negatives, batch.candidate),
+        ]
+
+    def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the part of the mean. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
+        queries, positives, negatives = vectors
+        counts = [min(len(e.negatives), self.objective.hard_negatives) for e in batch.examples]
+        owners = torch.repeat_interleave(
+            torch.arange(len(counts), device=queries.device), torch.tensor(counts, device=queries.device)
+        )
+        total = self.tools.processes.sum(len(negatives))
+        settings = self.objective
+        mean = triplet_margin(
+            queries[owners], positives[owners], negatives, margin=settings.margin, distance=settings.distance
+        )
+        return mean * (len(negatives) / total)

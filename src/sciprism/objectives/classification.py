@@ -1,0 +1,16 @@
+"""Classification losses over logits: one label of a text, or several (SciRepEval, section 4)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def classification(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the mean cross-entropy. logits: (B, C). labels: (B,), the class of each row."""
+    return F.cross_entropy(logits, labels)
+
+
+def multi_label(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the mean over texts and classes of the binary cross-entropy. labels: (B, C) of 0 and 1."""
+    return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))

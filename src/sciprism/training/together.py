@@ -1,0 +1,97 @@
+"""One step's batches through the encoder in one pass, whatever their sources ask, and all gradients back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from sciprism.encoders.dropout import drawn_from
+from sciprism.encoders.encoder import Encoder
+from sciprism.training.batches import mixed
+from sciprism.training.learners import Batch, Learner
+from sciprism.training.passes import Memory, Pass
+from sciprism.training.processes import Processes
+from sciprism.training.weighting import Weighting
+
+
+class Together:
+    """The losses of several sources, added up.
+
+    learners: one for each source. `modules` are what is trained besides the encoder, and what the weighting
+    remembers.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        learners: Sequence[Learner],
+        *,
+        weighting: Weighting,
+        processes: Processes,
+        memory: Memory,
+    ) -> None:
+        self.encoder, self.processes, self.memory = encoder, processes, memory
+        self.learners, self.weighting = learners, weighting
+        heads = {str(place): each.modules for place, each in enumerate(learners) if each.modules is not None}
+        self.modules = nn.ModuleDict({"heads": nn.ModuleDict(heads), "weighting": weighting})
+
+    def __call__(self, batches: Sequence[tuple[int, Batch]], scale: float) -> list[float]:
+        """Add the gradient of the sum of the losses times `scale`; return each loss over all processes.
+
+        batches: the place of a source, and examples of it.
+        """
+        way, parts = self._encoded([(self.learners[place], batch) for place, batch in batches])
+        losses = []
+        for (place, batch), vectors in zip(batches, parts, strict=True):
+            with drawn_from(mixed(batch.seed, "loss"), self.encoder.device):
+                losses.append(self.learners[place].loss(batch, vectors))
+        shown = [
+            float(loss.detach()) if self.learners[place].whole else self.processes.sum(float(loss.detach()))
+            for (place, _), loss in zip(batches, losses, strict=True)
+        ]
+        weights = self._weights([place for place, _ in batches], losses, shown, parts)
+        total = torch.stack([w * loss for w, loss in zip(weights, losses, strict=True)]).sum()
+        (total * scale).backward()  # type: ignore[no-untyped-call]
+        way.backward()
+        return shown
+
+    def _encoded(self, batches: Sequence[tuple[Learner, Batch]]) -> tuple[Pass, list[list[Tensor]]]:
+        """Return the pass of all texts, and the vectors (n, D) of each list of texts that was asked for."""
+        texts: list[str] = []
+        routes: list[str] = []
+        bounds, counts = [0], []
+        for learner, batch in batches:
+            asked = learner.asks(batch)
+            counts.append(len(asked))
+            for items, role in asked:
+                texts += self.encoder.texts(items, role)
+                routes += [self.encoder.route(batch.format, role)] * len(items)
+                bounds.append(len(texts))
+        sequences = self.encoder.tokenize(texts)
+        way = Pass(self.encoder, sequences, routes, memory=self.memory, seed=batches[0][1].seed)
+        slices = iter([way.vectors[start:end] for start, end in pairwise(bounds)])
+        return way, [[next(slices) for _ in range(count)] for count in counts]
+
+    def _weights(
+        self,
+        places: Sequence[int],
+        losses: Sequence[Tensor],
+        shown: Sequence[float],
+        parts: Sequence[Sequence[Tensor]],
+    ) -> Tensor:
+        norms = [1.0] * len(places)
+        if self.weighting.by_gradients:
+            norms = [self._norm(loss, vectors) for loss, vectors in zip(losses, parts, strict=True)]
+        device = self.encoder.device
+        numbers = (torch.tensor(each, device=device) for each in (places, shown, norms))
+        weights: Tensor = self.weighting(*numbers)
+        return weights
+
+    def _norm(self, loss: Tensor, vectors: Sequence[Tensor]) -> float:
+        found = torch.autograd.grad(loss, vectors, retain_graph=True, allow_unused=True)
+        own = sum(float(each.square().sum()) for each in found if each is not None)
+        return math.sqrt(self.processes.sum(own))
