@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sciprism.cli.prepare_scirepeval import scirepeval
+
 prepare = typer.Typer(no_args_is_help=True, help="Make benchmark data out of published files.")
 
 
@@ -85,6 +87,9 @@ def scimult(
 
     done = prepare_scimult(raw, out, seed=seed, only=only, tell=_begun)  # type: ignore[arg-type]
     print(tables(done))
+
+
+prepare.command("scirepeval")(scirepeval)
 
 
 @prepare.command("patients")
