@@ -13,8 +13,9 @@ from sciprism.errors import InputError
 from sciprism.papers import Paper
 from sciprism.tasks.home import Home
 from sciprism.tasks.sources import UNNAMED
-from sciprism.tasks.split import SplitTable, names
+from sciprism.tasks.split import SplitTable, entries, names
 from sciprism.tasks.suites.open import OPEN
+from sciprism.tasks.suites.open_classes import ARXIV_FIELDS
 from sciprism.tasks.training_sets.declared import LEFT_OUT, SETS
 from sciprism.tasks.training_sets.leaks import overlaps
 from sciprism.tasks.training_sets.writing import write_sets
@@ -27,6 +28,10 @@ BY_NAME = {each.name: each for each in SETS}
 def home(tmp_path):
     write_open_data(tmp_path / "data")
     return Home(tmp_path / "data")
+
+
+NOT_MADE = {"summaries", "mag-fields", "mag-classes", "citation-count-numbers", "vis-citation-count-numbers"}
+"""Out of train, or of too few papers in the made data."""
 
 
 def read(folder, part, name):
@@ -48,7 +53,7 @@ def parts_in(home, data, examples):
 
 def test_train_files_hold_train_papers_and_dev_files_dev_queries(home, tmp_path):
     prepared = write_sets(home, tmp_path / "out")
-    assert {each.set.name for each in prepared.written} == {*BY_NAME} - {"summaries", "mag-fields"}
+    assert {each.set.name for each in prepared.written} == {*BY_NAME} - NOT_MADE
     for each in prepared.written:
         data = each.set.form.data
         found = read(tmp_path / "out", "train", each.set.name)
@@ -64,6 +69,20 @@ def test_train_files_hold_train_papers_and_dev_files_dev_queries(home, tmp_path)
     with_dev = {each.set.name for each in prepared.written if "dev" in each.files}
     assert with_dev >= {"arxiv-categories", "arxiv-titles", "vis-citations", "same-author"}
     assert not with_dev & {"mesh-headings", "search-clicks"}  # too few queries
+
+
+def test_answers_are_what_the_records_say(home, tmp_path):
+    """Names of classes, frequent terms, and numbers from 0 to 1 in the order of the years."""
+    write_sets(home, tmp_path)
+    fields = {entry.paper.id: entry.row["field"] for entry in entries(home, "arxiv_multidomain")}
+    years = {entry.paper.id: entry.row["year"] for entry in entries(home, "arxiv_multidomain")}
+    classes = read(tmp_path, "train", "arxiv-classes")
+    assert classes and all(e.answers == (dict(ARXIV_FIELDS)[fields[e.query.id]],) for e in classes)
+    numbers = read(tmp_path, "train", "arxiv-year-numbers")
+    by_year = sorted((years[e.query.id], *e.answers) for e in numbers)
+    shares = [share for _, share in by_year]
+    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] <= 1.0
+    assert all(e.answers and not e.positives for e in read(tmp_path, "train", "mesh-classes"))
 
 
 def test_each_form_is_the_one_that_the_suite_asks_in(home, tmp_path):

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sciprism.encoders.methods import Format, Role
+from sciprism.tasks.layouts.open.classes import Numbers, Scale
 from sciprism.tasks.suites.open import OPEN
 from sciprism.tasks.suites.open_classes import ARXIV_FIELDS, MAG_FIELDS
 from sciprism.tasks.training_sets.making import (
     CitedBy,
+    ClassAnswersOf,
     ClassOf,
     ClicksIn,
     Form,
+    NumbersOf,
     SummariesOf,
+    TermAnswersOf,
     TermsOf,
     TitlesOf,
     TripletsIn,
@@ -56,6 +60,26 @@ def searches(name: str, form: Form, *tasks: str) -> TrainingSet:
     return TrainingSet(name=name, format="search", query="query", candidate="paper", form=form, tasks=tasks)
 
 
+def classes(name: str, form: Form, task: str) -> TrainingSet:
+    """Return a set of papers and names of their classes, for a head."""
+    return TrainingSet(
+        name=name, format="classification", query="paper", candidate="paper", form=form, tasks=(task,)
+    )
+
+
+def numbers(name: str, data: str, target: str, *, scale: Scale = "as it is") -> TrainingSet:
+    """Return a set of papers and numbers, for a head; the task of the same name asks for them."""
+    form = NumbersOf(numbers=Numbers(data=data, target=target, scale=scale))
+    return TrainingSet(
+        name=f"{name}-numbers",
+        format="regression",
+        query="paper",
+        candidate="paper",
+        form=form,
+        tasks=(name,),
+    )
+
+
 # Sets of one data set stand together: it is then read once.
 SETS = (
     labels(
@@ -68,14 +92,31 @@ SETS = (
         ClassOf(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS),
         "arxiv-field-names",
     ),
+    classes(
+        "arxiv-classes",
+        ClassAnswersOf(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS),
+        "arxiv-field",
+    ),
+    numbers("arxiv-year", "arxiv_multidomain", "year"),
     searches("arxiv-titles", TitlesOf(data="arxiv_multidomain"), "title-to-abstract"),
     labels(
         "mesh-headings", TermsOf(data="xmc_pubmed_mesh", terms="mesh", vocabulary="mesh"), "mesh-headings"
     ),
+    classes(
+        "mesh-classes",
+        TermAnswersOf(data="xmc_pubmed_mesh", terms="mesh", vocabulary="mesh"),
+        "mesh-headings",
+    ),
     searches("pubmed-titles", TitlesOf(data="xmc_pubmed_mesh"), "title-to-abstract"),
     labels("mag-fields", ClassOf(data="cls_mag_titles", target="label", names=MAG_FIELDS), "mag-title-names"),
+    classes(
+        "mag-classes", ClassAnswersOf(data="cls_mag_titles", target="label", names=MAG_FIELDS), "mag-titles"
+    ),
     links("vis-citations", CitedBy(data="citegraph_vis"), "vis-citation", "vis-citation-retrieval"),
+    numbers("vis-citation-count", "citegraph_vis", "citation_count", scale="rank share"),
     links("same-author", WrittenBy(data="conference_papers", authors="author_ids"), "same-author"),
+    numbers("citation-count", "conference_papers", "citation_count", scale="rank share"),
+    numbers("conference-year", "conference_papers", "year"),
     searches("conference-titles", TitlesOf(data="conference_papers"), "title-to-abstract"),
     searches("summaries", SummariesOf(data="conference_papers", field="tldr"), "summary-to-paper"),
     links("specter-triplets", TripletsIn(data="scirepeval_samples", file="specter_triplets.jsonl.gz")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -10,13 +11,14 @@ from typing import Any, Protocol
 from sciprism.papers.records import Label, Paper
 from sciprism.tally import Tally
 from sciprism.tasks.home import Home
+from sciprism.tasks.layouts.open.classes import Numbers
 from sciprism.tasks.layouts.open.drawn import ELSEWHERE
 from sciprism.tasks.layouts.open.vocabularies import OUTSIDE, VOCABULARIES
 from sciprism.tasks.sources import UNNAMED, Part, one_paper
 from sciprism.tasks.split import Entry, SplitTable, entries, names
 from sciprism.training.examples import Example
 from sciprism.training.samplers.citation import CitationTriplets
-from sciprism.training.samplers.drawing import Draw, Sampled
+from sciprism.training.samplers.drawing import Draw, Sampled, lowest
 from sciprism.training.samplers.label_pairs import LabelPairs
 from sciprism.training.samplers.same_author import SameAuthor
 from sciprism.training.samplers.search_pairs import SearchList, SearchPairs
@@ -94,6 +96,78 @@ class ClassOf:
         found = desk.entries(self.data, part, dropped=report.dropped)
         carried = [[rows[own] for own in [str(entry.row[self.target])] if own in rows] for entry in found]
         return _label_pairs(desk, ceil(desk.most / len(labels)), found, labels, carried, report)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassAnswersOf:
+    """Papers and the readable name of their one class, as an answer; as many papers of each class."""
+
+    data: str
+    target: str
+    names: tuple[tuple[str, str], ...]
+
+    def examples(self, desk: Desk, part: Part, report: Sampled) -> Iterator[Example]:
+        """Yield papers with the name of their class."""
+        names = dict(self.names)
+        found = desk.entries(self.data, part, dropped=report.dropped)
+        by_class: dict[str, list[Entry]] = {}
+        for entry in found:
+            by_class.setdefault(str(entry.row[self.target]), []).append(entry)
+        for own in sorted(by_class.keys() & names.keys()):
+            some = by_class[own]
+            most = ceil(desk.most / len(names)) if desk.most else 0
+            for row in lowest([entry.paper.id for entry in some], most, desk.seed, report.dropped):
+                yield _answered(some[row].paper, (names[own],), report)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermAnswersOf:
+    """Papers and their terms among the most frequent ones, as answers."""
+
+    data: str
+    terms: str
+    vocabulary: str
+    frequent: int = 30
+
+    def examples(self, desk: Desk, part: Part, report: Sampled) -> Iterator[Example]:
+        """Yield papers that carry one of these terms, with all of them that they carry."""
+        labels, rows = VOCABULARIES[self.vocabulary](desk.home)
+        train = desk.entries(self.data, "train", dropped=Tally())
+        counts = Counter(term for entry in train for term in entry.row[self.terms] or () if term in rows)
+        chosen = {term for term, _ in sorted(counts.items(), key=lambda n: (-n[1], n[0]))[: self.frequent]}
+        known = []
+        for entry in desk.entries(self.data, part, dropped=report.dropped):
+            own = sorted(chosen.intersection(entry.row[self.terms] or ()))
+            if own:
+                known.append((entry.paper, own))
+            else:
+                report.dropped.add("no frequent term", entry.paper.id)
+        for row in lowest([paper.id for paper, _ in known], desk.most, desk.seed, report.dropped):
+            paper, own = known[row]
+            yield _answered(paper, tuple(labels[rows[term]].name for term in own), report)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumbersOf:
+    """Papers and a number, as an answer: as the task of that kind scales it, or from 0 to 1."""
+
+    numbers: Numbers
+
+    @property
+    def data(self) -> str:
+        """Return the data set's name."""
+        return self.numbers.data
+
+    def examples(self, desk: Desk, part: Part, report: Sampled) -> Iterator[Example]:
+        """Yield papers with their number; papers without one are counted."""
+        found = desk.entries(self.data, part, dropped=report.dropped)
+        known = [entry for entry in found if entry.row.get(self.numbers.target) is not None]
+        values = self.numbers.scaled(known, report.dropped)
+        papers = [entry.paper for entry in known if entry.paper.id in values]
+        low, high = min(values.values(), default=0.0), max(values.values(), default=1.0)
+        for row in lowest([paper.id for paper in papers], desk.most, desk.seed, report.dropped):
+            share = (values[papers[row].id] - low) / ((high - low) or 1.0)
+            yield _answered(papers[row], (round(share, 6),), report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +303,11 @@ class _Check:
         if found not in (None, self.part):
             self.dropped.add("query that is the title of a paper of another part", text)
         return found in (None, self.part)
+
+
+def _answered(paper: Paper, answers: tuple[str | float, ...], report: Sampled) -> Example:
+    report.queries += 1
+    return Example(paper, answers=answers)
 
 
 def _label_pairs(

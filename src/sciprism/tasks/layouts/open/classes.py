@@ -81,14 +81,15 @@ class Numbers:
                 tally.add(f"no {self.target}", entry.paper.id)
             else:
                 known.append(entry)
-        values = self._scaled(known, tally)
+        values = self.scaled(known, tally)
         parts = divide([entry for entry in known if entry.paper.id in values], self.sizes, tally)
         pairs: dict[Part, list[tuple[Entry, Target]]] = {
             part: [(entry, values[entry.paper.id]) for entry in parts[part]] for part in PARTS
         }
         return assemble(pairs, tally)
 
-    def _scaled(self, known: Sequence[Entry], tally: Tally) -> Mapping[str, float]:
+    def scaled(self, known: Sequence[Entry], tally: Tally) -> Mapping[str, float]:
+        """Return the number of each paper by its id; what is left out is counted."""
         if self.scale == "as it is":
             return {entry.paper.id: float(entry.row[self.target]) for entry in known}
         together: dict[Any, list[Entry]] = defaultdict(list)
