@@ -1,5 +1,7 @@
 """Every declared table, on every data that its paper has."""
 
+import re
+
 import pytest
 
 from sciprism.errors import InputError
@@ -67,6 +69,8 @@ def test_declarations_check_themselves():
     paper = Reproduction(
         name="p", title="P", tables={"1": table}, models={"a": Model(title="A")}, shapes={"own": shape}
     )
+    with pytest.raises(InputError, match=r"table 5 of SciRepEval .* is no table of scores: time and param"):
+        reproductions["scirepeval"].table("5")
     with pytest.raises(InputError, match="p has no table '2' that is reproduced; there are 1"):
         paper.table("2")
     assert [column.name for column in columns_of(table, shape)][-1] == "Average, g"  # another paper: no code
@@ -82,7 +86,7 @@ def test_claims_ask_for_models_groups_and_tables_that_there_are(name):
     scored = {row.model for table in claim.tables for row in paper.tables[table].rows}
     for contrast in (c for question in claim.questions for c in question.contrasts):
         for side in (contrast.ours, contrast.other):
-            assert side.model.partition("+")[0] in paper.models
+            assert re.split("[+@]", side.model)[0] in paper.models
             assert all(side.group in shape.groups for shape in paper.shapes.values())
     decisive = [c for question in claim.questions if question.decisive for c in question.contrasts]
-    assert {c.ours.model.partition("+")[0] for c in decisive} <= scored
+    assert {re.split("[+@]", c.ours.model)[0] for c in decisive} <= scored

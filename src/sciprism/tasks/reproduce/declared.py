@@ -152,13 +152,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """A paper: its tables, who stands in them, the data that they can be made on, the paper's own first."""
+    """A paper: its tables, who stands in them, the data that they can be made on, the paper's own first.
+
+    elsewhere: tables that are no scores, and what makes them.
+    """
 
     name: str
     title: str
     tables: Mapping[str, Table]
     models: Mapping[str, Model]
     shapes: Mapping[str, Shape]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rows = [row for table in self.tables.values() for row in table.rows]
@@ -167,7 +171,9 @@ class Reproduction:
             raise InputError(f"{self.name}: rows of models that are not declared: {', '.join(unknown)}")
 
     def table(self, name: str) -> Table:
-        """Return a table by its name. Raises InputError naming those that there are."""
+        """Return a table by its name. Raises InputError naming those that there are, or what makes it."""
+        if name in self.elsewhere:
+            raise InputError(f"table {name} of {self.title} is no table of scores: {self.elsewhere[name]}")
         if name not in self.tables:
             known = ", ".join(self.tables)
             raise InputError(f"{self.name} has no table {name!r} that is reproduced; there are {known}")

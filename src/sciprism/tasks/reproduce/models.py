@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sciprism.encoders.checkpoints.weights import cache_folder
+from sciprism.encoders.ensemble import joins
 from sciprism.errors import InputError
 from sciprism.tasks.reproduce.declared import Instruction, Model, Reproduction, Row
 from sciprism.tasks.reproduce.instructed import Instructed
@@ -55,8 +56,16 @@ def _of_file(path: Path) -> dict[str, list[str]]:
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
             raise InputError(f"{path}, {key}: expected a model's name or a list of them, got {value!r:.60}")
-        found[key] = [str(path.parent / name) if (path.parent / name).exists() else name for name in names]
+        found[key] = [_placed(name, path.parent) for name in names]
     return found
+
+
+def _placed(name: str, home: Path) -> str:
+    """Return a model's name, from `home` where a folder there has it; of an ensemble, each member's."""
+    join, _, members = name.partition(":")
+    if members and join in joins:
+        return f"{join}:" + "+".join(_placed(member, home) for member in members.split("+"))
+    return str(home / name) if (home / name).exists() else name
 
 
 @dataclass(slots=True)
@@ -110,9 +119,14 @@ def keys_of(rows: Sequence[Row]) -> tuple[str, ...]:
 def trained(name: str) -> tuple[str, str]:
     """Return the folder of a model and its name in results, "" for its own.
 
-    The folder of a run stands for the finished model of its last stage. Raises InputError for a run that is
-    not finished.
+    The folder of a run stands for the finished model of its last stage, among the members of an ensemble too.
+    Raises InputError for a run that is not finished.
     """
+    join, _, members = name.partition(":")
+    if members and join in joins:
+        parts = [(member, *trained(member)) for member in members.split("+")]
+        whole = "+".join(folder for _, folder, _ in parts)
+        return f"{join}:{whole}", f"{join}-" + "+".join(shown or member for member, _, shown in parts)
     folder = Path(name)
     recipe = folder / "recipe.json"
     if recipe.is_file():
