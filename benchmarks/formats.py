@@ -1,17 +1,22 @@
-"""What each method costs per paper against `single`, for one format and for all of them.
+"""What each method costs per paper against `single`: one format, all of them, a batch of several, training.
 
 Same backbone, same texts of 256 tokens, turn by turn in one process; `single` runs twice, which tells how far
-ratios spread on this machine. Random weights of MiniLM's shape, unless --model names a backbone or a saved
-`single` model. Run from the repository root:
+ratios spread on this machine. Random weights of MiniLM's shape or, with --shape bert-base, of BERT's, unless
+--model names a backbone or a saved `single` model. Run from the repository root:
 
     python benchmarks/formats.py -o results/formats.json
+    python benchmarks/formats.py --shape bert-base --papers 16 --evidence results/scirepeval \\
+        -o results/formats-bert-base.json
+
+"mixed batch" is a batch whose texts are of all formats in turn, against the same method's batch of one
+format. "training step" is a forward and a backward pass with a gradient for every vector.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,26 +26,39 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from rounds import interleave, provenance, ratio, write
+from sciprism.cores import on_all_cores
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.instructions import Instructions
-from sciprism.encoders.methods import make, methods
+from sciprism.encoders.methods import Format, make, methods
+from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
+from sciprism.tasks.claims.declared import Direction, all_held, verdict
+from sciprism.tasks.claims.records import Finding, Record
+from sciprism.tasks.claims.records import write as write_record
+from sciprism.training.passes import Memory, Pass
 
 METHODS = ("single", *sorted(set(methods) - {"single"}))
 AGAIN = "single, again"
 FORMAT = "proximity"
 TOKENS = 256
-MINILM = TransformerConfig(
-    vocabulary=30_522, hidden=384, layers=6, heads=12, intermediate=1_536, positions=512
-)
+SHAPES = {
+    "minilm": TransformerConfig(
+        vocabulary=30_522, hidden=384, layers=6, heads=12, intermediate=1_536, positions=512
+    ),
+    "bert-base": TransformerConfig(
+        vocabulary=30_522, hidden=768, layers=12, heads=12, intermediate=3_072, positions=512
+    ),
+}
+PIECE = 2_048
+"""Tokens of one packed batch."""
 WORDS = ("dark", "matter", "gene", "brain", "light", "protein", "climate", "star", "energy", "model", "trial")
 INSTRUCTION = "find papers that one paper cites the other as dark as light ones"
 """13 words: with CLS and SEP as many tokens as SciMult's own for proximity has in BERT's vocabulary."""
 
 
-def random_encoder(method: str, precision: str) -> Encoder:
-    """Return an encoder of MiniLM's shape; the backbone's random weights are the same for every method."""
+def random_encoder(method: str, shape: str, precision: str) -> Encoder:
+    """Return an encoder of a shape; the backbone's random weights are the same for every method."""
     words = {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS))}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -48,19 +66,19 @@ def random_encoder(method: str, precision: str) -> Encoder:
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     options = {"instructions": {FORMAT: INSTRUCTION}} if method in ("instruction", "prefix") else {}
-    settings = Settings(pooling="mean", max_length=TOKENS, method=method, options=options)
+    pooling = methods[method].pooling or "mean"
+    settings = Settings(pooling=pooling, max_length=TOKENS, method=method, options=options)
     torch.manual_seed(0)
-    model = Transformer(MINILM)
+    model = Transformer(SHAPES[shape])
     make(method, settings.options).fill(model)
-    return Encoder(
-        model, tokenizer, settings, name="random, MiniLM's shape", precision=precision, device="cpu"
-    )
+    name = f"random, the shape of {shape}"
+    return Encoder(model, tokenizer, settings, name=name, precision=precision, device="cpu")
 
 
 def untrained(method: str, args: argparse.Namespace) -> Encoder:
     """Return an encoder of the method that knows no more than its backbone."""
     if args.model is None:
-        return random_encoder(method, args.precision)
+        return random_encoder(method, args.shape, args.precision)
     return Encoder.start(
         args.model,
         method=method,
@@ -83,25 +101,74 @@ def instruction_tokens(encoder: Encoder) -> int | None:
     return len(context.tokens[encoder.route(FORMAT)]) if isinstance(context, Instructions) else None
 
 
-def costs(runs: Mapping[str, Callable[[], object]], papers: int, rounds: int) -> dict[str, Any]:
-    """Time all methods turn by turn; report papers per second and the cost against `single`."""
-    seconds = interleave(runs, rounds)
+def timed(times: Sequence[float], against: Sequence[float], papers: int) -> dict[str, Any]:
+    """Return papers per second and the cost against others' times, round by round."""
     return {
-        name: {
-            "papers_per_second": round(papers / float(np.median(times)), 2),
-            "seconds": [round(t, 3) for t in times],
-            "cost": ratio(times, seconds["single"]),
-        }
-        for name, times in seconds.items()
+        "papers_per_second": round(papers / float(np.median(times)), 2),
+        "seconds": [round(t, 3) for t in times],
+        "cost": ratio(times, against),
     }
 
 
+def costs(runs: Mapping[str, Callable[[], object]], papers: int, rounds: int) -> dict[str, Any]:
+    """Time all methods turn by turn; report papers per second and the cost against `single`."""
+    seconds = interleave(runs, rounds)
+    return {name: timed(times, seconds["single"], papers) for name, times in seconds.items()}
+
+
+def packed(encoder: Encoder, texts: Sequence[str], formats: Sequence[Format]) -> list[PackedBatch]:
+    """Return batches whose texts are of these formats in turn, those of one way side by side."""
+    ids, batches = encoder.tokenize(texts), []
+    for places in token_batches([len(each) for each in ids], PIECE):
+        routes = [encoder.route(formats[n % len(formats)], "query") for n in range(len(places))]
+        order = sorted(range(len(places)), key=lambda n: routes[n])
+        batches.append(pack([ids[places[n]] for n in order], [routes[n] for n in order]))
+    return batches
+
+
+def run(encoder: Encoder, batches: Sequence[PackedBatch]) -> None:
+    """Compute the vectors of all batches, several side by side."""
+
+    def vectors(batch: PackedBatch) -> None:
+        with torch.inference_mode():
+            encoder.vectors(batch)
+
+    on_all_cores(vectors, batches)
+
+
+def mixed(encoders: Mapping[str, Encoder], texts: Sequence[str], rounds: int) -> dict[str, Any]:
+    """Time batches of all formats against batches of one, each method against itself."""
+    runs: dict[str, Callable[[], object]] = {}
+    for name, encoder in encoders.items():
+        runs[name] = partial(run, encoder, packed(encoder, texts, encoder.formats))
+        runs[f"{name}, one format"] = partial(run, encoder, packed(encoder, texts, (FORMAT,)))
+    seconds = interleave(runs, rounds)
+    return {name: timed(seconds[name], seconds[f"{name}, one format"], len(texts)) for name in encoders}
+
+
+def step(encoder: Encoder, texts: Sequence[str]) -> None:
+    """Take the texts forward and a gradient of each vector back."""
+    encoder.model.train()
+    formats = [encoder.formats[n % len(encoder.formats)] for n in range(len(texts))]
+    routes = [encoder.route(format, "query") for format in formats]
+    way = Pass(encoder, encoder.tokenize(texts), routes, memory=Memory(tokens=PIECE), seed=0)
+    way.vectors.sum().backward()
+    way.backward()
+    encoder.model.zero_grad(set_to_none=True)
+
+
 def measure(encoders: Mapping[str, Encoder], texts: list[str], rounds: int) -> dict[str, Any]:
-    """Measure one format, then all formats, of every method."""
+    """Measure one format, all formats, a batch of several, and a training step, of every method."""
     contenders = {**encoders, AGAIN: encoders["single"]}
     one = {name: partial(encoder.encode, texts, format=FORMAT) for name, encoder in contenders.items()}
     every = {name: partial(encoder.encode_all, texts) for name, encoder in contenders.items()}
-    return {"one format": costs(one, len(texts), rounds), "all formats": costs(every, len(texts), rounds)}
+    steps = {name: partial(step, encoder, texts) for name, encoder in contenders.items()}
+    return {
+        "one format": costs(one, len(texts), rounds),
+        "all formats": costs(every, len(texts), rounds),
+        "mixed batch": mixed(encoders, texts, rounds),
+        "training step": costs(steps, len(texts), rounds),
+    }
 
 
 def facts(encoder: Encoder) -> dict[str, Any]:
@@ -111,6 +178,36 @@ def facts(encoder: Encoder) -> dict[str, Any]:
         "passes": len({encoder.path(format) for format in encoder.formats}),
         "instruction_tokens": instruction_tokens(encoder),
     }
+
+
+COSTS: tuple[tuple[str, Direction, float], ...] = (
+    ("control-codes", "within", 0.05),
+    ("adapters", "below", 0.15),
+    ("pals", "above", 0.15),
+    ("adapter-fusion", "above", 0.15),
+)
+"""SciRepEval's claim R6: codes cost nothing, adapters little, PALs and fusion much, 15 % and more."""
+
+
+def evidence(result: dict[str, Any]) -> Record:
+    """Return the verdict on R6; the interval of a cost is that from the fastest round to the slowest."""
+    findings = []
+    for name, direction, margin in COSTS:
+        cost = result["costs"]["one format"][name]["cost"]
+        low, high = cost["min"] - 1, cost["max"] - 1
+        edge = margin if direction == "below" else 0.0  # so many per cent above `single`, not below it
+        found = verdict((low - edge, high - edge), direction, margin - edge)
+        told = f"{name}: cost of a pass above `single`, {direction} {margin:.0%}"
+        value = cost["median"] - 1
+        findings.append(
+            Finding(name=told, value=value, low=low, high=high, verdict=found, unit="%", n=result["rounds"])
+        )
+    verdicts = all_held(finding.verdict for finding in findings)
+    remark = "intervals are from the fastest to the slowest round"
+    commands = (result["command"],)
+    return Record(
+        claim="R6", verdict=verdicts, findings=tuple(findings), commands=commands, remarks=(remark,)
+    )
 
 
 def show(result: dict[str, Any]) -> None:
@@ -126,19 +223,21 @@ def show(result: dict[str, Any]) -> None:
             if known.get("instruction_tokens"):
                 line += f", instruction of {known['instruction_tokens']} tokens"
             print(line)
-    print("\ncost: seconds against single's, round by round; median (min-max)")
+    print("\ncost: seconds against single's (mixed batches: one format's), by round; median (min-max)")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--shape", choices=list(SHAPES), default="minilm")
     parser.add_argument("--model", help="a backbone or a saved single model; random weights without it")
     parser.add_argument("--pooling", help="for a backbone that does not state it")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--papers", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--evidence", type=Path, help="the folder of SciRepEval's results, for the claim R6")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -158,6 +257,8 @@ def main() -> None:
     show(result)
     if args.output:
         write(args.output, result)
+    if args.evidence:
+        write_record(args.evidence, evidence(result))
 
 
 if __name__ == "__main__":

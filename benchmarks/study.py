@@ -1,0 +1,160 @@
+"""A paper's models at the size of a laptop: trained, scored and set in tables, arm by arm.
+
+What is done is kept: stopped at any moment, the same command goes on. Every arm is trained with the first
+seed, those that are `seeded` with the others too, and scored on the quick view as soon as it is trained. With
+--full the run of each method whose best dev score is the median is scored on the whole suite as well. The
+backbone reads as many tokens as the twins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rounds import provenance, write
+from sciprism import Encoder
+
+MAX_LENGTH = 128
+Run = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """One recipe. table: that scores it. method: whether the whole suite is of interest.
+
+    seed: of its one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage
+    that another arm's run of the same seed stands for, that arm, and its stage. changes: of the recipe.
+    """
+
+    key: str
+    table: str
+    recipe: str = ""
+    method: bool = False
+    seed: int = -1
+    seeded: bool = False
+    done: tuple[str, str, str] | None = None
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """A paper's arms and tables. ensembles: key -> a name with the keys of its members in braces."""
+
+    paper: str
+    arms: tuple[Arm, ...]
+    tables: tuple[str, ...]
+    ensembles: dict[str, str] = field(default_factory=dict)
+
+
+def run(words: list[str], *, may_fail: bool = False) -> float:
+    """Run one command of the package; return its seconds."""
+    print("+ sciprism", shlex.join(words), flush=True)
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "sciprism", *words])
+    if done.returncode and not may_fail:
+        raise SystemExit(f"status {done.returncode}; the same command goes on from here")
+    return time.monotonic() - began
+
+
+def trained(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
+    """Train one arm with one seed and return its run folder."""
+    folder: Path = args.runs / f"{arm.key}-{seed}"
+    recipe = f"recipes/twins/{study.paper}-{arm.recipe or arm.key}.toml"
+    changes = [f"seed={seed}", *arm.changes, *(args.change or [])]
+    if arm.done:
+        stage, other, at = arm.done
+        changes.append(f"stages.{stage}.done={args.runs / f'{other}-{seed}' / at / 'model'}")
+    words = ["train", recipe, "--sources", str(args.sources), "-o", str(folder)]
+    seconds = run([*words, *(word for change in changes for word in ("--set", change))])
+    kept = folder / "seconds.json"
+    if not kept.exists():
+        kept.write_text(json.dumps(round(seconds)) + "\n", encoding="utf-8")
+    return folder
+
+
+def backbone(runs: Path) -> Path:
+    """Return the folder of the untouched backbone, cut as the twins are."""
+    folder = runs / f"all-MiniLM-L6-v2-{MAX_LENGTH}"
+    if not folder.exists():
+        Encoder.load("all-MiniLM-L6-v2", max_length=MAX_LENGTH).save(folder)
+    return folder
+
+
+def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> None:
+    """Make one table with all models that are there; what has been scored already is not scored again."""
+    words = ["reproduce", study.paper, name, "--data", "open", "--models", f"backbone={backbone(args.runs)}"]
+    for (key, _), folder in folders.items():
+        words += ["--models", f"{key}={folder}"]
+    for key, name_of in study.ensembles.items():
+        for seed in sorted({seed for _, seed in folders}):
+            members = {other: str(folder) for (other, own), folder in folders.items() if own == seed}
+            if set(_members(name_of)) <= set(members):
+                words += ["--models", f"{key}={name_of.format_map(members)}"]
+    run([*words, "--results", str(args.output), *more], may_fail=True)
+
+
+def _members(name: str) -> list[str]:
+    return [part.partition("}")[0] for part in name.split("{")[1:]]
+
+
+def median_dev(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
+    """Return of each method the run whose best dev score is the median of its seeds."""
+    found = {}
+    for arm in study.arms:
+        runs = [each for each in folders if each[0] == arm.key and arm.method]
+        runs.sort(key=lambda each: summary(folders[each])["dev_best"])
+        found.update({each: folders[each] for each in runs[len(runs) // 2 :][:1]})
+    return found
+
+
+def summary(folder: Path) -> dict[str, float | int | dict[str, float]]:
+    """Return what a run's own files say of it."""
+    stage = max((path for path in folder.iterdir() if path.is_dir()), key=lambda p: p.stat().st_mtime)
+    rows = [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
+    scored = [row for row in rows if "dev" in row]
+    best = max(scored, key=lambda row: row["dev"])
+    return {
+        "steps": max(row["step"] for row in rows),
+        "seconds": json.loads((folder / "seconds.json").read_text("utf-8")),
+        "dev_at_start": round(scored[0]["dev"], 4),
+        "dev_best": round(best["dev"], 4),
+        "dev_best_step": best["step"],
+        "dev_scores": {name: round(score, 4) for name, score in best["dev_scores"].items()},
+    }
+
+
+def main(study: Study, about: str | None) -> None:
+    """Read the command line and run a study."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sources", type=Path, help="what `sciprism prepare open` wrote")
+    parser.add_argument("--runs", type=Path, default=Path("out") / study.paper)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--only", nargs="+", default=[arm.key for arm in study.arms])
+    parser.add_argument("--tables", nargs="*", default=list(study.tables))
+    parser.add_argument("--set", dest="change", action="append", help="for every recipe")
+    parser.add_argument("-o", "--output", type=Path, default=Path("results") / study.paper)
+    parser.add_argument("--full", action="store_true", help="then the whole suite, once per method")
+    args = parser.parse_args()
+    first, *others = args.seeds
+    arms = [arm for arm in study.arms if arm.key in args.only]
+    order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
+    order += [(arm, seed) for seed in others for arm in arms if arm.seeded]
+    folders: dict[Run, Path] = {}
+    for arm, seed in order:
+        folders[arm.key, seed] = trained(study, arm, seed, args)
+        table(study, arm.table, folders, args, "--quick", "--only", arm.key)
+    facts = provenance(["torch", "sciprism"], changes=args.change or [])
+    runs = {f"{key}, seed {seed}": summary(folder) for (key, seed), folder in folders.items()}
+    write(args.output / "runs.json", facts | {"runs": runs})
+    for name in args.tables:
+        table(study, name, folders, args, "--quick", "-o", str(args.output / f"table-{name}.md"))
+    if args.full:
+        for name in args.tables:
+            page = args.output / f"table-{name}-whole-suite.md"
+            table(study, name, median_dev(study, folders), args, "-o", str(page))
