@@ -61,7 +61,11 @@ def test_epochs_differ():
 
 
 def test_processes_share_a_batch():
-    assert [share(range(9), rank, 2) for rank in (0, 1)] == [range(4), range(4, 8)]
+    """Slices of the parts laid end to end, as long as each other; every process is told of every part."""
+    parts = [(3, np.arange(5)), (7, np.array([8])), (1, np.array([20, 21, 22]))]
+    found = [[(s, rows.tolist()) for s, rows in share(parts, rank, 2)] for rank in (0, 1)]
+    assert found[0] == [(3, [0, 1, 2, 3]), (7, []), (1, [])]
+    assert found[1] == [(3, [4]), (7, [8]), (1, [20, 21])]
 
 
 def test_seeds_do_not_depend_on_the_machine():

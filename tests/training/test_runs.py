@@ -187,15 +187,21 @@ objective = { name = "regression" }
 """
 
 
-@pytest.mark.parametrize("mixing, weighting", [("equal", "grad-norm"), ("proportional", "loss-balanced")])
-def test_sources_of_every_kind_in_one_batch_stopped_and_continued(mixing, weighting, tmp_path, tiny_model):
-    """Heads and weights of losses go on where they were: same losses, same model, and no head in it."""
-    path = write_recipe(tmp_path, tiny_model, steps=6, every=1)
+def write_formats(folder, model, **settings):
+    """Write a recipe with sources of four objectives, and the sources."""
+    path = write_recipe(folder, model, **settings)
     path.write_text(path.read_text() + FORMATS)
     for name, answers in (("fields", [["physics"], ["biology"]]), ("years", [[0.5], [2.0]])):
         papers = [Paper(id=f"{name}{n}", title=f"{WORDS[n]} {WORDS[n + 1]}") for n in range(30)]
         examples = [Example(paper, answers=tuple(answers[n % 2])) for n, paper in enumerate(papers)]
-        write_examples(examples, tmp_path / f"{name}.jsonl")
+        write_examples(examples, folder / f"{name}.jsonl")
+    return path
+
+
+@pytest.mark.parametrize("mixing, weighting", [("equal", "grad-norm"), ("proportional", "loss-balanced")])
+def test_sources_of_every_kind_in_one_batch_stopped_and_continued(mixing, weighting, tmp_path, tiny_model):
+    """Heads and weights of losses go on where they were: same losses, same model, and no head in it."""
+    path = write_formats(tmp_path, tiny_model, steps=6, every=1)
     changes = [
         "stages.0.method=control-codes",
         "model.pooling=code",
@@ -284,21 +290,42 @@ def test_two_processes_equal_one_with_the_batch_of_both(clip, gradient, method, 
     """Over 50 steps; the published scaling (mean) halves the gradient, which AdamW hides without clipping."""
     path = write_recipe(tmp_path, tiny_model, steps=50, every=100, dropout=0.0, clip=clip)
     changes = [f"stages.0.gradient={gradient}", "stages.0.optimiser.lr=1e-4", f"stages.0.method={method}"]
-    script = tmp_path / "several.py"
-    script.write_text(PROCESSES)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    launch += [str(script), str(path), str(tmp_path / "two"), *changes]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(launch, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads((tmp_path / "two" / "run.json").read_text())["processes"] == 2
-    train(read_recipe(path, changes), tmp_path / "one", device="cpu")
-    two, one = losses(tmp_path / "two"), losses(tmp_path / "one")
+    two, one = by_two_and_by_one(path, changes, tmp_path)
     assert len(two) == len(one) == 50
     assert np.abs(np.array(two) - np.array(one)).max() < (1e-5 if gradient == "sum" else 1e-3)
     norms = [np.array([row["gradient"] for row in metrics(tmp_path / name)]) for name in ("two", "one")]
     ratio = norms[0][0] / norms[1][0]
     assert ratio == pytest.approx(1 if gradient == "sum" else 0.5, rel=1e-4)
+
+
+def by_two_and_by_one(path, changes, place):
+    """Return the losses of a run by two processes and by one."""
+    script = place / "several.py"
+    script.write_text(PROCESSES)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    launch += [str(script), str(path), str(place / "two"), *changes]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(launch, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads((place / "two" / "run.json").read_text())["processes"] == 2
+    train(read_recipe(path, changes), place / "one", device="cpu")
+    return losses(place / "two"), losses(place / "one")
+
+
+def test_two_processes_share_a_batch_of_many_sources(tmp_path, tiny_model):
+    """Each has some of the sources only; losses, heads and weights of losses are those of one process."""
+    path = write_formats(tmp_path, tiny_model, steps=8, dropout=0.0)
+    head = "stages.0.sources.fields.objective.dropout=0.0", "stages.0.sources.years.objective.dropout=0.0"
+    changes = [
+        "stages.0.method=adapters",
+        "stages.0.mixing=equal",
+        "stages.0.weighting.name=grad-norm",
+        *head,
+    ]
+    two, one = by_two_and_by_one(path, changes, tmp_path)
+    assert len(two) == len(one) == 8
+    assert np.abs(np.array(two) - np.array(one)).max() < 1e-4
+    assert {name for row in metrics(tmp_path / "two") for name in row["losses"]} >= {"fields", "years"}
 
 
 WRONG = {

@@ -177,7 +177,13 @@ def mixed(*parts: object) -> int:
     return chance.number(*parts) >> 1
 
 
-def share(rows: Sequence[int], rank: int, count: int) -> Sequence[int]:
-    """Return a process's slice of a batch; what does not divide is left out: all get equally many."""
-    size = len(rows) // count
-    return rows[rank * size : (rank + 1) * size]
+def share(parts: Sequence[Part], rank: int, count: int) -> list[Part]:
+    """Return a process's slice of a batch, all its parts, some of which may have no row.
+
+    Slices are as long as each other: what does not divide, laid end to end, is left out.
+    """
+    ends = np.cumsum([0, *(len(rows) for _, rows in parts)])
+    size = int(ends[-1]) // count
+    first, last = rank * size, (rank + 1) * size
+    bounds = [np.clip([first - start, last - start], 0, None) for start in ends[:-1]]
+    return [(source, rows[a:b]) for (source, rows), (a, b) in zip(parts, bounds, strict=True)]

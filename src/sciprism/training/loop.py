@@ -194,9 +194,8 @@ class Loop:
         """Return this process's share of a batch: the place of each source, and examples of it."""
         seed = mixed(self.seed, "dropout", number, self.processes.rank)
         found = []
-        for place, rows in self.plan[number]:
-            source = self.sources[place]
-            mine = share(rows.tolist(), self.processes.rank, self.processes.count)
+        for place, rows in share(self.plan[number], self.processes.rank, self.processes.count):
+            source, mine = self.sources[place], rows.tolist()
             examples = [
                 chosen(example, source.spec, mixed(self.seed, number, row))
                 for row, example in zip(mine, source.examples(mine), strict=True)

@@ -44,20 +44,31 @@ class Together:
 
         batches: the place of a source, and examples of it.
         """
-        way, parts = self._encoded([(self.learners[place], batch) for place, batch in batches])
-        losses = []
-        for (place, batch), vectors in zip(batches, parts, strict=True):
+        learners = [self.learners[place] for place, _ in batches]
+        way, parts = self._encoded(
+            [(each, batch) for each, (_, batch) in zip(learners, batches, strict=True)]
+        )
+        losses, shown = [], []
+        for learner, (_, batch), vectors in zip(learners, batches, parts, strict=True):
             with drawn_from(mixed(batch.seed, "loss"), self.encoder.device):
-                losses.append(self.learners[place].loss(batch, vectors))
-        shown = [
-            float(loss.detach()) if self.learners[place].whole else self.processes.sum(float(loss.detach()))
-            for (place, _), loss in zip(batches, losses, strict=True)
-        ]
+                losses.append(self._part(learner, batch, vectors))
+            own = float(losses[-1].detach())
+            shown.append(own if learner.whole else self.processes.sum(own))
         weights = self._weights([place for place, _ in batches], losses, shown, parts)
         total = torch.stack([w * loss for w, loss in zip(weights, losses, strict=True)]).sum()
         (total * scale).backward()  # type: ignore[no-untyped-call]
         way.backward()
         return shown
+
+    def _part(self, learner: Learner, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
+        """Return the loss, or this process's part of it: parts add up to the mean over all processes."""
+        if learner.whole:
+            return learner.loss(batch, vectors)
+        count = learner.count(batch)
+        total = self.processes.sum(count)
+        if not count:
+            return torch.zeros((), device=self.encoder.device)
+        return learner.loss(batch, vectors) * (count / total)
 
     def _encoded(self, batches: Sequence[tuple[Learner, Batch]]) -> tuple[Pass, list[list[Tensor]]]:
         """Return the pass of all texts, and the vectors (n, D) of each list of texts that was asked for."""
@@ -92,6 +103,8 @@ class Together:
         return weights
 
     def _norm(self, loss: Tensor, vectors: Sequence[Tensor]) -> float:
-        found = torch.autograd.grad(loss, vectors, retain_graph=True, allow_unused=True)
+        found: Sequence[Tensor | None] = ()
+        if loss.requires_grad:  # a process without examples of a source has no graph
+            found = torch.autograd.grad(loss, vectors, retain_graph=True, allow_unused=True)
         own = sum(float(each.square().sum()) for each in found if each is not None)
         return math.sqrt(self.processes.sum(own))

@@ -44,8 +44,8 @@ class Learner:
     """The loss of one source's examples.
 
     settings: what a recipe may say. wants: what an example must have, in words. whole: every process
-    computes the loss of all; else each its part of it, and the parts add up. modules: what is trained
-    besides the encoder and dropped afterwards.
+    computes the loss of all, even one without examples; else each the mean over its own. modules: what is
+    trained besides the encoder and dropped afterwards.
     """
 
     settings: ClassVar[type[Table]] = Table
@@ -66,8 +66,12 @@ class Learner:
         """Return the texts whose vectors the loss needs."""
         raise NotImplementedError
 
+    def count(self, batch: Batch) -> int:
+        """Return over how many things the loss is a mean, so that several processes' means can be joined."""
+        return len(batch.examples)
+
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
-        """Return the loss, or this process's part of it. vectors: (n, D) for each of the texts asked."""
+        """Return the loss. vectors: (n, D) for each of the texts asked."""
         raise NotImplementedError
 
     def score(self, batch: Batch) -> float:

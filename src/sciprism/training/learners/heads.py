@@ -71,10 +71,6 @@ class Head(Learner):
         """Return the papers."""
         return [([example.query for example in batch.examples], batch.query)]
 
-    def part(self, mean: Tensor, count: int) -> Tensor:
-        """Return this process's part of the mean over all processes. mean: over its own `count` texts."""
-        return mean * (count / self.tools.processes.sum(count))
-
     def outputs(self, batch: Batch) -> Tensor:
         """Return what the head says of held-out examples, (n, width)."""
         items = [example.query for example in batch.examples]
@@ -105,7 +101,7 @@ class Classification(Head):
         return len(example.answers) == 1 and isinstance(example.answers[0], str)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
-        """Return the part of the mean. vectors: of the papers (B, D)."""
+        """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
         labels = torch.tensor([self.places[str(e.answers[0])] for e in batch.examples], device=papers.device)
         settings = self.objective
@@ -113,7 +109,7 @@ class Classification(Head):
         if settings.contrastive:
             alike = supervised_contrastive(papers, labels, temperature=settings.temperature)
             mean = (1 - settings.contrastive) * mean + settings.contrastive * alike
-        return self.part(mean, len(labels))
+        return mean
 
 
 @learners.register("multi-label")
@@ -129,12 +125,12 @@ class MultiLabel(Head):
         return bool(example.answers) and all(isinstance(answer, str) for answer in example.answers)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
-        """Return the part of the mean. vectors: of the papers (B, D)."""
+        """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
         labels = torch.zeros(len(papers), self.width)
         for row, example in zip(labels, batch.examples, strict=True):
             row[[self.places[str(answer)] for answer in example.answers]] = 1
-        return self.part(multi_label(self.modules(papers), labels.to(papers.device)), len(papers))
+        return multi_label(self.modules(papers), labels.to(papers.device))
 
 
 @learners.register("regression")
@@ -155,10 +151,10 @@ class Regression(Head):
         return len(example.answers) == 1 and not isinstance(example.answers[0], str)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
-        """Return the part of the mean. vectors: of the papers (B, D)."""
+        """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
         numbers = torch.tensor([float(e.answers[0]) for e in batch.examples], device=papers.device)
-        return self.part(regression(self.modules(papers).squeeze(1), numbers), len(numbers))
+        return regression(self.modules(papers).squeeze(1), numbers)
 
     def score(self, batch: Batch) -> float:
         """Return Kendall's tau between what the head says and the numbers, 0 where it says one number."""

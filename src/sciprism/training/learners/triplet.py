@@ -26,7 +26,7 @@ class TripletSettings(Table):
 
 @learners.register("triplet")
 class Triplet(Learner):
-    """The mean over the triplets of all processes."""
+    """The mean over the triplets of a batch."""
 
     settings = TripletSettings
     wants: ClassVar[str] = "a positive and a hard negative"
@@ -45,16 +45,19 @@ class Triplet(Learner):
             (negatives, batch.candidate),
         ]
 
+    def count(self, batch: Batch) -> int:
+        """Return how many triplets there are."""
+        return sum(self._counts(batch))
+
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
-        """Return the part of the mean. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
+        """Return the mean. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
         queries, positives, negatives = vectors
-        counts = [min(len(e.negatives), self.objective.hard_negatives) for e in batch.examples]
-        owners = torch.repeat_interleave(
-            torch.arange(len(counts), device=queries.device), torch.tensor(counts, device=queries.device)
-        )
-        total = self.tools.processes.sum(len(negatives))
+        counts = torch.tensor(self._counts(batch), device=queries.device)
+        owners = torch.repeat_interleave(torch.arange(len(counts), device=queries.device), counts)
         settings = self.objective
-        mean = triplet_margin(
+        return triplet_margin(
             queries[owners], positives[owners], negatives, margin=settings.margin, distance=settings.distance
         )
-        return mean * (len(negatives) / total)
+
+    def _counts(self, batch: Batch) -> list[int]:
+        return [min(len(e.negatives), self.objective.hard_negatives) for e in batch.examples]
