@@ -25,10 +25,10 @@ run: .venv/base
 	$(BIN)/sciprism similar out/landmarks --to watson1953molecular -k 5
 
 test: style
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: style
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 style: .venv/dev
 	$(BIN)/ruff format --check .
