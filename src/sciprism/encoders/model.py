@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from sciprism.encoders import identity
 from sciprism.encoders.instructions import Instructions
-from sciprism.encoders.methods import FORMATS, ROLES, Format, Method, Role, make
+from sciprism.encoders.methods import ROLES, Format, Method, Role, make
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import Settings
@@ -143,9 +143,7 @@ class Model:
 
     def _method(self, format: str, role: str, instruction: str | None) -> Method:
         if format not in self.formats:
-            raise InputError(
-                f"{self.name} has no format {format!r}; it has {', '.join(self.formats)}; all: {FORMATS}"
-            )
+            raise InputError(f"{self.name} has no format {format!r}; it has {', '.join(self.formats)}")
         if role not in ROLES:
             raise InputError(f"unknown role {role!r}; known: {', '.join(ROLES)}")
         return self.method if instruction is None else self.method.instruct(instruction)

@@ -42,17 +42,18 @@ def convert_named(name: str) -> Path:
     """Return the model folder of a released model's name; an adapter that is nowhere is an InputError."""
     member = MEMBERS[name]
     found: dict[Format, tuple[str, Path]] = {}
-    missing = []
+    missing: dict[str, InputError] = {}
     for way in PerFormat(formats=member.formats).ways:
         known = member.family.adapters[way]
         try:
             found[way] = _first(known)
         except InputError as error:
-            missing.append(f"{known[0]} for {way} ({error})")
+            missing[f"{known[0]} ({way})"] = error
     if missing:
+        reason = next(iter(missing.values()))
         raise InputError(
-            f"{name}: {len(missing)} of its adapters are missing: {'; '.join(missing)}; load it once with a "
-            "network, or load another adapter by its own name for a model of that format alone"
+            f"{name}: {len(missing)} of its adapters are missing: {', '.join(missing)}; load it once with a "
+            f"network, or load another adapter by its own name for a model of that format alone. {reason}"
         )
     return _convert(Set(name, name, resolve(member.family.base), member.formats, found))
 
