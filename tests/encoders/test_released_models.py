@@ -198,9 +198,7 @@ def test_a_missing_base_is_named(hub):
 
 def test_a_cache_from_before_the_renaming_holds_no_adapter(hub):
     hub_layout(MADE / "base", hub, "allenai/specter2")
-    with pytest.raises(
-        InputError, match="allenai/specter2_classification, |allenai/specter2_classification "
-    ):
+    with pytest.raises(InputError, match="4 of its adapters are missing: allenai/specter2_classification "):
         Encoder.load("allenai/specter2")
 
 
