@@ -220,7 +220,7 @@ def test_wrong_requests(request_, message, tiny_encoder):
     "options, message",
     [
         ({"pooling": None}, "does not state its pooling; pass pooling cls or mean"),
-        ({"pooling": "max"}, "unknown pooling 'max'; known: cls, code, last, mean"),
+        ({"pooling": "max"}, "unknown pooling 'max'; known: cls, code, facets, last, mean"),
         ({"pooling": ""}, "unknown pooling ''"),
         ({"max_length": 513}, "max length 513, but the model has positions for 512 tokens"),
         ({"max_length": 2}, "a maximum length of 2 tokens leaves no room for text"),

@@ -48,5 +48,5 @@ def test_every_pooling(pooling):
 
 
 def test_unknown_pooling():
-    with pytest.raises(InputError, match="unknown pooling 'max'; known: cls, code, last, mean"):
+    with pytest.raises(InputError, match="unknown pooling 'max'; known: cls, code, facets, last, mean"):
         poolings["max"]

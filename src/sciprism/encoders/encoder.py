@@ -94,21 +94,24 @@ class Encoder(Model):
         role: Role = "paper",
         fields: Sequence[str] = FIELDS,
         instruction: str | None = None,
+        facets: bool = False,
     ) -> Vectors:
         """Return one float32 row per item, (n, dim), in the order given.
 
         format: what the vectors are for. role: what the items are. fields: which parts of a paper are
         read, title and abstract unless a task says otherwise. instruction: words of this call instead
-        of the format's own; their vectors lie in a space of their own.
+        of the format's own; their vectors lie in a space of their own. facets: each by itself, (n, K, dim).
         """
         if self.model.training:
             raise InputError(f"{self.name} is being trained; prepare() it before it encodes")
         route = self.route(format, role, instruction=instruction)
         texts = self.texts(items, role, fields)
-        rows = np.empty((len(texts), self.dim), dtype=np.float32)
+        shape = (1 + self.method.places, self.dim) if facets else (self.dim,)
+        compute = self.facets if facets else self.vectors
+        rows = np.empty((len(texts), *shape), dtype=np.float32)
         for start in range(0, len(texts), WINDOW):
             ids = self.tokenize(texts[start : start + WINDOW])
-            encode_sequences(self.vectors, ids, rows[start:], route=route, device=self.device)
+            encode_sequences(compute, ids, rows[start:], route=route, device=self.device)
         if not np.isfinite(rows).all():
             raise InputError(
                 f"{self.name} gives vectors that are not finite in {self.precision}; try float32"

@@ -16,7 +16,7 @@ from sciprism.encoders import identity
 from sciprism.encoders.instructions import Instructions
 from sciprism.encoders.methods import ROLES, Format, Method, Role, make
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.pooling import poolings
+from sciprism.encoders.pooling import facet_states, poolings
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
@@ -138,8 +138,16 @@ class Model:
 
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
-        vectors = poolings[self.settings.pooling](self.model(batch), batch)
+        vectors = poolings[self.settings.pooling](self.model(batch), batch, self.method.places)
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
+
+    def facets(self, batch: PackedBatch) -> Tensor:
+        """Return what the vectors of a packed batch are sums of, (B, K, dim). InputError without facets."""
+        if self.settings.pooling != "facets":
+            raise InputError(
+                f"{self.name} has no facets; its vectors are of the pooling {self.settings.pooling}"
+            )
+        return facet_states(self.model(batch), batch, self.method.places)
 
     def _method(self, format: str, role: str, instruction: str | None) -> Method:
         if format not in self.formats:

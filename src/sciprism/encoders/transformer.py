@@ -8,7 +8,7 @@ A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm
     side          beside the block                    SciRepEval PALs
     facets        on the block's output               Multi2SPE maps at CLS positions
     context       further keys and values per layer   SciMult prefix and instruction
-    front         on the word embeddings              SciRepEval control codes
+    front         on the word embeddings              SciRepEval control codes, Multi2SPE CLS tokens
 
 Slots hold modules called as `module(x, batch)` and returning the shape of x; empty ones are None. The slot
 `context` is the transformer's, for all layers at once: `module(model, batch)` returns a `Context` for each.

@@ -101,6 +101,7 @@ from sciprism.encoders.methods import (  # noqa: E402
     adapters,  # noqa: F401
     attention_experts,  # noqa: F401
     control_codes,  # noqa: F401
+    facets,  # noqa: F401
     feedforward_experts,  # noqa: F401
     pals,  # noqa: F401
     single,  # noqa: F401

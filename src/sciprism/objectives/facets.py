@@ -1,0 +1,47 @@
+"""Multi2SPE's loss: the papers as wholes, and their best pair of facets (section 3; its code)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def facet_contrast(
+    queries: Tensor,
+    positives: Tensor,
+    negatives: Tensor,
+    *,
+    best: float = 0.1,
+    mix: str = "losses",
+    in_batch: bool = False,
+) -> Tensor:
+    """Return the mean cross-entropy of each query's positive against its negative, or against all of a batch.
+
+    queries, positives, negatives: (B, K, D), row i of all three one triplet. Two scores: the product of the
+    sums of the facets, and the largest product of any two facets, zero facets left out. best: the weight of
+    the second, lambda. mix: "losses", as the code has it, weighs two cross-entropies; "logits", as the
+    paper, the scores. in_batch: the other triplets' positives and negatives are negatives too.
+    """
+    candidates = torch.cat([positives, negatives])
+    size = len(queries)
+    own = torch.arange(size, device=queries.device)
+    whole, pair = _sums(queries, candidates), _best_pairs(queries, candidates)
+    if not in_batch:
+        whole, pair = (torch.stack([s[own, own], s[own, own + size]], dim=1) for s in (whole, pair))
+        own = torch.zeros_like(own)
+    if mix == "logits":
+        return F.cross_entropy((1 - best) * whole + best * pair, own)
+    if mix != "losses":
+        raise ValueError(f"unknown mix {mix!r}; known: losses, logits")
+    return (1 - best) * F.cross_entropy(whole, own) + best * F.cross_entropy(pair, own)
+
+
+def _sums(queries: Tensor, candidates: Tensor) -> Tensor:
+    return queries.sum(dim=1) @ candidates.sum(dim=1).T
+
+
+def _best_pairs(queries: Tensor, candidates: Tensor) -> Tensor:
+    scores = torch.einsum("qid,cjd->qcij", queries, candidates)
+    real = queries.any(dim=-1)[:, None, :, None] & candidates.any(dim=-1)[None, :, None, :]
+    return scores.masked_fill(~real, torch.finfo(scores.dtype).min).amax(dim=(2, 3))

@@ -1,0 +1,99 @@
+"""Facets: maps and their sum by hand, both starts, one by one."""
+
+import numpy as np
+import pytest
+import torch
+from made_methods import started, unequal
+
+from sciprism import Encoder
+from sciprism.encoders.methods.facets import FacetMaps
+from sciprism.encoders.packing import pack
+from sciprism.errors import InputError
+
+TEXTS = ["dark matter in a galaxy", "", "the gene and the brain"]
+
+
+def facets(folder, **options):
+    return started(folder, "facets", options=options, pooling="facets")
+
+
+def made(weight, **settings):
+    maps = FacetMaps(2, 2, **({"reparameterise": False, "around": 0.0, "tanh": False} | settings))
+    with torch.no_grad():
+        maps.weight.copy_(torch.tensor(weight))
+        maps.bias.copy_(torch.tensor([[1.0, 0.0], [0.0, 2.0]]))
+    return maps
+
+
+WEIGHT = [[[2.0, 0.0], [0.0, 2.0]], [[0.0, 4.0], [0.0, 0.0]]]
+STATES = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+def test_maps_by_hand():
+    """The first state is doubled, the second turned; the third is no facet and stays."""
+    found = made(WEIGHT)(STATES, pack([[1, 2, 3]]))
+    assert found.tolist() == [[3.0, 4.0], [16.0, 2.0], [5.0, 6.0]]
+
+
+def test_the_mean_of_the_maps_is_taken_away():
+    """The mean is [[1, 2], [0, 1]]; what is left is [[1, -2], [0, 1]] and [[-1, 2], [0, -1]]."""
+    found = made(WEIGHT, reparameterise=True)(STATES, pack([[1, 2, 3]]))
+    assert found.tolist() == [[1 - 4 + 1.0, 2.0], [-3 + 8.0, -4 + 2.0], [5.0, 6.0]]
+    found = made(WEIGHT, reparameterise=True, around=1.0)(STATES, pack([[1, 2, 3]]))
+    assert found.tolist() == [[-2 + 1.0, 2 + 2.0], [5 + 3.0, -2 + 4.0], [5.0, 6.0]]
+
+
+def test_tanh():
+    found = made(WEIGHT, tanh=True)(STATES, pack([[1, 2, 3]]))
+    assert np.allclose(found[:2].detach(), np.tanh([[3.0, 4.0], [16.0, 2.0]]))
+
+
+def test_the_vector_is_the_sum_of_the_facets(tiny_model):
+    encoder = unequal(facets(tiny_model))
+    each = encoder.encode(TEXTS, facets=True)
+    assert each.shape == (3, 3, encoder.dim)
+    assert np.abs(each.sum(axis=1) - encoder.encode(TEXTS)).max() < 1e-5
+    assert min(np.abs(each[:, a] - each[:, b]).max() for a, b in ((0, 1), (1, 2), (0, 2))) > 1e-3
+
+
+def test_one_facet_that_keeps_its_function_is_the_backbone_at_cls(tiny_model):
+    encoder = facets(tiny_model, facets=1, start="kept", tanh=False)
+    plain = Encoder.load(tiny_model, pooling="cls", device="cpu")
+    assert np.abs(encoder.encode(TEXTS) - plain.encode(TEXTS)).max() < 1e-5
+
+
+def test_the_published_start_leaves_nothing_behind_the_inner_maps(tiny_model):
+    """Identities less their mean are zero, as the published code has it; at "kept" the states go through."""
+    for start, left in (("published", 0.0), ("kept", None)):
+        model = facets(tiny_model, after=[1], top=False, start=start).model
+        x = torch.randn(9, model.config.hidden, generator=torch.Generator().manual_seed(0))
+        found = model.blocks[0].facets(x, pack([[1] * 5, [1] * 4]))
+        rows = [0, 1, 2, 5, 6, 7]
+        expected = x[rows] if left is None else torch.zeros_like(x[rows])
+        assert torch.allclose(found[rows], expected) and torch.equal(found[[3, 4, 8]], x[[3, 4, 8]])
+
+
+def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):
+    encoder = facets(tiny_model, facets=4)
+    encoder.cut(9)
+    (ids,) = encoder.tokenize(["the gene and the brain " * 9])
+    assert len(ids) == 9 and ids[1:4] == [encoder.model.config.padding_id] * 3 and ids[0] != ids[1]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"facets": 0}, "facets is 0, not a whole number from 1 to 100"),
+        ({"after": [3]}, "maps after block 3: the model has only 2"),
+        ({"after": [0]}, r"after is \[0\], not numbers of blocks"),
+        ({"start": "zero"}, "start is 'zero'; known: published, kept"),
+    ],
+)
+def test_wrong_options(options, message, tiny_model):
+    with pytest.raises(InputError, match=message):
+        facets(tiny_model, **options)
+
+
+def test_an_encoder_without_facets_says_so(tiny_encoder):
+    with pytest.raises(InputError, match="has no facets; its vectors are of the pooling mean"):
+        tiny_encoder.encode(TEXTS, facets=True)
