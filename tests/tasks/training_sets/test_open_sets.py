@@ -78,6 +78,8 @@ def test_answers_are_what_the_records_say(home, tmp_path):
     years = {entry.paper.id: entry.row["year"] for entry in entries(home, "arxiv_multidomain")}
     classes = read(tmp_path, "train", "arxiv-classes")
     assert classes and all(e.answers == (dict(ARXIV_FIELDS)[fields[e.query.id]],) for e in classes)
+    names = [e.answers for e in classes]
+    assert names != sorted(names)  # the first examples are not all of one class
     numbers = read(tmp_path, "train", "arxiv-year-numbers")
     by_year = sorted((years[e.query.id], *e.answers) for e in numbers)
     shares = [share for _, share in by_year]

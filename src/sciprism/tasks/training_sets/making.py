@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, Protocol
 
+from sciprism.chance import place
 from sciprism.papers.records import Label, Paper
 from sciprism.tally import Tally
 from sciprism.tasks.home import Home
@@ -18,6 +18,7 @@ from sciprism.tasks.sources import UNNAMED, Part, one_paper
 from sciprism.tasks.split import Entry, SplitTable, entries, names
 from sciprism.training.examples import Example
 from sciprism.training.samplers.citation import CitationTriplets
+from sciprism.training.samplers.classes import DESCRIPTORS, frequent
 from sciprism.training.samplers.drawing import Draw, Sampled, lowest
 from sciprism.training.samplers.label_pairs import LabelPairs
 from sciprism.training.samplers.same_author import SameAuthor
@@ -107,17 +108,20 @@ class ClassAnswersOf:
     names: tuple[tuple[str, str], ...]
 
     def examples(self, desk: Desk, part: Part, report: Sampled) -> Iterator[Example]:
-        """Yield papers with the name of their class."""
+        """Yield papers with the name of their class, the classes mixed."""
         names = dict(self.names)
         found = desk.entries(self.data, part, dropped=report.dropped)
         by_class: dict[str, list[Entry]] = {}
         for entry in found:
             by_class.setdefault(str(entry.row[self.target]), []).append(entry)
+        most = ceil(desk.most / len(names)) if desk.most else 0
+        kept = []
         for own in sorted(by_class.keys() & names.keys()):
             some = by_class[own]
-            most = ceil(desk.most / len(names)) if desk.most else 0
             for row in lowest([entry.paper.id for entry in some], most, desk.seed, report.dropped):
-                yield _answered(some[row].paper, (names[own],), report)
+                kept.append((some[row].paper, names[own]))
+        for paper, name in sorted(kept, key=lambda each: place(desk.seed, each[0].id)):
+            yield _answered(paper, (name,), report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +131,14 @@ class TermAnswersOf:
     data: str
     terms: str
     vocabulary: str
-    frequent: int = 30
+    most_frequent: int = DESCRIPTORS
 
     def examples(self, desk: Desk, part: Part, report: Sampled) -> Iterator[Example]:
         """Yield papers that carry one of these terms, with all of them that they carry."""
         labels, rows = VOCABULARIES[self.vocabulary](desk.home)
         train = desk.entries(self.data, "train", dropped=Tally())
-        counts = Counter(term for entry in train for term in entry.row[self.terms] or () if term in rows)
-        chosen = {term for term, _ in sorted(counts.items(), key=lambda n: (-n[1], n[0]))[: self.frequent]}
+        carried = (term for entry in train for term in entry.row[self.terms] or () if term in rows)
+        chosen = set(frequent(carried, self.most_frequent))
         known = []
         for entry in desk.entries(self.data, part, dropped=report.dropped):
             own = sorted(chosen.intersection(entry.row[self.terms] or ()))
