@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from sciprism.encoders.checkpoints.adapterhub import ADAPTER, FUSION, Kind, Module, read_about, read_module
-from sciprism.encoders.checkpoints.converted import digest_of, facts_of, kept
+from sciprism.encoders.checkpoints.converted import facts_of, kept
 from sciprism.encoders.checkpoints.family import CODES, MEMBERS, RENAMED, family_settings, way_of
 from sciprism.encoders.checkpoints.folder import Parts, write_folder
 from sciprism.encoders.checkpoints.names import adapter_from_hub, resolve
@@ -21,6 +21,7 @@ from sciprism.encoders.methods import FORMATS, Format, make
 from sciprism.encoders.methods.per_format import PerFormat
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.files import sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ def _write(draft: Path, parts: Set) -> None:
 
 
 def _origin(name: str, module: Module) -> dict[str, str]:
-    return {"from": name, "sha256": digest_of(module.path)}
+    return {"from": name, "sha256": sha256(module.path)}
 
 
 def _check_fused(place: str, adapters: Mapping[Format, Module], fusions: Mapping[Format, Module]) -> None:

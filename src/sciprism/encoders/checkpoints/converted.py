@@ -54,12 +54,6 @@ def facts_of(*folders: Path) -> list[tuple[object, ...]]:
     return [(path.resolve(), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
 
 
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file, for a model's provenance."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file, or of one that torch saved, of which nothing is executed."""
     if path.suffix == ".safetensors":

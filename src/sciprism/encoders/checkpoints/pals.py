@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.backbone import assemble, read_config
-from sciprism.encoders.checkpoints.converted import digest_of, facts_of, kept, read_tensors
+from sciprism.encoders.checkpoints.converted import facts_of, kept, read_tensors
 from sciprism.encoders.checkpoints.family import CODES, family_settings
 from sciprism.encoders.checkpoints.folder import write_folder
 from sciprism.encoders.methods import Format, make
 from sciprism.errors import InputError
+from sciprism.files import sha256
 from sciprism.text.tokenizer import read_json, read_tokenizer
 
 NUMBERS: dict[Format, int] = {way: n for n, way in enumerate(sorted(CODES, key=CODES.__getitem__))}
@@ -62,7 +63,7 @@ def _write(draft: Path, folder: Path, title: str) -> None:
     weights = _shared_once(path, _without_prefix(read_tensors(path)))
     method = make(settings.method, settings.options)
     model, ignored = assemble(path, config, weights, method, names(config.layers))
-    digest = digest_of(path)
+    digest = sha256(path)
     provenance = {"converted from": title, "sha256": digest, "ignored": list(ignored)}
     write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
 

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from sciprism.encoders.checkpoints import folder as folders
 from sciprism.encoders.checkpoints.backbone import ANCHOR, published_names, read_config
-from sciprism.encoders.checkpoints.converted import digest_of, kept
+from sciprism.encoders.checkpoints.converted import kept
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.restricted import Placeholder
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
@@ -31,6 +31,7 @@ from sciprism.encoders.methods import make
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
+from sciprism.files import sha256
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_tokenizer
 
@@ -112,7 +113,7 @@ def _write(draft: Path, path: Path, backbone: str | Path | None) -> None:
         template=Template(separator=f" {special.get('sep_token', '[SEP]')} "),
     )
     model = _model(path, weights, config, settings, kind, every)
-    provenance = {"converted from": path.name, "sha256": digest_of(path), "backbone": name}
+    provenance = {"converted from": path.name, "sha256": sha256(path), "backbone": name}
     folders.write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
 
 
