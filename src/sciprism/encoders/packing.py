@@ -41,6 +41,10 @@ class PackedBatch:
         """Return the position of each text's first token (its CLS), (B,)."""
         return torch.tensor(self.bounds[:-1], device=self.ids.device)
 
+    def first(self, count: int) -> Tensor:
+        """Return the positions of each text's first tokens, (B, count); no text may be shorter."""
+        return self.starts[:, None] + torch.arange(count, device=self.ids.device)
+
     @cached_property
     def positions(self) -> Tensor:
         """Return each token's place in its own text, counted from 0, (T,)."""

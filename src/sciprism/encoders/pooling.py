@@ -60,4 +60,4 @@ def facets(states: Tensor, batch: PackedBatch, places: int = 0) -> Tensor:
 
 def facet_states(states: Tensor, batch: PackedBatch, places: int) -> Tensor:
     """Return the states of each text's first token and of the places behind it, (B, 1 + places, hidden)."""
-    return states[batch.starts[:, None] + torch.arange(places + 1, device=states.device)]
+    return states[batch.first(places + 1)]

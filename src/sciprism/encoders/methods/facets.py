@@ -28,7 +28,7 @@ class FacetTokens(nn.Module):
     def forward(self, words: Tensor, batch: PackedBatch) -> Tensor:
         """Map word embeddings (T, hidden) to the same with the tokens in their places."""
         count = len(self.rows.weight)
-        places = batch.starts[:, None] + torch.arange(1, count + 1, device=words.device)
+        places = batch.first(count + 1)[:, 1:]
         rows = self.rows.weight.to(words.dtype).repeat(len(places), 1)
         return words.index_copy(0, places.flatten(), rows)
 
@@ -82,12 +82,12 @@ class FacetMaps(nn.Module):
 
     def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:
         """Map (T, hidden) to (T, hidden)."""
-        places = (batch.starts[:, None] + torch.arange(len(self.weight), device=x.device)).flatten()
-        states = x[places].view(-1, len(self.weight), x.shape[-1])
+        places = batch.first(len(self.weight))
+        states = x[places]
         maps = self.maps if self.packed is None or torch.is_grad_enabled() else self.packed
         mapped = torch.einsum("bki,koi->bko", states.float(), maps) + self.bias
         mapped = torch.tanh(mapped) if self.tanh else mapped
-        return x.index_copy(0, places, mapped.flatten(0, 1).to(x.dtype))
+        return x.index_copy(0, places.flatten(), mapped.flatten(0, 1).to(x.dtype))
 
 
 class InTurn(nn.ModuleList):
