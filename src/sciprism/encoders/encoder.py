@@ -12,6 +12,7 @@ import torch
 from sciprism.encoders import selfcheck
 from sciprism.encoders.checkpoints.folder import Parts, whole, write_folder
 from sciprism.encoders.checkpoints.names import resolve
+from sciprism.encoders.face import encode_all
 from sciprism.encoders.inference import Vectors, encode_sequences
 from sciprism.encoders.methods import Format, Role
 from sciprism.encoders.model import Model
@@ -120,14 +121,7 @@ class Encoder(Model):
 
     def encode_all(self, items: Sequence[Item], *, role: Role = "paper") -> dict[Format, Vectors]:
         """Return one array per format; formats that share a path share the array."""
-        by_path: dict[str, Vectors] = {}
-        found: dict[Format, Vectors] = {}
-        for format in self.formats:
-            path = self.path(format, role)
-            if path not in by_path:
-                by_path[path] = self.encode(items, format=format, role=role)
-            found[format] = by_path[path]
-        return found
+        return encode_all(self, items, role)
 
     def save(self, folder: str | Path, **provenance: Any) -> None:
         """Write a model folder; a model that was being trained still is afterwards.

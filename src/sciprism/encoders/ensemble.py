@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from sciprism.encoders.face import Serves, encode_all
 from sciprism.encoders.inference import Vectors
 from sciprism.encoders.methods import FORMATS, Format, Role
 from sciprism.errors import InputError
@@ -20,52 +21,6 @@ joins["mean"] = lambda rows: reduce(np.add, rows) / np.float32(len(rows))
 joins["concat"] = partial(np.concatenate, axis=1)
 
 
-class Member(Protocol):
-    """What an encoder must be able to do to join; `Encoder` and those of other libraries are some."""
-
-    name: str
-
-    @property
-    def formats(self) -> tuple[Format, ...]:
-        """Return the formats that it serves."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Return a hash of weights, method, pooling and template."""
-        ...
-
-    @property
-    def distance(self) -> str:
-        """Return how its vectors are meant to be compared."""
-        ...
-
-    @property
-    def dim(self) -> int:
-        """Return the width of its vectors."""
-        ...
-
-    def describe(self) -> dict[str, Any]:
-        """Return what it says of itself."""
-        ...
-
-    def space(self, format: Format, role: Role) -> str:
-        """Name the space of such vectors."""
-        ...
-
-    def path(self, format: Format, role: Role) -> str:
-        """Name the way from text to vector."""
-        ...
-
-    def texts(self, items: Sequence[Item], role: Role, fields: Sequence[str]) -> list[str]:
-        """Return the very texts that are encoded."""
-        ...
-
-    def encode(self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str]) -> Vectors:
-        """Return one row per item."""
-        ...
-
-
 class Ensemble:
     """Encoders that each give a vector, with the face of one: it serves the formats that all of them have.
 
@@ -74,7 +29,7 @@ class Ensemble:
     encoders, the same one twice, no format in common, and different distances or, with the mean, widths.
     """
 
-    def __init__(self, members: Sequence[Member], *, join: str = "mean", name: str = "") -> None:
+    def __init__(self, members: Sequence[Serves], *, join: str = "mean", name: str = "") -> None:
         self._joined = joins[join]
         self.join = join
         self.members = tuple(members)
@@ -145,9 +100,7 @@ class Ensemble:
 
     def encode_all(self, items: Sequence[Item], *, role: Role = "paper") -> dict[Format, Vectors]:
         """Return one array per format; formats that share a path share the array."""
-        by_path = {self.path(format, role): format for format in self.formats}
-        found = {path: self.encode(items, format=format, role=role) for path, format in by_path.items()}
-        return {format: found[self.path(format, role)] for format in self.formats}
+        return encode_all(self, items, role)
 
     def _check(self) -> None:
         if len(self.members) < 2:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from inspect import signature
 from typing import Any, Protocol, cast
 
+from sciprism.encoders.face import Encodes
 from sciprism.encoders.methods import Format, Role
 from sciprism.errors import InputError
 from sciprism.tasks.reproduce.declared import Instruction
 from sciprism.tasks.systems import Floats
-from sciprism.tasks.systems.dense import Encodes, shown
+from sciprism.tasks.systems.dense import shown
 from sciprism.text.template import FIELDS, Item
 
 

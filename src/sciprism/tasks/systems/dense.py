@@ -6,64 +6,20 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.encoders.methods import Format, Role
+from sciprism.encoders.face import Encodes
 from sciprism.errors import InputError
 from sciprism.index import exact
 from sciprism.store.matrix import Matrix
 from sciprism.tasks.systems import Distance, Floats, Rows, Texts
 from sciprism.tasks.systems.vector_cache import VectorCache
-from sciprism.text.template import Item
 
 MOST = 1 << 14
 """Rows returned per query at most: more would not fit in memory for large query sets."""
-
-
-class Encodes(Protocol):
-    """What an encoder must be able to do to be scored; `sciprism.encoders.encoder.Encoder` is one."""
-
-    name: str
-
-    @property
-    def fingerprint(self) -> str:
-        """Return a hash of weights, method, pooling and template."""
-        ...
-
-    @property
-    def distance(self) -> str:
-        """Return how its vectors are meant to be compared."""
-        ...
-
-    @property
-    def dim(self) -> int:
-        """Return the width of its vectors."""
-        ...
-
-    def describe(self) -> dict[str, Any]:
-        """Return what a result must say of it."""
-        ...
-
-    def space(self, format: Format, role: Role) -> str:
-        """Name the space of such vectors."""
-        ...
-
-    def path(self, format: Format, role: Role) -> str:
-        """Name the way from text to vector."""
-        ...
-
-    def texts(self, items: Sequence[Item], role: Role, fields: Sequence[str]) -> list[str]:
-        """Return the very texts that are encoded."""
-        ...
-
-    def encode(
-        self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str]
-    ) -> NDArray[np.float32]:
-        """Return one row per item."""
-        ...
 
 
 class DenseSystem:

@@ -13,12 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from sciprism.encoders.face import Encodes
 from sciprism.encoders.methods import Format, Role
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.papers.records import Paper
 from sciprism.tasks.results import folder_name
 from sciprism.tasks.systems import Floats
-from sciprism.tasks.systems.dense import Encodes, shown
+from sciprism.tasks.systems.dense import shown
 from sciprism.text.template import FIELDS, Item
 
 FORMATS_OF: Mapping[str, Format] = {
