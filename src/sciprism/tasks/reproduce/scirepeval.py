@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from sciprism.encoders.checkpoints.family import CODES
 from sciprism.encoders.methods import FORMATS, Format
 from sciprism.tasks.reproduce import reproductions
 from sciprism.tasks.reproduce.declared import Model, Reproduction, Row, Shape, Table
@@ -112,12 +111,6 @@ OTHER_BASES = tuple(
     for key, title in {**{k: METHODS[k] for k in ("mtl-cls", "ctrl", "adapters")}, "ensemble": BOTH}.items()
 )
 KINDS = tuple(f"{train} {format}" for train in ("in-train", "out-of-train") for format in FORMATS)
-CODES: Mapping[Format, str] = {
-    "classification": "CLF",
-    "regression": "RGN",
-    "proximity": "PRX",
-    "search": "QRY",
-}
 CROSS = """
 CLF: 38.7/29.7/87.1/73.9 66.9/16.2/43.8/86.7
 RGN: 32.9/46.8/82.2/75.6 63.5/20.4/43.1/85.2
@@ -164,7 +157,7 @@ TABLES = (
     Table(
         name="4",
         title="Every format with every code",
-        rows=tuple(Row(name=code, model="ctrl", as_format=format) for format, code in CODES.items()),
+        rows=tuple(Row(name=CODES[f].strip("[]"), model="ctrl", as_format=f) for f in FORMATS),
         groups=KINDS,
         form="groups",
         published=printed(f"{PAPER}, Table 4", tuple(f"Average, {kind}" for kind in KINDS), CROSS),

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from sciprism.encoders.methods import Format
+from sciprism.encoders.checkpoints.family import CODES as CODE_OF
+from sciprism.encoders.methods import FORMATS, Format
 from sciprism.errors import InputError
 from sciprism.tasks.sources import Part
 
@@ -18,12 +19,7 @@ TYPES: dict[str, Format] = {
     "ir": "proximity",
     "triplet": "proximity",
 }
-CODES: dict[str, Format] = {
-    "[CLF]": "classification",
-    "[RGN]": "regression",
-    "[PRX]": "proximity",
-    "[QRY]": "search",
-}
+CODES: dict[str, Format] = {CODE_OF[format]: format for format in FORMATS}
 PARTS: tuple[Part, ...] = ("train", "dev")
 FIELDS = ("title", "abstract")
 """What is read of a paper unless `input_fields` says more."""
