@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.training.examples import key_of
-from sciprism.training.learners import Batch
+
+if TYPE_CHECKING:
+    from sciprism.training.learners import Batch
 
 Floats = NDArray[np.float32]
 

@@ -9,7 +9,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods import make, methods
 from sciprism.errors import InputError
 from sciprism.training.batches import mixed
-from sciprism.training.learners import learners
+from sciprism.training.learners import Learner, learners
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.sources import Overlaps, Source, refuse_overlaps
@@ -103,19 +103,23 @@ def checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> 
             )
         for spec in stage.sources:
             kind = learners[str(stage.objective_of(spec)["name"])]
-            known = (source for source in found.values() if (source.spec, source.learner) == (spec, kind))
-            found[stage.name, spec.name] = next(known, None) or _opened(spec, stage, processes, overlaps)
+            known = (each for each in found.values() if (each.spec, each.learner) == (spec, kind))
+            found[stage.name, spec.name] = next(known, None) or _opened(
+                spec, kind, stage, processes, overlaps
+            )
     return found
 
 
-def _opened(spec: SourceSpec, stage: Stage, processes: Processes, overlaps: Overlaps | None) -> Source:
+def _opened(
+    spec: SourceSpec, kind: type[Learner], stage: Stage, processes: Processes, overlaps: Overlaps | None
+) -> Source:
     where = f"stage {stage.name}, source {spec.name}"
     formats = make(stage.method, stage.options).formats
     if spec.format not in formats:
         raise InputError(
             f"{where}: its format is {spec.format}, but the method {stage.method} has {', '.join(formats)}"
         )
-    source = Source(spec, learners[str(stage.objective_of(spec)["name"])])
+    source = Source(spec, kind)
     if len(source) < processes.count:
         raise InputError(f"{where}: {processes.count} processes cannot share {len(source)} examples")
     dev = source.dev(stage.evaluation.examples)

@@ -12,6 +12,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods import Format, Role
 from sciprism.registry import Registry
 from sciprism.text.template import Item
+from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example
 from sciprism.training.processes import Processes
 from sciprism.training.tables import Table, checked
@@ -76,8 +77,6 @@ class Learner:
 
     def score(self, batch: Batch) -> float:
         """Return how well held-out examples are answered, 1 at best: what chooses checkpoints."""
-        from sciprism.training.dev import reciprocal_rank
-
         return reciprocal_rank(self.tools.encoder, batch)
 
 

@@ -15,6 +15,7 @@ from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.text.template import Item
 from sciprism.training.examples import key_of
 from sciprism.training.learners import Asked, Batch, Learner, learners
+from sciprism.training.learners.pairs import asked, hard_negatives
 from sciprism.training.tables import Table
 
 
@@ -41,11 +42,7 @@ class Contrast(Learner):
 
     def asks(self, batch: Batch) -> list[Asked]:
         """Return queries, the first positive of each, and hard negatives."""
-        return [
-            ([example.query for example in batch.examples], batch.query),
-            ([example.positives[0] for example in batch.examples], batch.candidate),
-            (self._negatives(batch), batch.candidate),
-        ]
+        return asked(batch, self.objective.hard_negatives)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
@@ -56,9 +53,6 @@ class Contrast(Learner):
         shared = map(self.tools.processes.gather, parts)
         return in_batch_contrastive(*shared, temperature=self.objective.temperature, known=known)
 
-    def _negatives(self, batch: Batch) -> list[Item]:
-        return [item for e in batch.examples for item in e.negatives[: self.objective.hard_negatives]]
-
     def _known(self, batch: Batch) -> Tensor:
         """Return which candidates of all processes are positives of which queries, or the query itself."""
         gather, device = self.tools.processes.gather, self.tools.encoder.device
@@ -66,7 +60,7 @@ class Contrast(Learner):
         width = int(gather(torch.tensor([max(map(len, answers))], device=device)).max())
         own = torch.tensor([names + [0] * (width - len(names)) for names in answers], device=device)
         first = torch.tensor([_name(e.positives[0]) for e in batch.examples], device=device)
-        negatives = self._negatives(batch)
+        negatives = hard_negatives(batch, self.objective.hard_negatives)
         hard = torch.tensor([_name(item) for item in negatives], dtype=torch.long, device=device)
         asked = torch.cat([gather(first), gather(hard)])
         return (gather(own)[:, :, None] == asked).any(dim=1)

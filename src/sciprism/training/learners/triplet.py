@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-import torch
 from pydantic import Field
 from torch import Tensor
 
 from sciprism.objectives.triplet import triplet_margin
 from sciprism.training.examples import Example
 from sciprism.training.learners import Asked, Batch, Learner, learners
+from sciprism.training.learners.pairs import asked, hard_negatives
 from sciprism.training.tables import Table
 
 
@@ -38,26 +38,18 @@ class Triplet(Learner):
 
     def asks(self, batch: Batch) -> list[Asked]:
         """Return queries, the first positive of each, and hard negatives."""
-        negatives = [item for e in batch.examples for item in e.negatives[: self.objective.hard_negatives]]
-        return [
-            ([example.query for example in batch.examples], batch.query),
-            ([example.positives[0] for example in batch.examples], batch.candidate),
-            (negatives, batch.candidate),
-        ]
+        return asked(batch, self.objective.hard_negatives)
 
     def count(self, batch: Batch) -> int:
         """Return how many triplets there are."""
-        return sum(self._counts(batch))
+        return len(hard_negatives(batch, self.objective.hard_negatives))
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
         queries, positives, negatives = vectors
-        counts = torch.tensor(self._counts(batch), device=queries.device)
-        owners = torch.repeat_interleave(torch.arange(len(counts), device=queries.device), counts)
         settings = self.objective
+        counts = [len(e.negatives[: settings.hard_negatives]) for e in batch.examples]
+        owners = [owner for owner, count in enumerate(counts) for _ in range(count)]
         return triplet_margin(
             queries[owners], positives[owners], negatives, margin=settings.margin, distance=settings.distance
         )
-
-    def _counts(self, batch: Batch) -> list[int]:
-        return [min(len(e.negatives), self.objective.hard_negatives) for e in batch.examples]
