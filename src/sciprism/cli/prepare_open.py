@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from sciprism.cli.sources import plain_console, print_dropped, print_left_out, print_table
+
 if TYPE_CHECKING:
     from sciprism.tasks.training_sets.writing import Prepared, Written
 
@@ -15,30 +17,18 @@ COUNTS = ("queries", "pairs", "hard", "dev")
 
 def print_sets(prepared: Prepared) -> None:
     """Print a row for each source, then what each dropped and which sources there are not, with reasons."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(markup=False, highlight=False, emoji=False)
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for name in WORDS:
-        table.add_column(name, no_wrap=True)
-    for name in COUNTS:
-        table.add_column(name, justify="right", no_wrap=True)
+    console = plain_console()
+    print_table(console, WORDS, COUNTS, map(_row, prepared.written))
     for each in prepared.written:
-        told = each.set
-        table.add_row(told.name, told.format, told.query, told.candidate, *_counts(each))
-    console.print(table, end="\n\n")
-    for each in prepared.written:
-        dropped = each.reports["train"].dropped.to_json()
-        reasons = ", ".join(f"{reason} {known['count']:,}" for reason, known in dropped.items())
-        console.print(f"{each.set.name}: dropped: {reasons or 'nothing'}", soft_wrap=True)
-    for name, reason in prepared.left_out.items():
-        console.print(f"{name}: left out: {reason}", soft_wrap=True)
+        print_dropped(console, each.set.name, each.reports["train"])
+    print_left_out(console, prepared.left_out)
     for data in prepared.missing:
         print(f"{data} is not there: papers of its test may stand in these sources", file=sys.stderr)
 
 
-def _counts(each: Written) -> list[str]:
+def _row(each: Written) -> list[str]:
+    told = each.set
     train = each.reports["train"]
     dev = each.reports["dev"].queries if "dev" in each.files else 0
-    return [f"{count:,}" for count in (train.queries, train.pairs, train.hard, dev)]
+    counts = (train.queries, train.pairs, train.hard, dev)
+    return [told.name, told.format, told.query, told.candidate, *(f"{count:,}" for count in counts)]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sciprism.cli.sources import plain_console, print_dropped, print_left_out, print_table
+
 if TYPE_CHECKING:
     from sciprism.tasks.scirepeval_files.writing import Prepared, Written
 
@@ -59,32 +61,20 @@ def scirepeval(
 
 def print_sources(prepared: Prepared) -> None:
     """Print a row for each source, then what each dropped and which sources there are not, with reasons."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(markup=False, highlight=False, emoji=False)
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for name in WORDS:
-        table.add_column(name, no_wrap=True)
-    for name in COUNTS:
-        table.add_column(name, justify="right", no_wrap=True)
+    console = plain_console()
+    print_table(console, WORDS, COUNTS, map(_row, prepared.written))
     for each in prepared.written:
-        told = each.source
-        table.add_row(told.name, told.type, told.format, told.query, *_counts(each))
-    console.print(table, end="\n\n")
-    for each in prepared.written:
-        dropped = each.reports["train"].dropped.to_json()
-        reasons = ", ".join(f"{reason} {known['count']:,}" for reason, known in dropped.items())
-        console.print(f"{each.source.name}: dropped: {reasons or 'nothing'}", soft_wrap=True)
+        print_dropped(console, each.source.name, each.reports["train"])
         for part, report in each.reports.items():
             if asked := each.short(part):
                 found = f"{each.source.name}, {part}: {report.records:,} records"
                 print(f"{found}, fewer than {asked:,} examples need: all are used", file=sys.stderr)
-    for name, reason in prepared.left_out.items():
-        console.print(f"{name}: left out: {reason}", soft_wrap=True)
+    print_left_out(console, prepared.left_out)
 
 
-def _counts(each: Written) -> list[str]:
+def _row(each: Written) -> list[str]:
+    told = each.source
     found = ((part, each.answers.get(part)) for part in each.source.parts)
     sizes = {part: answers.examples for part, answers in found if answers and part in each.files}
-    return [f"{sizes.get(part, 0):,}" for part in ("train", "dev")]
+    counts = (f"{sizes.get(part, 0):,}" for part in ("train", "dev"))
+    return [told.name, told.type, told.format, told.query, *counts]

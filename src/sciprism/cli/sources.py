@@ -1,0 +1,47 @@
+"""What `sciprism prepare` prints of the sources that it made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sciprism.training.samplers.drawing import Sampled
+
+
+def plain_console() -> Console:
+    """Return a console that prints texts as they are."""
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def print_table(
+    console: Console, words: Sequence[str], counts: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """Print a table. words, counts: the heads of its columns, those of numbers on the right."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for name in words:
+        table.add_column(name, no_wrap=True)
+    for name in counts:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table, end="\n\n")
+
+
+def print_dropped(console: Console, name: str, report: Sampled) -> None:
+    """Print what a source's sampler dropped, and why."""
+    dropped = report.dropped.to_json()
+    reasons = ", ".join(f"{reason} {known['count']:,}" for reason, known in dropped.items())
+    console.print(f"{name}: dropped: {reasons or 'nothing'}", soft_wrap=True)
+
+
+def print_left_out(console: Console, left_out: Mapping[str, str]) -> None:
+    """Print which sources there are not, and why."""
+    for name, reason in left_out.items():
+        console.print(f"{name}: left out: {reason}", soft_wrap=True)
