@@ -33,7 +33,11 @@ def test_hard_negatives_are_cited_by_cited_papers_and_not_linked():
     assert sorted(ids(found.negatives)) == ["h", "x"]  # one is hard; x takes the place of another
     assert report.queries == 1 and report.pairs == 2 and report.hard == 1
     assert report.negatives == {CITED_BY_CITED: 1, RANDOM: 1}
-    assert report.dropped.ids == {"citation of or by a paper that is not there": ["q -> gone"]}
+    assert report.dropped.ids == {
+        "citation of or by a paper that is not there": ["q -> gone"],
+        "citation of the paper itself": ["q"],
+        "two papers that cite each other (kept)": ["q -> a"],
+    }
 
 
 def test_without_two_steps_the_negatives_are_random_and_without_strangers_there_is_none():

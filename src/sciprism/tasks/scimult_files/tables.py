@@ -38,8 +38,8 @@ def _lost(prepared: Prepared) -> Iterator[str]:
     """Yield what each part lost, and what it was made without."""
     for made in prepared.made:
         yield from (f"{made.name}: made without {name}" for name in made.lacking)
-        for reason, names in made.tally.ids.items():
-            yield f"{made.name}: {len(names):,} x {reason}"
+        for reason in made.tally.ids:
+            yield f"{made.name}: {made.tally.count(reason):,} x {reason}"
 
 
 def _missing(prepared: Iterable[Prepared]) -> Iterator[str]:

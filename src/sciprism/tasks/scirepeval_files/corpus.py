@@ -21,10 +21,11 @@ from sciprism.tasks.scirepeval_files.config import FIELDS
 from sciprism.tasks.scirepeval_files.records import IDS, Record, need, paper_in, score_in, words_of
 from sciprism.tasks.scirepeval_files.source import Taken
 from sciprism.tasks.sources import Part
+from sciprism.training.graphs.citations import rows_of
 from sciprism.training.samplers.classes import Heading, one_form
 from sciprism.training.samplers.influential import Mention
 from sciprism.training.samplers.scored_lists import ScoredList
-from sciprism.training.samplers.ties import references, rows_of
+from sciprism.training.samplers.ties import references
 
 TABLES = {
     "citations": ("citing", "cited"),
@@ -64,7 +65,7 @@ class Corpus:
             raise InputError(f"a share of {dev} for dev; it must be 0 or more, and less than 1")
         if tables is not None and not tables.is_dir():
             raise InputError(f"{tables}: no such folder")
-        rows_of(papers)
+        rows_of(paper.id for paper in papers)
         self.papers = papers
         self.home = home
         self.tables = tables

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
+from sciprism.training.graphs.citations import CitationGraph
 from sciprism.training.samplers.drawing import Sampled
 from sciprism.training.samplers.linked import from_links
-from sciprism.training.samplers.ties import Citations, with_text
+from sciprism.training.samplers.ties import with_text
 from sciprism.training.samplers.triplets import Triplets
 
 CITED_BY_CITED = "cited by a cited paper"
@@ -45,9 +46,10 @@ class CitationTriplets:
         """
         report = Sampled() if report is None else report
         papers = [papers[row] for row in with_text(papers, report.dropped)]
+        names = [paper.id for paper in papers]
         draw = Triplets(
-            names=[paper.id for paper in papers],
-            links=Citations(papers, edges, report.dropped),
+            names=names,
+            links=CitationGraph.of(names, edges, report.dropped),
             kind=CITED_BY_CITED,
             positives=self.positives,
             hard_share=self.hard_share,

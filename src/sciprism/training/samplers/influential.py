@@ -10,9 +10,10 @@ from typing import Literal
 from sciprism.chance import place
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
+from sciprism.training.graphs.citations import rows_of
 from sciprism.training.samplers.drawing import Sampled, lowest
 from sciprism.training.samplers.scored_lists import ScoredList, ScoredTriplets
-from sciprism.training.samplers.ties import rows_of, with_text
+from sciprism.training.samplers.ties import with_text
 
 Mention = tuple[str, str, int]
 """Citing id, cited id, and how often the citing text names the cited paper."""
@@ -64,7 +65,7 @@ class Influential:
     def _counts(
         self, papers: Sequence[Paper], mentions: Iterable[Mention], report: Sampled
     ) -> list[Counter[int]]:
-        rows = rows_of(papers)
+        rows = rows_of(paper.id for paper in papers)
         found: list[Counter[int]] = [Counter() for _ in papers]
         for citing, cited, count in mentions:
             if citing not in rows or cited not in rows:

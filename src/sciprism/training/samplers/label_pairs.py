@@ -10,9 +10,10 @@ from sciprism.chance import place
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.training.examples import Example
+from sciprism.training.graphs.citations import CitationGraph, rows_of
 from sciprism.training.samplers.drawing import Sampled, drawn, lowest
 from sciprism.training.samplers.other_labels import OtherLabels, Ties
-from sciprism.training.samplers.ties import Citations, Shared, references, rows_of, with_text
+from sciprism.training.samplers.ties import Shared, references, with_text
 
 BEYOND = "pair beyond the cap of its label"
 
@@ -48,7 +49,7 @@ class LabelPairs:
         if len(carried) != len(papers):
             raise InputError(f"{len(papers)} papers, but labels of {len(carried)}")
         report = Sampled() if report is None else report
-        rows_of(papers)
+        rows_of(paper.id for paper in papers)
         rows = with_text(papers, report.dropped)
         papers = [papers[row] for row in rows]
         every = [frozenset(carried[row]) for row in rows]
@@ -94,7 +95,7 @@ class LabelPairs:
 
 
 def _ties(papers: Sequence[Paper]) -> dict[str, Ties]:
-    cited = Citations(papers, _inside(papers), Sampled().dropped)
+    cited = CitationGraph.of([paper.id for paper in papers], _inside(papers), Sampled().dropped)
     return {
         "citation": cited,
         "author": Shared([paper.authors for paper in papers]),

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
+from sciprism.training.graphs.citations import rows_of
 from sciprism.training.samplers.drawing import Sampled
 from sciprism.training.samplers.linked import from_links
-from sciprism.training.samplers.ties import Shared, rows_of, with_text
+from sciprism.training.samplers.ties import Shared, with_text
 from sciprism.training.samplers.triplets import Triplets
 
 CO_AUTHOR = "by a co-author, not by an author"
@@ -46,7 +47,7 @@ class SameAuthor:
         if len(authors) != len(papers):
             raise InputError(f"{len(papers)} papers, but authors of {len(authors)}")
         report = Sampled() if report is None else report
-        rows_of(papers)
+        rows_of(paper.id for paper in papers)
         rows = with_text(papers, report.dropped)
         draw = Triplets(
             names=[papers[row].id for row in rows],

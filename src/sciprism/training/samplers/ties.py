@@ -1,4 +1,4 @@
-"""What ties papers together: citations, and marks that papers share (an author, a venue)."""
+"""What ties papers together besides citations: marks that they share (an author, a venue)."""
 
 from __future__ import annotations
 
@@ -8,46 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from random import Random
 
-from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.tally import Tally
-
-
-class Citations:
-    """Who cites whom, by rows of papers.
-
-    edges: (citing id, cited id); one that leads out of the papers is counted, one from a paper to itself is
-    passed over. Raises InputError where two papers have one id.
-    """
-
-    def __init__(self, papers: Sequence[Paper], edges: Iterable[tuple[str, str]], dropped: Tally) -> None:
-        rows = rows_of(papers)
-        cited: list[set[int]] = [set() for _ in papers]
-        citing: list[set[int]] = [set() for _ in papers]
-        for one, other in edges:
-            if one not in rows or other not in rows:
-                dropped.add("citation of or by a paper that is not there", f"{one} -> {other}")
-            elif one != other:
-                cited[rows[one]].add(rows[other])
-                citing[rows[other]].add(rows[one])
-        self._cited = [sorted(each) for each in cited]
-        self._citing = [sorted(each) for each in citing]
-
-    def answers(self, row: int) -> list[int]:
-        """Return the papers that a paper cites."""
-        return self._cited[row]
-
-    def linked(self, row: int) -> set[int]:
-        """Return the paper itself, those it cites and those that cite it."""
-        return {row, *self._cited[row], *self._citing[row]}
-
-    def near(self, row: int) -> set[int]:
-        """Return the papers that the cited papers cite."""
-        return set(chain.from_iterable(self._cited[other] for other in self._cited[row]))
-
-    def one(self, random: Random, row: int) -> int | None:
-        """Draw a cited paper."""
-        return random.choice(self._cited[row]) if self._cited[row] else None
 
 
 class Shared:
@@ -91,15 +53,6 @@ class Shared:
 def references(papers: Iterable[Paper]) -> Iterable[tuple[str, str]]:
     """Yield (citing id, cited id) of the papers' own reference lists."""
     return ((paper.id, cited) for paper in papers for cited in paper.references)
-
-
-def rows_of(papers: Sequence[Paper]) -> dict[str, int]:
-    """Return id -> row. Raises InputError where two papers have one id."""
-    rows = {paper.id: row for row, paper in enumerate(papers)}
-    if len(rows) < len(papers):
-        twice = next(paper.id for row, paper in enumerate(papers) if rows[paper.id] != row)
-        raise InputError(f"two papers have the id {twice!r}; give each its own")
-    return rows
 
 
 def with_text(papers: Sequence[Paper], dropped: Tally) -> list[int]:
