@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from sciprism import Encoder
 from sciprism.objectives.contrastive import in_batch_contrastive
+from sciprism.objectives.facets import facet_contrast
 from sciprism.papers.records import Paper
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example
@@ -35,6 +36,13 @@ ANSWERS = {
 @pytest.fixture
 def encoder(tiny_model):
     encoder = Encoder.start(tiny_model, pooling="mean", device="cpu")
+    encoder.model.set_dropout(0.0)
+    return encoder
+
+
+@pytest.fixture
+def faceted(tiny_model):
+    encoder = Encoder.start(tiny_model, method="facets", options={"start": "kept"}, device="cpu")
     encoder.model.set_dropout(0.0)
     return encoder
 
@@ -147,8 +155,9 @@ def test_triplets_take_their_own_negatives(encoder):
 
 
 @pytest.mark.parametrize("name", learners)
-def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder):
+def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder, faceted):
     """Conformance: a finite loss, the same for the same seed, and a gradient proportional to the scale."""
+    encoder = faceted if learners[name].by_facet else encoder
     learner = together(encoder, {"name": name})
     examples = [replace(e, answers=ANSWERS.get(name, ((),) * 3)[n]) for n, e in enumerate(EXAMPLES)]
     batch = batch_of([example for example in examples if learner.learners[0].fits(example)], seed=3)
@@ -163,6 +172,36 @@ def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder):
     assert found[0][0] == found[1][0] == found[2][0] > 0
     torch.testing.assert_close(found[0][1], found[1][1], atol=0, rtol=0)
     torch.testing.assert_close(found[0][1] * 0.5, found[2][1])
+
+
+def by_facet(encoder, examples):
+    asked = ([e.query for e in examples], "query"), ([e.positives[0] for e in examples], "paper")
+    asked += (([e.negatives[0] for e in examples], "paper"),)
+    found = (encoder.encode(items, format="search", role=role, facets=True) for items, role in asked)
+    return map(torch.from_numpy, found)
+
+
+@pytest.mark.parametrize("in_batch", [False, True])
+def test_facets_are_contrasted_one_by_one(in_batch, faceted):
+    settings = {"best": 0.3, "mix": "logits", "in_batch": in_batch}
+    expected = facet_contrast(*by_facet(faceted, EXAMPLES[:2]), **settings).item()
+    learner = together(faceted, {"name": "facets", **settings})
+    assert [learner.learners[0].fits(example) for example in EXAMPLES] == [True, True, False]
+    faceted.model.train()
+    (loss,) = learner([(0, batch_of(EXAMPLES[:2]))], 1.0)
+    assert loss == pytest.approx(expected, abs=1e-5)
+
+
+def test_beside_facets_the_others_see_sums(faceted):
+    """One pass gives the facets to one source and their sums to the other; neither loss changes."""
+    batch, triplets = batch_of(EXAMPLES[:2]), {"name": "triplet", "margin": 5.0}
+    both = together(faceted, {"name": "facets"}, triplets)
+    alone = together(faceted, triplets)
+    faceted.model.train()
+    losses = both([(0, batch), (1, batch)], 1.0)
+    assert losses[1] == pytest.approx(alone([(0, batch)], 1.0)[0], abs=1e-5)
+    faceted.prepare()
+    assert losses[0] == pytest.approx(facet_contrast(*by_facet(faceted, EXAMPLES[:2])).item(), abs=1e-5)
 
 
 def with_answers(name):

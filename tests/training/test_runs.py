@@ -358,6 +358,10 @@ WRONG = {
         ["stages.0.objective={name = 'triplet'}", "stages.0.sources.0.file=plain.jsonl"],
         "holds no example with a positive and a hard negative",
     ),
+    "facets that the method has not": (
+        ["stages.0.objective={name = 'facets'}"],
+        "its objective looks at facets, which the method single has not",
+    ),
     "unknown method": (["stages.0.method=magic"], "unknown method 'magic'; known: .*single"),
     "unknown format": (["stages.0.sources.0.format=vision"], "sources.0.format"),
     "a rate of zero": (["stages.0.optimiser.lr=0"], "optimiser.lr"),

@@ -39,7 +39,8 @@ class Pass:
     """One way through an encoder for the texts of a batch, and back.
 
     sequences: token ids of each text. routes: the way of each through the slots. seed: of all dropout.
-    `vectors` is (n, dim) in the order given; after its gradient is known, `backward` adds to the weights'.
+    `vectors` is (n, dim) in the order given, or (n, K, dim) by facet; after its gradient is known, `backward`
+    adds to the weights'.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Pass:
         *,
         memory: Memory,
         seed: int,
+        by_facet: bool = False,
     ) -> None:
         self._encoder = encoder
+        self._vectors = encoder.facets if by_facet else encoder.vectors
         self._memory = memory
         self._seed = seed
         self._pieces = _pieces(sequences, routes, memory.tokens)
@@ -112,7 +115,7 @@ class Pass:
         dtype, device = DTYPES[self._memory.precision], self._encoder.device
         cast = torch.autocast(device.type, dtype, enabled=dtype is not torch.float32)
         with cast, drawn_from(self._seed + number, device):
-            return self._encoder.vectors(batch).float()
+            return self._vectors(batch).float()
 
 
 def _pieces(sequences: Sequence[Sequence[int]], routes: Sequence[str], tokens: int) -> list[list[int]]:

@@ -114,11 +114,14 @@ def _opened(
     spec: SourceSpec, kind: type[Learner], stage: Stage, processes: Processes, overlaps: Overlaps | None
 ) -> Source:
     where = f"stage {stage.name}, source {spec.name}"
-    formats = make(stage.method, stage.options).formats
+    method = make(stage.method, stage.options)
+    formats = method.formats
     if spec.format not in formats:
         raise InputError(
             f"{where}: its format is {spec.format}, but the method {stage.method} has {', '.join(formats)}"
         )
+    if kind.by_facet and method.pooling != "facets":
+        raise InputError(f"{where}: its objective looks at facets, which the method {stage.method} has not")
     source = Source(spec, kind)
     if len(source) < processes.count:
         raise InputError(f"{where}: {processes.count} processes cannot share {len(source)} examples")

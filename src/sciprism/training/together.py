@@ -36,6 +36,7 @@ class Together:
     ) -> None:
         self.encoder, self.processes, self.memory = encoder, processes, memory
         self.learners, self.weighting = learners, weighting
+        self.by_facet = any(each.by_facet for each in learners)
         heads = {str(place): each.modules for place, each in enumerate(learners) if each.modules is not None}
         self.modules = nn.ModuleDict({"heads": nn.ModuleDict(heads), "weighting": weighting})
 
@@ -71,7 +72,7 @@ class Together:
         return learner.loss(batch, vectors) * (count / total)
 
     def _encoded(self, batches: Sequence[tuple[Learner, Batch]]) -> tuple[Pass, list[list[Tensor]]]:
-        """Return the pass of all texts, and the vectors (n, D) of each list of texts that was asked for."""
+        """Return the pass of all texts, and the vectors of each list of texts that was asked for."""
         texts: list[str] = []
         routes: list[str] = []
         bounds, counts = [0], []
@@ -83,9 +84,14 @@ class Together:
                 routes += [self.encoder.route(batch.format, role)] * len(items)
                 bounds.append(len(texts))
         sequences = self.encoder.tokenize(texts)
-        way = Pass(self.encoder, sequences, routes, memory=self.memory, seed=batches[0][1].seed)
+        seed = batches[0][1].seed
+        way = Pass(self.encoder, sequences, routes, memory=self.memory, seed=seed, by_facet=self.by_facet)
         slices = iter([way.vectors[start:end] for start, end in pairwise(bounds)])
-        return way, [[next(slices) for _ in range(count)] for count in counts]
+        parts = [[next(slices) for _ in range(count)] for count in counts]
+        if self.by_facet:  # who does not look at facets gets their sum
+            for (learner, _), vectors in zip(batches, parts, strict=True):
+                vectors[:] = vectors if learner.by_facet else [each.sum(dim=1) for each in vectors]
+        return way, parts
 
     def _weights(
         self,

@@ -45,13 +45,15 @@ class Learner:
     """The loss of one source's examples.
 
     settings: what a recipe may say. wants: what an example must have, in words. whole: every process
-    computes the loss of all, even one without examples; else each the mean over its own. modules: what is
-    trained besides the encoder and dropped afterwards.
+    computes the loss of all, even one without examples; else each the mean over its own. by_facet: the
+    vectors that it gets are (n, K, D), those of facets. modules: what is trained besides the encoder and
+    dropped afterwards.
     """
 
     settings: ClassVar[type[Table]] = Table
     wants: ClassVar[str] = "a positive"
-    whole: ClassVar[bool] = False
+    whole: bool = False
+    by_facet: ClassVar[bool] = False
     modules: nn.Module | None = None
 
     def __init__(self, objective: Any, tools: Tools) -> None:
@@ -72,7 +74,7 @@ class Learner:
         return len(batch.examples)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
-        """Return the loss. vectors: (n, D) for each of the texts asked."""
+        """Return the loss. vectors: (n, D) for each list of texts asked."""
         raise NotImplementedError
 
     def score(self, batch: Batch) -> float:
@@ -87,4 +89,4 @@ def settings_of(objective: Mapping[str, Any]) -> Table:
 
 learners: Registry[type[Learner]] = Registry("objective")
 
-from sciprism.training.learners import contrast, heads, triplet  # noqa: E402, F401
+from sciprism.training.learners import contrast, facets, heads, triplet  # noqa: E402, F401

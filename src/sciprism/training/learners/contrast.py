@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -38,7 +38,7 @@ class Contrast(Learner):
     """Every query against all candidates of the batch, those of other processes included."""
 
     settings = ContrastSettings
-    whole: ClassVar[bool] = True
+    whole = True
 
     def asks(self, batch: Batch) -> list[Asked]:
         """Return queries, the first positive of each, and hard negatives."""
