@@ -14,6 +14,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
 from sciprism.text.template import Item
+from sciprism.training.paper_file import NAME, PaperFile
 
 MARK = " [SEP] "
 """What stands between title and abstract in a file's questions; the encoder's own template replaces it."""
@@ -49,13 +50,18 @@ def to_row(example: Example) -> dict[str, Any]:
     }
 
 
-def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example | None:
+def from_row(
+    row: Mapping[str, Any], *, query: Role, candidate: Role, papers: PaperFile | None = None
+) -> Example | None:
     """Build an example from a row; None, as DPR drops rows, where it has neither a positive nor an answer.
 
     query, candidate: what the texts are, since the file does not say. Ordinary negatives stand in where
-    there are no hard ones. Raises ValueError for a row that is no example.
+    there are no hard ones. papers: of rows that are triplets of ids: query, positive, negative. Raises
+    ValueError for a row that is no example.
     """
     row = row if isinstance(row, Mapping) else {}
+    if papers is not None and "question" not in row and "positive" in row:
+        return _triplet(row, papers)
     question, positives = row.get("question"), row.get("positive_ctxs")
     negatives = row.get("hard_negative_ctxs") or row.get("negative_ctxs") or []
     if not isinstance(question, str) or not isinstance(positives, list) or not isinstance(negatives, list):
@@ -75,6 +81,19 @@ def from_row(row: Mapping[str, Any], *, query: Role, candidate: Role) -> Example
     )
 
 
+def _triplet(row: Mapping[str, Any], papers: PaperFile) -> Example:
+    """Return the example of three ids; the negative may be missing."""
+    found = []
+    for key in ("query", "positive", "negative"):
+        if key == "negative" and row.get(key) is None:
+            continue
+        try:
+            found.append(papers[str(row.get(key))])
+        except KeyError:
+            raise ValueError(f"its {key} {row.get(key)!r:.60} is no paper of {papers.path.name}") from None
+    return Example(found[0], (found[1],), tuple(found[2:]))
+
+
 def write_examples(examples: Iterable[Example], path: Path) -> int:
     """Write examples as JSON lines, the file whole or not at all; return how many."""
     return write_lines(path, (json.dumps(to_row(each), ensure_ascii=False) for each in examples))
@@ -82,9 +101,10 @@ def write_examples(examples: Iterable[Example], path: Path) -> int:
 
 def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Example]:
     """Yield the examples of a file: JSON lines, or one JSON array as DPR has it (held in memory)."""
+    papers = PaperFile(path.parent / NAME)
     for number, row in enumerate(_rows(path), start=1):
         try:
-            example = from_row(row, query=query, candidate=candidate)
+            example = from_row(row, query=query, candidate=candidate, papers=papers)
         except ValueError as error:
             raise InputError(f"{path}, record {number}: {error}") from error
         if example is not None:

@@ -14,6 +14,7 @@ from sciprism.errors import InputError
 from sciprism.text.template import Item
 from sciprism.training.examples import Example, from_row, parsed, read_examples
 from sciprism.training.learners import Learner
+from sciprism.training.paper_file import NAME, PaperFile
 from sciprism.training.recipe import SourceSpec
 
 BOM, GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
@@ -38,6 +39,7 @@ class Source:
             raise InputError(
                 f"source {self.name}: {spec.file} does not exist; `sciprism prepare` makes sources"
             )
+        self._papers = PaperFile(spec.file.parent / NAME)
         self._places = array("q")
         self._names: set[str] = set()
         self._rows: list[dict[str, Any]] = []
@@ -107,7 +109,7 @@ class Source:
 
     def _example(self, row: Any, number: int) -> Example | None:
         try:
-            return from_row(row, query=self.spec.query, candidate=self.spec.candidate)
+            return from_row(row, query=self.spec.query, candidate=self.spec.candidate, papers=self._papers)
         except ValueError as error:
             raise InputError(f"source {self.name}: {self.spec.file}, record {number}: {error}") from error
 
