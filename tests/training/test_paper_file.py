@@ -53,7 +53,7 @@ def test_a_paper_that_is_not_there(row, message, triplets):
 def test_papers_that_cannot_be_read(triplets):
     papers = triplets.parent / "papers.jsonl"
     papers.write_text('{"id": "a"}\n[]\n', encoding="utf-8")
-    with pytest.raises(InputError, match="papers.jsonl, line 2: no paper"):
+    with pytest.raises(InputError, match=r"papers\.jsonl, line 2: no paper"):
         PaperFile(papers)["a"]
     papers.unlink()
     with pytest.raises(InputError, match="does not exist; triplets of ids want their papers beside them"):

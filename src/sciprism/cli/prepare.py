@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sciprism.cli.prepare_citations import citations
 from sciprism.cli.prepare_scirepeval import scirepeval
 
 prepare = typer.Typer(no_args_is_help=True, help="Make benchmark data out of published files.")
@@ -90,6 +91,7 @@ def scimult(
 
 
 prepare.command("scirepeval")(scirepeval)
+prepare.command("citations")(citations)
 
 
 @prepare.command("patients")
@@ -123,8 +125,8 @@ def patients(
     for split, report in done.reports.items():
         counts = f"{report.queries:,} patients, {report.pairs:,} pairs, {report.hard:,} with a hard negative"
         print(f"{done.files[split]}: {counts}")
-        for reason, names in report.dropped.ids.items():
-            print(f"  {len(names):,} x {reason}")
+        for reason in report.dropped.ids:
+            print(f"  {report.dropped.count(reason):,} x {reason}")
 
 
 def _begun(part: str) -> None:

@@ -20,7 +20,7 @@ def print_sets(prepared: Prepared) -> None:
     console = plain_console()
     print_table(console, WORDS, COUNTS, map(_row, prepared.written))
     for each in prepared.written:
-        print_dropped(console, each.set.name, each.reports["train"])
+        print_dropped(console, each.set.name, each.reports["train"].dropped)
     print_left_out(console, prepared.left_out)
     for data in prepared.missing:
         print(f"{data} is not there: papers of its test may stand in these sources", file=sys.stderr)

@@ -64,7 +64,7 @@ def print_sources(prepared: Prepared) -> None:
     console = plain_console()
     print_table(console, WORDS, COUNTS, map(_row, prepared.written))
     for each in prepared.written:
-        print_dropped(console, each.source.name, each.reports["train"])
+        print_dropped(console, each.source.name, each.reports["train"].dropped)
         for part, report in each.reports.items():
             if asked := each.short(part):
                 found = f"{each.source.name}, {part}: {report.records:,} records"

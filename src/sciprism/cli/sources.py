@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sciprism.training.samplers.drawing import Sampled
+    from sciprism.tally import Tally
 
 
 def plain_console() -> Console:
@@ -34,9 +34,9 @@ def print_table(
     console.print(table, end="\n\n")
 
 
-def print_dropped(console: Console, name: str, report: Sampled) -> None:
-    """Print what a source's sampler dropped, and why."""
-    dropped = report.dropped.to_json()
+def print_dropped(console: Console, name: str, tally: Tally) -> None:
+    """Print what was dropped, and why."""
+    dropped = tally.to_json()
     reasons = ", ".join(f"{reason} {known['count']:,}" for reason, known in dropped.items())
     console.print(f"{name}: dropped: {reasons or 'nothing'}", soft_wrap=True)
 

@@ -51,7 +51,7 @@ def test_without_a_second_step_there_are_triplets_too():
 
 def test_given_strengths_keep_their_margin():
     """Spans from 1 to 9: margin 4. Strong: above 5; weak: below 5; with 4 goes 9 alone, with 1 also 6."""
-    draws = [sampler(GivenTies({0: {1: 9, 2: 6, 3: 5, 4: 4, 5: 1}}), seed=s)((0, 0)) for s in range(60)]
+    draws = [sampler(GivenTies([(0, {1: 9, 2: 6, 3: 5, 4: 4, 5: 1})]), seed=s)((0, 0)) for s in range(60)]
     pairs = {(p, n) for d in draws for p, n, k in zip(*d[:3], strict=True) if k == WEAKER}
     assert pairs == {(1, 4), (1, 5), (2, 5)}
     easy = {p for d in draws for p, _, k in zip(*d[:3], strict=True) if k == RANDOM}
@@ -60,18 +60,20 @@ def test_given_strengths_keep_their_margin():
 
 def test_strengths_one_apart():
     """A margin of 1: nothing is weaker by more, and the strongest are the positives."""
-    draw = sampler(GivenTies({0: {1: 3, 2: 2}}))((0, 0))
+    draw = sampler(GivenTies([(0, {1: 3, 2: 2})]))((0, 0))
     assert {*draw.positives} == {1} and {*draw.kinds} == {RANDOM}
 
 
 def test_a_paper_tied_to_all_others():
-    draw = sampler(GivenTies({0: dict.fromkeys(range(1, 40), 5.0)}))((0, 0))
+    draw = sampler(GivenTies([(0, dict.fromkeys(range(1, 40), 5.0))]))((0, 0))
     assert len(draw.positives) == 1 and not draw.negatives and draw.kinds == (NONE,)
 
 
 def test_workers_and_turns():
     """Any number of workers draws the same; a paper asked about again gets other triplets."""
-    draw = sampler(CitationTies(of_edges(*((row, (row + step) % 40) for row in range(40) for step in (1, 2)))))
+    draw = sampler(
+        CitationTies(of_edges(*((row, (row + step) % 40) for row in range(40) for step in (1, 2))))
+    )
     keys = [(row, turn) for row in range(40) for turn in (0, 1)]
     report = Sampled()
     alone = list(draws(draw, keys, report=report))
@@ -83,4 +85,4 @@ def test_workers_and_turns():
 @pytest.mark.parametrize("wrong", [{"triplets": 0}, {"hard_share": 1.1}, {"margin": 1.0}])
 def test_settings_that_mean_nothing(wrong):
     with pytest.raises(InputError, match="are needed"):
-        sampler(GivenTies({}), **wrong)
+        sampler(GivenTies([]), **wrong)

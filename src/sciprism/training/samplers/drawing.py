@@ -75,7 +75,7 @@ class Sampled:
         }
 
 
-def chance(seed: int, *names: str) -> Random:
+def chance(seed: int, *names: object) -> Random:
     """Return a source of random numbers that the seed and the names alone decide."""
     return Random(number(seed, *names))
 

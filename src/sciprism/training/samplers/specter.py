@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -32,15 +33,30 @@ class CitationTies:
         return ties | dict.fromkeys(self.graph.answers(row), DIRECT)
 
 
-@dataclass(frozen=True, slots=True)
 class GivenTies:
-    """Ties that are counted elsewhere, such as how often two papers are viewed together."""
+    """Ties that are counted elsewhere, such as how often two papers are viewed together.
 
-    counts: Mapping[int, Mapping[int, float]]
+    given: (row, row -> strength) of each paper, taken one by one into arrays.
+    """
 
-    def __call__(self, row: int) -> Mapping[int, float]:
+    def __init__(self, given: Iterable[tuple[int, Mapping[int, float]]]) -> None:
+        self._bounds: dict[int, tuple[int, int]] = {}
+        self._others, self._strengths = array("i"), array("f")
+        for row, ties in given:
+            start = len(self._others)
+            self._others.extend(ties.keys())
+            self._strengths.extend(ties.values())
+            self._bounds[row] = start, len(self._others)
+
+    def __call__(self, row: int) -> dict[int, float]:
         """Return row -> strength."""
-        return self.counts.get(row, {})
+        part = slice(*self._bounds.get(row, (0, 0)))
+        return dict(zip(self._others[part], self._strengths[part], strict=True))
+
+    @property
+    def rows(self) -> list[int]:
+        """Return the papers that have ties, ascending."""
+        return sorted(self._bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

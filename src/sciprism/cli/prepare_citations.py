@@ -1,0 +1,101 @@
+"""`sciprism prepare citations`: triplets out of one's own papers and citations, and a table of the fields."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sciprism.cli.sources import plain_console, print_dropped, print_table
+
+if TYPE_CHECKING:
+    from sciprism.tasks.citation_files.prepare import Part, Prepared
+
+COUNTS = ("queries", "triplets", "%", "papers")
+
+
+def citations(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Papers: files of any format, folders, S2ORC, metadata.json."),
+    ],
+    out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    edges: Annotated[
+        Path | None, typer.Option(help="A table citing, cited; else the papers' own references count.")
+    ] = None,
+    ties: Annotated[
+        Path | None,
+        typer.Option(help="How strongly papers are tied: SPECTER's data.json, of co-views for one."),
+    ] = None,
+    sampler: Annotated[str, typer.Option(help="specter or scincl.")] = "specter",
+    option: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value of the sampler; repeatable.")
+    ] = None,
+    smoothing: Annotated[
+        float, typer.Option(help="A field weighs its share to this power: 1 as it is, 0 all equal.")
+    ] = 1.0,
+    cap: Annotated[int, typer.Option(help="Queries of a field at most; 0: no limit.")] = 0,
+    crossing: Annotated[
+        float, typer.Option(help="The least share of queries with several fields; 1: these alone.")
+    ] = 0.0,
+    dev: Annotated[float, typer.Option(help="The share of papers that is held out.")] = 0.05,
+    without: Annotated[
+        list[Path] | None, typer.Option(help="Papers of a test, which take no part; repeatable.")
+    ] = None,
+    abstracts: Annotated[bool, typer.Option(help="Leave out papers without an abstract.")] = False,
+    seed: Annotated[int, typer.Option(help="Of what is drawn by chance.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; the files are the same for any number.")] = 1,
+) -> None:
+    """Make training triplets out of papers and their citations, as SPECTER or SciNCL samples them.
+
+    Writes train.jsonl and dev.jsonl (triplets of ids), papers.jsonl (their texts) and citations.json: what
+    was kept, dropped and why. A recipe names train.jsonl as a source.
+
+    Example: sciprism prepare citations works.jsonl -o triplets --smoothing 0.7 --seed 1783
+    """
+    from sciprism.tasks.citation_files.prepare import Settings, prepare_citations
+    from sciprism.tasks.citation_files.samplers import options_of
+    from sciprism.tasks.citation_files.sources import Papers
+    from sciprism.training.samplers.domains import Balance
+
+    papers = Papers(files=tuple(files), citations=edges, ties=ties, without=tuple(without or ()))
+    settings = Settings(
+        sampler=sampler,
+        options=options_of(sampler, option or ()),
+        balance=Balance(smoothing=smoothing, cap=cap, crossing=crossing, seed=seed),
+        dev=dev,
+        abstracts=abstracts,
+        seed=seed,
+        workers=workers,
+    )
+    began = time.monotonic()
+    prepared = prepare_citations(out, papers, settings)
+    print_triplets(prepared, time.monotonic() - began)
+    for file in papers.report.files:
+        if file.skipped:
+            found = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
+            print(f"{file.path}: {found}; `sciprism inspect` says why")
+
+
+def print_triplets(prepared: Prepared, seconds: float) -> None:
+    """Print each part by field, what was dropped, and how fast it went."""
+    console = plain_console()
+    for name, part in prepared.parts.items():
+        print_table(console, (name,), COUNTS, _rows(part))
+    print_dropped(console, "papers and citations", prepared.dropped)
+    for name, part in prepared.parts.items():
+        print_dropped(console, name, part.report.dropped)
+    pace = f"{prepared.papers:,} papers and {prepared.citations:,} citations in {seconds:,.0f} s"
+    console.print(f"{pace}, {prepared.papers / max(seconds, 1e-9):,.0f} papers/s")
+
+
+def _rows(part: Part) -> list[list[str]]:
+    table, found = part.table, []
+    for field, row in table.rows().items():
+        share = f"{100 * row.triplets / max(1, table.triplets):.1f}"
+        found.append([field, f"{row.queries:,}", f"{row.triplets:,}", share, f"{row.papers:,}"])
+    across = f"{100 * table.crossing / max(1, table.triplets):.1f}"
+    found.append(["across fields", "", f"{table.crossing:,}", across, ""])
+    return [*found, ["all", f"{table.queries:,}", f"{table.triplets:,}", "100.0", ""]]

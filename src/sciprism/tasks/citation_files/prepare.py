@@ -1,0 +1,143 @@
+"""Sample triplets from papers and citations, and write them with the papers that they name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sciprism.errors import InputError
+from sciprism.files import sha256, write_json, write_lines
+from sciprism.papers.records import Paper
+from sciprism.tally import Tally
+from sciprism.tasks.citation_files.corpus import TESTED, Corpus, Gathering, text_fault
+from sciprism.tasks.citation_files.samplers import Samples, samplers
+from sciprism.tasks.citation_files.sources import Papers
+from sciprism.tasks.split import names as names_of
+from sciprism.training.paper_file import NAME
+from sciprism.training.samplers.domains import Balance, DomainTable
+from sciprism.training.samplers.drawing import NONE, Draw, Sampled
+
+PARTS = ("train", "dev")
+REPORT = "citations.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How triplets are made.
+
+    sampler: its name, options: of it. balance: of the queries among fields. dev: the share of papers that is
+    held out, by hash: no train triplet names one of them. abstracts: papers need one.
+    """
+
+    sampler: str = "specter"
+    options: dict[str, Any] = field(default_factory=dict)
+    balance: Balance = field(default_factory=Balance)
+    dev: float = 0.05
+    abstracts: bool = False
+    seed: int = 0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dev < 1:
+            raise InputError(f"a share of {self.dev} for dev; it must be 0 or more, and less than 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What was written of a part: the file, what the sampler did, the sample by fields."""
+
+    file: Path
+    report: Sampled
+    table: DomainTable
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        named = {"file": self.file.name, "sha256": sha256(self.file)}
+        return named | self.report.to_json() | {"domains": self.table.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """papers, citations: that take part. dropped: those that do not. parts: train, and dev if asked for."""
+
+    papers: int
+    citations: int
+    dropped: Tally
+    parts: dict[str, Part]
+
+
+def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared:
+    """Write `papers.jsonl`, `train.jsonl`, `dev.jsonl` and `citations.json` below `out`.
+
+    A line of the parts is a triplet of ids. The same papers and settings give the same bytes with any number
+    of workers. Raises InputError where nothing can be sampled.
+    """
+    dropped = Tally()
+    tested = {name for paper in papers.tested() for name in names_of(paper)}
+
+    def fault(paper: Paper) -> str:
+        if tested and not tested.isdisjoint(names_of(paper)):
+            return TESTED
+        return text_fault(paper, abstracts=settings.abstracts)
+
+    whole = Gathering(fault, dropped).corpus(papers, out / NAME, papers.edges())
+    train, held_out = whole.divided(settings.dev, settings.seed)
+    sampler = samplers[settings.sampler](papers=papers, seed=settings.seed, **settings.options)
+    parts = {"train": _part(out / "train.jsonl", train, range(len(train.names)), sampler, settings)}
+    if settings.dev:
+        parts["dev"] = _part(out / "dev.jsonl", whole, held_out, sampler, settings)
+    if not parts["train"].report.pairs:
+        for part in parts.values():
+            part.file.unlink()
+        raise InputError(f"no triplet of {len(whole.names):,} papers: {_reasons(dropped, parts['train'])}")
+    prepared = Prepared(len(whole.names), len(whole.graph.cited.others), dropped, parts)
+    write_json(out / REPORT, _facts(prepared, papers, settings))
+    return prepared
+
+
+def _part(path: Path, corpus: Corpus, rows: Sequence[int], sampler: Samples, settings: Settings) -> Part:
+    report, table = Sampled(), DomainTable(corpus.fields)
+
+    def queries(able: Iterable[int]) -> list[tuple[int, int]]:
+        mine = {*rows}
+        asked = [row for row in able if row in mine]
+        return settings.balance.queries(asked, corpus.fields, corpus.names, report.dropped)
+
+    found = sampler(corpus, queries, workers=settings.workers, report=report)
+    write_lines(path, _lines(corpus.names, found, table), errors="replace")
+    return Part(path, report, table)
+
+
+def _lines(names: Sequence[str], found: Iterable[tuple[int, Draw]], table: DomainTable) -> Iterator[str]:
+    for row, draw in found:
+        table.add(row, draw.positives, draw.negatives)
+        negatives: list[int | None] = [*draw.negatives]
+        negatives += [None] * (len(draw.positives) - len(negatives))
+        for positive, negative, kind in zip(draw.positives, negatives, draw.kinds, strict=True):
+            triplet = {"query": names[row], "positive": names[positive]}
+            if negative is not None and kind != NONE:
+                triplet |= {"negative": names[negative], "kind": kind}
+            yield json.dumps(triplet, ensure_ascii=False)
+
+
+def _facts(prepared: Prepared, papers: Papers, settings: Settings) -> dict[str, Any]:
+    told = {key: value for key, value in asdict(settings).items() if key != "workers"}
+    return {
+        "version": version("sciprism"),
+        "settings": told,
+        "papers": prepared.papers,
+        "citations": prepared.citations,
+        "dropped": prepared.dropped.to_json(),
+        **{name: part.to_json() for name, part in prepared.parts.items()},
+        "data": papers.provenance(),
+    }
+
+
+def _reasons(dropped: Tally, part: Part) -> str:
+    tallies = (dropped, part.report.dropped)
+    found = [f"{reason} {tally.count(reason):,}" for tally in tallies for reason in tally.ids]
+    return ", ".join(found) or "none of them cites another"

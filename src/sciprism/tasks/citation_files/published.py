@@ -1,0 +1,64 @@
+"""Files that SPECTER and SciNCL work on: papers, strengths of ties, ready triplets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.tally import Tally
+from sciprism.tasks.home import Home
+from sciprism.tasks.layouts.shelves import number_of
+from sciprism.tasks.rows import as_id
+from sciprism.tasks.scimult_files.desk import numbered
+from sciprism.tasks.scirepeval_files.records import need, words_of
+
+NOT_THERE = "tie to a paper that is not there"
+SIDES = ("query", "positive", "negative")
+HEADS = {"query": "query_paper_id", "positive": "positive_id", "negative": "negative_id"}
+
+
+def keyed_papers(home: Home, path: Path) -> Iterator[Paper]:
+    """Yield the papers of a JSON object keyed by id, such as SPECTER's metadata.json."""
+    for name, row in home.members(path):
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, {name!r}: expected an object with title and abstract, got {row!r:.40}")
+        title, abstract = (words_of(row.get(key)) for key in ("title", "abstract"))
+        yield Paper(id=as_id(row.get("paper_id")) or name, title=title, abstract=abstract)
+
+
+def given_ties(
+    home: Home, path: Path, rows: Mapping[str, int], dropped: Tally
+) -> Iterator[tuple[int, dict[int, float]]]:
+    """Yield (row, row -> strength) of SPECTER's data.json: {"q": {"p": {"count": 5}}}.
+
+    rows: id -> row. Ties of and to papers that are not there are counted.
+    """
+    for name, others in home.members(path):
+        if not isinstance(others, dict):
+            raise InputError(f"{path}, {name!r}: expected an object of ties, got {others!r:.40}")
+        found: dict[int, float] = {}
+        for other, tie in others.items():
+            count = tie.get("count") if isinstance(tie, dict) else tie
+            strength = number_of(count, f"{path}, {name!r}, {other!r}")
+            if name not in rows or other not in rows:
+                dropped.add(NOT_THERE, f"{name} -> {other}")
+            elif name != other:
+                found[rows[other]] = strength
+        if found:
+            yield rows[name], found
+
+
+def ready_triplets(home: Home, path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the ids of triplets: SciNCL's CSV, or any table with the columns query, positive, negative."""
+    for where, row in numbered(home, path):
+        yield _ids(row, where)
+
+
+def _ids(row: Mapping[str, Any], where: str) -> tuple[str, str, str]:
+    query, positive, negative = (
+        as_id(row[HEADS[side]] if HEADS[side] in row else need(row, side, where)) for side in SIDES
+    )
+    return query, positive, negative

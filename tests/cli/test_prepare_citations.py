@@ -1,0 +1,151 @@
+"""`sciprism prepare citations`: whose triplets it makes, what it counts, and what it refuses."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from made_commands import run
+
+from sciprism.training.examples import read_examples
+
+FIELDS = ("Physics", "Art")
+COUNT = 80
+
+
+def corpus(path, **changes):
+    """80 papers in a ring; each cites the next two; those of an even number are of physics."""
+    rows = [
+        {
+            "id": f"p{n}",
+            "title": f"Paper {n} on things",
+            "abstract": f"We look at {n}.",
+            "fields": [FIELDS[n % 2]],
+            "references": [f"p{(n + step) % COUNT}" for step in (1, 2)],
+            "ids": {"doi": f"10.1/{n}"},
+        }
+        | changes.get(f"p{n}", {})
+        for n in range(COUNT)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def triplets(folder, part="train"):
+    return [json.loads(line) for line in (folder / f"{part}.jsonl").read_text().splitlines()]
+
+
+def facts(folder):
+    return json.loads((folder / "citations.json").read_text())
+
+
+def test_triplets_with_their_papers_and_a_table_of_fields(tmp_path, monkeypatch, capsys):
+    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0.2)
+    status, out, _ = run(monkeypatch, capsys, *words)
+    assert status == 0 and "80 papers and 160 citations" in out
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["train", "queries", "triplets", "%", "papers"] and lines[1][0] in FIELDS
+    train, dev = triplets(tmp_path / "out"), triplets(tmp_path / "out", "dev")
+    held_out = {row["query"] for row in dev}
+    named = {row[side] for row in train for side in ("query", "positive", "negative")}
+    assert held_out and not held_out & named  # no train triplet names a paper that dev asks about
+    for row in train + dev:
+        query, positive = (int(row[side][1:]) for side in ("query", "positive"))
+        assert (positive - query) % COUNT in (1, 2)
+    kinds = Counter(row["kind"] for row in dev)
+    assert kinds["tied more weakly"] * 3 == kinds["random"] * 2
+    found = list(read_examples(tmp_path / "out" / "train.jsonl", query="paper", candidate="paper"))
+    assert found[0].query.title == f"Paper {found[0].query.id[1:]} on things"
+    told = facts(tmp_path / "out")
+    assert told["train"]["pairs"] == len(train) == 5 * told["train"]["queries"]
+    assert told["settings"]["seed"] == 0 and told["data"]["papers"][0]["papers"] == COUNT
+
+
+def test_what_cannot_take_part_is_counted(tmp_path, monkeypatch, capsys):
+    """No text, no field, unknown and repeated and own citations, circles, one id twice."""
+    changes = {
+        "p4": {"title": "", "abstract": "", "references": []},
+        "p6": {"fields": []},
+        "p8": {"references": ["p8", "p9", "p9", "gone"]},
+        "p10": {"references": ["p8", "p11"]},
+    }
+    path = corpus(tmp_path / "all.jsonl", **changes)
+    path.write_text(path.read_text() + "\n" + json.dumps({"id": "p3", "title": "Again"}))
+    words = ("--dev", 0, "--smoothing", 0.5, "--abstracts")
+    status, out, _ = run(monkeypatch, capsys, "prepare", "citations", path, "-o", tmp_path / "out", *words)
+    assert status == 0
+    told = facts(tmp_path / "out")
+    dropped = {reason: each["count"] for reason, each in told["dropped"].items()}
+    assert dropped["id that another paper has"] == 1 and dropped["citation of the paper itself"] == 1
+    assert dropped["citation of or by a paper that is not there"] == 3  # p2 and p3 cite p4, p8 cites none
+    assert told["train"]["dropped"]["no field"]["count"] == 1 and "no field 1" in out
+    assert told["data"]["papers"][0]["skipped"] == 1 and "1 of 81 records cannot be used" in out
+    assert '"p4"' not in (tmp_path / "out" / "papers.jsonl").read_text()
+
+
+def test_a_table_of_citations_by_other_ids(tmp_path, monkeypatch, capsys):
+    table = tmp_path / "edges.csv"
+    table.write_text("citing,cited\np0,doi:10.1/9\ndoi:10.1/9,p30\n")
+    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0)
+    assert run(monkeypatch, capsys, *words, "--edges", table)[0] == 0
+    found = {(row["query"], row["positive"]) for row in triplets(tmp_path / "out")}
+    assert found == {("p0", "p9"), ("p9", "p30")}
+    assert {r["negative"] for r in triplets(tmp_path / "out") if r["kind"] != "random"} == {"p30"}
+
+
+def test_specter_files(tmp_path, monkeypatch, capsys):
+    """metadata.json holds the papers, data.json the ties, co-views for one."""
+    papers = {name: {"paper_id": name, "title": f"On {name}", "abstract": None} for name in "abcdefgh"}
+    (tmp_path / "metadata.json").write_text(json.dumps(papers))
+    ties = {"a": {"b": {"count": 9}, "c": {"count": 2}, "z": {"count": 9}}, "b": {}}
+    (tmp_path / "data.json").write_text(json.dumps(ties))
+    words = ("prepare", "citations", tmp_path / "metadata.json", "--ties", tmp_path / "data.json")
+    assert run(monkeypatch, capsys, *words, "-o", tmp_path / "out", "--dev", 0)[0] == 0
+    found = triplets(tmp_path / "out")
+    assert {(row["query"], row["positive"]) for row in found} == {("a", "b")} and len(found) == 5
+    assert [row["negative"] for row in found if row["kind"] == "tied more weakly"] == ["c"]
+    told = facts(tmp_path / "out")["train"]["dropped"]
+    assert told == {"tie to a paper that is not there": {"count": 1, "first": ["a -> z"]}}
+
+
+def test_papers_of_a_test_take_no_part(tmp_path, monkeypatch, capsys):
+    test = tmp_path / "test.jsonl"
+    test.write_text(json.dumps({"id": "other", "title": "x", "abstract": "y", "ids": {"doi": "10.1/7"}}))
+    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out")
+    assert run(monkeypatch, capsys, *words, "--without", test)[0] == 0
+    assert facts(tmp_path / "out")["dropped"]["paper of a test"] == {"count": 1, "first": ["p7"]}
+    assert '"p7"' not in (tmp_path / "out" / "train.jsonl").read_text()
+
+
+def test_same_bytes_whatever_the_workers_and_the_hash_seed(tmp_path):
+    path, found = corpus(tmp_path / "all.jsonl"), []
+    for workers, hash_seed in (("1", "0"), ("2", "1")):
+        out = tmp_path / workers
+        words = ["prepare", "citations", str(path), "-o", str(out), "--seed", "7", "--workers", workers]
+        words += ["--smoothing", "0.5", "--dev", "0.2"]
+        command = [sys.executable, "-m", "sciprism", *words]
+        subprocess.run(command, check=True, env={"PYTHONHASHSEED": hash_seed}, capture_output=True)
+        found.append([(out / name).read_bytes() for name in ("train.jsonl", "dev.jsonl", "papers.jsonl")])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sampler", "magic"], "unknown sampler 'magic'; known: .*specter"),
+        (["--set", "heat=3"], "the sampler specter has no 'heat'; known: triplets, hard_share, margin"),
+        (["--set", "triplets=many"], "'many' is no number"),
+        (["--set", "triplets=0"], "0 triplets"),
+        (["--dev", "1"], "a share of 1.0 for dev"),
+        (["--crossing", "1"], "no triplet of 80 papers: of one field alone"),
+        (["--edges", "gone.csv"], "gone.csv"),
+    ],
+)
+def test_wrong_requests_end_with_a_line_and_status_2(words, message, tmp_path, monkeypatch, capsys):
+    path = corpus(tmp_path / "all.jsonl")
+    status, _, err = run(monkeypatch, capsys, "prepare", "citations", path, "-o", tmp_path / "out", *words)
+    assert status == 2 and err.count("\n") == 1
+    assert re.search(message, err), err
+    assert not (tmp_path / "out" / "train.jsonl").exists()
