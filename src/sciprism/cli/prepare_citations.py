@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,38 +11,36 @@ from sciprism.cli.sources import plain_console, print_dropped, print_table
 
 if TYPE_CHECKING:
     from sciprism.tasks.citation_files.prepare import Part, Prepared
+    from sciprism.tasks.citation_files.sources import Papers
 
 COUNTS = ("queries", "triplets", "%", "papers")
 
 
+Files = Annotated[
+    list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, metadata.json.")
+]
+Edges = Annotated[Path | None, typer.Option(help="A table citing, cited; else papers' own references count.")]
+Ties = Annotated[
+    Path | None, typer.Option(help="How strongly papers are tied: SPECTER's data.json, of co-views for one.")
+]
+Options = Annotated[list[str] | None, typer.Option("--set", help="key=value of the sampler; repeatable.")]
+Smoothing = Annotated[float, typer.Option(help="A field weighs its share to this power; 0: all equal.")]
+Crossing = Annotated[float, typer.Option(help="The least share of queries with several fields.")]
+Without = Annotated[list[Path] | None, typer.Option(help="Papers of a test, which take no part; repeatable.")]
+
+
 def citations(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="Papers: files of any format, folders, S2ORC, metadata.json."),
-    ],
+    files: Files,
     out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
-    edges: Annotated[
-        Path | None, typer.Option(help="A table citing, cited; else the papers' own references count.")
-    ] = None,
-    ties: Annotated[
-        Path | None,
-        typer.Option(help="How strongly papers are tied: SPECTER's data.json, of co-views for one."),
-    ] = None,
+    edges: Edges = None,
+    ties: Ties = None,
     sampler: Annotated[str, typer.Option(help="specter or scincl.")] = "specter",
-    option: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value of the sampler; repeatable.")
-    ] = None,
-    smoothing: Annotated[
-        float, typer.Option(help="A field weighs its share to this power: 1 as it is, 0 all equal.")
-    ] = 1.0,
+    option: Options = None,
+    smoothing: Smoothing = 1.0,
     cap: Annotated[int, typer.Option(help="Queries of a field at most; 0: no limit.")] = 0,
-    crossing: Annotated[
-        float, typer.Option(help="The least share of queries with several fields; 1: these alone.")
-    ] = 0.0,
+    crossing: Crossing = 0.0,
     dev: Annotated[float, typer.Option(help="The share of papers that is held out.")] = 0.05,
-    without: Annotated[
-        list[Path] | None, typer.Option(help="Papers of a test, which take no part; repeatable.")
-    ] = None,
+    without: Without = None,
     abstracts: Annotated[bool, typer.Option(help="Leave out papers without an abstract.")] = False,
     seed: Annotated[int, typer.Option(help="Of what is drawn by chance.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes; the files are the same for any number.")] = 1,
@@ -61,25 +58,13 @@ def citations(
     from sciprism.training.samplers.domains import Balance
 
     papers = Papers(files=tuple(files), citations=edges, ties=ties, without=tuple(without or ()))
-    settings = Settings(
-        sampler=sampler,
-        options=options_of(sampler, option or ()),
-        balance=Balance(smoothing=smoothing, cap=cap, crossing=crossing, seed=seed),
-        dev=dev,
-        abstracts=abstracts,
-        seed=seed,
-        workers=workers,
-    )
-    began = time.monotonic()
-    prepared = prepare_citations(out, papers, settings)
-    print_triplets(prepared, time.monotonic() - began)
-    for file in papers.report.files:
-        if file.skipped:
-            found = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
-            print(f"{file.path}: {found}; `sciprism inspect` says why")
+    balance = Balance(smoothing=smoothing, cap=cap, crossing=crossing, seed=seed)
+    options = options_of(sampler, option or ())
+    made = Settings(sampler, options, balance, dev, abstracts, seed, workers)
+    print_triplets(prepare_citations(out, papers, made), papers)
 
 
-def print_triplets(prepared: Prepared, seconds: float) -> None:
+def print_triplets(prepared: Prepared, papers: Papers) -> None:
     """Print each part by field, what was dropped, and how fast it went."""
     console = plain_console()
     for name, part in prepared.parts.items():
@@ -87,8 +72,12 @@ def print_triplets(prepared: Prepared, seconds: float) -> None:
     print_dropped(console, "papers and citations", prepared.dropped)
     for name, part in prepared.parts.items():
         print_dropped(console, name, part.report.dropped)
-    pace = f"{prepared.papers:,} papers and {prepared.citations:,} citations in {seconds:,.0f} s"
-    console.print(f"{pace}, {prepared.papers / max(seconds, 1e-9):,.0f} papers/s")
+    for file in papers.report.files:
+        if file.skipped:
+            found = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
+            print(f"{file.path}: {found}; `sciprism inspect` says why")
+    pace = f"{prepared.papers:,} papers and {prepared.citations:,} citations in {prepared.seconds:,.0f} s"
+    print(f"{pace}, {prepared.papers / prepared.seconds:,.0f} papers/s")
 
 
 def _rows(part: Part) -> list[list[str]]:

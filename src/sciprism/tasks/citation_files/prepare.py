@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -25,7 +26,7 @@ PARTS = ("train", "dev")
 REPORT = "citations.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Settings:
     """How triplets are made.
 
@@ -62,12 +63,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """papers, citations: that take part. dropped: those that do not. parts: train, and dev if asked for."""
+    """papers, citations: that take part. dropped: those that do not. parts: train and dev."""
 
     papers: int
     citations: int
     dropped: Tally
     parts: dict[str, Part]
+    seconds: float
 
 
 def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared:
@@ -76,7 +78,7 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     A line of the parts is a triplet of ids. The same papers and settings give the same bytes with any number
     of workers. Raises InputError where nothing can be sampled.
     """
-    dropped = Tally()
+    began, dropped = time.monotonic(), Tally()
     tested = {name for paper in papers.tested() for name in names_of(paper)}
 
     def fault(paper: Paper) -> str:
@@ -94,7 +96,9 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
         for part in parts.values():
             part.file.unlink()
         raise InputError(f"no triplet of {len(whole.names):,} papers: {_reasons(dropped, parts['train'])}")
-    prepared = Prepared(len(whole.names), len(whole.graph.cited.others), dropped, parts)
+    prepared = Prepared(
+        len(whole.names), len(whole.graph.cited.others), dropped, parts, time.monotonic() - began
+    )
     write_json(out / REPORT, _facts(prepared, papers, settings))
     return prepared
 
