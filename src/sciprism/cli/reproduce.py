@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from sciprism.tasks.reproduce.declared import Reproduction, Shape, Table
     from sciprism.tasks.reproduce.run import Filled
 
-OPEN = "open"
+OPEN, BUILT = "open", "built"
 
-Paper = Annotated[str, typer.Argument(help="The paper: scimult.")]
+Paper = Annotated[str, typer.Argument(help="The paper: scimult, scirepeval or multi2spe.")]
 Name = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, 9, A4; see --list.")]
 Listed = Annotated[bool, typer.Option("--list", help="Name the paper's tables and models, and stop.")]
 Data = Annotated[
     str,
     typer.Option(
-        help="The folder of the paper's data; or 'open': the open suite, in the folder of SCIPRISM_DATA."
+        help="The folder of the paper's data; or 'open' (the open suite) or 'built' (the paper's tasks over "
+        "other papers), in the folder of SCIPRISM_DATA."
     ),
 ]
 Models = Annotated[
@@ -79,10 +80,12 @@ def reproduce(
 def _data(paper: Reproduction, data: str, quick: bool) -> tuple[Shape, Path | None]:
     """Return the data that a table is made on, and the folder they lie in."""
     given = os.environ.get("SCIPRISM_DATA", "")
-    if data == OPEN:
+    if data in (OPEN, BUILT):
         if not given:
-            raise InputError("--data open: say where the open data lie with SCIPRISM_DATA")
-        shape = paper.shapes[OPEN]
+            raise InputError(f"--data {data}: say where the data lie with SCIPRISM_DATA")
+        if data not in paper.shapes:
+            raise InputError(f"--data {data}: {paper.name} has {', '.join(paper.shapes)}")
+        shape = paper.shapes[data]
         return shape.part("quick") if quick else shape, Path(given)
     if quick:
         raise InputError("--quick is a view of the open suite; add --data open")

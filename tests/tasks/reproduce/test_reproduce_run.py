@@ -60,6 +60,23 @@ def test_relative_changes_on_the_open_suite(open_data, runs, tmp_path):
     assert to_json(again, "Table 9")["rows"][1]["cells"][groups[0]]["above"]["seeds"] == (2, 2)
 
 
+def test_standard_errors_and_changes_of_the_error(open_data, runs, tmp_path):
+    paper = reproductions["multi2spe"]
+    models = given(runs, backbone=["plain"], specter_cs=["short", "end"], facets_cs=["plain", "first"])
+    quick = paper.shapes["open"].part("quick")
+    planned = plan(paper, paper.table("M1"), quick, models, open_data)
+    filled = make(planned, Run(out=tmp_path, data=open_data), lambda *told: None)
+    assert [c.name for c in filled.columns][-1] == "Average, Multi-SciDocs" and len(filled.columns) == 4
+    backbone, one, three = filled.cells
+    for base, mine in zip(one, three, strict=True):
+        change = (1 - mine.found.value) / (1 - base.found.value) - 1
+        assert mine.above.value == pytest.approx(change)
+    page = text(filled, "Table M1")
+    assert "### Table M1: relative change of the error, %" in page and "what is missing to 100" in page
+    assert f"{100 * three[0].found.value:.2f} +-{100 * three[0].found.error:.2f} [" in page
+    assert f"{100 * backbone[0].found.value:.2f} [" in page
+
+
 def test_rows_of_one_model_with_the_vectors_of_other_formats(open_data, runs, tmp_path):
     rows = tuple(
         Row(name=name, model="vanilla", as_format=name, against="" if name == "search" else "search")

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from sciprism.tasks.claims import claims
-from sciprism.tasks.claims.declared import Claim
+from sciprism.tasks.claims.declared import Claim, Contrast, Side, all_of, any_of, beside
+
+GROUP = "Multi-SciDocs"
+
+
+def above(ours: str, other: str) -> Contrast:
+    """Return a contrast of two models over the five numbers."""
+    sides = (Side(model=model, group=GROUP) for model in (ours, other))
+    return Contrast(name=f"{ours} above {other}", ours=next(sides), other=next(sides))
+
 
 DECLARED = (
     Claim(
@@ -12,6 +21,13 @@ DECLARED = (
         text="Three facets beat one CLS",
         figure="error -10.8 % (one field), up to -25 % in citation prediction",
         test="facets against training as SPECTER, four seeds",
+        questions=(
+            *all_of(above("facets-cs", "specter-cs")),
+            *beside(
+                above("facets-cs", "facets-1-cs"), above("facets-cs", "backbone"), above("facets", "specter")
+            ),
+        ),
+        tables=("M1", "3-cs"),
     ),
     Claim(
         id="M2",
@@ -19,6 +35,11 @@ DECLARED = (
         text="A small lambda is better",
         figure="lambda 1: 2.2 to 8.5 % worse",
         test="lambda 0, 0.1, 0.5, 1",
+        questions=(
+            *all_of(above("facets-cs", "facets-lambda-1-cs")),
+            *beside(above("facets-cs", "facets-lambda-0-cs"), above("facets-cs", "facets-lambda-05-cs")),
+        ),
+        tables=("3-cs",),
     ),
     Claim(
         id="M3",
@@ -26,6 +47,10 @@ DECLARED = (
         text="Maps between layers and the re-parameterisation both help",
         figure="-2.4 to -3.4 % and -1.8 to -2.6 % of error",
         test="each left out",
+        questions=all_of(
+            above("facets-cs", "facets-no-maps-cs"), above("facets-cs", "facets-no-reparameterisation-cs")
+        ),
+        tables=("3-cs",),
     ),
     Claim(
         id="M4",
@@ -33,6 +58,11 @@ DECLARED = (
         text="Training on many fields helps tests over many fields",
         figure="76.9 -> 78.4 (one CLS), 79.4 -> 81.4 (facets)",
         test="1, 4 and 17 fields",
+        questions=(
+            *any_of(above("specter", "specter-one-field"), above("facets", "facets-one-field")),
+            *beside(above("specter", "specter-few-fields"), above("facets", "facets-few-fields")),
+        ),
+        tables=("domains",),
     ),
 )
 for claim in DECLARED:

@@ -9,8 +9,9 @@ from typing import Literal
 from sciprism.errors import InputError
 from sciprism.tasks.task import Published, Suite, Task
 
-Form = Literal["tasks", "groups", "relative"]
-"""One column per number of a task and the average of each group; averages alone; their relative change."""
+Form = Literal["tasks", "groups", "relative", "errors"]
+"""One column per number of a task and the average of each group; averages alone; their relative change; as
+the first, with standard errors and the relative change of the error (what is missing to 100)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,9 +203,9 @@ def columns_of(table: Table, shape: Shape) -> tuple[Column, ...]:
             if all(row.task(name) in declared for row in table.rows)
         ]
         numbers = [number for name in names for number in metrics_of(declared[name], table.metrics)]
-        if table.form == "tasks":
+        if table.form in ("tasks", "errors"):
             found += [Column(column_name(number), (number,)) for number in numbers]
-        if numbers and (table.average or table.form != "tasks"):
+        if numbers and (table.average or table.form in ("groups", "relative")):
             found.append(Column(f"Average, {group}", tuple(numbers)))
     if not found:
         raise InputError(f"table {table.name}: {shape.name} has no task for it; leave --quick out")

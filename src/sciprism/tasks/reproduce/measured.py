@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,13 +53,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number or a difference with its interval, in natural units; seeds: models of either side."""
+    """A number or a difference with its interval, in natural units.
+
+    seeds: models of either side. error: the standard error over seeds, 0 for one.
+    """
 
     value: float
     low: float
     high: float
     n: int
     seeds: tuple[int, ...]
+    error: float = 0.0
 
 
 def sample(numbers: Sequence[Number], seeds: Sequence[Sequence[Run]], resampler: Resampler) -> Sample:
@@ -87,7 +91,12 @@ def estimate(found: Sample, *, level: float = LEVEL) -> Estimate:
     """Return a row's own number with its interval."""
     errors = [_error(found.seeds)]
     low, high = interval(found.draws, errors, level)
-    return Estimate(found.value, low, high, found.n, (len(found.seeds),))
+    return Estimate(found.value, low, high, found.n, (len(found.seeds),), errors[0][0])
+
+
+def missing(found: Sample) -> Sample:
+    """Return what is missing to 1, the error: a change relative to it is the relative error reduction."""
+    return replace(found, seeds=1 - found.seeds, draws=1 - found.draws)
 
 
 def contrast(a: Sample, b: Sample, *, relative: bool = False, level: float = LEVEL) -> Estimate:

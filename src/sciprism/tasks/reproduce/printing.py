@@ -39,6 +39,8 @@ def notes(filled: Filled) -> Iterator[str]:
     yield METHOD
     if filled.table.form == "relative":
         yield "A change is relative to the row it is held against, whose own numbers stand in its row."
+    if filled.table.form == "errors":
+        yield "Behind +-: the standard error over seeds. Changes are of the error, what is missing to 100."
     for group in filled.table.groups:
         if group in filled.shape.remarks:
             yield f"{filled.shape.name}: {filled.shape.remarks[group]}."
@@ -74,8 +76,8 @@ def to_json(filled: Filled, title: str) -> dict[str, Any]:
     }
 
 
-def percent(found: Estimate, *, signed: bool) -> str:
-    """Return a number and its interval times 100: 71.23 [70.1, 72.3], or with signs."""
+def percent(found: Estimate, *, signed: bool, spread: str = "") -> str:
+    """Return a number and its interval times 100: 71.23 [70.1, 72.3], or with signs; spread: in between."""
     if isnan(found.value):
         return "undefined"
     sign = "+" if signed else ""
@@ -84,11 +86,11 @@ def percent(found: Estimate, *, signed: bool) -> str:
         for number, digits in ((found.value, 2), (found.low, 1), (found.high, 1))
     )
     value, low, high = parts
-    return f"{value} [{low}, {high}]"
+    return f"{value}{spread} [{low}, {high}]"
 
 
 def _blocks(filled: Filled, title: str) -> Iterator[Block]:
-    relative = filled.table.form == "relative"
+    relative, errors = (filled.table.form == form for form in ("relative", "errors"))
     printed = [any(row[i].published is not None for row in filled.cells) for i in range(len(filled.columns))]
     heads = ["", "seeds"]
     for column, both in zip(filled.columns, printed, strict=True):
@@ -97,12 +99,13 @@ def _blocks(filled: Filled, title: str) -> Iterator[Block]:
     for row, models, cells in zip(filled.table.rows, filled.models, filled.cells, strict=True):
         line = [row.name, str(len(models) or "")]
         for cell, both in zip(cells, printed, strict=True):
-            line.append(_number(cell, relative=relative))
+            line.append(_number(cell, relative=relative, errors=errors))
             line += [_figure(cell, relative=relative)] if both else []
         rows.append(tuple(line))
     yield Block(title, tuple(heads), tuple(rows))
     if not relative and any(cell.above for row in filled.cells for cell in row):
-        yield Block(f"{title}: differences", *_differences(filled))
+        what = "relative change of the error, %" if filled.table.form == "errors" else "differences"
+        yield Block(f"{title}: {what}", *_differences(filled))
 
 
 def _differences(filled: Filled) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -115,11 +118,12 @@ def _differences(filled: Filled) -> tuple[tuple[str, ...], tuple[tuple[str, ...]
     return heads, tuple(rows)
 
 
-def _number(cell: Cell, *, relative: bool) -> str:
+def _number(cell: Cell, *, relative: bool, errors: bool) -> str:
     if relative and cell.above:
         return percent(cell.above, signed=True)
     if cell.found:
-        return percent(cell.found, signed=False)
+        spread = f" +-{100 * cell.found.error:.2f}" if cell.found.error else ""
+        return percent(cell.found, signed=False, spread=spread if errors else "")
     return {"published only": "", "not served": "-"}.get(cell.status, cell.status)
 
 

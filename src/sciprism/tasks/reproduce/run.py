@@ -11,7 +11,7 @@ from sciprism.errors import InputError
 from sciprism.tasks import run as runs
 from sciprism.tasks.reproduce.declared import Column, Reproduction, Row, Shape, Table, columns_of
 from sciprism.tasks.reproduce.kept import Kept, write_models
-from sciprism.tasks.reproduce.measured import Estimate, Sample, estimate
+from sciprism.tasks.reproduce.measured import Estimate, Sample, estimate, missing
 from sciprism.tasks.reproduce.missing import missing_data
 from sciprism.tasks.reproduce.models import Cast, Given, keys_of
 from sciprism.tasks.reproduce.scores import Scores
@@ -166,14 +166,19 @@ def fill(wanted: Plan, kept: Kept) -> Filled:
 def _cell(mine: Sample | str, base: Sample | str, table: Table, scores: Scores) -> Cell:
     if isinstance(mine, str):
         return Cell(status=mine)
-    above = (
-        scores.contrast(mine, base, relative=table.form == "relative") if isinstance(base, Sample) else None
-    )
+    above = _above(mine, base, table, scores) if isinstance(base, Sample) else None
     remark = above if isinstance(above, str) else ""
     found = None if isinstance(above, str) else above
     if isnan(mine.value):
         return Cell(status="undefined")
     return Cell(status="done", found=estimate(mine), above=found, remark=remark)
+
+
+def _above(mine: Sample, base: Sample, table: Table, scores: Scores) -> Estimate | str:
+    """Return a difference, a relative change, or the relative change of the error."""
+    if table.form == "errors":
+        return scores.contrast(missing(mine), missing(base), relative=True)
+    return scores.contrast(mine, base, relative=table.form == "relative")
 
 
 def _printed(wanted: Plan, row: Row) -> list[float | None]:

@@ -1,0 +1,225 @@
+"""Multi2SPE's tables: one CLS and several, one field and many, each part left out, and SciDocs."""
+
+from __future__ import annotations
+
+from sciprism.tasks.reproduce import reproductions
+from sciprism.tasks.reproduce.declared import Model, Reproduction, Row, Shape, Table
+from sciprism.tasks.suites import suites
+from sciprism.tasks.suites.multi_scidocs import PAPER, TASKS
+from sciprism.tasks.suites.printed import printed
+from sciprism.tasks.suites.scidocs import TASKS as SCIDOCS
+from sciprism.tasks.task import Published
+
+TRAIN = (
+    "train it: sciprism train recipes/multi2spe-{0}.toml --sources TRIPLETS -o RUN, with TRIPLETS of "
+    "`sciprism prepare citations` over {1}, then --models {2}=RUN"
+)
+CORPORA = {
+    "": ("multi-domain", "papers of all fields (S2ORC shard 11, --sampler {0})"),
+    "cs": ("CS", "papers of computer science (SPECTER's own for --sampler specter)"),
+    "medicine": ("Medicine", "papers of medicine (S2ORC shards 22, 33, 44, --sampler {0})"),
+}
+RECIPES = {
+    "specter": "SPECTER",
+    "facets": "Multi2SPE",
+    "facets-lambda-0": "lambda 0",
+    "facets-lambda-05": "lambda 0.5",
+    "facets-lambda-1": "lambda 1",
+    "facets-1": "1 CLS",
+    "facets-5": "5 CLS",
+    "facets-no-maps": "no maps between layers",
+    "facets-no-reparameterisation": "no re-parameterisation",
+}
+ABLATED = tuple(key for key in RECIPES if key not in ("specter", "facets"))
+DEFAULT = "3 CLS, lambda 0.1"
+
+
+def trained(recipe: str, corpus: str, sampler: str = "specter") -> tuple[str, Model]:
+    """Return the key and the model of a recipe, trained on triplets of a corpus, drawn in some way."""
+    key = "-".join(filter(None, (recipe, "" if sampler == "specter" else sampler, corpus)))
+    title, papers = CORPORA[corpus]
+    obtain = TRAIN.format(recipe, papers.format(sampler), key)
+    return key, Model(title=f"{RECIPES[recipe]}, {sampler} triplets, {title}", obtain=obtain)
+
+
+MODELS = dict(
+    [
+        *(trained(key, corpus) for corpus in ("", "cs") for key in RECIPES),
+        *(trained(key, "medicine") for key in ("specter", "facets")),
+        *(trained(key, corpus, "scincl") for corpus in ("", "cs") for key in ("specter", "facets")),
+    ]
+)
+MODELS |= {
+    "backbone": Model(title="the untouched backbone", fixed=True, obtain="--models backbone=NAME"),
+    **{
+        f"{recipe}-{count}": Model(
+            title=f"{title}, {data}", obtain=TRAIN.format(recipe, data, f"{recipe}-{count}")
+        )
+        for recipe, title in (("specter", "one CLS"), ("facets", "3 CLS"))
+        for count, data in (("one-field", "papers of 1 field"), ("few-fields", "papers of 4 fields"))
+    },
+}
+GROUP = "Multi-SciDocs"
+ABLATION = ("multi-mag", "multi-cite map", "multi-co-cite map")
+MULTI = """
+3 CLS, lambda 0.1: 81.36 84.08 71.79
+lambda 0: 81.06 84.09 71.90
+lambda 0.5: 80.70 83.05 71.46
+lambda 1: 79.78 83.69 71.18
+1 CLS: 80.32 83.32 70.30
+5 CLS: 80.83 84.03 72.59
+no maps between layers: 80.82 83.54 71.12
+no re-parameterisation: 80.89 83.79 71.11
+"""
+SINGLE = """
+3 CLS, lambda 0.1: 80.24 81.57 69.12
+lambda 0: 80.18 81.39 68.95
+lambda 0.5: 79.94 81.33 68.46
+lambda 1: 79.39 79.85 66.44
+1 CLS: 79.98 81.09 67.84
+5 CLS: 80.14 80.78 68.03
+no maps between layers: 80.09 80.70 67.67
+no re-parameterisation: 80.05 81.03 67.67
+"""
+PRINTED = {
+    "SPECTER (CS, mean of 4 seeds)": "SPECTER (CS)",
+    "SciNCL (CS, their run)": "SciNCL (CS)",
+    "SPECTER (medicine)": "SPECTER (Medicine)",
+    "Multi2SPE (medicine)": "Multi2SPE (Medicine)",
+}
+"""Rows of the suite's figures that say more than the field."""
+
+
+def figures(suite: str, average: str, source: str = "") -> tuple[Published, ...]:
+    """Return the printed rows that a suite holds, its average named as here."""
+    return tuple(
+        Published(
+            name=PRINTED.get(row.name, row.name),
+            source=row.source,
+            scores={average if name == "Average" else name: score for name, score in row.scores.items()},
+        )
+        for row in suites[suite].published
+        if source in row.source
+    )
+
+
+OF_SUITE = figures("multi-scidocs", f"Average, {GROUP}")
+
+
+def pair(corpus: str, sampler: str = "specter") -> tuple[Row, Row]:
+    """Return one CLS and three, trained on the same triplets."""
+    own = CORPORA[corpus][0]
+    names = {"specter": ("SPECTER", "Multi2SPE"), "scincl": ("SciNCL", "Multi2SPE on SciNCL's data")}
+    one, three = (f"{name} ({own})" for name in names[sampler])
+    base = Row(name=one, model=trained("specter", corpus, sampler)[0])
+    return base, Row(name=three, model=trained("facets", corpus, sampler)[0], against=one)
+
+
+def ablation(name: str, corpus: str, figures: str) -> Table:
+    """Return the model of the paper, and what each choice changes."""
+    shown = CORPORA[corpus][0]
+    rows = [Row(name=DEFAULT, model=trained("facets", corpus)[0])]
+    rows += [Row(name=RECIPES[k], model=trained(k, corpus)[0], against=DEFAULT) for k in ABLATED]
+    return Table(
+        name=name,
+        title=f"Lambda, the number of CLS tokens, and their maps ({shown})",
+        rows=tuple(rows),
+        groups=(GROUP,),
+        form="errors",
+        published=printed(f"{PAPER}, ablation", ABLATION, figures),
+    )
+
+
+TABLES = (
+    Table(
+        name="1",
+        title="Trained on one field",
+        rows=(*pair("cs"), *pair("cs", "scincl")),
+        groups=(GROUP,),
+        form="errors",
+        published=tuple(row for row in OF_SUITE if row.name.endswith("(CS)")),
+    ),
+    Table(
+        name="2",
+        title="Trained on many fields",
+        rows=(*pair(""), *pair("", "scincl")),
+        groups=(GROUP,),
+        form="errors",
+        published=tuple(row for row in OF_SUITE if row.name.endswith("(multi-domain)")),
+    ),
+    ablation("3", "", MULTI),
+    ablation("3-cs", "cs", SINGLE),
+    Table(
+        name="4",
+        title="SciDocs",
+        rows=(*pair("cs"), *pair("cs", "scincl"), *pair("medicine"), *pair(""), *pair("", "scincl")),
+        groups=("SciDocs",),
+        form="errors",
+        published=figures("scidocs", "Average, SciDocs", source="Multi2SPE"),
+    ),
+    # Ours, after the question of the paper's section on domains.
+    Table(
+        name="M1",
+        title="One CLS and three, and the untouched backbone",
+        rows=(
+            Row(name="backbone", model="backbone"),
+            Row(name="1 CLS, as SPECTER", model="specter-cs", against="backbone"),
+            Row(name="3 CLS", model="facets-cs", against="1 CLS, as SPECTER"),
+        ),
+        groups=(GROUP,),
+        form="errors",
+    ),
+    Table(
+        name="domains",
+        title="As many triplets from one field, from few and from all",
+        rows=tuple(
+            Row(name=f"{title}, {count}", model=key, against=f"{title}, one field" if against else "")
+            for recipe, title in (("specter", "1 CLS"), ("facets", "3 CLS"))
+            for count, key, against in (
+                ("one field", f"{recipe}-one-field", False),
+                ("few fields", f"{recipe}-few-fields", True),
+                ("all fields", recipe, True),
+            )
+        ),
+        groups=(GROUP,),
+        form="errors",
+    ),
+)
+THREE = tuple(task.name for task in TASKS)
+STAND_IN = {"SciDocs": "the tasks of Multi-SciDocs stand in for those of SciDocs"}
+reproductions.register("multi2spe")(
+    Reproduction(
+        name="multi2spe",
+        title=PAPER,
+        tables={table.name: table for table in TABLES},
+        models=MODELS,
+        shapes={
+            "multi-scidocs": Shape(
+                suite=suites["multi-scidocs"],
+                tasks=SCIDOCS,
+                groups={GROUP: THREE, "SciDocs": tuple(task.name for task in SCIDOCS)},
+                own=True,
+            ),
+            "built": Shape(
+                suite=suites["multi-scidocs"],
+                groups={GROUP: THREE, "SciDocs": THREE},
+                remarks=STAND_IN,
+            ),
+            "open": Shape(
+                suite=suites["open"],
+                groups={
+                    GROUP: ("mag-titles", "vis-citation", "vis-co-citation"),
+                    "SciDocs": (
+                        *("mag-titles", "ohsumed", "vis-citation", "vis-co-citation"),
+                        *("acl-citation", "shared-keywords"),
+                    ),
+                },
+                remarks={
+                    GROUP: "citations and co-citations of visualisation, and fields of titles",
+                    "SciDocs": "citations, co-citations, shared keywords, fields and diseases",
+                },
+            ),
+        },
+        elsewhere={"5": "the fields of a training sample are printed by `sciprism prepare citations`"},
+    )
+)
