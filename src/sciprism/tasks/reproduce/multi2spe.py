@@ -11,40 +11,51 @@ from sciprism.tasks.suites.scidocs import TASKS as SCIDOCS
 from sciprism.tasks.task import Published
 
 TRAIN = (
-    "train it: sciprism train recipes/multi2spe-{0}.toml --sources TRIPLETS -o RUN, with TRIPLETS of "
-    "`sciprism prepare citations` over {1}, then --models {2}=RUN"
+    "train it: sciprism train recipes/{recipe}.toml{sets} --sources TRIPLETS -o RUN, with TRIPLETS of "
+    "`sciprism prepare citations` over {papers}, then --models {key}=RUN"
 )
 CORPORA = {
     "": ("multi-domain", "papers of all fields (S2ORC shard 11, --sampler {0})"),
     "cs": ("CS", "papers of computer science (SPECTER's own for --sampler specter)"),
     "medicine": ("Medicine", "papers of medicine (S2ORC shards 22, 33, 44, --sampler {0})"),
 }
-RECIPES = {
-    "specter": "SPECTER",
-    "facets": "Multi2SPE",
-    "facets-lambda-0": "lambda 0",
-    "facets-lambda-05": "lambda 0.5",
-    "facets-lambda-1": "lambda 1",
-    "facets-1": "1 CLS",
-    "facets-5": "5 CLS",
-    "facets-no-maps": "no maps between layers",
-    "facets-no-reparameterisation": "no re-parameterisation",
+VARIANTS = {
+    "specter": ("SPECTER", "specter", ""),
+    "facets": ("Multi2SPE", "multi2spe", ""),
+    "facets-lambda-0": ("lambda 0", "multi2spe", "stages.0.objective.best=0"),
+    "facets-lambda-05": ("lambda 0.5", "multi2spe", "stages.0.objective.best=0.5"),
+    "facets-lambda-1": ("lambda 1", "multi2spe", "stages.0.objective.best=1"),
+    "facets-1": ("1 CLS", "multi2spe", "stages.0.options.facets=1"),
+    "facets-5": ("5 CLS", "multi2spe", "stages.0.options.facets=5"),
+    "facets-no-maps": ("no maps between layers", "multi2spe", "stages.0.options.after=[]"),
+    "facets-no-reparameterisation": (
+        "no re-parameterisation",
+        "multi2spe",
+        "stages.0.options.reparameterise=false",
+    ),
 }
-ABLATED = tuple(key for key in RECIPES if key not in ("specter", "facets"))
+"""Key -> row, recipe, and what is changed in it."""
+ABLATED = tuple(key for key, (_, _, change) in VARIANTS.items() if change)
 DEFAULT = "3 CLS, lambda 0.1"
 
 
-def trained(recipe: str, corpus: str, sampler: str = "specter") -> tuple[str, Model]:
-    """Return the key and the model of a recipe, trained on triplets of a corpus, drawn in some way."""
-    key = "-".join(filter(None, (recipe, "" if sampler == "specter" else sampler, corpus)))
-    title, papers = CORPORA[corpus]
-    obtain = TRAIN.format(recipe, papers.format(sampler), key)
-    return key, Model(title=f"{RECIPES[recipe]}, {sampler} triplets, {title}", obtain=obtain)
+def trained(variant: str, corpus: str, sampler: str = "specter") -> tuple[str, Model]:
+    """Return the key and the model of a variant, trained on triplets of a corpus, drawn in some way."""
+    key = "-".join(filter(None, (variant, "" if sampler == "specter" else sampler, corpus)))
+    shown, papers = CORPORA[corpus]
+    title = f"{VARIANTS[variant][0]}, {sampler} triplets, {shown}"
+    return key, Model(title=title, obtain=obtain(key, variant, papers.format(sampler)))
+
+
+def obtain(key: str, variant: str, papers: str) -> str:
+    """Say how one comes by a model."""
+    _, recipe, change = VARIANTS[variant]
+    return TRAIN.format(key=key, recipe=recipe, sets=f" --set {change}" if change else "", papers=papers)
 
 
 MODELS = dict(
     [
-        *(trained(key, corpus) for corpus in ("", "cs") for key in RECIPES),
+        *(trained(key, corpus) for corpus in ("", "cs") for key in VARIANTS),
         *(trained(key, "medicine") for key in ("specter", "facets")),
         *(trained(key, corpus, "scincl") for corpus in ("", "cs") for key in ("specter", "facets")),
     ]
@@ -52,10 +63,10 @@ MODELS = dict(
 MODELS |= {
     "backbone": Model(title="the untouched backbone", fixed=True, obtain="--models backbone=NAME"),
     **{
-        f"{recipe}-{count}": Model(
-            title=f"{title}, {data}", obtain=TRAIN.format(recipe, data, f"{recipe}-{count}")
+        f"{variant}-{count}": Model(
+            title=f"{title}, {data}", obtain=obtain(f"{variant}-{count}", variant, data)
         )
-        for recipe, title in (("specter", "one CLS"), ("facets", "3 CLS"))
+        for variant, title in (("specter", "one CLS"), ("facets", "3 CLS"))
         for count, data in (("one-field", "papers of 1 field"), ("few-fields", "papers of 4 fields"))
     },
 }
@@ -119,7 +130,7 @@ def ablation(name: str, corpus: str, figures: str) -> Table:
     """Return the model of the paper, and what each choice changes."""
     shown = CORPORA[corpus][0]
     rows = [Row(name=DEFAULT, model=trained("facets", corpus)[0])]
-    rows += [Row(name=RECIPES[k], model=trained(k, corpus)[0], against=DEFAULT) for k in ABLATED]
+    rows += [Row(name=VARIANTS[k][0], model=trained(k, corpus)[0], against=DEFAULT) for k in ABLATED]
     return Table(
         name=name,
         title=f"Lambda, the number of CLS tokens, and their maps ({shown})",
