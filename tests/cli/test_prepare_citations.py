@@ -149,3 +149,29 @@ def test_wrong_requests_end_with_a_line_and_status_2(words, message, tmp_path, m
     assert status == 2 and err.count("\n") == 1
     assert re.search(message, err), err
     assert not (tmp_path / "out" / "train.jsonl").exists()
+
+
+def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
+    """Safe papers take part, with the fields of study and the citations of their metadata."""
+    metadata, parses = tmp_path / "metadata", tmp_path / "pdf_parses"
+    metadata.mkdir()
+    parses.mkdir()
+    rows = [
+        {
+            "paper_id": str(n),
+            "title": f"On {n}",
+            "mag_field_of_study": ["Art"],
+            "outbound_citations": [str(n + 1)],
+        }
+        for n in range(9)
+    ]
+    texts = [
+        {"paper_id": str(n), "abstract": [{"text": f"We look at {n}."}] if n < 8 else []} for n in range(9)
+    ]
+    (metadata / "metadata_0.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (parses / "pdf_parses_0.jsonl").write_text("\n".join(map(json.dumps, texts)))
+    words = ("prepare", "citations", tmp_path, "-o", tmp_path / "out", "--dev", 0)
+    assert run(monkeypatch, capsys, *words)[0] == 0
+    told = facts(tmp_path / "out")
+    assert told["dropped"]["no parsed abstract"] == {"count": 1, "first": ["8"]}
+    assert told["papers"] == 8 and told["train"]["domains"]["fields"]["Art"]["queries"] == 7

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.prepare_citations import citations
+from sciprism.cli.prepare_multi_scidocs import multi_scidocs
 from sciprism.cli.prepare_scirepeval import scirepeval
 
 prepare = typer.Typer(no_args_is_help=True, help="Make benchmark data out of published files.")
@@ -92,6 +93,7 @@ def scimult(
 
 prepare.command("scirepeval")(scirepeval)
 prepare.command("citations")(citations)
+prepare.command("multi-scidocs")(multi_scidocs)
 
 
 @prepare.command("patients")

@@ -78,7 +78,7 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     A line of the parts is a triplet of ids. The same papers and settings give the same bytes with any number
     of workers. Raises InputError where nothing can be sampled.
     """
-    began, dropped = time.monotonic(), Tally()
+    began, dropped = time.monotonic(), papers.dropped
     tested = {name for paper in papers.tested() for name in names_of(paper)}
 
     def fault(paper: Paper) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
+from sciprism.papers.s2orc import is_s2orc, read_s2orc
 from sciprism.tally import Tally
 from sciprism.tasks.citation_files.corpus import Edges
 from sciprism.tasks.citation_files.published import given_ties, keyed_papers
@@ -26,6 +27,7 @@ class Papers:
 
     citations: a table with the columns citing and cited, instead of the papers' own references. ties: how
     strongly papers are tied, as SPECTER's data.json has it. without: files of papers that take no part.
+    dropped: what was left out while they were read.
     """
 
     files: tuple[Path, ...]
@@ -34,10 +36,13 @@ class Papers:
     without: tuple[Path, ...] = ()
     home: Home = field(default_factory=lambda: Home(None))
     report: ReadReport = field(default_factory=ReadReport)
+    dropped: Tally = field(default_factory=Tally)
 
     def __iter__(self) -> Iterator[Paper]:
         for path in self.files:
-            if path.name == KEYED:
+            if is_s2orc(path):
+                yield from read_s2orc(path, tally=self.dropped)
+            elif path.name == KEYED:
                 yield from keyed_papers(self.home, path)
             else:
                 yield from read_papers(path, skip_bad=True, report=self.report)

@@ -39,6 +39,7 @@ class SciDocsClasses:
     folder: str = "scidocs"
     metadata: str = "paper_metadata_mag_mesh.json"
     fold: str = "test"
+    obtain: str = OBTAIN
 
     def read(self, home: Home) -> Labelled:
         """Return the papers of train, val and test, in this order."""
@@ -46,7 +47,7 @@ class SciDocsClasses:
         parts = {part: list(self._table(home, part)) for part in ("train", "val", "test")}
         everything = [row for rows in parts.values() for row in rows]
         wanted = {name for name, _ in everything}
-        records = read_records(home, home.local(f"{self.folder}/{self.metadata}", OBTAIN), wanted)
+        records = read_records(home, home.local(f"{self.folder}/{self.metadata}", self.obtain), wanted)
         shelf = Shelf(tally)
         for name in dict.fromkeys(name for name, _ in everything):
             if name not in records:
@@ -65,7 +66,7 @@ class SciDocsClasses:
         )
 
     def _table(self, home: Home, part: str) -> Iterator[tuple[str, str]]:
-        path = home.local(f"{self.folder}/{self.classes}/{part}.csv", OBTAIN)
+        path = home.local(f"{self.folder}/{self.classes}/{part}.csv", self.obtain)
         for number, row in enumerate(home.records(path), 2):
             name, label = as_id(row.get("pid")), text_of(row.get("class_label"))
             if not name or not label:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sciprism.tasks.layouts.scidocs import SciDocsPools
+from sciprism.tasks.layouts.scidocs import SciDocsClasses, SciDocsPools
 from sciprism.tasks.protocols.rerank import Rerank
 from sciprism.tasks.suites import suites
 from sciprism.tasks.suites.printed import printed
@@ -12,7 +12,8 @@ from sciprism.tasks.suites.scidocs import coarse
 from sciprism.tasks.task import Average, Suite, Task
 
 PAPER = "Multi2SPE (Seoh et al., 2023)"
-OBTAIN = "the authors' files are not released; make them of S2ORC by the recipe of Multi2SPE's code"
+FOLDER = "multi-scidocs"
+OBTAIN = "the authors' files are not released; `sciprism prepare multi-scidocs` makes them of S2ORC or others"
 
 
 def related(name: str, relation: str) -> Task:
@@ -21,9 +22,7 @@ def related(name: str, relation: str) -> Task:
         name=name,
         format="proximity",
         protocol=Rerank(metrics=("map", "ndcg"), distance="cosine", decimals=5),
-        data=SciDocsPools(
-            relation=relation, folder="multi-scidocs", metadata="data_final.json", obtain=OBTAIN
-        ),
+        data=SciDocsPools(relation=relation, folder=FOLDER, metadata="data_final.json", obtain=OBTAIN),
         group="reranking",
         numbers="each",
         reference=PAPER,
@@ -31,7 +30,11 @@ def related(name: str, relation: str) -> Task:
 
 
 TASKS = (
-    replace(coarse("multi-mag", "mag"), reference=PAPER),
+    replace(
+        coarse("multi-mag", "mag"),
+        data=SciDocsClasses(classes="mag", folder=FOLDER, obtain=OBTAIN),
+        reference=PAPER,
+    ),
     related("multi-cite", "cite"),
     related("multi-co-cite", "cocite"),
 )

@@ -1,0 +1,171 @@
+"""S2ORC's shards: two files joined by id, what is safe, and what is told of the rest."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.papers.s2orc import (
+    AGAIN,
+    NO_ABSTRACT,
+    NO_FIELD,
+    NO_PARSE,
+    NO_PARTNER,
+    NOT_READ,
+    is_s2orc,
+    read_s2orc,
+)
+from sciprism.tally import Tally
+
+
+def metadata(name, **more):
+    flags = {"has_pdf_parse": True, "has_pdf_parsed_abstract": True}
+    return {"paper_id": name, "title": f"Title {name}", "mag_field_of_study": ["Art"], **flags, **more}
+
+
+def parse(name, *paragraphs):
+    return {"paper_id": name, "abstract": [{"section": "Abstract", "text": text} for text in paragraphs]}
+
+
+def shard(folder: Path, number: int, papers, parses, *, packed=False) -> Path:
+    for part, rows in (("metadata", papers), ("pdf_parses", parses)):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+        lines = "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows).encode()
+        path = folder / part / f"{part}_{number}.jsonl{'.gz' if packed else ''}"
+        path.write_bytes(gzip.compress(lines) if packed else lines)
+    return folder
+
+
+def read(folder: Path, **options) -> tuple[list[Paper], Tally]:
+    tally = Tally()
+    return list(read_s2orc(folder, tally=tally, **options)), tally
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_metadata_and_parses_make_one_paper(tmp_path, packed):
+    full = metadata(
+        "17",
+        authors=[{"first": "Ada", "middle": ["M."], "last": "Low", "suffix": "Jr."}, {"last": "Sole"}],
+        venue="",
+        journal="Invented letters",
+        year=2001,
+        doi="10.9999/Ab",
+        arxiv_id=None,
+        pubmed_id="90000017",
+        mag_field_of_study=["Art", "History"],
+        outbound_citations=["4", "5"],
+        inbound_citations=["6"],
+    )
+    folder = shard(
+        tmp_path, 0, [full], [parse("17", "The first <i>paragraph</i>.", "The second.")], packed=packed
+    )
+    assert is_s2orc(folder)
+    assert read(folder)[0] == [
+        Paper(
+            id="17",
+            title="Title 17",
+            abstract="The first paragraph.",
+            authors=("Ada M. Low Jr.", "Sole"),
+            venue="Invented letters",
+            year=2001,
+            fields=("Art", "History"),
+            references=("4", "5"),
+            ids={"doi": "10.9999/ab", "pmid": "90000017"},
+        )
+    ]
+
+
+def test_what_is_not_safe_is_counted_by_reason(tmp_path):
+    papers = [
+        metadata("a"),
+        metadata("b", mag_field_of_study=None),
+        metadata("c", has_pdf_parse=False),
+        metadata("d", has_pdf_parsed_abstract=False),
+        metadata("e"),  # no line among the parses
+        metadata("f"),  # a parse without a paragraph
+        metadata("g"),  # a parse whose first paragraph is empty
+        metadata("a", title="Again"),
+        metadata("", title="No id"),
+        metadata("h", outbound_citations=[True]),
+        "{broken",
+        "[1, 2]",
+    ]
+    parses = [
+        parse("g", "", "Later"),
+        parse("stranger", "x"),
+        parse("b", "x"),
+        parse("f"),
+        parse("a", "A."),
+        "{",
+    ]
+    found, tally = read(shard(tmp_path, 3, papers, parses))
+    assert [(paper.id, paper.title) for paper in found] == [("a", "Title a")]
+    counts = {reason: told["count"] for reason, told in tally.to_json().items()}
+    assert counts == {NO_FIELD: 1, NO_PARSE: 2, NO_ABSTRACT: 3, AGAIN: 1, NOT_READ: 5}
+    assert tally.ids[NO_PARSE] == ["c", "e"] and tally.ids[NO_ABSTRACT] == ["d", "g", "f"]
+    assert tally.ids[NOT_READ][0].startswith("metadata_3.jsonl, line 9: no id")
+
+
+def test_shards_stand_in_order_and_can_be_chosen(tmp_path):
+    for number in (10, 2, 0):
+        shard(tmp_path, number, [metadata(f"p{number}")], [parse(f"p{number}", "Text")], packed=number == 2)
+    (tmp_path / "metadata" / "metadata_5.jsonl").write_text("")
+    (tmp_path / "metadata" / "README.md").write_text("no shard")
+    found, tally = read(tmp_path)
+    assert [paper.id for paper in found] == ["p0", "p2", "p10"] and tally.ids[NO_PARTNER] == ["5"]
+    assert [paper.id for paper in read(tmp_path, shards=[10, 0])[0]] == ["p10", "p0"]
+    with pytest.raises(InputError, match=r"no pdf_parses/pdf_parses_5\.jsonl"):
+        read(tmp_path, shards=[5])
+    with pytest.raises(InputError, match=r"no metadata/metadata_7\.jsonl"):
+        read(tmp_path, shards=[7])
+
+
+def test_folders_without_shards_and_damaged_files_are_told(tmp_path):
+    with pytest.raises(InputError, match="no shard of S2ORC"):
+        read(tmp_path)
+    shard(tmp_path, 0, [metadata(f"p{n}") for n in range(999)], [parse("p1", "Text")], packed=True)
+    path = tmp_path / "metadata" / "metadata_0.jsonl.gz"
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(InputError, match="truncated or damaged"):
+        read(tmp_path)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+KEYS = (
+    "title",
+    "authors",
+    "year",
+    "mag_field_of_study",
+    "outbound_citations",
+    "has_pdf_parse",
+    "doi",
+    "venue",
+)
+ROWS = st.builds(
+    lambda name, more: metadata(name) | more,
+    st.sampled_from(["a", "b", "c", 7, None]),
+    st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3),
+)
+PARSES = st.builds(
+    lambda name, text: {"paper_id": name, "abstract": text},
+    st.sampled_from(["a", "b", "c", 7, "z"]),
+    VALUES | st.just([{"text": "Words."}]),
+)
+
+
+@given(st.lists(ROWS | VALUES, max_size=8), st.lists(PARSES, max_size=6))
+def test_every_record_is_a_paper_or_counted_once(tmp_path_factory, papers, parses):
+    rows = [metadata("first"), *papers]  # a file that begins with a list would be one
+    folder = shard(tmp_path_factory.mktemp("s2orc"), 0, map(json.dumps, rows), parses)
+    found, tally = read(folder)
+    assert len(found) + sum(told["count"] for told in tally.to_json().values()) == len(rows)
+    assert all(paper.abstract and paper.fields for paper in found)
