@@ -110,6 +110,24 @@ def test_specter_files(tmp_path, monkeypatch, capsys):
     assert told == {"tie to a paper that is not there": {"count": 1, "first": ["a -> z"]}}
 
 
+def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
+    """Positives lie nearer on the ring than hard negatives; a band beyond the graph is refused."""
+    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0)
+    words += ("--sampler", "scincl", "--set", "near=8", "--set", "far=40", "--set", "dim=16")
+    assert run(monkeypatch, capsys, *words)[0] == 0
+
+    def away(row, side):
+        step = abs(int(row["query"][1:]) - int(row[side][1:]))
+        return min(step, COUNT - step)
+
+    found = triplets(tmp_path / "out")
+    hard = [row for row in found if row["kind"] != "random"]
+    assert len(found) == 400 and len(hard) == 160
+    assert sum(away(row, "positive") < away(row, "negative") for row in hard) > 150
+    status, _, err = run(monkeypatch, capsys, *words[:-4], "--set", "far=4000")
+    assert status == 2 and "does not fit a graph of 80 papers" in err
+
+
 def test_papers_of_a_test_take_no_part(tmp_path, monkeypatch, capsys):
     test = tmp_path / "test.jsonl"
     test.write_text(json.dumps({"id": "other", "title": "x", "abstract": "y", "ids": {"doi": "10.1/7"}}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,16 @@ if TYPE_CHECKING:
 
     from sciprism.tally import Tally
 
+WIDE = 200
+"""Columns where nobody watches: tables are not cut."""
+
 
 def plain_console() -> Console:
     """Return a console that prints texts as they are."""
     from rich.console import Console
 
-    return Console(markup=False, highlight=False, emoji=False)
+    width = None if sys.stdout.isatty() else WIDE
+    return Console(markup=False, highlight=False, emoji=False, width=width)
 
 
 def print_table(

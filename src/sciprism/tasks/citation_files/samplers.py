@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from sciprism.registry import Registry
 from sciprism.tasks.citation_files.corpus import Corpus
 from sciprism.tasks.citation_files.sources import Papers
 from sciprism.training.graphs.citations import rows_of
+from sciprism.training.graphs.embedding import embed_graph
 from sciprism.training.samplers.drawing import Draw, Sampled
+from sciprism.training.samplers.scincl import SciNCL
 from sciprism.training.samplers.specter import CitationTies, SpecterTriplets, draws
 
 Queries = Callable[[Iterable[int]], list[tuple[int, int]]]
 """Chooses (row, turn) of those that can be asked about."""
 Drawn = Iterator[tuple[int, Draw]]
+ASKED_AGAIN = "asked again, which this sampler does not"
 
 
 class Samples(Protocol):
@@ -74,3 +77,31 @@ class Specter:
             seed=self.seed,
         )
         return draws(draw, queries(able), workers=workers, report=report)
+
+
+@samplers.register("scincl")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromNeighbours:
+    """SciNCL's: near neighbours in the embedding of the citation graph against far ones and any; as there."""
+
+    papers: Papers
+    seed: int
+    triplets: int = 5
+    hard: int = 2
+    near: float = 25
+    far: float = 4000
+    near_width: int = 0
+    far_width: int = 0
+    easy_from: Literal["corpus", "queries"] = "corpus"
+    dim: int = 128
+
+    def __call__(self, corpus: Corpus, queries: Queries, *, workers: int, report: Sampled) -> Drawn:
+        """Yield the triplets of all papers that cite others; one is asked about once."""
+        options = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("papers", "dim")}
+        vectors = embed_graph(corpus.graph, dim=self.dim, seed=self.seed)
+        asked = queries(np.flatnonzero(corpus.graph.cited.counts).tolist())
+        for row, turn in asked:
+            if turn:
+                report.dropped.add(ASKED_AGAIN, corpus.names[row])
+        once = {corpus.names[row] for row, turn in asked if not turn}
+        return SciNCL(**options).draws(corpus.names, vectors, once, workers=workers, report=report)

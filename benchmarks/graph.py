@@ -1,0 +1,194 @@
+"""The embedding of a citation graph: time, memory, and how well it finds citations that were held out.
+
+The graph is grown (grown_graph.py) or read from a file of papers with references. Each held-out citation is
+ranked among papers that are cited as often as the cited one and not linked to the citing one: by the cosine
+of the embedding, by Adamic-Adar over the citations that were left, by the number of citations, and as chance
+has it. Papers that score alike stand in random order: their reciprocal ranks are averaged. Run from the
+repository root:
+
+    python benchmarks/graph.py --size 1000000 --edges 10000000 --dim 256 -o results/graph.json
+    python benchmarks/graph.py --papers PAPERS --share 0.1 -o results/graph_papers.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from grown_graph import grow
+from rounds import provenance, write
+from sciprism.papers import Paper, read_papers
+from sciprism.tally import Tally
+from sciprism.training.graphs.citations import CitationGraph, Rows
+from sciprism.training.graphs.embedding import embed_graph, usual_steps
+from sciprism.training.samplers.ties import references
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Citations that were taken out: the citing rows (n,), and (n, 1 + candidates), the cited one first."""
+
+    graph: CitationGraph
+    citing: Rows
+    candidates: Rows
+
+
+def split(graph: CitationGraph, share: float, part: str, seed: int) -> tuple[CitationGraph, Rows, Rows]:
+    """Return the graph without the dev and test edges, and the edges of one of these parts."""
+    citing, cited = graph.edges
+    order = np.random.default_rng(seed).permutation(len(citing))
+    count = round(share * len(citing))
+    dev, test, rest = order[:count], order[count : 2 * count], order[2 * count :]
+    asked = dev if part == "dev" else test
+    return CitationGraph(graph.size, citing[rest], cited[rest]), citing[asked], cited[asked]
+
+
+def hold_out(whole: CitationGraph, given: argparse.Namespace) -> HeldOut:
+    """Take edges out and find each one's candidates: those nearest to the cited paper in citations."""
+    graph, citing, cited = split(whole, given.share, given.part, given.seed)
+    citing, cited = citing[: given.most], cited[: given.most]
+    random = np.random.default_rng(given.seed)
+    order = np.lexsort((random.random(graph.size), graph.citing.counts))
+    place = np.empty(graph.size, np.int64)
+    place[order] = np.arange(graph.size)
+    candidates = np.empty((len(citing), given.candidates + 1), np.int32)
+    for at, (one, other) in enumerate(zip(citing.tolist(), cited.tolist(), strict=True)):
+        linked = [*whole.linked(one)]
+        reach = given.candidates + len(linked)
+        near = order[max(0, place[other] - reach) : place[other] + reach + 1]
+        near = near[~np.isin(near, linked)]
+        nearest = np.argsort(np.abs(place[near] - place[other]), kind="stable")
+        candidates[at] = [other, *near[nearest[: given.candidates]]]
+    return HeldOut(graph, citing, candidates)
+
+
+def reciprocal_rank(scores: Scores) -> float:
+    """Return the mean reciprocal rank of the first column; equal scores in random order."""
+    above = (scores[:, 1:] > scores[:, :1]).sum(1)
+    alike = (scores[:, 1:] == scores[:, :1]).sum(1) + 1
+    sums = np.concatenate([[0], np.cumsum(1 / np.arange(1, scores.shape[1] + 1))])
+    return float(((sums[above + alike] - sums[above]) / alike).mean())
+
+
+def by_cosine(held: HeldOut, vectors: NDArray[np.float32]) -> Scores:
+    """Score each candidate by the cosine with the citing paper."""
+    return np.stack(
+        [vectors[others] @ vectors[row] for row, others in zip(held.citing, held.candidates, strict=True)]
+    )
+
+
+def by_adamic_adar(held: HeldOut) -> Scores:
+    """Score each candidate by the neighbours shared with the citing paper, each weighed 1 / log degree."""
+    ones, others = held.graph.edges
+    pairs = np.concatenate([ones, others]), np.concatenate([others, ones])
+    links = csr_array((np.ones(len(pairs[0]), np.float32), pairs), shape=(held.graph.size,) * 2)
+    links.data[:] = 1  # two papers that cite each other are neighbours once
+    degrees = np.maximum(np.diff(links.indptr), 2)
+    weighed = links @ diags_array((1 / np.log(degrees)).astype(np.float32))
+    return np.stack(
+        [
+            (links[others] @ weighed[[row]].T).toarray()[:, 0]
+            for row, others in zip(held.citing, held.candidates, strict=True)
+        ]
+    )
+
+
+def read(paths: list[Path]) -> tuple[CitationGraph, dict[str, Any]]:
+    """Return the graph of papers with references, and what was left out of it."""
+    papers = [paper for paper in read_papers(paths) if isinstance(paper, Paper)]
+    dropped = Tally()
+    graph = CitationGraph.of([paper.id for paper in papers], references(papers), dropped)
+    return graph, {reason: each["count"] for reason, each in dropped.to_json().items()}
+
+
+def peak() -> int:
+    """Return the most memory that this process has held so far, in MB."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    began = time.perf_counter()
+    dropped: dict[str, Any] = {}
+    if given.papers:
+        whole, dropped = read(given.papers)
+    else:
+        whole = grow(given.size, given.edges, seed=given.seed).graph
+    made, held_before = time.perf_counter() - began, peak()
+    held = hold_out(whole, given)
+    before = peak()
+    began = time.perf_counter()
+    vectors = embed_graph(
+        held.graph, dim=given.dim, seed=given.seed, steps=given.steps, smoothing=given.smoothing
+    )
+    seconds, after = time.perf_counter() - began, peak()
+    chance = np.zeros((1, given.candidates + 1))
+    degree = held.graph.citing.counts[held.candidates].astype(np.float64)
+    return {
+        "graph": [path.name for path in given.papers or ()] or "grown",
+        "papers": whole.size,
+        "citations": len(whole.edges[0]),
+        "left_out": dropped,
+        "graph_seconds": round(made, 1),
+        "graph_peak_memory_mb": held_before,
+        "embedding": {
+            "dim": given.dim,
+            "steps": given.steps or usual_steps(whole.size),
+            "smoothing": given.smoothing,
+            "seconds": round(seconds, 1),
+            "peak_memory_mb": after,
+            "peak_memory_before_mb": before,
+            "without_vector": int((~vectors.any(axis=1)).sum()),
+        },
+        "held_out": {"part": given.part, "share": given.share, "ranked": len(held.citing)},
+        "mrr": {
+            "embedding": round(reciprocal_rank(by_cosine(held, vectors)), 4),
+            "Adamic-Adar": round(reciprocal_rank(by_adamic_adar(held)), 4),
+            "degree": round(reciprocal_rank(degree), 4),
+            "random": round(reciprocal_rank(chance), 4),
+        },
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--papers", type=Path, nargs="+", help="papers with references, instead of a grown graph"
+    )
+    parser.add_argument("--size", type=int, default=100_000)
+    parser.add_argument("--edges", type=int, default=1_000_000)
+    parser.add_argument(
+        "--share", type=float, default=0.01, help="of the citations, for dev and for test each"
+    )
+    parser.add_argument("--part", choices=["dev", "test"], default="test")
+    parser.add_argument("--most", type=int, default=3_000, help="held-out citations that are ranked")
+    parser.add_argument("--candidates", type=int, default=1_000)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=0, help="0: by the size of the graph")
+    parser.add_argument("--smoothing", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--output", type=Path)
+    given = parser.parse_args()
+    found = measure(given)
+    result = provenance(
+        ["numpy", "scipy", "torch", "sciprism"], seed=given.seed, threads=torch.get_num_threads(), **found
+    )
+    print(result)
+    if given.output:
+        write(given.output, result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""The data of Multi2SPE's study out of the open data: triplets to train on, benchmarks to test on.
+
+Computer science: visualisation, computational linguistics and CACM with their citations. A paper is a test
+paper by hash of its id; a second benchmark asks about the latest years; no triplet names a paper of either.
+Fields: the 17 fields of arXiv, whose papers have no citations here. Papers of one category stand in for cited
+ones, papers of the same field and another category for those that cited papers cite. As many queries are
+asked of 1, 4 and 17 fields.
+
+    python benchmarks/multi2spe_data.py DATA OUT
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sciprism.chance import place
+from sciprism.tasks.home import Home
+from sciprism.tasks.split import Entry, entries
+
+COMPUTING = {
+    "citegraph_vis": "Visualisation",
+    "citegraph_acl": "Linguistics",
+    "ir_cacm": "Computing at large",
+}
+ARXIV = "arxiv_multidomain"
+FIRST = "Computer Science"
+FIELDS = {"one": 1, "few": 4, "all": 17}
+TEST, LATER = 0.25, {"citegraph_vis": 2021, "citegraph_acl": 2008}
+TIES, QUERIES, CLASSES = 5, 2500, 120
+SEED = 0
+
+
+def sciprism(*words: object) -> None:
+    """Run one command of the package."""
+    print("+ sciprism", *words, flush=True)
+    subprocess.run([sys.executable, "-m", "sciprism", *map(str, words)], check=True)
+
+
+def write(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def row_of(entry: Entry, field: str, references: Iterable[str] = ()) -> dict[str, Any]:
+    paper = entry.paper
+    row = {"id": paper.id, "title": paper.title, "abstract": paper.abstract, "fields": [field]}
+    return row | {"references": list(references)}
+
+
+def links(path: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        one, other = line.split("\t")[:2]
+        found[one].append(other)
+    return found
+
+
+def computing(home: Home, data: Path, out: Path) -> None:
+    """Write papers of computer science in three parts: triplets of one, a benchmark of each of the others."""
+    parts: dict[str, list[dict[str, Any]]] = {"train": [], "held-out": [], "later": []}
+    linked = links(data / "ir_cacm" / "citation_links.tsv")
+    for name, field in COMPUTING.items():
+        for entry in entries(home, name):
+            references = linked[entry.paper.id] if name == "ir_cacm" else entry.row["references"]
+            late = (entry.paper.year or 0) >= LATER.get(name, 10_000)
+            held_out = place(SEED, "held out", entry.paper.id) < TEST
+            part = "later" if late else "held-out" if held_out else "train"
+            parts[part].append(row_of(entry, field, references))
+    files = {part: write(out / "papers" / f"{part}.jsonl", rows) for part, rows in parts.items()}
+    sciprism(
+        "prepare", "citations", files["train"], "-o", out / "triplets" / "cs", "--seed", SEED, "--abstracts"
+    )
+    classes = out / "classes"
+    made = write(out / "papers" / "fields.jsonl", of_fields(home))
+    sciprism("prepare", "multi-scidocs", made, "-o", classes, "--val", 0.1, "--test", 0.6)
+    for part in ("held-out", "later"):
+        bench = out / "benchmarks" / part
+        sciprism("prepare", "multi-scidocs", files[part], "-o", bench, "--val", 0, "--test", 1, "--most", 400)
+        copied = bench / "multi-scidocs"
+        shutil.rmtree(copied / "mag", ignore_errors=True)
+        shutil.copytree(classes / "multi-scidocs" / "mag", copied / "mag")
+        shutil.copy(classes / "multi-scidocs" / "paper_metadata_mag_mesh.json", copied)
+
+
+def of_fields(home: Home) -> Iterator[dict[str, Any]]:
+    """Yield test papers of each field of arXiv, to be classified."""
+    by_field: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries(home, ARXIV):
+        if entry.part == "test":
+            by_field[str(entry.row["field"])].append(entry)
+    for field, found in sorted(by_field.items()):
+        found.sort(key=lambda entry: place(SEED, "class", entry.paper.id))
+        yield from (row_of(entry, field) for entry in found[:CLASSES])
+
+
+def fields(home: Home, out: Path) -> None:
+    """Write triplets of 1, 4 and 17 fields of arXiv, the same number of queries each."""
+    by_field: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries(home, ARXIV):
+        if entry.part == "train":
+            by_field[str(entry.row["field"])].append(entry)
+    names = sorted(by_field, key=lambda name: (name != FIRST, place(SEED, "field", name)))
+    for key, count in FIELDS.items():
+        chosen = names[:count]
+        papers = out / "papers" / f"fields-{key}.jsonl"
+        write(papers, (row_of(e, name) for name in chosen for e in by_field[name]))
+        ties = dict(pair for name in chosen for pair in tied(by_field[name], QUERIES // count))
+        (out / "papers" / f"ties-{key}.json").write_text(json.dumps(ties), encoding="utf-8")
+        where = ("--ties", out / "papers" / f"ties-{key}.json", "-o", out / "triplets" / key)
+        sciprism("prepare", "citations", papers, *where, "--seed", SEED, "--abstracts", "--dev", 0.1)
+
+
+def tied(papers: list[Entry], queries: int) -> Iterator[tuple[str, dict[str, dict[str, int]]]]:
+    """Yield papers with some of their category and some of their field's other categories."""
+    by_category: dict[str, list[str]] = defaultdict(list)
+    for entry in papers:
+        by_category[str(entry.row["primary_category"])].append(entry.paper.id)
+    asked = sorted(papers, key=lambda entry: place(SEED, "query", entry.paper.id))
+    for entry in asked[:queries]:
+        own = str(entry.row["primary_category"])
+        others = [
+            name for category, names in sorted(by_category.items()) if category != own for name in names
+        ]
+        near = [name for name in by_category[own] if name != entry.paper.id]
+        strengths = {name: {"count": 5} for name in some(near, entry.paper.id)}
+        strengths |= {name: {"count": 1} for name in some(others, entry.paper.id)}
+        if near:
+            yield entry.paper.id, strengths
+
+
+def some(names: list[str], query: str) -> list[str]:
+    return sorted(names, key=lambda name: place(SEED, query, name))[:TIES]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, help="the folder of the open data")
+    parser.add_argument("out", type=Path)
+    args = parser.parse_args()
+    home = Home(args.data)
+    computing(home, args.data, args.out)
+    fields(home, args.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""SciNCL's triplets: bands of ranks, easy negatives beyond them, a benchmark kept out."""
+
+import numpy as np
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.papers import Paper
+from sciprism.training.samplers.drawing import RANDOM, Sampled
+from sciprism.training.samplers.scincl import FAR, IN_BENCHMARK, NO_EASY, OF_BENCHMARK, SciNCL
+
+SIZE = 200
+NAMES = [f"p{i}" for i in range(SIZE)]
+ANGLES = np.arange(SIZE) / SIZE
+LINE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], 1).astype(np.float32)  # neighbours in the order of the rows
+SMALL = {"near": 10, "far": 40}
+
+
+def test_lists_are_zipped_as_published():
+    """From one end of the line, rank r is row r + 1."""
+    report = Sampled()
+    ((row, draw),) = SciNCL(**SMALL).draws(NAMES, LINE, ["p0"], report=report)
+    assert row == 0 and draw.positives == (6, 7, 8, 9, 10) and draw.negatives[3:] == (39, 40)
+    assert draw.kinds == (RANDOM,) * 3 + (FAR,) * 2
+    assert min(draw.negatives[:3]) > 40 and len({*draw.negatives}) == 5
+    assert report.queries == 1 and report.pairs == 5 and report.hard == 2
+
+
+def test_defaults_are_the_published_ranks():
+    near, far = SciNCL().bands(100_000)
+    assert [*near] == [20, 21, 22, 23, 24] and [*far] == [3998, 3999]
+
+
+def test_wide_bands_are_sampled_with_the_seed():
+    sampler = SciNCL(**SMALL, near_width=10, far_width=30)
+    found = dict(sampler.draws(NAMES, LINE))
+    assert len({*found[0].positives}) == 5 and {*found[0].positives} <= {*range(1, 11)}
+    assert {*found[0].negatives[3:]} <= {*range(11, 41)}
+    again = dict(sampler.draws(NAMES, LINE, ["p150", "p0"]))
+    assert again == {0: found[0], 150: found[150]}
+    assert found != dict(SciNCL(**SMALL, near_width=10, far_width=30, seed=1).draws(NAMES, LINE))
+
+
+def test_bands_are_shares_of_the_papers_with_neighbours():
+    near, far = SciNCL(near=0.05, far=0.2).bands(SIZE)
+    assert (near.start, near.stop, far.start, far.stop) == (5, 10, 38, 40)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({}, "graph of 200 papers with citations, where a paper has 199 neighbours"),
+        ({"near": 3, "far": 40}, "near 3: a band of 5 ranks"),
+        ({"near": 39, "far": 40}, "before the near band ends at 39"),
+        ({"near": 10, "far": 200}, "far 200: a band of 2 ranks that ends at rank 200"),
+    ],
+)
+def test_bands_that_do_not_fit_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
+        list(SciNCL(**wrong).draws(NAMES, LINE))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"near_width": 4}, {"far_width": 1}, {"hard": 6}, {"triplets": 0}, {"easy_from": "moon"}]
+)
+def test_wrong_options_are_refused(wrong):
+    with pytest.raises(InputError):
+        SciNCL(**wrong)
+
+
+def test_any_number_of_workers_draws_the_same():
+    one, two = (repr([*SciNCL(**SMALL).draws(NAMES, LINE, workers=workers)]) for workers in (1, 2))
+    assert one == two and one.count("Draw") == SIZE
+
+
+def test_easy_negatives_may_come_from_the_queries_alone_and_too_few_are_counted():
+    queries = [f"p{i}" for i in range(100)]
+    found = dict(SciNCL(**SMALL, easy_from="queries").draws(NAMES, LINE, queries))
+    assert len(found) == 100 and all(max(draw.negatives[:3]) < 100 for draw in found.values())
+    report = Sampled()
+    assert not [*SciNCL(**SMALL, easy_from="queries").draws(NAMES, LINE, ["p0", "p1"], report=report)]
+    assert report.dropped.count(NO_EASY) == 2 and report.queries == 0
+
+
+def test_papers_without_a_vector_are_counted_and_may_only_be_easy_negatives():
+    vectors = LINE.copy()
+    vectors[100:] = 0
+    report = Sampled()
+    found = dict(SciNCL(**SMALL).draws(NAMES, vectors, report=report))
+    assert sorted(found) == [*range(100)]
+    assert report.dropped.count("no link to another paper") == 100
+    assert all(max((*draw.positives, *draw.negatives[3:])) < 100 for draw in found.values())
+    assert any(max(draw.negatives[:3]) >= 100 for draw in found.values())
+    assert len(dict(SciNCL(**SMALL, most=7).draws(NAMES, vectors))) == 7
+
+
+def test_a_benchmark_is_kept_out_before_the_vectors_are_made():
+    papers = [Paper(id=name, title=f"Title of {name}") for name in NAMES]
+    edges = [(f"p{i}", f"p{i - step}") for i in range(SIZE) for step in (1, 2, 5) if i >= step]
+    barred = {f"p{i}" for i in range(0, SIZE, 10)}
+    report = Sampled()
+    sampler = SciNCL(**SMALL, dim=16)
+    found = [*sampler.sample(papers, edges, without=barred, report=report)]
+    assert report.dropped.count(IN_BENCHMARK) == 20 and len(found) == 180
+    seen = {paper.id for each in found for paper in (each.query, *each.positives, *each.negatives)}
+    assert not seen & barred
+    clean = [(one, other) for one, other in edges if not {one, other} & barred]
+    assert report.dropped.count(OF_BENCHMARK) == len(edges) - len(clean)
+    rest = [paper for paper in papers if paper.id not in barred]
+    assert found == [*sampler.sample(rest, clean, workers=2)]
