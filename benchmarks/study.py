@@ -26,7 +26,8 @@ Run = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One recipe. table: that scores it. method: whether the whole suite is of interest.
+    """One recipe of recipes/twins, PAPER-KEY if it is not named. table: that scores it. method: whether the
+    whole suite is of interest.
 
     seed: of its one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage
     that another arm's run of the same seed stands for, that arm, and its stage. changes: of the recipe.
@@ -44,12 +45,23 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """A paper's arms and tables. ensembles: key -> a name with the keys of its members in braces."""
+    """A paper's arms and tables.
+
+    ensembles: key -> a name with the keys of its members in braces. data: as `sciprism reproduce` takes it;
+    of the open suite, runs are scored on the quick view. seeds: of the runs, if the command names none.
+    """
 
     paper: str
     arms: tuple[Arm, ...]
     tables: tuple[str, ...]
     ensembles: dict[str, str] = field(default_factory=dict)
+    data: str = "open"
+    seeds: tuple[int, ...] = (0, 1, 2)
+
+    @property
+    def view(self) -> tuple[str, ...]:
+        """Return the option that narrows the suite."""
+        return ("--quick",) if self.data == "open" else ()
 
 
 def run(words: list[str], *, may_fail: bool = False) -> float:
@@ -65,7 +77,7 @@ def run(words: list[str], *, may_fail: bool = False) -> float:
 def trained(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
     """Train one arm with one seed and return its run folder."""
     folder: Path = args.runs / f"{arm.key}-{seed}"
-    recipe = f"recipes/twins/{study.paper}-{arm.recipe or arm.key}.toml"
+    recipe = f"recipes/twins/{arm.recipe or f'{study.paper}-{arm.key}'}.toml"
     changes = [f"seed={seed}", *arm.changes, *(args.change or [])]
     if arm.done:
         stage, other, at = arm.done
@@ -88,7 +100,8 @@ def backbone(runs: Path) -> Path:
 
 def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> None:
     """Make one table with all models that are there; what has been scored already is not scored again."""
-    words = ["reproduce", study.paper, name, "--data", "open", "--models", f"backbone={backbone(args.runs)}"]
+    words = ["reproduce", study.paper, name, "--data", study.data]
+    words += ["--models", f"backbone={backbone(args.runs)}"]
     for (key, _), folder in folders.items():
         words += ["--models", f"{key}={folder}"]
     for key, name_of in study.ensembles.items():
@@ -134,7 +147,7 @@ def main(study: Study, about: str | None) -> None:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", type=Path, help="what `sciprism prepare open` wrote")
     parser.add_argument("--runs", type=Path, default=Path("out") / study.paper)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(study.seeds))
     parser.add_argument("--only", nargs="+", default=[arm.key for arm in study.arms])
     parser.add_argument("--tables", nargs="*", default=list(study.tables))
     parser.add_argument("--set", dest="change", action="append", help="for every recipe")
@@ -148,12 +161,12 @@ def main(study: Study, about: str | None) -> None:
     folders: dict[Run, Path] = {}
     for arm, seed in order:
         folders[arm.key, seed] = trained(study, arm, seed, args)
-        table(study, arm.table, folders, args, "--quick", "--only", arm.key)
+        table(study, arm.table, folders, args, *study.view, "--only", arm.key)
     facts = provenance(["torch", "sciprism"], changes=args.change or [])
     runs = {f"{key}, seed {seed}": summary(folder) for (key, seed), folder in folders.items()}
     write(args.output / "runs.json", facts | {"runs": runs})
     for name in args.tables:
-        table(study, name, folders, args, "--quick", "-o", str(args.output / f"table-{name}.md"))
+        table(study, name, folders, args, *study.view, "-o", str(args.output / f"table-{name}.md"))
     if args.full:
         for name in args.tables:
             page = args.output / f"table-{name}-whole-suite.md"
