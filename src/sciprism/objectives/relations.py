@@ -1,0 +1,44 @@
+"""How tokens relate to each other, handed from a teacher to a student (MiniLMv2, section 3; INDUS, 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def relation_distillation(
+    teacher: Sequence[Tensor], student: Sequence[Tensor], bounds: Sequence[int], *, heads: int
+) -> Tensor:
+    """Return the mean over texts of the divergence of the student's relations from the teacher's.
+
+    teacher, student: the same kinds of states of a layer (queries, keys, values), each (T, width); the widths
+    of the two may differ. bounds: (B + 1,), where each text's tokens begin and end. heads: relation heads,
+    into which each width is divided. Per head and kind a text's states are compared with each other, softmax
+    of A A^T over the root of the head's width, a row for each token; the Kullback-Leibler divergence is
+    averaged over heads and tokens and added over kinds.
+    """
+    totals = [
+        sum(_divergence(t[start:end], s[start:end], heads) for t, s in zip(teacher, student, strict=True))
+        for start, end in pairwise(bounds)
+    ]
+    return torch.stack([torch.as_tensor(total) for total in totals]).mean()
+
+
+def _divergence(teacher: Tensor, student: Tensor, heads: int) -> Tensor:
+    with torch.no_grad():
+        wanted = _relations(teacher, heads)
+    found = _relations(student, heads)
+    return F.kl_div(found, wanted, reduction="sum", log_target=True) / (heads * len(teacher))
+
+
+def _relations(states: Tensor, heads: int) -> Tensor:
+    """Return the log-probabilities of each token's relations, (heads, n, n)."""
+    count, width = states.shape
+    if width % heads:
+        raise ValueError(f"{width} states cannot be divided among {heads} relation heads")
+    parts = states.float().view(count, heads, width // heads).transpose(0, 1)
+    return F.log_softmax(parts @ parts.mT / (width // heads) ** 0.5, dim=-1)
