@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from sciprism import Encoder
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.objectives.facets import facet_contrast
+from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.papers.records import Paper
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example
@@ -172,6 +173,22 @@ def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder, fac
     assert found[0][0] == found[1][0] == found[2][0] > 0
     torch.testing.assert_close(found[0][1], found[1][1], atol=0, rtol=0)
     torch.testing.assert_close(found[0][1] * 0.5, found[2][1])
+
+
+def test_four_sums_of_cosines(encoder):
+    queries, positives = (
+        F.normalize(torch.from_numpy(encoder.encode(items, format="search", role=role)), dim=-1)
+        for items, role in (
+            ([e.query for e in EXAMPLES], "query"),
+            ([e.positives[0] for e in EXAMPLES], "paper"),
+        )
+    )
+    encoder.model.train()
+    for twice in (True, False):
+        settings = {"temperature": 0.1, "twice": twice}
+        (loss,) = together(encoder, {"name": "four-sum", **settings})([(0, batch_of(EXAMPLES))], 1.0)
+        wanted = four_sum_contrastive(queries, positives, **settings)
+        assert loss == pytest.approx(wanted.item(), abs=1e-4)
 
 
 def by_facet(encoder, examples):

@@ -89,4 +89,4 @@ def settings_of(objective: Mapping[str, Any]) -> Table:
 
 learners: Registry[type[Learner]] = Registry("objective")
 
-from sciprism.training.learners import contrast, facets, heads, triplet  # noqa: E402, F401
+from sciprism.training.learners import contrast, facets, four_sum, heads, triplet  # noqa: E402, F401
