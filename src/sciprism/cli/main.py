@@ -24,6 +24,7 @@ from sciprism.cli.prepare import prepare
 from sciprism.cli.reproduce import reproduce
 from sciprism.cli.search import search
 from sciprism.cli.similar import similar
+from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.errors import BrokeError, InputError
 
@@ -59,10 +60,11 @@ for command in (*USE, *SCIENCE):
     app.command()(_interruptible(command))
 
 
-for each in prepare.registered_commands:
-    assert each.callback is not None
-    each.callback = _interruptible(each.callback, "the same command starts anew")
-app.add_typer(prepare, name="prepare")
+for name, group in {"prepare": prepare, "tokenizer": tokenizer}.items():
+    for each in group.registered_commands:
+        assert each.callback is not None
+        each.callback = _interruptible(each.callback, "the same command starts anew")
+    app.add_typer(group, name=name)
 
 
 @app.callback(invoke_without_command=True)

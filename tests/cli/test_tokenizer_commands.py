@@ -1,0 +1,45 @@
+"""`sciprism tokenizer`: learn a vocabulary, put tokenizers side by side."""
+
+import json
+
+from made_commands import run
+
+
+def papers(path):
+    rows = [{"id": n, "title": "Phosphorylated kinase", "abstract": "A kinase binds."} for n in range(30)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def test_learned_and_compared(tmp_path, monkeypatch, capsys):
+    (tmp_path / "all.txt").write_text("The kinase binds\n\nDark matter\n" * 20)
+    learned = tmp_path / "own"
+    words = ("tokenizer", "train", papers(tmp_path / "all.jsonl"), "-o", learned, "--size", 330)
+    status, out, _ = run(monkeypatch, capsys, *words)
+    assert status == 0 and out.startswith(f"{learned}: ")
+    bare = tmp_path / "bare"
+    assert (
+        run(monkeypatch, capsys, "tokenizer", "train", tmp_path / "all.txt", "-o", bare, "--size", 261)[0]
+        == 0
+    )
+    (tmp_path / "terms.txt").write_text("kinase\nmatter\n")
+    domains = ("--texts", f"biology={tmp_path / 'all.jsonl'}", "--texts", f"other={tmp_path / 'all.txt'}")
+    more = ("--terms", tmp_path / "terms.txt", "--sentence", "A kinase binds")
+    status, out, _ = run(monkeypatch, capsys, "tokenizer", "compare", bare, learned, *domains, *more)
+    assert status == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["tokens", "biology", "%", "per", "word", "other", "%", "per", "word"]
+    assert lines[1][2] == "+0.0" and float(lines[2][2]) < -50  # words became tokens
+    assert any(line[:3] == [str(learned), "330", "50.0"] or line[2:3] == ["50.0"] for line in lines)
+    assert f"{learned}: A | kinase | binds (3 for 'A kinase binds')" in out
+
+
+def test_wrong_requests(tmp_path, monkeypatch, capsys):
+    for words, message in [
+        (("train", tmp_path / "gone.txt", "-o", tmp_path / "out"), "gone.txt: No such file"),
+        (("train", papers(tmp_path / "a.jsonl"), "-o", tmp_path / "out", "--size", 3), "at least 261 tokens"),
+        (("compare", tmp_path / "gone", "--texts", "a"), "--texts a: expected DOMAIN=FILE"),
+        (("compare", tmp_path / "gone", "--texts", "a=b.txt"), "gone: not there"),
+    ]:
+        status, _, err = run(monkeypatch, capsys, "tokenizer", *words)
+        assert status == 2 and message in err and err.count("\n") == 1

@@ -1,0 +1,110 @@
+"""Vocabularies that are learned, and tokenizers beside each other."""
+
+import base64
+
+import pytest
+from tokenizers import Tokenizer
+
+from sciprism.errors import InputError
+from sciprism.text.tokenizer import read_tokenizer
+from sciprism.text.tokens import compare_tokenizers, open_tokenizer, parts_of
+from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
+
+TEXTS = ["The phosphorylated protein binds.", "A phosphorylated kinase", "Kinase binds the protein"] * 20
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return learn_vocabulary(TEXTS, size=400)
+
+
+def test_special_tokens_have_the_ids_of_roberta(learned):
+    size = learned.get_vocab_size()
+    assert [learned.id_to_token(i) for i in range(4)] == ["<s>", "<pad>", "</s>", "<unk>"]
+    assert learned.id_to_token(size - 1) == "<mask>" and size <= 400
+    encoded = learned.encode("The kinase", "protein")
+    assert [learned.id_to_token(i) for i in (encoded.ids[0], encoded.ids[-1])] == ["<s>", "</s>"]
+    assert learned.encode("a <mask> b").ids.count(size - 1) == 1
+
+
+def test_case_goes_and_every_byte_has_a_token(learned):
+    assert learned.encode("KINASE").ids == learned.encode("kinase").ids
+    text = "żółć 中文 \x00 🧬"
+    assert learned.decode(learned.encode(text).ids) == text and 3 not in learned.encode(text).ids
+    cased = learn_vocabulary(TEXTS, size=400, lower=False)
+    assert cased.encode("Kinase").ids != cased.encode("kinase").ids
+
+
+def test_frequent_words_become_one_token(learned):
+    assert parts_of(learned, "the phosphorylated kinase") == ["the", "phosphorylated", "kinase"]
+
+
+def test_a_folder_of_it_is_read_again(learned, tmp_path):
+    save_vocabulary(learned, tmp_path)
+    read, special = read_tokenizer(tmp_path)
+    assert read.encode("A kinase").ids == learned.encode("A kinase").ids
+    assert special["mask_token"] == "<mask>" and special["cls_token"] == "<s>"
+    fast = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
+    assert fast("A kinase")["input_ids"] == learned.encode("A kinase").ids
+    assert (fast.mask_token_id, fast.pad_token_id, fast.model_max_length) == (
+        learned.get_vocab_size() - 1,
+        1,
+        512,
+    )
+
+
+def test_nothing_to_learn_from():
+    with pytest.raises(InputError, match="no text to learn"):
+        learn_vocabulary(["", " "])
+    with pytest.raises(InputError, match="at least 261 tokens"):
+        learn_vocabulary(TEXTS, size=100)
+
+
+def test_counts_by_hand(learned):
+    """Two texts of three and two words; bytes alone need a token for each letter and space."""
+    bytes_only = learn_vocabulary(["x"], size=261)
+    texts = ["the phosphorylated kinase", "kinase binds"]
+    found = compare_tokenizers(
+        {"ours": learned, "bytes": bytes_only},
+        {"biology": texts},
+        terms=["Kinase", "phosphatase"],
+        sentences=["Kinase binds"],
+        lower=True,
+    )
+    ours, plain = found.counts["ours", "biology"], found.counts["bytes", "biology"]
+    assert (ours.texts, ours.words, ours.tokens, ours.fertility) == (2, 5, 5, 1.0)
+    assert plain.tokens == sum(map(len, texts))
+    assert found.whole == {"ours": 0.5, "bytes": 0.0}
+    assert found.shared["ours", "bytes"] == found.sizes["bytes"] == 261
+    assert found.splits["ours", "Kinase binds"] == ["kinase", "binds"]
+
+
+def test_ranks_of_tiktoken_become_the_same_splits(tmp_path):
+    """Bytes, then ab, abab and bc: "ababc" is abab and c, "abc" is ab and c, since ab comes before bc."""
+    tokens = [bytes([b]) for b in range(256)] + [b"ab", b"abab", b"bc"]
+    path = tmp_path / "small.tiktoken"
+    path.write_text("".join(f"{base64.b64encode(t).decode()} {n}\n" for n, t in enumerate(tokens)))
+    opened = open_tokenizer(path)
+    assert opened.encode("ababc").ids == [257, ord("c")] and opened.encode("abc").ids == [256, ord("c")]
+    assert opened.decode(opened.encode("ab é bc").ids) == "ab é bc"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("gone.json", None, "not there"),
+        ("broken.json", "{}", "cannot be read"),
+        ("broken.tiktoken", "?? 3", "not lines of a token in base64"),
+        ("odd.tiktoken", "YWJj 0\n", "is not made of two others"),
+    ],
+)
+def test_files_that_are_no_tokenizer(name, content, message, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        open_tokenizer(tmp_path / name)
+
+
+def test_a_tokenizer_file_is_opened(learned, tmp_path):
+    learned.save(str(tmp_path / "tokenizer.json"))
+    assert isinstance(open_tokenizer(tmp_path / "tokenizer.json"), Tokenizer)
