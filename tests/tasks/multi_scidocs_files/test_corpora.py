@@ -41,7 +41,7 @@ def test_dirty_papers_and_references_are_counted(made):
         "paper without title": 1,
         "paper without field": 1,
         "paper whose id has white space in it": 1,
-        "paper that stands there before": 1,
+        "id that another paper has": 1,
         "record that cannot be used": 1,
         "citation of or by a paper that is not there": 3,
         "citation of the paper itself": 1,

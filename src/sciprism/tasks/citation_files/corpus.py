@@ -65,13 +65,13 @@ class Gathering:
         system, such as doi:10.1/x.
         """
         with TemporaryFile("w+", encoding="utf-8", errors="replace") as spool:
-            write_lines(path, self._lines(papers, spool), errors="replace")
+            write_lines(path, self._lines(papers, spool if edges is None else None), errors="replace")
             spool.seek(0)
             found = self._resolved(_spooled(spool) if edges is None else edges)
             names = list(self.names)
             return Corpus(names, self.fields, CitationGraph.of(names, found, self.dropped))
 
-    def _lines(self, papers: Iterable[Paper], spool: IO[str]) -> Iterator[str]:
+    def _lines(self, papers: Iterable[Paper], spool: IO[str] | None) -> Iterator[str]:
         for paper in papers:
             reason = AGAIN if paper.id in self.names else self.fits(paper)
             if reason:
@@ -82,7 +82,8 @@ class Gathering:
             for system, value in paper.ids.items():
                 if f"{system}:{value}" != paper.id:
                     self._aliases.setdefault(f"{system}:{value}", paper.id)
-            spool.writelines(json.dumps([paper.id, cited]) + "\n" for cited in paper.references)
+            if spool:
+                spool.writelines(json.dumps([paper.id, cited]) + "\n" for cited in paper.references)
             kept = Paper(id=paper.id, title=paper.title, abstract=paper.abstract, fields=paper.fields)
             yield json.dumps(kept.to_json(), ensure_ascii=False)
 

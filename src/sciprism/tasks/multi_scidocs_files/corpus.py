@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import is_s2orc, read_s2orc, shards_in
 from sciprism.tally import Tally
+from sciprism.tasks.citation_files.corpus import Gathering
 from sciprism.tasks.home import Home
 from sciprism.tasks.rows import as_id
 from sciprism.tasks.scimult_files.desk import numbered
@@ -21,7 +20,6 @@ from sciprism.tasks.scirepeval_files.records import need
 from sciprism.training.graphs.citations import CitationGraph
 
 NO_TITLE, NO_ABSTRACT, NO_FIELD = "paper without title", "paper without abstract", "paper without field"
-AGAIN = "paper that stands there before"
 BAD_ID = "paper whose id has white space in it"
 NOT_READ = "record that cannot be used"
 
@@ -53,100 +51,44 @@ class Given:
 class Corpus:
     """Papers by row, each with a title, an abstract and a field.
 
-    asks: the rows that may be queries. dropped: what was left out of papers and citations. read: what came of
-    which file.
+    asks: the rows that may be queries. texts: the file with the papers, a line each. dropped: what was left
+    out of papers and citations. read: what came of which file.
     """
 
     names: Sequence[str]
     fields: Sequence[tuple[str, ...]]
     asks: Sequence[int]
     graph: CitationGraph
-    texts: Texts
+    texts: Path
     dropped: Tally
     read: Sequence[dict[str, Any]]
 
 
-class Texts:
-    """Titles and abstracts of papers in an open file, in the order of the rows."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def put(self, paper: Paper) -> None:
-        """Add the text of the next row."""
-        self._file.write(json.dumps([paper.title, paper.abstract]).encode("ascii") + b"\n")
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Yield (title, abstract) of every row; one walk at a time."""
-        self._file.seek(0)
-        for line in self._file:
-            title, abstract = json.loads(line)
-            yield title, abstract
-
-
-@dataclass(slots=True)
-class _Reading:
-    """A corpus that grows as papers come.
-
-    rows: id -> row. ends: of references, one after the other, by number. numbers: id -> number.
-    """
-
-    texts: Texts
-    dropped: Tally = field(default_factory=Tally)
-    rows: dict[str, int] = field(default_factory=dict)
-    fields: list[tuple[str, ...]] = field(default_factory=list)
-    asks: array[int] = field(default_factory=lambda: array("i"))
-    numbers: dict[str, int] = field(default_factory=dict)
-    ends: array[int] = field(default_factory=lambda: array("i"))
-    alike: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
-
-    def take(self, paper: Paper, wanted: frozenset[str], *, asks: bool, cites: bool) -> None:
-        """Add a paper, or count why not. asks: it may be a query. cites: its references count."""
-        fields = tuple(name for name in dict.fromkeys(paper.fields) if not wanted or name in wanted)
-        if reason := _useless(paper, fields) or (AGAIN if paper.id in self.rows else ""):
-            self.dropped.add(reason, paper.id)
-            return
-        row = self.rows[paper.id] = len(self.rows)
-        self.fields.append(self.alike.setdefault(fields, fields))
-        self.texts.put(paper)
-        if asks:
-            self.asks.append(row)
-        for other in paper.references if cites else ():
-            self._cite(paper.id, other)
-
-    def _cite(self, citing: str, cited: str) -> None:
-        self.ends.extend((self._number(citing), self._number(cited)))
-
-    def edges(self) -> Iterator[tuple[str, str]]:
-        """Yield (citing id, cited id) of all references."""
-        names = list(self.numbers)
-        ends = iter(self.ends)
-        return ((names[one], names[other]) for one, other in zip(ends, ends, strict=True))
-
-    def _number(self, name: str) -> int:
-        return self.numbers.setdefault(name, len(self.numbers))
-
-
-def read_corpus(given: Given, home: Home, file: IO[bytes]) -> Corpus:
-    """Read all papers once; memory holds ids, fields and citations, the empty `file` takes the texts.
+def read_corpus(given: Given, home: Home, texts: Path) -> Corpus:
+    """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts.
 
     Papers that lack a title, an abstract or a field, or that stand there again, are counted and left out,
     whatever cites them or is cited by them. Raises InputError where none is left.
     """
     dropped, read = Tally(), list[dict[str, Any]]()
-    reading = _Reading(Texts(file), dropped)
-    wanted = frozenset(given.fields)
-    for paper, asks in _papers(given, read, dropped):
-        reading.take(paper, wanted, asks=asks, cites=given.edges is None)
-    if not reading.rows:
+    asking: set[str] = set()
+
+    def papers() -> Iterator[Paper]:
+        for paper, asks in _papers(given, read, dropped):
+            asking.update([paper.id] if asks else ())
+            yield replace(
+                paper, fields=tuple(f for f in paper.fields if not given.fields or f in given.fields)
+            )
+
+    edges = None if given.edges is None else _table(given.edges, home)
+    whole = Gathering(_useless, dropped).corpus(papers(), texts, edges)
+    if not whole.names:
         counts = ", ".join(f"{reason}: {each['count']:,}" for reason, each in dropped.to_json().items())
         raise InputError(
             f"{', '.join(map(str, given.files))}: no paper with title, abstract, field ({counts or 'none'})"
         )
-    names = list(reading.rows)
-    edges = reading.edges() if given.edges is None else _table(given.edges, home)
-    graph = CitationGraph.of(names, edges, dropped)
-    return Corpus(names, reading.fields, reading.asks, graph, reading.texts, dropped, read)
+    rows = [row for row, name in enumerate(whole.names) if name in asking]
+    return Corpus(whole.names, whole.fields, rows, whole.graph, texts, dropped, read)
 
 
 def _papers(given: Given, read: list[dict[str, Any]], dropped: Tally) -> Iterator[tuple[Paper, bool]]:
@@ -172,14 +114,14 @@ def _papers(given: Given, read: list[dict[str, Any]], dropped: Tally) -> Iterato
         dropped.add(NOT_READ, place)
 
 
-def _useless(paper: Paper, fields: Iterable[str]) -> str:
+def _useless(paper: Paper) -> str:
     if any(character.isspace() for character in paper.id):
         return BAD_ID  # it would fall apart in a file of judgements
     if not paper.title:
         return NO_TITLE
     if not paper.abstract:
         return NO_ABSTRACT
-    return "" if fields else NO_FIELD
+    return "" if paper.fields else NO_FIELD
 
 
 def _table(path: Path, home: Home) -> Iterator[tuple[str, str]]:

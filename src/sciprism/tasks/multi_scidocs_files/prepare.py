@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sciprism.errors import InputError
@@ -39,8 +39,8 @@ def prepare_multi_scidocs(out: Path, given: Given, choices: Choices = _CHOICES) 
     InputError where nothing can be made.
     """
     home = Home()
-    with TemporaryFile() as file:
-        corpus = read_corpus(given, home, file)
+    with TemporaryDirectory() as folder:
+        corpus = read_corpus(given, home, Path(folder) / "papers.jsonl")
         drawing = Drawing(corpus, choices)
         write_json(out / RECORD, {"finished": False})
         written = write_files(drawing, out)

@@ -115,12 +115,13 @@ class _Writing:
     def _records(self, rows: Collection[int], more: More = lambda _: {}) -> Iterator[str]:
         """Yield the lines of one JSON object keyed by id; none for no rows."""
         mark = "{"
-        for row, (title, abstract) in enumerate(self._corpus.texts):
-            if row in rows:
-                name = self._corpus.names[row]
-                record = {"paper_id": name, "title": title, "abstract": abstract, **more(row)}
-                yield f"{mark}{json.dumps(name)}: {json.dumps(record)}"
-                mark = ","
+        with self._corpus.texts.open(encoding="utf-8") as texts:
+            for row, line in enumerate(texts):
+                if row in rows:
+                    paper = json.loads(line)
+                    record = {"paper_id": paper["id"], "title": paper["title"], "abstract": paper["abstract"]}
+                    yield f"{mark}{json.dumps(paper['id'])}: {json.dumps(record | dict(more(row)))}"
+                    mark = ","
         if mark == ",":
             yield "}"
 
