@@ -1,18 +1,17 @@
 """Multi2SPE's models at the size of a laptop: every run and every table of results/multi2spe, one by one.
 
 One CLS as SPECTER, three facets, and what each choice changes, on citations of computer science; then one CLS
-and three on as many queries of 1, 4 and 17 fields. Four seeds each. The benchmark is one that
-`benchmarks/multi2spe_data.py DATA OUT` made; run from the repository root with SCIPRISM_DATA=OUT/benchmarks/held-out,
-then again with .../later and another folder of results:
+and three on as many queries of 1, 4 and 17 fields. Four seeds each. `benchmarks/multi2spe_data.py DATA OUT`
+makes the data. Run from the repository root with SCIPRISM_DATA=OUT/benchmarks/held-out, then again with
+OUT/benchmarks/later and another folder of results:
 
     python benchmarks/multi2spe.py OUT/triplets
 """
 
 from __future__ import annotations
 
-from study import Arm, Study, main
-
 from sciprism.tasks.reproduce.multi2spe import ABLATED, VARIANTS
+from study import Arm, Study, main
 
 
 def arm(variant: str, triplets: str, key: str, table: str) -> Arm:

@@ -40,7 +40,13 @@ STUDY = Study(
         Arm(key="pals", table="R1", method=True),
         Arm(key="ctrl-no-citations", table="E"),
         *(
-            Arm(key="ctrl-random", table="partition", recipe="scirepeval-ctrl", seed=number, changes=partition(number))
+            Arm(
+                key="ctrl-random",
+                table="partition",
+                recipe="scirepeval-ctrl",
+                seed=number,
+                changes=partition(number),
+            )
             for number in range(len(PARTITIONS))
         ),
     ),

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rounds import provenance, write
 from sciprism import Encoder
+from sciprism.tasks.reproduce import reproductions
 
 MAX_LENGTH = 128
 Run = tuple[str, int]
@@ -99,7 +100,10 @@ def backbone(runs: Path) -> Path:
 
 
 def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> None:
-    """Make one table with all models that are there; what has been scored already is not scored again."""
+    """Make one table with all models that are there; what has been scored already is not scored again.
+
+    Rows of models that others made are left out: they would have to be fetched.
+    """
     words = ["reproduce", study.paper, name, "--data", study.data]
     words += ["--models", f"backbone={backbone(args.runs)}"]
     for (key, _), folder in folders.items():
@@ -109,6 +113,10 @@ def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Name
             members = {other: str(folder) for (other, own), folder in folders.items() if own == seed}
             if set(_members(name_of)) <= set(members):
                 words += ["--models", f"{key}={name_of.format_map(members)}"]
+    rows = {row.model for row in reproductions[study.paper].table(name).rows}
+    ours = {"backbone", *study.ensembles, *(key for key, _ in folders)}
+    if "--only" not in more:
+        words += [word for key in sorted(rows & ours) for word in ("--only", key)]
     run([*words, "--results", str(args.output), *more], may_fail=True)
 
 
