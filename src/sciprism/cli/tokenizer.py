@@ -69,7 +69,8 @@ def compare(
         if not mark:
             raise InputError(f"--texts {word}: expected DOMAIN=FILE")
         domains[domain] = texts_of(Path(name))
-    opened = {str(path): open_tokenizer(path) for path in tokenizers}
+    short = len({path.name for path in tokenizers}) == len(tokenizers)
+    opened = {path.name if short else str(path): open_tokenizer(path) for path in tokenizers}
     wanted = terms.read_text(encoding="utf-8").split("\n") if terms else []
     shown = [term.strip() for term in wanted if term.strip()]
     found = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lower=lower)
