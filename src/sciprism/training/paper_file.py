@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from sciprism.errors import InputError
@@ -25,12 +26,16 @@ class PaperFile:
     def __getitem__(self, name: str) -> Paper:
         """Return a paper by its id; KeyError where there is none."""
         place = self._places[name]
-        with self.path.open("rb") as file:
-            file.seek(place)
-            return self._paper(file.readline(), name)
+        end = self._bytes.find(b"\n", place)
+        return self._paper(self._bytes[place : end if end >= 0 else None], name)
 
     def __len__(self) -> int:
         return len(self._places)
+
+    @cached_property
+    def _bytes(self) -> mmap:
+        with self.path.open("rb") as file:
+            return mmap(file.fileno(), 0, access=ACCESS_READ)
 
     @cached_property
     def _places(self) -> dict[str, int]:
