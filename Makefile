@@ -42,6 +42,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
+	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --most 3000 -o results/graph.json
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o results/benchmarks
@@ -50,7 +51,6 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
-
 	$(BIN)/sciprism prepare open -o out/sources
 	$(BIN)/python benchmarks/train.py out/sources/train/conference-titles.jsonl -o results/train.json
 

@@ -61,7 +61,7 @@ def test_two_groups_of_a_graph_smaller_than_the_vectors_are_told_apart():
     rows = rows[(rows[:, 0] < 5) | (rows[:, 1] >= 5)]
     vectors = embed_graph(CitationGraph(10, rows[:, 0].copy(), rows[:, 1].copy()))
     scores = vectors @ vectors.T
-    assert vectors.shape == (10, 128)
+    assert vectors.shape == (10, 512)
     assert scores[:5, :5].min() > scores[:5, 5:].max() + 0.1
 
 

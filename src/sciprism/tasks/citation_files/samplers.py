@@ -93,7 +93,7 @@ class FromNeighbours:
     near_width: int = 0
     far_width: int = 0
     easy_from: Literal["corpus", "queries"] = "corpus"
-    dim: int = 128
+    dim: int = 512
 
     def __call__(self, corpus: Corpus, queries: Queries, *, workers: int, report: Sampled) -> Drawn:
         """Yield the triplets of all papers that cite others; one is asked about once."""

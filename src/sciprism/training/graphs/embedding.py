@@ -22,7 +22,7 @@ LOST = 1e-6
 
 
 def embed_graph(
-    graph: CitationGraph, *, dim: int = 128, seed: int = 0, steps: int = 0, smoothing: int = 1
+    graph: CitationGraph, *, dim: int = 512, seed: int = 0, steps: int = 0, smoothing: int = 1
 ) -> NDArray[np.float32]:
     """Return a unit vector of each paper, (size, dim): their cosine, here the dot product, compares papers.
 

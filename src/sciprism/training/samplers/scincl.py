@@ -48,7 +48,7 @@ class SciNCL:
     far_width: int = 0
     easy_from: Literal["corpus", "queries"] = "corpus"
     most: int = 0
-    dim: int = 128
+    dim: int = 512
     seed: int = 0
 
     def __post_init__(self) -> None:
