@@ -9,13 +9,12 @@ from typing import Literal
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn import functional as F
 
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.text.template import Item
 from sciprism.training.examples import key_of
 from sciprism.training.learners import Asked, Batch, Learner, learners
-from sciprism.training.learners.pairs import asked, hard_negatives
+from sciprism.training.learners.pairs import asked, hard_negatives, shared
 from sciprism.training.tables import Table
 
 
@@ -46,12 +45,9 @@ class Contrast(Learner):
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
-        parts = vectors
-        if self.objective.similarity == "cosine":
-            parts = [F.normalize(part, dim=-1) for part in parts]
+        parts = shared(vectors, self.objective.similarity, self.tools.processes)
         known = self._known(batch) if self.objective.mask_known else None
-        shared = map(self.tools.processes.gather, parts)
-        return in_batch_contrastive(*shared, temperature=self.objective.temperature, known=known)
+        return in_batch_contrastive(*parts, temperature=self.objective.temperature, known=known)
 
     def _known(self, batch: Batch) -> Tensor:
         """Return which candidates of all processes are positives of which queries, or the query itself."""

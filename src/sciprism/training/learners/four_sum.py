@@ -7,11 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 from torch import Tensor
-from torch.nn import functional as F
 
 from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.training.learners import Asked, Batch, Learner, learners
-from sciprism.training.learners.pairs import asked
+from sciprism.training.learners.pairs import asked, shared
 from sciprism.training.tables import Table
 
 
@@ -43,7 +42,5 @@ class FourSum(Learner):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
         settings = self.objective
-        unit = settings.similarity == "cosine"
-        parts = [F.normalize(each, dim=-1) if unit else each for each in vectors]
-        shared = map(self.tools.processes.gather, parts)
-        return four_sum_contrastive(*shared, temperature=settings.temperature, twice=settings.twice)
+        parts = shared(vectors, settings.similarity, self.tools.processes)
+        return four_sum_contrastive(*parts, temperature=settings.temperature, twice=settings.twice)

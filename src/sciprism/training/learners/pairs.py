@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from torch import Tensor
+from torch.nn import functional as F
+
 from sciprism.text.template import Item
 from sciprism.training.learners import Asked, Batch
+from sciprism.training.processes import Processes
 
 
 def asked(batch: Batch, most: int) -> list[Asked]:
@@ -13,6 +19,12 @@ def asked(batch: Batch, most: int) -> list[Asked]:
         ([example.positives[0] for example in batch.examples], batch.candidate),
         (hard_negatives(batch, most), batch.candidate),
     ]
+
+
+def shared(vectors: Sequence[Tensor], similarity: str, processes: Processes) -> list[Tensor]:
+    """Return the vectors of all processes, of length 1 where cosines compare them."""
+    unit = similarity == "cosine"
+    return [processes.gather(F.normalize(each, dim=-1) if unit else each) for each in vectors]
 
 
 def hard_negatives(batch: Batch, most: int) -> list[Item]:
