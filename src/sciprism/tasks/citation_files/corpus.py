@@ -15,6 +15,10 @@ from sciprism.chance import place
 from sciprism.files import write_lines
 from sciprism.papers.records import Paper
 from sciprism.tally import Tally
+from sciprism.tasks.home import Home
+from sciprism.tasks.rows import as_id
+from sciprism.tasks.scimult_files.desk import numbered
+from sciprism.tasks.scirepeval_files.records import need
 from sciprism.training.graphs.citations import CitationGraph
 
 NO_TEXT, NO_ABSTRACT = "neither title nor abstract", "no abstract"
@@ -98,6 +102,12 @@ def _spooled(spool: IO[str]) -> Iterator[tuple[str, str]]:
     for line in spool:
         citing, cited = json.loads(line)
         yield citing, cited
+
+
+def table_of(home: Home, path: Path) -> Iterator[tuple[str, str]]:
+    """Yield (citing id, cited id) of a table with these columns: CSV, TSV, JSON lines or Parquet."""
+    for where, row in numbered(home, path):
+        yield as_id(need(row, "citing", where)), as_id(need(row, "cited", where))
 
 
 def text_fault(paper: Paper, *, abstracts: bool = False) -> str:

@@ -1,10 +1,9 @@
-"""Files that SPECTER and SciNCL work on: papers, strengths of ties, ready triplets."""
+"""Files that SPECTER works on: papers, and strengths of ties."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
@@ -12,12 +11,9 @@ from sciprism.tally import Tally
 from sciprism.tasks.home import Home
 from sciprism.tasks.layouts.shelves import number_of
 from sciprism.tasks.rows import as_id
-from sciprism.tasks.scimult_files.desk import numbered
-from sciprism.tasks.scirepeval_files.records import need, words_of
+from sciprism.tasks.scirepeval_files.records import words_of
 
 NOT_THERE = "tie to a paper that is not there"
-SIDES = ("query", "positive", "negative")
-HEADS = {"query": "query_paper_id", "positive": "positive_id", "negative": "negative_id"}
 
 
 def keyed_papers(home: Home, path: Path) -> Iterator[Paper]:
@@ -49,16 +45,3 @@ def given_ties(
                 found[rows[other]] = strength
         if found:
             yield rows[name], found
-
-
-def ready_triplets(home: Home, path: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield the ids of triplets: SciNCL's CSV, or any table with the columns query, positive, negative."""
-    for where, row in numbered(home, path):
-        yield _ids(row, where)
-
-
-def _ids(row: Mapping[str, Any], where: str) -> tuple[str, str, str]:
-    query, positive, negative = (
-        as_id(row[HEADS[side]] if HEADS[side] in row else need(row, side, where)) for side in SIDES
-    )
-    return query, positive, negative

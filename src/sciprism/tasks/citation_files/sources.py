@@ -10,12 +10,9 @@ from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import is_s2orc, read_s2orc
 from sciprism.tally import Tally
-from sciprism.tasks.citation_files.corpus import Edges
+from sciprism.tasks.citation_files.corpus import Edges, table_of
 from sciprism.tasks.citation_files.published import given_ties, keyed_papers
 from sciprism.tasks.home import Home
-from sciprism.tasks.rows import as_id
-from sciprism.tasks.scimult_files.desk import numbered
-from sciprism.tasks.scirepeval_files.records import need
 from sciprism.training.samplers.specter import GivenTies
 
 KEYED = "metadata.json"
@@ -54,11 +51,7 @@ class Papers:
 
     def edges(self) -> Edges | None:
         """Return (citing id, cited id) of the table; None where papers bring their own references."""
-        if self.citations is None:
-            return None
-        table = self.citations
-        rows = numbered(self.home, table)
-        return ((as_id(need(r, "citing", w)), as_id(need(r, "cited", w))) for w, r in rows)
+        return None if self.citations is None else table_of(self.home, self.citations)
 
     def given(self, rows: Mapping[str, int], dropped: Tally) -> GivenTies | None:
         """Return the ties of papers by row; None where there is no such file."""

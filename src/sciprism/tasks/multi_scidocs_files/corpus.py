@@ -12,11 +12,8 @@ from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import is_s2orc, read_s2orc, shards_in
 from sciprism.tally import Tally
-from sciprism.tasks.citation_files.corpus import Gathering
+from sciprism.tasks.citation_files.corpus import Gathering, table_of
 from sciprism.tasks.home import Home
-from sciprism.tasks.rows import as_id
-from sciprism.tasks.scimult_files.desk import numbered
-from sciprism.tasks.scirepeval_files.records import need
 from sciprism.training.graphs.citations import CitationGraph
 
 NO_TITLE, NO_ABSTRACT, NO_FIELD = "paper without title", "paper without abstract", "paper without field"
@@ -80,7 +77,7 @@ def read_corpus(given: Given, home: Home, texts: Path) -> Corpus:
                 paper, fields=tuple(f for f in paper.fields if not given.fields or f in given.fields)
             )
 
-    edges = None if given.edges is None else _table(given.edges, home)
+    edges = None if given.edges is None else table_of(home, given.edges)
     whole = Gathering(_useless, dropped).corpus(papers(), texts, edges)
     if not whole.names:
         counts = ", ".join(f"{reason}: {each['count']:,}" for reason, each in dropped.to_json().items())
@@ -122,9 +119,3 @@ def _useless(paper: Paper) -> str:
     if not paper.abstract:
         return NO_ABSTRACT
     return "" if paper.fields else NO_FIELD
-
-
-def _table(path: Path, home: Home) -> Iterator[tuple[str, str]]:
-    """Yield (citing, cited) of a table, CSV, TSV, JSON lines or Parquet."""
-    for where, row in numbered(home, path):
-        yield as_id(need(row, "citing", where)), as_id(need(row, "cited", where))
