@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -15,14 +15,13 @@ from sciprism.files import sha256, write_json, write_lines
 from sciprism.papers.records import Paper
 from sciprism.tally import Tally
 from sciprism.tasks.citation_files.corpus import TESTED, Corpus, Gathering, text_fault
-from sciprism.tasks.citation_files.samplers import Samples, samplers
+from sciprism.tasks.citation_files.samplers import Asked, samplers
 from sciprism.tasks.citation_files.sources import Papers
 from sciprism.tasks.split import names as names_of
 from sciprism.training.paper_file import NAME
 from sciprism.training.samplers.domains import Balance, DomainTable
 from sciprism.training.samplers.drawing import NONE, Draw, Sampled
 
-PARTS = ("train", "dev")
 REPORT = "citations.json"
 
 
@@ -88,10 +87,9 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
 
     whole = Gathering(fault, dropped).corpus(papers, out / NAME, papers.edges())
     train, held_out = whole.divided(settings.dev, settings.seed)
-    sampler = samplers[settings.sampler](papers=papers, seed=settings.seed, **settings.options)
-    parts = {"train": _part(out / "train.jsonl", train, range(len(train.names)), sampler, settings)}
+    parts = {"train": _part(out / "train.jsonl", train, range(len(train.names)), papers, settings)}
     if settings.dev:
-        parts["dev"] = _part(out / "dev.jsonl", whole, held_out, sampler, settings)
+        parts["dev"] = _part(out / "dev.jsonl", whole, {*held_out}, papers, settings)
     if not parts["train"].report.pairs:
         for part in parts.values():
             part.file.unlink()
@@ -103,15 +101,15 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     return prepared
 
 
-def _part(path: Path, corpus: Corpus, rows: Sequence[int], sampler: Samples, settings: Settings) -> Part:
+def _part(path: Path, corpus: Corpus, rows: Container[int], papers: Papers, settings: Settings) -> Part:
     report, table = Sampled(), DomainTable(corpus.fields)
 
     def queries(able: Iterable[int]) -> list[tuple[int, int]]:
-        mine = {*rows}
-        asked = [row for row in able if row in mine]
-        return settings.balance.queries(asked, corpus.fields, corpus.names, report.dropped)
+        mine = [row for row in able if row in rows]
+        return settings.balance.queries(mine, corpus.fields, corpus.names, report.dropped)
 
-    found = sampler(corpus, queries, workers=settings.workers, report=report)
+    asked = Asked(papers=papers, options=settings.options, seed=settings.seed, workers=settings.workers)
+    found = samplers[settings.sampler].draws(corpus, queries, asked, report)
     write_lines(path, _lines(corpus.names, found, table), errors="replace")
     return Part(path, report, table)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from inspect import signature
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,23 +23,43 @@ Queries = Callable[[Iterable[int]], list[tuple[int, int]]]
 """Chooses (row, turn) of those that can be asked about."""
 Drawn = Iterator[tuple[int, Draw]]
 ASKED_AGAIN = "asked again, which this sampler does not"
+GIVEN = ("names", "ties", "most", "seed")
+"""What is no option: the corpus or the command says it."""
 
 
-class Samples(Protocol):
-    """Draw triplets of a corpus."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of a sampler, whatever the part."""
 
-    def __call__(self, corpus: Corpus, queries: Queries, *, workers: int, report: Sampled) -> Drawn:
-        """Yield (row, what was drawn for it)."""
-        ...
+    papers: Papers
+    options: Mapping[str, Any]
+    seed: int
+    workers: int
 
 
-samplers: Registry[Callable[..., Samples]] = Registry("sampler")
+Draws = Callable[[Corpus, Queries, Asked, Sampled], Drawn]
+"""Draws triplets of a corpus: yields (row, what was drawn for it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """A way to draw triplets. record: its fields are the options, but for those of `GIVEN`."""
+
+    record: type[SpecterTriplets] | type[SciNCL]
+    draws: Draws
+
+    @property
+    def options(self) -> list[str]:
+        """Return the names of the options."""
+        return [each.name for each in fields(self.record) if each.name not in GIVEN]
+
+
+samplers: Registry[Sampler] = Registry("sampler")
 
 
 def options_of(name: str, words: Iterable[str]) -> dict[str, Any]:
     """Read key=value as options of a sampler. Raises InputError that names the known keys."""
-    made = samplers[name]
-    known = [key for key in signature(made).parameters if key not in ("papers", "seed")]
+    known = samplers[name].options
     options: dict[str, Any] = {}
     for word in words:
         key, _, text = word.partition("=")
@@ -53,55 +72,26 @@ def options_of(name: str, words: Iterable[str]) -> dict[str, Any]:
     return options
 
 
-@samplers.register("specter")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Specter:
-    """SPECTER's: cited papers against papers that those cite, and against any; options as there."""
-
-    papers: Papers
-    seed: int
-    triplets: int = 5
-    hard_share: float = 0.3
-    margin: float = 0.5
-
-    def __call__(self, corpus: Corpus, queries: Queries, *, workers: int, report: Sampled) -> Drawn:
-        """Yield the triplets of all papers that cite others, or are tied to others."""
-        given = self.papers.given(rows_of(corpus.names), report.dropped)
-        able = given.rows if given else np.flatnonzero(corpus.graph.cited.counts).tolist()
-        draw = SpecterTriplets(
-            names=corpus.names,
-            ties=given or CitationTies(corpus.graph),
-            triplets=self.triplets,
-            hard_share=self.hard_share,
-            margin=self.margin,
-            seed=self.seed,
-        )
-        return draws(draw, queries(able), workers=workers, report=report)
+def specter(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> Drawn:
+    """Yield SPECTER's triplets of all papers that cite others, or are tied to others."""
+    given = asked.papers.given(rows_of(corpus.names), report.dropped)
+    able = given.rows if given else np.flatnonzero(corpus.graph.cited.counts).tolist()
+    ties = given or CitationTies(corpus.graph)
+    draw = SpecterTriplets(names=corpus.names, ties=ties, seed=asked.seed, **asked.options)
+    return draws(draw, queries(able), workers=asked.workers, report=report)
 
 
-@samplers.register("scincl")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FromNeighbours:
-    """SciNCL's: near neighbours in the embedding of the citation graph against far ones and any; as there."""
+def scincl(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> Drawn:
+    """Yield SciNCL's triplets of all papers that cite others; one is asked about once."""
+    sampler = SciNCL(seed=asked.seed, **asked.options)
+    vectors = embed_graph(corpus.graph, dim=sampler.dim, seed=asked.seed)
+    chosen = queries(np.flatnonzero(corpus.graph.cited.counts).tolist())
+    for row, turn in chosen:
+        if turn:
+            report.dropped.add(ASKED_AGAIN, corpus.names[row])
+    once = {corpus.names[row] for row, turn in chosen if not turn}
+    return sampler.draws(corpus.names, vectors, once, workers=asked.workers, report=report)
 
-    papers: Papers
-    seed: int
-    triplets: int = 5
-    hard: int = 2
-    near: float = 25
-    far: float = 4000
-    near_width: int = 0
-    far_width: int = 0
-    easy_from: Literal["corpus", "queries"] = "corpus"
-    dim: int = 512
 
-    def __call__(self, corpus: Corpus, queries: Queries, *, workers: int, report: Sampled) -> Drawn:
-        """Yield the triplets of all papers that cite others; one is asked about once."""
-        options = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("papers", "dim")}
-        vectors = embed_graph(corpus.graph, dim=self.dim, seed=self.seed)
-        asked = queries(np.flatnonzero(corpus.graph.cited.counts).tolist())
-        for row, turn in asked:
-            if turn:
-                report.dropped.add(ASKED_AGAIN, corpus.names[row])
-        once = {corpus.names[row] for row, turn in asked if not turn}
-        return SciNCL(**options).draws(corpus.names, vectors, once, workers=workers, report=report)
+samplers.register("specter")(Sampler(SpecterTriplets, specter))
+samplers.register("scincl")(Sampler(SciNCL, scincl))
