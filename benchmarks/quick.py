@@ -82,7 +82,7 @@ class Cut(DenseSystem):
 
     def _cache(self, path: str):  # all cuts share one cache
         if path not in self._caches:
-            from sciprism.tasks.systems.vector_cache import VectorCache
+            from sciprism.encoders.vector_cache import VectorCache
 
             self._caches[path] = VectorCache(self._home / path.replace("|", "-"), self.encoder.dim)
         return self._caches[path]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from sciprism.encoders.vector_cache import VectorCache
 from sciprism.errors import InputError
 from sciprism.papers import Paper
 from sciprism.tasks.systems import Texts
 from sciprism.tasks.systems.dense import DenseSystem
-from sciprism.tasks.systems.vector_cache import VectorCache
 
 
 class Counting:
@@ -165,7 +165,7 @@ def test_more_documents_than_can_be_ranked_are_refused(tmp_path):
 
 
 def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("sciprism.tasks.systems.vector_cache.IN_MEMORY", 8)
+    monkeypatch.setattr("sciprism.encoders.vector_cache.IN_MEMORY", 8)
     cache = VectorCache(tmp_path / "c", 1)
     texts = ["b", "a", "b", "c"]
     rows = cache.rows(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.encoders.face import Encodes
+from sciprism.encoders.vector_cache import VectorCache
 from sciprism.errors import InputError
 from sciprism.index import exact
 from sciprism.store.matrix import Matrix
 from sciprism.tasks.systems import Distance, Floats, Rows, Texts
-from sciprism.tasks.systems.vector_cache import VectorCache
 
 MOST = 1 << 14
 """Rows returned per query at most: more would not fit in memory for large query sets."""
