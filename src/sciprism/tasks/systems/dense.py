@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.encoders.cached import CachedEncoder
 from sciprism.encoders.face import Encodes
-from sciprism.encoders.vector_cache import VectorCache
 from sciprism.errors import InputError
 from sciprism.index import exact
 from sciprism.store.matrix import Matrix
@@ -31,14 +30,12 @@ class DenseSystem:
     def __init__(self, encoder: Encodes, cache: Path) -> None:
         self.encoder = encoder
         self.name = shown(encoder)
-        self._home = cache
-        self._caches: dict[str, VectorCache] = {}
+        self._cached = CachedEncoder(encoder, cache)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """Return the encoder's fingerprint with the precision it computes in."""
-        precision = str(getattr(self.encoder, "precision", "float32"))
-        return self.encoder.fingerprint + ("" if precision == "float32" else f"-{precision}")
+        return self._cached.fingerprint
 
     def describe(self) -> dict[str, Any]:
         """Return what the encoder says of itself."""
@@ -46,18 +43,7 @@ class DenseSystem:
 
     def vectors(self, texts: Texts) -> Floats:
         """Return one row per item; texts seen before come from the cache."""
-        encoder, items = self.encoder, texts.items
-        cache = self._cache(encoder.path(texts.format, texts.role))
-
-        def encode(places: list[int]) -> Floats:
-            return encoder.encode(
-                [items[place] for place in places],
-                format=texts.format,
-                role=texts.role,
-                fields=texts.fields,
-            )
-
-        return cache.take(cache.rows(encoder.texts(items, texts.role, texts.fields), encode))
+        return self._cached.encode(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
 
     def pool_scores(
         self, queries: Texts, candidates: Texts, pools: Sequence[Rows], distance: Distance
@@ -100,12 +86,6 @@ class DenseSystem:
 
     def _distance(self, wanted: Distance) -> exact.Distance:
         return cast(exact.Distance, self.encoder.distance if wanted == "encoder" else wanted)
-
-    def _cache(self, path: str) -> VectorCache:
-        if path not in self._caches:
-            name = hashlib.sha256(path.encode()).hexdigest()[:8]
-            self._caches[path] = VectorCache(self._home / self.fingerprint / name, self.encoder.dim)
-        return self._caches[path]
 
 
 def _shared(excluded: Sequence[Rows] | None, count: int) -> tuple[NDArray[np.bool_] | None, int]:
