@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -11,6 +12,7 @@ from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.objectives.facets import facet_contrast
 from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.papers.records import Paper
+from sciprism.training.blockwise import Blockwise
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example
 from sciprism.training.learners import Batch, Tools, learners, settings_of
@@ -52,21 +54,37 @@ def batch_of(examples, seed=0):
     return Batch(examples=examples, format="search", query="query", candidate="paper", seed=seed)
 
 
-def together(encoder, *objectives, weighting="none", labels=("bio", "physics")):
-    """One learner for each objective."""
-    processes = Processes("cpu")
-    tools = Tools(encoder=encoder, processes=processes, labels=labels)
+def made(encoder, *objectives, labels=("bio", "physics")):
+    """One learner for each objective; any teacher is the encoder with other weights."""
+
+    def teacher(_name):
+        other = Encoder.start(encoder.folder, pooling="mean", device="cpu")
+        with torch.no_grad():
+            other.model.blocks[0].attention.value.weight.mul_(2)
+        other.prepare()
+        return other
+
+    tools = Tools(encoder=encoder, processes=Processes("cpu"), labels=labels, open=teacher)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        found = [learners[table["name"]](settings_of(table), tools) for table in objectives]
+        return [learners[table["name"]](settings_of(table), tools) for table in objectives]
+
+
+def together(encoder, *objectives, weighting="none", labels=("bio", "physics")):
+    found = made(encoder, *objectives, labels=labels)
     settings = weighting_of({"name": weighting})
     return Together(
         encoder,
         found,
         weighting=weightings[weighting](settings, len(found)),
-        processes=processes,
+        processes=Processes("cpu"),
         memory=Memory(tokens=64),
     )
+
+
+def blockwise(encoder, *objectives):
+    found = made(encoder, *objectives)
+    return Blockwise(encoder, found, processes=Processes("cpu"), memory=Memory(tokens=64))
 
 
 def step(encoder, **objective):
@@ -155,21 +173,28 @@ def test_triplets_take_their_own_negatives(encoder):
     assert encoder.model.blocks[0].attention.query.weight.grad.abs().sum() > 0
 
 
+BLOCKS = [np.array([2, *range(5 + n, 17 + 3 * n), 3]) for n in range(4)]
+TAUGHT = {"relations": {"teacher": "t", "heads": 8}, "similarity": {"teacher": "t"}}
+
+
 @pytest.mark.parametrize("name", learners)
-def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder, faceted):
+def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder, faceted, monkeypatch, tmp_path):
     """Conformance: a finite loss, the same for the same seed, and a gradient proportional to the scale."""
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path))
     encoder = faceted if learners[name].by_facet else encoder
-    learner = together(encoder, {"name": name})
+    blocks = learners[name].reads == "blocks"
+    learner = (blockwise if blocks else together)(encoder, {"name": name} | TAUGHT.get(name, {}))
     examples = [replace(e, answers=ANSWERS.get(name, ((),) * 3)[n]) for n, e in enumerate(EXAMPLES)]
     batch = batch_of([example for example in examples if learner.learners[0].fits(example)], seed=3)
-    assert batch.examples
+    batch = Batch(blocks=BLOCKS, seed=3) if blocks else batch
+    assert len(batch) > 1
     encoder.model.set_dropout(0.2)
     encoder.model.train()
     found = []
     for scale in (1.0, 1.0, 0.5):
         encoder.model.zero_grad(set_to_none=True)
         (loss,) = learner([(0, batch)], scale)
-        found.append((loss, encoder.model.blocks[1].feed_forward.expand.weight.grad.clone()))
+        found.append((loss, encoder.model.blocks[1].attention.key.weight.grad.clone()))
     assert found[0][0] == found[1][0] == found[2][0] > 0
     torch.testing.assert_close(found[0][1], found[1][1], atol=0, rtol=0)
     torch.testing.assert_close(found[0][1] * 0.5, found[2][1])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from sciprism.encoders.encoder import Encoder
+    from sciprism.encoders.face import Encodes
     from sciprism.tasks.results import TaskResult
     from sciprism.tasks.task import Suite, Task
     from sciprism.training.examples import Example
@@ -109,7 +110,14 @@ def _hooks(recipe: Recipe, data: Path | None) -> tuple[Hooks, Callable[[], None]
                 note(f"{name} has no score: {result.reason}")
         return {name: next(iter(r.metrics.values())).value for name, r in results.items() if r.metrics}
 
-    return Hooks(evaluate=evaluate, tell=tell, note=note), bar.stop
+    return Hooks(evaluate=evaluate, tell=tell, note=note, open=_teacher), bar.stop
+
+
+def _teacher(name: str) -> Encodes:
+    """Load a teacher: any encoder that `evaluate` knows by name."""
+    from sciprism.tasks.systems.named import SystemOptions, load_encoder
+
+    return load_encoder(name, SystemOptions())
 
 
 def _bar(console: Console) -> Progress:

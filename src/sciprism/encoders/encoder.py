@@ -159,4 +159,5 @@ def _opened(
     )
     encoder.ignored = parts.ignored
     encoder.provenance = parts.provenance
+    encoder.folder = folder
     return encoder, folder

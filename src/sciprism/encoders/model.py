@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -53,6 +54,7 @@ class Model:
         self.model = model.to(self.device)
         self.ignored: tuple[str, ...] = ()
         self.provenance: dict[str, Any] = {}
+        self.folder: Path | None = None  # that it was read from
         self.options: dict[str, Any] = {}
         self.cut(settings.max_length)
         for parameter_name, parameter in model.named_parameters():

@@ -133,10 +133,10 @@ class Heads(nn.Module):
 
     def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
         """Attend; with a context its rows serve as further keys and values of each text."""
-        query, key, value = self._project(x)
+        query, key, value = self.project(x)
         keys = batch.lengths
         if context is not None:
-            _, more_keys, more_values = self._project(context.states)
+            _, more_keys, more_values = self.project(context.states)
             key = _rows(torch.cat([more_keys, key]), context.index)
             value = _rows(torch.cat([more_values, value]), context.index)
             keys = context.lengths
@@ -144,7 +144,8 @@ class Heads(nn.Module):
         dropout = self.dropout if self.training else 0.0
         return attend(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout).flatten(1)
 
-    def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values, each of the shape of x."""
         if self.packed is not None and not torch.is_grad_enabled():
             query, key, value = self.packed(x).chunk(3, dim=-1)
             return query, key, value
@@ -274,6 +275,16 @@ class Transformer(nn.Module):
         for number, block in enumerate(self.blocks):
             x = self._through(block, x, batch, contexts[number] if contexts else None)
         return x  # type: ignore[no-any-return]
+
+    def projections(self, batch: PackedBatch, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values of a layer, counted from 1, each (T, hidden); layers above rest."""
+        x = self.embeddings(batch)
+        for block in self.blocks[: layer - 1]:
+            x = self._through(block, x, batch, None)
+        attention = self.blocks[layer - 1].attention
+        if self.context is not None or not isinstance(attention, Heads):
+            raise InputError("the layers of this method have no queries, keys and values of their own")
+        return attention.project(x)
 
     def _through(self, block: nn.Module, x: Tensor, batch: PackedBatch, context: Context | None) -> Any:
         """Return a block's output; with `recomputes` its inside is computed again on the way back."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from tokenizers import Tokenizer
 
 PROBES = (
@@ -20,3 +23,15 @@ def vocabulary_and_habits(tokenizer: Tokenizer) -> list[object]:
     """
     vocabulary = sorted(tokenizer.get_vocab(with_added_tokens=True).items())
     return [vocabulary, [tokenizer.encode(text).ids for text in PROBES]]
+
+
+def tokenizer_key(tokenizer: Tokenizer) -> str:
+    """Return a hash of what a tokenizer does: equal for equal vocabularies that cut texts alike."""
+    content = json.dumps(vocabulary_and_habits(_uncut(tokenizer)), ensure_ascii=True)
+    return hashlib.sha256(content.encode("ascii")).hexdigest()
+
+
+def _uncut(tokenizer: Tokenizer) -> Tokenizer:
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.no_truncation()
+    return copy

@@ -12,25 +12,29 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.face import Encodes
 from sciprism.errors import BrokeError
+from sciprism.files import write_lines
 from sciprism.training.batches import mixed, mixings, share
+from sciprism.training.blockwise import Blockwise
 from sciprism.training.drift import WINDOW, DivergedError, Drift
-from sciprism.training.examples import Example, write_examples
 from sciprism.training.learners import Batch, Learner, Tools, learners, settings_of
+from sciprism.training.learners.blocks import BlockLearner
 from sciprism.training.optimisers import adamw, set_rate
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Stage
 from sciprism.training.run_folder import Checkpoint, StageFolder, draft_of, replace_folder
 from sciprism.training.schedules import rate
-from sciprism.training.sources import Source, chosen
+from sciprism.training.starting import AnySource
 from sciprism.training.stopping import asked_to_stop
 from sciprism.training.together import Together
 from sciprism.training.weighting import weighting_of, weightings
@@ -50,12 +54,14 @@ class Step(NamedTuple):
 class Hooks:
     """What the loop asks of the world above it.
 
-    evaluate: an encoder and names of benchmark tasks -> scores. tell: shows a step. note: says a line.
+    evaluate: an encoder and names of benchmark tasks -> scores. tell: shows a step. note: says a line. open:
+    gives a teacher by its name.
     """
 
     evaluate: Callable[[Encoder, Sequence[str]], Mapping[str, float]] = lambda _encoder, _names: {}
     tell: Callable[[Step], None] = lambda _step: None
     note: Callable[[str], None] = lambda _line: None
+    open: Callable[[str], Encodes] = lambda name: Encoder.load(name)
 
 
 @dataclass(slots=True)
@@ -68,47 +74,48 @@ class State:
     examples: int = 0
 
 
-def _batch(source: Source, examples: Sequence[Example], seed: int = 0) -> Batch:
-    spec = source.spec
-    return Batch(examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed)
-
-
-def _learner(source: Source, stage: Stage, encoder: Encoder, processes: Processes) -> Learner:
+def _learner(source: AnySource, stage: Stage, tools: Tools) -> Learner:
     objective = settings_of(stage.objective_of(source.spec))
-    tools = Tools(encoder=encoder, processes=processes, labels=source.labels)
-    return learners[objective.name](objective, tools)
+    return learners[objective.name](objective, replace(tools, labels=source.labels))
+
+
+def _together(
+    stage: Stage, learners: Sequence[Learner], encoder: Encoder, processes: Processes
+) -> Together | Blockwise:
+    """Return what takes batches to gradients: of vectors together, of blocks one by one."""
+    memory = Memory(tokens=stage.tokens, precision=stage.precision, caching=stage.caching)
+    blocks = [each for each in learners if isinstance(each, BlockLearner)]
+    if blocks:
+        return Blockwise(encoder, blocks, processes=processes, memory=memory)
+    weighting = weightings[str(stage.weighting["name"])](weighting_of(stage.weighting), len(learners))
+    return Together(
+        encoder, learners, weighting=weighting.to(processes.device), processes=processes, memory=memory
+    )
 
 
 class Loop:
     """One stage in progress.
 
-    sources: of the stage, checked. seed: of the whole stage. The encoder's weights are changed in place;
-    on CPUs with the same number of threads equal input gives equal bits.
+    tools: the encoder, whose weights are changed in place, and what learners work with. sources: of the
+    stage, checked. seed: of the whole stage. On CPUs with the same number of threads equal input gives equal
+    bits.
     """
 
     def __init__(
         self,
-        encoder: Encoder,
+        tools: Tools,
         stage: Stage,
         *,
-        sources: Sequence[Source],
+        sources: Sequence[AnySource],
         folder: StageFolder,
-        processes: Processes,
         seed: int,
         hooks: Hooks,
     ) -> None:
-        self.encoder, self.stage, self.sources, self.folder = encoder, stage, sources, folder
-        self.processes, self.hooks, self.seed = processes, hooks, seed
-        memory = Memory(tokens=stage.tokens, precision=stage.precision, caching=stage.caching)
-        self.learners = [_learner(source, stage, encoder, processes) for source in sources]
-        weighting = weightings[str(stage.weighting["name"])](weighting_of(stage.weighting), len(sources))
-        self.together = Together(
-            encoder,
-            self.learners,
-            weighting=weighting.to(processes.device),
-            processes=processes,
-            memory=memory,
-        )
+        self.encoder, self.processes = encoder, processes = tools.encoder, tools.processes
+        self.stage, self.sources, self.folder = stage, sources, folder
+        self.hooks, self.seed = hooks, seed
+        self.learners = [_learner(source, stage, tools) for source in sources]
+        self.together = _together(stage, self.learners, encoder, processes)
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.together.modules})
         self.optimiser = adamw(self.modules.named_parameters(), stage.optimiser, encoder.model.config.layers)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
@@ -117,8 +124,11 @@ class Loop:
         )
         self.steps = stage.steps or math.ceil(self.plan.epoch * (stage.epochs or 1) / stage.accumulate)
         wanted = stage.evaluation.examples
-        dev = [(learner, s, s.dev(wanted)) for learner, s in zip(self.learners, sources, strict=True)]
-        self.dev = [each for each in dev if each[2]] if processes.first else []
+        self.dev = [
+            (learner, name, batch)
+            for learner, source in zip(self.learners, sources, strict=True)
+            for name, batch in (source.dev(wanted) if processes.first else {}).items()
+        ]
         self.state, self.drift, self.step = State(), Drift(), 0
         self._go_on()
 
@@ -179,7 +189,7 @@ class Loop:
                 self.drift.check_gradient(norm, self.step + 1)
         self.scaler.step(self.optimiser)
         self.scaler.update()
-        examples = sum(len(batch.examples) for batch in taken) * self.processes.count
+        examples = sum(map(len, taken)) * self.processes.count
         self.state.examples += examples
         means = {name: sum(values) / len(values) for name, values in losses.items()}
         return {
@@ -195,12 +205,8 @@ class Loop:
         seed = mixed(self.seed, "dropout", number, self.processes.rank)
         found = []
         for place, rows in share(self.plan[number], self.processes.rank, self.processes.count):
-            source, mine = self.sources[place], rows.tolist()
-            examples = [
-                chosen(example, source.spec, mixed(self.seed, number, row))
-                for row, example in zip(mine, source.examples(mine), strict=True)
-            ]
-            found.append((place, _batch(source, examples, seed)))
+            batch = self.sources[place].batch(rows.tolist(), seed=seed, draw=(self.seed, number))
+            found.append((place, batch))
         return found
 
     @contextmanager
@@ -211,7 +217,7 @@ class Loop:
         except DivergedError as error:
             name = f"batch-at-step-{self.step + 1}" + f"-{self.processes.rank}" * (not self.processes.first)
             path = self.folder.folder / f"{name}.jsonl"
-            write_examples((example for batch in batches for example in batch.examples), path)
+            write_lines(path, (line for batch in batches for line in batch.lines()))
             raise BrokeError(
                 f"stage {self.stage.name}: {error}; its examples are in {path}. Lower the learning rate or "
                 "clip gradients, in a new folder, or look at the examples"
@@ -221,7 +227,7 @@ class Loop:
         """Score the dev examples and the named tasks; keep the model where it is the best so far."""
         if self.processes.first and (self.dev or self.stage.evaluation.tasks):
             self.encoder.prepare()
-            scores = {s.name: learner.score(_batch(s, examples)) for learner, s, examples in self.dev}
+            scores = {name: learner.score(batch) for learner, name, batch in self.dev}
             tasks = {name: float(score) for name, score in self._tasks().items()}
             row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}
             if scores:
@@ -247,9 +253,14 @@ class Loop:
 
     def _keep(self) -> None:
         draft = draft_of(self.folder.best)
-        about = {"stage": self.stage.name, "step": self.step, "dev": self.state.best, "seed": self.seed}
-        self.encoder.save(draft, **about)
+        self.save(draft, stage=self.stage.name, step=self.step, dev=self.state.best, seed=self.seed)
         replace_folder(self.folder.best, draft)
+
+    def save(self, folder: Path, **about: Any) -> None:
+        """Write the model as it is, with what its learners keep. about: its provenance."""
+        self.encoder.save(folder, **about)
+        for learner in self.learners:
+            learner.save(folder)
 
     def _save(self) -> None:
         if self.processes.first:

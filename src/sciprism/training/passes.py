@@ -9,9 +9,10 @@ one piece. On a CPU each piece runs on one core and several run side by side.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -71,29 +72,13 @@ class Pass:
         if self.vectors.grad is None:
             return
         parts = [self.vectors.grad[piece] for piece in self._pieces]
-        runs = _runs(len(self._pieces), self._threads)
 
-        def work(run: Sequence[int]) -> list[Tensor | None]:
-            total: list[Tensor | None] = [None] * len(self._parameters)
-            for number in run:
-                vectors = self._graphs[number] if self._graphs else self._compute(number)
-                found = torch.autograd.grad(vectors, self._parameters, parts[number], allow_unused=True)
-                total = [_sum(old, new) for old, new in zip(total, found, strict=True)]
-            return total
+        def gradients(number: int) -> Sequence[Tensor | None]:
+            vectors = self._graphs[number] if self._graphs else self._compute(number)
+            return torch.autograd.grad(vectors, self._parameters, parts[number], allow_unused=True)
 
-        for gradients in self._map(work, runs):
-            for parameter, gradient in zip(self._parameters, gradients, strict=True):
-                parameter.grad = _sum(parameter.grad, gradient)
+        add_gradients(self._parameters, len(self._pieces), gradients, self._encoder.device)
         self._graphs = []
-
-    @property
-    def _threads(self) -> int:
-        return torch.get_num_threads() if self._encoder.device.type == "cpu" else 1
-
-    def _map(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        if self._threads > 1 and len(items) > 1:
-            return on_all_cores(work, items)
-        return [work(item) for item in items]
 
     def _forward(self) -> Tensor:
         keep = not self._memory.caching and bool(self._parameters)
@@ -102,7 +87,7 @@ class Pass:
             with torch.set_grad_enabled(keep):
                 return self._compute(number)
 
-        found = self._map(work, range(len(self._pieces)))
+        found = _side_by_side(work, range(len(self._pieces)), self._encoder.device)
         self._graphs = found if keep else []
         order = torch.tensor([i for piece in self._pieces for i in piece], device=self._encoder.device)
         rows = torch.cat([vectors.detach() for vectors in found])
@@ -112,10 +97,45 @@ class Pass:
 
     def _compute(self, number: int) -> Tensor:
         batch: PackedBatch = self._batches[number]
-        dtype, device = DTYPES[self._memory.precision], self._encoder.device
-        cast = torch.autocast(device.type, dtype, enabled=dtype is not torch.float32)
-        with cast, drawn_from(self._seed + number, device):
+        device = self._encoder.device
+        with autocast(self._memory, device), drawn_from(self._seed + number, device):
             return self._vectors(batch).float()
+
+
+def autocast(memory: Memory, device: torch.device) -> AbstractContextManager[Any]:
+    """Return the context in which products have the precision that was asked for."""
+    dtype = DTYPES[memory.precision]
+    return torch.autocast(device.type, dtype, enabled=dtype is not torch.float32)
+
+
+def add_gradients(
+    parameters: Sequence[Tensor],
+    pieces: int,
+    gradients: Callable[[int], Sequence[Tensor | None]],
+    device: torch.device,
+) -> None:
+    """Add the gradients of all pieces to those of the parameters; on a CPU several run side by side."""
+    runs = _runs(pieces, _threads(device))
+
+    def work(run: Sequence[int]) -> list[Tensor | None]:
+        total: list[Tensor | None] = [None] * len(parameters)
+        for number in run:
+            total = [_sum(old, new) for old, new in zip(total, gradients(number), strict=True)]
+        return total
+
+    for found in _side_by_side(work, runs, device):
+        for parameter, gradient in zip(parameters, found, strict=True):
+            parameter.grad = _sum(parameter.grad, gradient)
+
+
+def _threads(device: torch.device) -> int:
+    return torch.get_num_threads() if device.type == "cpu" else 1
+
+
+def _side_by_side(work: Callable[[T], R], items: Sequence[T], device: torch.device) -> list[R]:
+    if _threads(device) > 1 and len(items) > 1:
+        return on_all_cores(work, items)
+    return [work(item) for item in items]
 
 
 def _pieces(sequences: Sequence[Sequence[int]], routes: Sequence[str], tokens: int) -> list[list[int]]:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sciprism.encoders.methods import Format, Role, make
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.training.batches import mixings
-from sciprism.training.learners import settings_of
+from sciprism.training.learners import learners, settings_of
 from sciprism.training.weighting import weighting_of
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -27,15 +27,26 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+def _known_pooling(value: str) -> str:
+    poolings[value]
+    return value
+
+
+PoolingName = Annotated[str, AfterValidator(_known_pooling)]
+
+
 class Model(_Part):
     """What is trained. What is None stays as the backbone's folder says.
 
-    max_length: tokens per text that the model reads; training_length: while it is trained, None for as many.
-    separator, lowercase: of the template. dropout: of hidden states and attention.
+    backbone: not needed where the first stage makes a model. tokenizer: of models that stages make, beside
+    the sources; without one it is the backbone's. max_length: tokens per text that the model reads;
+    training_length: while it is trained, None for as many. separator, lowercase: of the template. dropout: of
+    hidden states and attention.
     """
 
-    backbone: str
-    pooling: str | None = None
+    backbone: str = ""
+    tokenizer: Path | None = None
+    pooling: PoolingName | None = None
     max_length: int | None = Field(None, ge=3)
     training_length: int | None = Field(None, ge=3)
     separator: str | None = None
@@ -44,16 +55,32 @@ class Model(_Part):
     distance: Literal["cosine", "dot", "euclidean"] | None = None
     dropout: float | None = Field(None, ge=0, lt=1)
 
-    @field_validator("pooling")
-    @classmethod
-    def _known(cls, value: str | None) -> str | None:
-        if value is not None:
-            poolings[value]
-        return value
+
+class Shape(_Part):
+    """Of a new model, random or begun from parts of another.
+
+    copies: a model, whose embeddings it takes; copied: which of that one's layers, counted from 1.
+    """
+
+    layers: int = Field(ge=1)
+    hidden: int = Field(ge=1)
+    heads: int = Field(ge=1)
+    intermediate: int = Field(ge=1)
+    positions: int = Field(514, ge=8)
+    types: int = Field(1, ge=1)
+    norm_eps: float = Field(1e-5, gt=0)
+    activation: str = "gelu"
+    copies: str | None = None
+    copied: tuple[int, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return what a transformer's config wants to know."""
+        return self.model_dump(exclude={"copies", "copied"})
 
 
 class SourceSpec(_Part):
-    """Training examples of one task: a DPR-style file and what its texts are.
+    """Training examples of one task: a DPR-style file and what its texts are; or a folder of tokens.
 
     dev: examples of the same kind that choose the best checkpoint. rate: how often an epoch goes through
     the file. positives: which of several positives and negatives stand for an example in an epoch; "first" is
@@ -61,7 +88,7 @@ class SourceSpec(_Part):
     """
 
     file: Path
-    format: Format
+    format: Format | None = None
     query: Role = "paper"
     candidate: Role = "paper"
     dev: Path | None = None
@@ -117,19 +144,23 @@ class Evaluation(_Part):
 class Stage(_Part):
     """One optimisation run.
 
-    start: previous (the stage before, or the backbone), backbone, or the folder of a model. done: a finished
-    model that stands for this stage, which is then not run. train: all, or the parameters that the method
-    adds. mixing: what a batch takes from which source. weighting: of the sources' losses against each other.
-    batch: examples of one step over all processes. accumulate: batches, each with its own negatives,
-    whose gradients are added before the optimiser moves. tokens: of one piece of a batch, that one
-    core computes at once. caching: compute pieces twice and keep the memory of one (gradient caching).
+    pooling: of this stage's model, where it is not that of all. start: previous (the stage before, or the
+    backbone), backbone, an earlier stage's name, or the folder of a model. shape: of a new model, with which
+    the stage starts instead. done: a finished model that stands for this stage, which is then not run. train:
+    all, or the parameters that the method adds. mixing: what a batch takes from which source. weighting: of
+    the sources' losses against each other. batch: examples of one step over all processes. accumulate:
+    batches, each with its own negatives, whose gradients are added before the optimiser moves. tokens: of one
+    piece of a batch, that one core computes at once. caching: compute pieces twice and keep the memory of one
+    (gradient caching).
     gradient: over processes the sum, that of the whole batch, or the mean, as published.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     method: str = "single"
     options: Mapping[str, Any] = {}
+    pooling: PoolingName | None = None
     start: str = "previous"
+    shape: Shape | None = None
     done: Path | None = None
     train: Literal["all", "method"] = "all"
     objective: Mapping[str, Any] = {"name": "contrast"}
@@ -157,12 +188,25 @@ class Stage(_Part):
         make(self.method, self.options)
         mixings[self.mixing]
         weighting_of(self.weighting)
-        for source in self.sources:
-            settings_of(self.objective_of(source))
+        self._check_sources()
         names = [source.name for source in self.sources]
         if len(set(names)) < len(names):
             raise ValueError(f"two sources of one name among {', '.join(names)}; rename a file")
         return self
+
+    def _check_sources(self) -> None:
+        """Refuse objectives that do not fit each other or their sources."""
+        kinds = {learners[settings_of(self.objective_of(source)).name].reads for source in self.sources}
+        if len(kinds) > 1:
+            raise ValueError("objectives of tokens and of examples want stages of their own")
+        if kinds == {"blocks"} and self.weighting["name"] != "none":
+            raise ValueError("the losses of blocks of tokens are not weighed against each other")
+        if kinds == {"examples"}:
+            for source in self.sources:
+                if source.format is None:
+                    raise ValueError(f"source {source.name}: its format is missing")
+        if self.shape is not None and self.start != "previous":
+            raise ValueError("a stage starts with a new shape or from a model, not both")
 
     def objective_of(self, source: SourceSpec) -> Mapping[str, Any]:
         """Return the objective of a source: its own, or the stage's."""
@@ -183,6 +227,11 @@ class Recipe(_Part):
         names = [stage.name for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError(f"two stages of one name among {', '.join(names)}")
+        first = self.stages[0]
+        if not self.model.backbone and first.shape is None and first.done is None:
+            raise ValueError("model.backbone is missing, and the first stage states no shape")
+        if not self.model.backbone and self.model.tokenizer is None:
+            raise ValueError("model.tokenizer is missing: a new model wants a vocabulary")
         return self
 
 
@@ -244,6 +293,7 @@ def _known_keys(place: tuple[int | str, ...]) -> str:
     parts: dict[str, type[BaseModel]] = {
         "model": Model,
         "sources": SourceSpec,
+        "shape": Shape,
         "optimiser": Optimiser,
         "schedule": Schedule,
         "evaluation": Evaluation,
@@ -292,4 +342,7 @@ def _placed(recipe: Recipe, home: Path) -> Recipe:
         return source.model_copy(update={"file": home / source.file, "dev": dev})
 
     stages = [s.model_copy(update={"sources": tuple(map(place, s.sources))}) for s in recipe.stages]
-    return recipe.model_copy(update={"stages": tuple(stages)})
+    model = recipe.model
+    if model.tokenizer is not None:
+        model = model.model_copy(update={"tokenizer": home / model.tokenizer})
+    return recipe.model_copy(update={"model": model, "stages": tuple(stages)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,16 +12,17 @@ from typing import Any
 
 import torch
 
-from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.face import Encodes
 from sciprism.errors import MissingExtraError
 from sciprism.files import sha256
 from sciprism.training.curve import draw
+from sciprism.training.learners import Tools
 from sciprism.training.loop import Hooks, Loop
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, Stage
 from sciprism.training.run_folder import StageFolder, claim, draft_of, replace_folder
-from sciprism.training.sources import Overlaps, Source
-from sciprism.training.starting import Sources, check_starts, checked, seed_of, started
+from sciprism.training.sources import Overlaps
+from sciprism.training.starting import AnySource, Sources, check_starts, checked, seed_of, started
 
 
 def train(
@@ -44,46 +45,48 @@ def train(
     hooks = hooks or Hooks()
     processes = Processes(device)
     sources = checked(recipe, processes, overlaps)
-    check_starts(recipe, folder, processes)
+    check_starts(recipe, folder, processes, sources, hooks.open)
     if processes.first:
         for changed in claim(folder, recipe.model_dump(mode="json"), _provenance(recipe, sources, processes)):
             hooks.note(f"{changed} has changed since the run began: digits may differ from then on")
     processes.wait()
-    previous: Path | None = None
+    models: dict[str, Path] = {}
     for stage in recipe.stages:
-        if stage.done is not None:
-            previous = stage.done
-            continue
-        place = StageFolder(folder / stage.name)
-        if not processes.sum(processes.first and place.model.exists()):  # one process looks, for all
-            mine = [sources[stage.name, spec.name] for spec in stage.sources]
-            _run(recipe, stage, previous, sources=mine, place=place, processes=processes, hooks=hooks)
-        previous = place.model
-    assert previous is not None
-    return previous
+        if stage.done is None:
+            place = StageFolder(folder / stage.name)
+            if not processes.sum(processes.first and place.model.exists()):  # one process looks, for all
+                mine = [sources[stage.name, spec.name] for spec in stage.sources]
+                _run(recipe, stage, models, sources=mine, place=place, processes=processes, hooks=hooks)
+        models[stage.name] = stage.done or place.model
+    return models[stage.name]
 
 
 def _run(
     recipe: Recipe,
     stage: Stage,
-    previous: Path | None,
+    models: Mapping[str, Path],
     *,
-    sources: Sequence[Source],
+    sources: Sequence[AnySource],
     place: StageFolder,
     processes: Processes,
     hooks: Hooks,
 ) -> None:
-    """Run one stage and put its model in its place."""
+    """Run one stage and put its model in its place. models: of the stages before."""
     seed = seed_of(recipe, stage)
-    encoder = started(recipe, stage, previous, processes)
+    encoder = started(recipe, stage, models, processes)
+    for source in sources:
+        source.check(encoder)
+
+    def open_model(name: str) -> Encodes:
+        return hooks.open(str(models.get(name, name)))
+
+    tools = Tools(encoder=encoder, processes=processes, open=open_model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # of what an objective adds
-        loop = Loop(
-            encoder, stage, sources=sources, folder=place, processes=processes, seed=seed, hooks=hooks
-        )
+        loop = Loop(tools, stage, sources=sources, folder=place, seed=seed, hooks=hooks)
     state = loop.run()
     if processes.first:
-        _finish(encoder, place, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
+        _finish(loop, place, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
         draw(place)
         line = f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples"
         if place.best.exists():
@@ -93,14 +96,14 @@ def _run(
     processes.wait()
 
 
-def _finish(encoder: Encoder, place: StageFolder, **about: Any) -> None:
+def _finish(loop: Loop, place: StageFolder, **about: Any) -> None:
     """Put the finished model in its place: the best one by dev examples where there were any."""
     draft = draft_of(place.model)
     if place.best.exists():
         shutil.copytree(place.best, draft, dirs_exist_ok=True)
     else:
-        encoder.prepare()
-        encoder.save(draft, **about)
+        loop.encoder.prepare()
+        loop.save(draft, **about)
     replace_folder(place.model, draft)
 
 

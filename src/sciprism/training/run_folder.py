@@ -156,7 +156,7 @@ def claim(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> lis
         write_json(kept, recipe)
         return []
     known, before = (json.loads((folder / n).read_text("utf-8")) for n in ("recipe.json", "run.json"))
-    places = (".file", ".dev")
+    places = (".file", ".dev", "model.tokenizer")
     other = sorted(place for place in _differences(known, recipe) if not place.endswith(places))
     if other:
         raise InputError(

@@ -10,10 +10,12 @@ from hashlib import sha256
 from itertools import chain, islice
 from typing import Any
 
+from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.template import Item
+from sciprism.training.batches import mixed
 from sciprism.training.examples import Example, from_row, parsed, read_examples
-from sciprism.training.learners import Learner
+from sciprism.training.learners import Batch, Learner
 from sciprism.training.paper_file import NAME, PaperFile
 from sciprism.training.recipe import SourceSpec
 
@@ -78,7 +80,21 @@ class Source:
                 assert example is not None, f"{self.spec.file} was changed while it is read"
                 yield example
 
-    def dev(self, count: int) -> list[Example]:
+    def batch(self, rows: Sequence[int], *, seed: int, draw: tuple[int, ...]) -> Batch:
+        """Return the examples of these rows. draw: decides which positives stand for them, seed all else."""
+        found = self.examples(rows)
+        picked = [chosen(e, self.spec, mixed(*draw, row)) for row, e in zip(rows, found, strict=True)]
+        return self._batch(picked, seed)
+
+    def dev(self, count: int) -> dict[str, Batch]:
+        """Return the first examples of the dev file under the source's name; nothing without such a file."""
+        found = self.dev_examples(count)
+        return {self.name: self._batch(found, 0)} if found else {}
+
+    def check(self, encoder: Encoder) -> None:
+        """Accept any model: texts are cut into the tokens that it knows."""
+
+    def dev_examples(self, count: int) -> list[Example]:
         """Return the first examples of the dev file; without one there are none, an empty one is refused."""
         path = self.spec.dev
         if path is None:
@@ -92,6 +108,13 @@ class Source:
                 f"source {self.name}: the dev file {path} holds no example with {self.learner.wants}"
             )
         return found
+
+    def _batch(self, examples: Sequence[Example], seed: int) -> Batch:
+        spec = self.spec
+        assert spec.format is not None, "a recipe without it is refused"
+        return Batch(
+            examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed
+        )
 
     def _take(self, place: int, line: bytes) -> None:
         number = len(self._places) + self.left_out + 1

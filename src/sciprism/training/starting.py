@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.face import Encodes
 from sciprism.encoders.methods import make, methods
+from sciprism.encoders.new import new_encoder
+from sciprism.encoders.transfer import copy_parts
 from sciprism.errors import InputError
 from sciprism.training.batches import mixed
 from sciprism.training.learners import Learner, learners
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.sources import Overlaps, Source, refuse_overlaps
+from sciprism.training.token_source import TokenSource
 
-Sources = Mapping[tuple[str, str], Source]
+AnySource = Source | TokenSource
+Sources = Mapping[tuple[str, str], AnySource]
+Open = Callable[[str], Encodes]
 
 
 def seed_of(recipe: Recipe, stage: Stage) -> int:
@@ -22,24 +30,10 @@ def seed_of(recipe: Recipe, stage: Stage) -> int:
     return mixed(recipe.seed, stage.name)
 
 
-def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Processes) -> Encoder:
-    """Return the encoder that a stage starts from; previous: the model of the stage before, if any."""
+def started(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes: Processes) -> Encoder:
+    """Return the encoder that a stage starts from; models: of the stages before, in their order."""
     model = recipe.model
-    first = model.backbone if previous is None else str(previous)
-    start = {"previous": first, "backbone": model.backbone}.get(stage.start, stage.start)
-    template = {"separator": model.separator, "lowercase": model.lowercase}
-    encoder = Encoder.start(
-        start,
-        method=stage.method,
-        options=dict(stage.options),
-        pooling=model.pooling,
-        max_length=model.max_length,
-        distance=model.distance,
-        normalize=model.normalize,
-        template={key: value for key, value in template.items() if value is not None},
-        seed=seed_of(recipe, stage),
-        device=str(processes.device),
-    )
+    encoder = _new(recipe, stage, processes) if stage.shape else _from(recipe, stage, models, processes)
     if model.dropout is not None:
         encoder.model.set_dropout(model.dropout)
     if model.training_length is not None:
@@ -54,6 +48,51 @@ def started(recipe: Recipe, stage: Stage, previous: Path | None, processes: Proc
     return encoder
 
 
+def _from(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes: Processes) -> Encoder:
+    """Continue a model: the one of the stage before or of an earlier one, the backbone, or any folder."""
+    model = recipe.model
+    known = {name: str(folder) for name, folder in models.items()}
+    known |= {"previous": [model.backbone, *known.values()][-1], "backbone": model.backbone}
+    return Encoder.start(
+        known.get(stage.start, stage.start),
+        max_length=model.max_length,
+        seed=seed_of(recipe, stage),
+        device=str(processes.device),
+        **_settings(recipe, stage),
+    )
+
+
+def _new(recipe: Recipe, stage: Stage, processes: Processes) -> Encoder:
+    """Make a model of the stage's shape, with parts of another one where it says so."""
+    model, shape = recipe.model, stage.shape
+    assert shape is not None
+    encoder = new_encoder(
+        shape.fields,
+        model.tokenizer or resolve(model.backbone)[1],
+        max_length=model.max_length,
+        seed=seed_of(recipe, stage),
+        device=str(processes.device),
+        **_settings(recipe, stage),
+    )
+    if shape.copies is not None:
+        copy_parts(encoder, Encoder.load(shape.copies, device=str(processes.device)), shape.copied)
+    return encoder
+
+
+def _settings(recipe: Recipe, stage: Stage) -> dict[str, Any]:
+    """Return what makes vectors of a transformer, as recipe and stage say."""
+    model = recipe.model
+    template = {"separator": model.separator, "lowercase": model.lowercase}
+    return {
+        "method": stage.method,
+        "options": dict(stage.options),
+        "pooling": stage.pooling or model.pooling,
+        "distance": model.distance,
+        "normalize": model.normalize,
+        "template": {key: value for key, value in template.items() if value is not None},
+    }
+
+
 def _freeze(encoder: Encoder, train: str) -> None:
     """Let gradients flow to what a stage trains alone; InputError where that is nothing."""
     for name, parameter in encoder.model.named_parameters():
@@ -65,29 +104,48 @@ def _freeze(encoder: Encoder, train: str) -> None:
         )
 
 
-def check_starts(recipe: Recipe, folder: Path, processes: Processes) -> None:
+def check_starts(
+    recipe: Recipe, folder: Path, processes: Processes, sources: Sources, open_model: Open
+) -> None:
     """Refuse what a stage that is not finished cannot start from, before the first of them runs."""
-    method = "single"
-    for number, stage in enumerate(recipe.stages):
+    made: dict[str, str] = {}
+    for stage in recipe.stages:
         if stage.done is not None:
             if not (stage.done / "config.json").is_file():
                 raise InputError(f"stage {stage.name}: done = {stage.done} is no folder of a model")
         elif not (folder / stage.name / "model").exists():
-            grows_from = methods[stage.method].grows_from
-            if stage.start != "previous" or not number:
-                started(recipe, stage, None, processes)
-            elif method not in (grows_from, stage.method):
-                raise InputError(
-                    f"stage {stage.name}: a model of {method} does not become one of {stage.method}"
-                )
-            elif grows_from == "single":
-                started(recipe, stage, None, processes)
-        method = stage.method
+            _check_teachers(stage, made, open_model)
+            encoder = _tried(recipe, stage, made, processes)
+            if encoder is not None:
+                for spec in stage.sources:
+                    sources[stage.name, spec.name].check(encoder)
+        made[stage.name] = stage.method
+
+
+def _tried(recipe: Recipe, stage: Stage, made: Mapping[str, str], processes: Processes) -> Encoder | None:
+    """Return what a stage starts from, as far as it is there before the stages in front of it are done."""
+    before = [None, *made.values()][-1] if stage.start == "previous" else made.get(stage.start)
+    if stage.shape is not None or before is None:
+        return started(recipe, stage, {}, processes)
+    grows_from = methods[stage.method].grows_from
+    if before not in (grows_from, stage.method):
+        raise InputError(f"stage {stage.name}: a model of {before} does not become one of {stage.method}")
+    if grows_from == "single" and recipe.model.backbone:
+        return started(recipe, stage.model_copy(update={"start": "backbone"}), {}, processes)
+    return None
+
+
+def _check_teachers(stage: Stage, made: Mapping[str, str], open_model: Open) -> None:
+    """Refuse a teacher that is no earlier stage and cannot be opened."""
+    for source in stage.sources:
+        teacher = stage.objective_of(source).get("teacher")
+        if isinstance(teacher, str) and teacher not in made:
+            open_model(teacher)
 
 
 def checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> Sources:
     """Open every source of every stage; whatever cannot be trained on is refused here."""
-    found: dict[tuple[str, str], Source] = {}
+    found: dict[tuple[str, str], AnySource] = {}
     for stage in recipe.stages:
         if stage.done is not None:
             continue
@@ -112,8 +170,10 @@ def checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> 
 
 def _opened(
     spec: SourceSpec, kind: type[Learner], stage: Stage, processes: Processes, overlaps: Overlaps | None
-) -> Source:
+) -> AnySource:
     where = f"stage {stage.name}, source {spec.name}"
+    if kind.reads == "blocks":
+        return _enough(TokenSource(spec, kind), where, processes)
     method = make(stage.method, stage.options)
     formats = method.formats
     if spec.format not in formats:
@@ -123,9 +183,14 @@ def _opened(
     if kind.by_facet and method.pooling != "facets":
         raise InputError(f"{where}: its objective looks at facets, which the method {stage.method} has not")
     source = Source(spec, kind)
-    if len(source) < processes.count:
-        raise InputError(f"{where}: {processes.count} processes cannot share {len(source)} examples")
-    dev = source.dev(stage.evaluation.examples)
+    _enough(source, where, processes)
+    dev = source.dev_examples(stage.evaluation.examples)
     if overlaps is not None and processes.first:
         refuse_overlaps(source, dev, overlaps)
+    return source
+
+
+def _enough(source: AnySource, where: str, processes: Processes) -> AnySource:
+    if len(source) < processes.count:
+        raise InputError(f"{where}: {processes.count} processes cannot share {len(source)} examples")
     return source

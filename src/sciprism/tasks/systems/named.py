@@ -37,17 +37,18 @@ def load_system(name: str, options: SystemOptions) -> System:
     kind, _, rest = name.partition(":")
     if rest and kind in ("aspire", "aspire-ot"):
         return AspireSystem(_own(rest, options), match="ot" if kind == "aspire-ot" else "ts")
-    encoder = _ensemble(kind, rest, options) if rest and kind in joins else _encoder(name, options)
+    encoder = _ensemble(kind, rest, options) if rest and kind in joins else load_encoder(name, options)
     return DenseSystem(encoder, cache_folder() / "vectors")
 
 
 def _ensemble(join: str, rest: str, options: SystemOptions) -> Ensemble:
     """Load the encoders whose names stand between signs of plus."""
-    members = [_encoder(name.strip(), options) for name in rest.split("+")]
+    members = [load_encoder(name.strip(), options) for name in rest.split("+")]
     return Ensemble(members, join=join, name=f"{join}:{'+'.join(map(shown, members))}")
 
 
-def _encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEncoder | Encoder:
+def load_encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEncoder | Encoder:
+    """Load one encoder: ours, or another library's by its name in front."""
     kind, _, rest = name.partition(":")
     if name == "random":
         return RandomEncoder(seed=options.seed)

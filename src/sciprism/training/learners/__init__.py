@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.face import Encodes
 from sciprism.encoders.methods import Format, Role
 from sciprism.registry import Registry
 from sciprism.text.template import Item
 from sciprism.training.dev import reciprocal_rank
-from sciprism.training.examples import Example
+from sciprism.training.examples import Example, to_row
 from sciprism.training.processes import Processes
 from sciprism.training.tables import Table, checked
 
@@ -21,30 +26,55 @@ Asked = tuple[Sequence[Item], Role]
 """Texts to be encoded, and what they are."""
 
 
+Ids = NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Examples of one source for one process; seed: of every random choice that is made with them."""
+    """Examples of one source for one process, or blocks of tokens.
 
-    examples: Sequence[Example]
-    format: Format
-    query: Role
-    candidate: Role
+    seed: of every random choice that is made with them.
+    """
+
+    examples: Sequence[Example] = ()
+    blocks: Sequence[Ids] = ()
+    format: Format = "proximity"
+    query: Role = "paper"
+    candidate: Role = "paper"
     seed: int
+
+    def __len__(self) -> int:
+        return len(self.examples) or len(self.blocks)
+
+    def lines(self) -> Iterator[str]:
+        """Yield what a person can read: a line of JSON for each."""
+        yield from (json.dumps(to_row(example), ensure_ascii=False) for example in self.examples)
+        yield from (json.dumps({"tokens": block.tolist()}) for block in self.blocks)
+
+
+def _load(name: str) -> Encodes:
+    return Encoder.load(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What a learner works with. labels: the names of all classes of its source."""
+    """What a learner works with.
+
+    labels: the names of all classes of its source. open: gives the model that is meant by a name, an
+    earlier stage's for one.
+    """
 
     encoder: Encoder
     processes: Processes
     labels: Sequence[str] = ()
+    open: Callable[[str], Encodes] = _load
 
 
 class Learner:
     """The loss of one source's examples.
 
-    settings: what a recipe may say. wants: what an example must have, in words. whole: every process
+    settings: what a recipe may say. wants: what an example must have, in words. reads: examples, whose
+    texts become vectors, or blocks of tokens, whose states count (`BlockLearner`). whole: every process
     computes the loss of all, even one without examples; else each the mean over its own. by_facet: the
     vectors that it gets are (n, K, D), those of facets. modules: what is trained besides the encoder and
     dropped afterwards.
@@ -52,6 +82,7 @@ class Learner:
 
     settings: ClassVar[type[Table]] = Table
     wants: ClassVar[str] = "a positive"
+    reads: ClassVar[Literal["examples", "blocks"]] = "examples"
     whole: bool = False
     by_facet: ClassVar[bool] = False
     modules: nn.Module | None = None
@@ -81,6 +112,9 @@ class Learner:
         """Return how well held-out examples are answered, 1 at best: what chooses checkpoints."""
         return reciprocal_rank(self.tools.encoder, batch)
 
+    def save(self, folder: Path) -> None:
+        """Write what is kept of `modules` beside the model: nothing, unless a learner says otherwise."""
+
 
 def settings_of(objective: Mapping[str, Any]) -> Table:
     """Check an objective's table against its kind; InputError names what is wrong and the known keys."""
@@ -89,4 +123,14 @@ def settings_of(objective: Mapping[str, Any]) -> Table:
 
 learners: Registry[type[Learner]] = Registry("objective")
 
-from sciprism.training.learners import contrast, facets, four_sum, heads, triplet  # noqa: E402, F401
+from sciprism.training.learners import (  # noqa: E402, F401
+    auto_encoding,
+    contrast,
+    facets,
+    four_sum,
+    heads,
+    masked_lm,
+    relations,
+    similarity,
+    triplet,
+)

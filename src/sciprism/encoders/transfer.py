@@ -1,0 +1,76 @@
+"""Begin a model with parts of another one: its embeddings, also for other words, and some of its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from tokenizers import Tokenizer, decoders
+from torch import Tensor
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.transformer import TransformerConfig
+from sciprism.errors import InputError
+from sciprism.text.tokenizer import ROBERTA_TOKENS
+from sciprism.text.words import INNER, is_byte_level, special_id, words_of
+
+
+def copy_parts(model: Encoder, other: Encoder, layers: Sequence[int]) -> None:
+    """Give a model another one's embeddings, and of its layers these, counted from 1, as its own.
+
+    Where vocabularies differ, a token gets the mean of the other's embeddings of its letters. InputError
+    where the widths differ, or there are not as many layers.
+    """
+    ours, theirs = model.model, other.model
+    mine, given = ours.config, theirs.config
+    like = (mine.hidden, mine.heads, mine.intermediate) == (given.hidden, given.heads, given.intermediate)
+    if not like or len(layers) != mine.layers or not all(1 <= n <= given.layers for n in layers):
+        raise InputError(
+            f"shape: {_told(mine)} cannot be copies of the layers {', '.join(map(str, layers)) or '(none)'} "
+            f"of {other.name}, which has {_told(given)}"
+        )
+    with torch.no_grad():
+        for own, number in zip(ours.blocks, layers, strict=True):
+            own.load_state_dict(theirs.blocks[number - 1].state_dict())
+        ours.embeddings.norm.load_state_dict(theirs.embeddings.norm.state_dict())
+        _copy_rows(ours.embeddings.segment.weight, theirs.embeddings.segment.weight)
+        _copy_rows(
+            ours.embeddings.position.weight[mine.first_position :],
+            theirs.embeddings.position.weight[given.first_position :],
+        )
+        table = ours.embeddings.word.weight
+        _copy_rows(table, _words(model.tokenizer, other.tokenizer, theirs.embeddings.word.weight))
+    model.prepare()
+
+
+def _told(config: TransformerConfig) -> str:
+    width = f"{config.hidden} wide, {config.intermediate} inside, {config.heads} heads"
+    return f"{config.layers} layers ({width})"
+
+
+def _copy_rows(ours: Tensor, theirs: Tensor) -> None:
+    count = min(len(ours), len(theirs))
+    ours[:count] = theirs[:count]
+
+
+def _words(tokenizer: Tokenizer, other: Tokenizer, table: Tensor) -> Tensor:
+    """Return a row for each token of a vocabulary, out of another's table."""
+    tokens, inner = tokenizer.get_vocab(with_added_tokens=True), other.get_vocab()
+    if tokens == other.get_vocab(with_added_tokens=True):
+        return table
+    rows = table.mean(dim=0).repeat(1 + max(tokens.values()), 1)
+    words = words_of(tokenizer)
+    letters = decoders.ByteLevel() if is_byte_level(tokenizer) else None
+    plain = [(t, n) for t, n in tokens.items() if not words.special[n]]
+    written = [letters.decode([t]) if letters else t.removeprefix(INNER) for t, _ in plain]
+    found = other.encode_batch_fast([text.strip() for text in written], add_special_tokens=False)
+    for (_, number), text, part in zip(plain, written, found, strict=True):
+        piece = None if words.starts[number] else inner.get(f"{INNER}{text}")
+        ids = part.ids if piece is None else [piece]
+        if ids:
+            rows[number] = table[ids].mean(dim=0)
+    for role in ROBERTA_TOKENS:
+        own, theirs = special_id(tokenizer, role), special_id(other, role)
+        if own is not None and theirs is not None:
+            rows[own] = table[theirs]
+    return rows

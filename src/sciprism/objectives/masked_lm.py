@@ -1,0 +1,63 @@
+"""Which token stood where one was masked: cross-entropy over a vocabulary (BERT; RoBERTa; INDUS, 3.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ROWS = 512
+"""Tokens whose scores over the whole vocabulary are in memory at a time."""
+
+
+def masked_lm(states: Tensor, table: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """Return the sum over tokens of -log p(target).
+
+    states: (n, H). table: (V, H), the word embeddings. bias: (V,). targets: (n,), ids. The scores are
+    states table^T + bias. Scores and gradient are computed together, some rows at a time and in place.
+    """
+    loss: Tensor = _CrossEntropy.apply(states, table, bias, targets)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """The gradient is known as soon as the probabilities are: nothing of (n, V) is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, table: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+        wanted = [bool(each) for each in ctx.needs_input_grad[:3]]
+        pairs = zip((states, table, bias), wanted, strict=True)
+        grads = [torch.zeros_like(each) if want else None for each, want in pairs]
+        loss = torch.zeros((), device=states.device)
+        for start in range(0, len(states), ROWS):
+            x, right = states[start : start + ROWS], targets[start : start + ROWS, None]
+            scores = torch.addmm(bias, x, table.T).float()
+            own = scores.gather(1, right)
+            total = scores.logsumexp(dim=1, keepdim=True)
+            loss = loss + (total - own).sum()
+            if any(wanted):
+                _add(grads, scores.sub_(total).exp_(), x, table, right, start)
+        ctx.grads = grads
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *above: Tensor) -> Any:
+        grads = ctx.grads
+        ctx.grads = None
+        return (*(None if each is None else each.mul_(above[0]) for each in grads), None)
+
+
+def _add(
+    grads: list[Tensor | None], shares: Tensor, x: Tensor, table: Tensor, right: Tensor, start: int
+) -> None:
+    """Add the gradient of some rows. shares: (n, V), their probabilities, which are changed."""
+    of_states, of_table, of_bias = grads
+    shares.scatter_add_(1, right, shares.new_full(right.shape, -1.0))
+    shares = shares.to(table.dtype)
+    if of_states is not None:
+        of_states[start : start + len(x)] = shares @ table
+    if of_table is not None:
+        of_table.addmm_(shares.T, x.to(table.dtype))
+    if of_bias is not None:
+        of_bias += shares.sum(dim=0)

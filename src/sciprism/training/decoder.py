@@ -1,0 +1,47 @@
+"""The one-layer decoder of masked auto-encoding (RetroMAE, section 3.2: enhanced decoding)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.starts import started
+from sciprism.encoders.transformer import Attention, Block, TransformerConfig
+
+
+class Decoder(nn.Module):
+    """A BERT block whose queries are not its keys, and each of whose rows sees other tokens."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.block = Block(config)
+        for module in self.block.modules():
+            if isinstance(module, nn.Linear):
+                started(module)
+
+    def forward(self, queries: Tensor, keys: Tensor, batch: PackedBatch, visible: Sequence[Tensor]) -> Tensor:
+        """Map queries and keys, (T, hidden) each, to (T, hidden); visible: (n, n) of each text."""
+        block = self.block
+        y = block.attention_norm(queries + block.dropout(self._attended(queries, keys, batch, visible)))
+        out: Tensor = block.feed_forward_norm(y + block.dropout(block.feed_forward(y, batch)))
+        return out
+
+    def _attended(
+        self, queries: Tensor, keys: Tensor, batch: PackedBatch, visible: Sequence[Tensor]
+    ) -> Tensor:
+        attention = self.block.attention
+        assert isinstance(attention, Attention)
+        q, k, v = (
+            each.view(len(each), attention.heads, -1).transpose(0, 1)
+            for each in (attention.query(queries), attention.key(keys), attention.value(keys))
+        )
+        parts = [
+            F.scaled_dot_product_attention(q[:, a:b], k[:, a:b], v[:, a:b], attn_mask=seen)
+            for (a, b), seen in zip(pairwise(batch.bounds), visible, strict=True)
+        ]
+        return attention.output(torch.cat(parts, dim=1).transpose(0, 1).flatten(1))  # type: ignore[no-any-return]

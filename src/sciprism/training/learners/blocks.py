@@ -1,0 +1,56 @@
+"""What blocks of tokens teach: losses of the states of tokens, which need no other text of the batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sciprism.encoders.packing import PackedBatch, pack
+from sciprism.training.learners import Batch, Ids, Learner
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block as the model reads it. weights: over how many things each of the learner's sums goes."""
+
+    ids: Ids
+    weights: tuple[float, ...]
+
+
+class BlockLearner(Learner):
+    """A loss of the states of tokens: sums over a piece's blocks, each divided by all blocks' weights."""
+
+    reads: ClassVar[Literal["examples", "blocks"]] = "blocks"
+
+    def prepared(self, ids: Ids, draw: np.random.Generator) -> Block:
+        """Return a block as it is read, with what is drawn for it."""
+        raise NotImplementedError
+
+    def sums(self, blocks: Sequence[Block]) -> Tensor:
+        """Return what the losses of these blocks add up to, (K,), a number for each weight of a block."""
+        raise NotImplementedError
+
+    def packed(self, blocks: Sequence[Block]) -> PackedBatch:
+        """Return blocks as one batch of the model."""
+        encoder = self.tools.encoder
+        return pack([block.ids.tolist() for block in blocks], encoder.route(), device=encoder.device)
+
+    def score(self, batch: Batch) -> float:
+        """Return e^-loss of held-out blocks: of a masked language model one over its perplexity."""
+        if self.modules is not None:
+            self.modules.eval()
+        sums, weights = [], []
+        with torch.inference_mode():
+            for number, ids in enumerate(batch.blocks):
+                block = self.prepared(ids, np.random.default_rng((batch.seed, number)))
+                sums.append(self.sums([block]).double().cpu().numpy())
+                weights.append(block.weights)
+        if self.modules is not None:
+            self.modules.train()
+        return math.exp(-float((np.sum(sums, axis=0) / np.sum(weights, axis=0)).sum()))

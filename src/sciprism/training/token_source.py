@@ -1,0 +1,71 @@
+"""Blocks of tokens as a source: shards that `sciprism prepare text` wrote, memory-mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.errors import InputError
+from sciprism.text.habits import tokenizer_key
+from sciprism.text.shards import TokenShards
+from sciprism.training.learners import Batch, Learner
+from sciprism.training.recipe import SourceSpec
+
+
+class TokenSource:
+    """A folder of shards, with the face of `Source`.
+
+    dev: a folder of shards, or one that holds such folders, whose names are those of domains.
+    """
+
+    def __init__(self, spec: SourceSpec, learner: type[Learner]) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self.learner = learner
+        self.left_out = 0
+        self.labels: tuple[str, ...] = ()
+        self._shards = TokenShards(spec.file)
+        self.sha256 = self._shards.sha256
+        if not len(self):
+            raise InputError(f"source {self.name}: {spec.file} holds no block")
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    def batch(self, rows: Sequence[int], *, seed: int, draw: tuple[int, ...]) -> Batch:  # noqa: ARG002
+        """Return blocks by their numbers. seed: of what is drawn with them."""
+        return self._batch(self._shards, rows, seed)
+
+    def dev(self, count: int) -> dict[str, Batch]:
+        """Return the first held-out blocks of each domain, at most so many."""
+        path = self.spec.dev
+        if path is None:
+            return {}
+        if not path.is_dir():
+            raise InputError(f"source {self.name}: the dev folder {path} does not exist")
+        inner = sorted(each for each in path.iterdir() if each.is_dir())
+        folders = {self.name: path} if not inner else {f"{self.name}/{each.name}": each for each in inner}
+        opened = {name: TokenShards(folder) for name, folder in folders.items()}
+        return {
+            name: self._batch(shards, range(min(count, len(shards))), 0)
+            for name, shards in opened.items()
+            if len(shards)
+        }
+
+    def check(self, encoder: Encoder) -> None:
+        """Refuse a model of another vocabulary, or with fewer positions than a block has tokens."""
+        if tokenizer_key(encoder.tokenizer) != self._shards.tokenizer:
+            raise InputError(
+                f"source {self.name}: its tokens are of another vocabulary than the model's; run "
+                "`sciprism prepare text` with the model's tokenizer"
+            )
+        longest = encoder.model.config.max_length
+        if self._shards.length > longest:
+            raise InputError(
+                f"source {self.name}: blocks of {self._shards.length} tokens, positions for {longest}"
+            )
+
+    def _batch(self, shards: TokenShards, rows: Sequence[int], seed: int) -> Batch:
+        return Batch(blocks=[shards[row].astype(np.int64) for row in rows], seed=seed)

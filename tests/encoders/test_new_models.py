@@ -1,0 +1,93 @@
+"""Models of a new shape: random, or begun with another model's embeddings and layers."""
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from sciprism import Encoder
+from sciprism.encoders.new import new_encoder
+from sciprism.encoders.transfer import copy_parts
+from sciprism.errors import InputError
+from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
+
+SHAPE = {"layers": 2, "hidden": 32, "heads": 4, "intermediate": 64, "positions": 66}
+TEXTS = ["light of the star", "the gene of the cell", "memory of the mouse", "galaxy star planet"] * 5
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    save_vocabulary(learn_vocabulary(TEXTS, size=300), folder)
+    return folder
+
+
+def test_a_new_model_is_roberta_over_its_vocabulary(vocabulary, tmp_path):
+    made = new_encoder(SHAPE, vocabulary, pooling="cls", seed=3)
+    config = made.model.config
+    assert (config.padding_id, config.first_position) == (1, 2)
+    assert config.vocabulary == Tokenizer.from_file(str(vocabulary / "tokenizer.json")).get_vocab_size()
+    assert made.settings.max_length == 64
+    assert made.encode(TEXTS).shape == (20, 32)
+    made.save(tmp_path / "model")
+    again = Encoder.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.encode(TEXTS), made.encode(TEXTS))
+
+
+def test_seeds_decide_the_weights(vocabulary):
+    one, same, other = (new_encoder(SHAPE, vocabulary, seed=seed).encode(TEXTS[:1]) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one - other).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [({"heads": 5}, "5 heads do not divide"), ({"depth": 3}, "depth"), ({"positions": 20}, "max length 64")],
+)
+def test_what_does_not_fit_is_refused(shape, message, vocabulary):
+    with pytest.raises(InputError, match=message):
+        new_encoder(SHAPE | shape, vocabulary, max_length=64)
+
+
+def test_with_all_layers_and_the_same_words_it_is_the_other(tiny_model):
+    other = Encoder.load(tiny_model, pooling="mean", device="cpu")
+    config = other.model.config
+    shape = {
+        "layers": config.layers,
+        "hidden": config.hidden,
+        "heads": config.heads,
+        "intermediate": config.intermediate,
+        "positions": config.positions,
+        "types": config.types,
+        "norm_eps": config.norm_eps,
+    }
+    made = new_encoder(shape, tiny_model)
+    copy_parts(made, other, range(1, config.layers + 1))
+    np.testing.assert_allclose(made.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
+
+
+def test_other_words_get_the_mean_of_their_parts(vocabulary, tiny_model):
+    other = Encoder.load(tiny_model, pooling="mean", device="cpu")
+    config = other.model.config
+    shape = SHAPE | {"layers": 1, "heads": config.heads, "intermediate": config.intermediate}
+    made = new_encoder(shape, vocabulary)
+    copy_parts(made, other, [config.layers])
+    table, given = made.model.embeddings.word.weight, other.model.embeddings.word.weight
+    ours = made.tokenizer.get_vocab()
+    parts = other.tokenizer.encode("galaxy", add_special_tokens=False).ids
+    torch.testing.assert_close(table[ours["Ġstar"]], given[other.tokenizer.token_to_id("star")])
+    torch.testing.assert_close(table[ours["<mask>"]], given[other.tokenizer.token_to_id("[MASK]")])
+    whole = [number for token, number in ours.items() if token == "galaxy"]
+    assert not whole or torch.allclose(table[whole[0]], given[parts].mean(dim=0))
+    own = made.model.blocks[0].attention.query.weight
+    assert torch.equal(own, other.model.blocks[config.layers - 1].attention.query.weight)
+    assert torch.equal(
+        made.model.embeddings.position.weight[2:10], other.model.embeddings.position.weight[:8]
+    )
+
+
+def test_widths_must_agree(vocabulary, tiny_model):
+    other = Encoder.load(tiny_model, pooling="mean", device="cpu")
+    made = new_encoder(SHAPE | {"hidden": 16}, vocabulary)
+    with pytest.raises(InputError, match=r"16 wide.*cannot be copies of the layers 1, 2"):
+        copy_parts(made, other, [1, 2])

@@ -1,0 +1,209 @@
+"""Losses of tokens against the reference library, plain code and themselves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
+
+from sciprism import Encoder
+from sciprism.encoders.masked_lm import read_head
+from sciprism.encoders.packing import pack
+from sciprism.training.blockwise import Blockwise
+from sciprism.training.learners import Batch, Tools, learners, settings_of
+from sciprism.training.passes import Memory
+from sciprism.training.processes import Processes
+
+BLOCKS = [np.array([2, *range(5 + n, 17 + 3 * n), 3]) for n in range(4)]
+SHAPE = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+
+
+@pytest.fixture(scope="module")
+def whole_model(tmp_path_factory, wordpiece_folder):
+    """A masked language model of the reference library, its folder, and it."""
+    folder = tmp_path_factory.mktemp("masked-lm")
+    words = (wordpiece_folder / "vocab.txt").read_text(encoding="utf-8")
+    (folder / "vocab.txt").write_text(words, encoding="utf-8")
+    torch.manual_seed(5)
+    model = BertForMaskedLM(BertConfig(vocab_size=len(words.splitlines()), **SHAPE)).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.1 * torch.randn_like(weight))
+    model.save_pretrained(folder)
+    return folder, model
+
+
+@pytest.fixture
+def encoder(whole_model):
+    encoder = Encoder.start(whole_model[0], pooling="cls", device="cpu")
+    encoder.model.set_dropout(0.0)
+    return encoder
+
+
+def learner_of(encoder, name, **settings):
+    torch.manual_seed(1)
+    tools = Tools(encoder=encoder, processes=Processes("cpu"), open=lambda _name: encoder)
+    return learners[name](settings_of({"name": name} | settings), tools)
+
+
+def step(encoder, learner, tokens=40, blocks=BLOCKS):
+    """Return the loss of a batch, and the gradients by name."""
+    encoder.model.train()
+    blockwise = Blockwise(encoder, [learner], processes=Processes("cpu"), memory=Memory(tokens=tokens))
+    modules = torch.nn.ModuleDict({"model": encoder.model, "own": blockwise.modules})
+    modules.zero_grad(set_to_none=True)
+    (loss,) = blockwise([(0, Batch(blocks=blocks, seed=7))], 1.0)
+    return loss, {n: p.grad.clone() for n, p in modules.named_parameters() if p.grad is not None}
+
+
+def prepared(learner, blocks=BLOCKS):
+    return [learner.prepared(ids, np.random.default_rng((7, n))) for n, ids in enumerate(blocks)]
+
+
+def test_masked_lm_is_that_of_the_reference_library(encoder, whole_model):
+    learner = learner_of(encoder, "masked-lm")
+    blocks = prepared(learner)
+    longest = max(len(b.ids) for b in blocks)
+    ids, labels = torch.zeros(4, longest, dtype=torch.long), torch.full((4, longest), -100)
+    mask = torch.zeros_like(ids)
+    for row, block in enumerate(blocks):
+        ids[row, : len(block.ids)] = torch.from_numpy(block.ids)
+        labels[row, block.places] = torch.from_numpy(block.targets)
+        mask[row, : len(block.ids)] = 1
+    reference = whole_model[1]
+    reference.zero_grad()
+    expected = reference(input_ids=ids, attention_mask=mask, labels=labels).loss
+    expected.backward()
+    loss, gradients = step(encoder, learner)
+    assert loss == pytest.approx(expected.item(), rel=1e-5)
+    for name, theirs in {
+        "model.embeddings.word.weight": "bert.embeddings.word_embeddings.weight",
+        "model.blocks.0.attention.query.weight": "bert.encoder.layer.0.attention.self.query.weight",
+        "own.heads.0.map.weight": "cls.predictions.transform.dense.weight",
+        "own.heads.0.bias": "cls.predictions.bias",
+    }.items():
+        other = reference.get_parameter(theirs).grad
+        torch.testing.assert_close(gradients[name], other, atol=1e-5, rtol=1e-3, msg=name)
+
+
+def test_a_head_of_roberta_is_found(tmp_path, encoder):
+    shape = RobertaConfig(vocab_size=encoder.model.config.vocabulary, **SHAPE)
+    model = RobertaForMaskedLM(shape)
+    with torch.no_grad():
+        model.lm_head.bias.fill_(3.0)
+    model.save_pretrained(tmp_path)
+    found = read_head(tmp_path, encoder.model.config)
+    assert torch.equal(found.map.weight, model.lm_head.dense.weight)
+    assert found.bias.unique().tolist() == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("masked-lm", {}), ("auto-encoding", {}), ("relations", {"teacher": "t", "heads": 8, "layer": 1})],
+)
+def test_pieces_change_nothing(name, settings, encoder):
+    learner = learner_of(encoder, name, **settings)
+    loss, gradients = step(encoder, learner, tokens=1000)
+    other, others = step(encoder, learner, tokens=20)
+    assert other == pytest.approx(loss, rel=1e-5)
+    for key, gradient in gradients.items():
+        torch.testing.assert_close(others[key], gradient, atol=1e-5, rtol=1e-3, msg=key)
+
+
+def test_a_kept_head_goes_on(encoder, tmp_path):
+    learner = learner_of(encoder, "masked-lm")
+    with torch.no_grad():
+        learner.head.bias.fill_(0.5)
+    encoder.save(tmp_path / "model")
+    learner.save(tmp_path / "model")
+    again = Encoder.start(tmp_path / "model", device="cpu")
+    assert learner_of(again, "masked-lm").head.bias.unique().tolist() == [0.5]
+    assert learner_of(again, "auto-encoding").head.bias.unique().tolist() == [0.5]
+
+
+def test_a_student_that_is_its_teacher_has_nothing_to_learn(encoder):
+    learner = learner_of(encoder, "relations", teacher="t", heads=8)
+    loss, gradients = step(encoder, learner)
+    assert loss == pytest.approx(0, abs=1e-6)
+    assert max(float(g.abs().max()) for g in gradients.values()) < 1e-5
+
+
+def test_relations_by_plain_code(encoder):
+    learner = learner_of(encoder, "relations", teacher="t", heads=4, layer=1, student_layer=2)
+    blocks = prepared(learner)
+    expected = 0.0
+    for block in blocks:
+        batch = pack([block.ids.tolist()])
+        with torch.no_grad():
+            pairs = [encoder.model.projections(batch, layer) for layer in (1, 2)]
+        for teacher, student in zip(*pairs, strict=True):
+            for head in range(4):
+                t, s = (x[:, head * 8 : head * 8 + 8] for x in (teacher, student))
+                p, q = (torch.softmax(x @ x.T / 8**0.5, dim=1) for x in (t, s))
+                expected += float((p * (p / q).log()).sum()) / (4 * len(block.ids)) / len(blocks)
+    assert step(encoder, learner)[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_relations_want_one_vocabulary_and_heads_that_divide(encoder, tiny_model):
+    from sciprism.errors import InputError
+
+    with pytest.raises(InputError, match="7 relation heads do not divide a width of 32"):
+        learner_of(encoder, "relations", teacher="t", heads=7)
+    with pytest.raises(InputError, match=r"layer 9 of .* which has 2"):
+        learner_of(encoder, "relations", teacher="t", heads=8, layer=9)
+
+
+def test_auto_encoding_by_plain_code(encoder):
+    """RetroMAE's decoder written out row by row."""
+    learner = learner_of(encoder, "auto-encoding")
+    blocks = prepared(learner)
+    model, attention, block = encoder.model, learner.decoder.block.attention, learner.decoder.block
+    losses, hidden_losses = [], []
+    with torch.no_grad():
+        for each in blocks:
+            batch = pack([each.ids.tolist()])
+            states = model(batch)
+            logits = learner.head(states[each.places]) @ model.embeddings.word.weight.T + learner.head.bias
+            hidden_losses.append(F.cross_entropy(logits, torch.from_numpy(each.targets), reduction="sum"))
+            vector = states[0]
+            count = len(each.ids)
+            keys = model.embeddings(pack([each.whole.tolist()])).clone()
+            keys[0] = vector
+            positions = model.embeddings.position.weight[:count]
+            for row in range(1, count - 1):
+                query = positions[row] + vector
+                seen = ~each.hidden[row]
+                assert not seen[row]
+                out = []
+                for head in range(4):
+                    part = slice(head * 8, head * 8 + 8)
+                    q = attention.query(query)[part]
+                    k, v = attention.key(keys[seen])[:, part], attention.value(keys[seen])[:, part]
+                    out.append(torch.softmax(k @ q / 8**0.5, dim=0) @ v)
+                y = block.attention_norm(query + attention.output(torch.cat(out)))
+                state = block.feed_forward_norm(y + block.feed_forward(y, None))
+                logits = learner.head(state) @ model.embeddings.word.weight.T + learner.head.bias
+                losses.append(F.cross_entropy(logits, torch.tensor(each.whole[row])))
+    hidden = sum(len(each.places) for each in blocks)
+    expected = float(torch.stack(hidden_losses).sum() / hidden + torch.stack(losses).mean())
+    assert step(encoder, learner)[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_dev_scores_are_one_over_perplexity(encoder):
+    learner = learner_of(encoder, "masked-lm")
+    batch = Batch(blocks=BLOCKS, seed=7)
+    encoder.prepare()
+    score = learner.score(batch)
+    assert score == pytest.approx(np.exp(-step(encoder, learner)[0]), rel=1e-4)
+    encoder.prepare()
+    assert learner.score(batch) == score
+    assert learner.score(replace(batch, seed=8)) != score

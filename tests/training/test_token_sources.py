@@ -1,0 +1,185 @@
+"""Stages over tokens: a model from nothing, shrunk, taught to search, and distilled, in one recipe."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+from made_sources import WORDS, write_source
+
+from sciprism import Encoder
+from sciprism.encoders.masked_lm import FILE
+from sciprism.errors import InputError
+from sciprism.text.shards import ShardWriter
+from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
+from sciprism.training.learners import learners
+from sciprism.training.recipe import SourceSpec, read_recipe
+from sciprism.training.run import train
+from sciprism.training.token_source import TokenSource
+
+RECIPE = """
+name = "chain"
+
+[model]
+tokenizer = "tokenizer"
+pooling = "mean"
+max_length = 32
+dropout = 0.1
+
+[defaults]
+batch = 8
+steps = 6
+tokens = 64
+checkpoint_every = 2
+optimiser = { lr = 1e-3 }
+evaluation = { every = 3, examples = 10 }
+
+[[stages]]
+name = "words"
+shape = { layers = 2, hidden = 32, heads = 4, intermediate = 64, positions = 34 }
+objective = { name = "masked-lm" }
+[[stages.sources]]
+file = "train"
+dev = "dev"
+
+[[stages]]
+name = "small"
+shape = { layers = 1, hidden = 16, heads = 2, intermediate = 32, positions = 34, types = 2 }
+objective = { name = "relations", teacher = "words", heads = 8 }
+[[stages.sources]]
+file = "train"
+
+[[stages]]
+name = "again"
+pooling = "cls"
+objective = { name = "auto-encoding" }
+[[stages.sources]]
+file = "train"
+
+[[stages]]
+name = "search"
+start = "words"
+objective = { name = "four-sum" }
+[[stages.sources]]
+file = "pairs.jsonl"
+dev = "pairs.jsonl"
+format = "search"
+query = "query"
+
+[[stages]]
+name = "distil"
+start = "again"
+pooling = "cls"
+objective = { name = "similarity", teacher = "search" }
+[[stages.sources]]
+file = "pairs.jsonl"
+format = "search"
+query = "query"
+"""
+
+
+def sentences(count, seed=0):
+    draw = random.Random(seed)
+    return [" ".join(draw.sample(WORDS, 8)) for _ in range(count)]
+
+
+def write_shards(folder, tokenizer, texts, length=24):
+    with ShardWriter(folder, tokenizer, length=length) as writer:
+        for encoded in tokenizer.encode_batch(texts):
+            writer.add(np.array(encoded.ids[:length], np.uint32), "made")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    tokenizer = learn_vocabulary(sentences(50), size=320)
+    save_vocabulary(tokenizer, tmp_path / "tokenizer")
+    write_shards(tmp_path / "train", tokenizer, sentences(60))
+    for domain, seed in (("space", 1), ("cells", 2)):
+        write_shards(tmp_path / "dev" / domain, tokenizer, sentences(12, seed))
+    write_source(tmp_path / "pairs.jsonl", 40)
+    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    return tmp_path
+
+
+def rows(run, stage):
+    return [json.loads(line) for line in (run / stage / "metrics.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_the_chain_runs_and_goes_on_where_it_was_stopped(home):
+    recipe = read_recipe(home / "recipe.toml")
+    run = home / "run"
+    model = train(recipe, run, device="cpu")
+    small = Encoder.load(model, device="cpu")
+    assert (small.dim, small.settings.pooling, small.model.config.types) == (16, "cls", 2)
+    assert Encoder.load(run / "search" / "model").dim == 32
+    dev = next(row for row in rows(run, "words") if "dev" in row)
+    assert set(dev["dev_scores"]) == {"train/space", "train/cells"}
+    assert (run / "words" / "model" / FILE).exists()
+    assert not (run / "search" / "model" / FILE).exists()
+
+    again = home / "again"
+    longest = max(row["step"] for row in rows(run, "words"))
+
+    def stop(step):
+        if step.stage == "small" and step.step == 3:
+            raise RuntimeError("stopped")
+
+    from sciprism.training.loop import Hooks
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        train(recipe, again, hooks=Hooks(tell=stop), device="cpu")
+    train(recipe, again, device="cpu")
+    assert longest == 6
+    for name, weight in Encoder.load(again / "distil" / "model").model.state_dict().items():
+        assert torch.equal(weight, small.model.state_dict()[name]), name
+
+
+def test_words_are_learnt(home):
+    recipe = read_recipe(home / "recipe.toml", ["stages.words.steps=60", "stages.words.optimiser.lr=5e-3"])
+    recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
+    train(recipe, home / "run", device="cpu")
+    losses = [row["loss"] for row in rows(home / "run", "words") if "loss" in row]
+    assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 0.5
+
+
+def test_shards_of_another_vocabulary_are_refused(home):
+    other = learn_vocabulary(sentences(50), size=300)
+    write_shards(home / "train", other, sentences(10))
+    with pytest.raises(InputError, match="of another vocabulary than the model's"):
+        train(read_recipe(home / "recipe.toml"), home / "run", device="cpu")
+    assert not (home / "run" / "words" / "metrics.jsonl").exists()
+
+
+def test_a_corrupt_shard_is_refused_before_the_first_step(home):
+    (shard,) = (home / "train").glob("tokens-*.npy")
+    shard.write_bytes(shard.read_bytes()[:-20])
+    with pytest.raises(InputError, match=shard.name):
+        train(read_recipe(home / "recipe.toml"), home / "run", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("stages.small.objective.teacher=later", "'?later"),
+        ("stages.distil.sources.pairs.file=train", "train"),
+        ("stages.words.shape.heads=5", "5 heads do not divide a width of 32"),
+        ("stages.words.shape.positions=20", "positions for 18"),
+        ("stages.search.shape={layers=1, hidden=8, heads=1, intermediate=8}", "not both"),
+    ],
+)
+def test_what_is_refused_before_the_first_step(change, message, home):
+    with pytest.raises(InputError, match=message):
+        train(read_recipe(home / "recipe.toml", [change]), home / "run", device="cpu")
+    assert not (home / "run" / "words" / "metrics.jsonl").exists()
+
+
+def test_blocks_and_dev_by_domain(home):
+    spec = SourceSpec(file=home / "train", dev=home / "dev")
+    source = TokenSource(spec, learners["masked-lm"])
+    batch = source.batch([3, 0], seed=1, draw=(0,))
+    assert len(source) == 60
+    assert len(batch) == 2
+    assert batch.blocks[0].dtype == np.int64
+    assert {name: len(each) for name, each in source.dev(5).items()} == {"train/cells": 5, "train/space": 5}
