@@ -32,7 +32,8 @@ from transformers import TrainerCallback
 from rounds import provenance, ratio, write
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.training.batches import Plan, mixed
+from sciprism.training.batches import OneSource, mixed
+from sciprism.training.learners import Tools
 from sciprism.training.loop import Hooks, Loop
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec, Stage
@@ -126,8 +127,8 @@ def ours(
         encoder.model.set_dropout(dropout)
     with tempfile.TemporaryDirectory() as folder:
         place = StageFolder(Path(folder))
-        shared = {"processes": Processes("cpu"), "seed": SEED, "hooks": Hooks()}
-        loop = Loop(encoder, stage, sources=[source], folder=place, **shared)
+        tools = Tools(encoder=encoder, processes=Processes("cpu"))
+        loop = Loop(tools, stage, sources=[source], folder=place, seed=SEED, hooks=Hooks())
         loop.run()
         steps = [row for row in map(json.loads, place.metrics.read_text().splitlines()) if "loss" in row]
     return float(np.mean([row["seconds"] for row in steps[1:]])), [row["loss"] for row in steps]
@@ -148,8 +149,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     source = Source(SourceSpec(file=args.source, format="search", query="query"))
-    plan = Plan((len(source),), (1.0,), args.batch, mixed(SEED, "plan"))
-    order = [row for step in range(args.steps) for row in plan[step][1].tolist()]
+    plan = OneSource((len(source),), (1.0,), args.batch, mixed(SEED, "plan"))
+    order = [row for step in range(args.steps) for _, part in plan[step] for row in part.tolist()]
     face = Encoder.load(args.model)
     rows = [
         (face.texts([e.query], "query")[0], face.texts([e.positives[0]], "paper")[0])

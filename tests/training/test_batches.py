@@ -3,10 +3,11 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.training.batches import OneSource, mixed, mixings, share
+from sciprism.training.batches import OneSource, mixed, mixings, share, tempered
 
 
 def batches(plan, epoch=0):
@@ -58,6 +59,12 @@ def test_batches_are_a_function_of_their_number(sizes, batch, seed, epoch):
 def test_epochs_differ():
     plan = OneSource((64,), (1.0,), 8, seed=0)
     assert [r.tolist() for _, r in batches(plan, 0)] != [r.tolist() for _, r in batches(plan, 1)]
+
+
+def test_large_sources_are_tempered():
+    assert tempered((100, 25), 1.0) == (1.0, 1.0)
+    assert tempered((90, 10), 0.0) == pytest.approx((50 / 90, 5.0))
+    assert tempered((900, 100), 0.5) == pytest.approx((750 / 900, 2.5))  # 30 to 10
 
 
 def test_processes_share_a_batch():

@@ -168,6 +168,17 @@ def _shuffled(size: int, seed: int, epoch: int, source: int, turn: int) -> Rows:
     return _draws(seed, epoch, source, turn).permutation(size)
 
 
+def tempered(sizes: Sequence[int], power: float) -> tuple[float, ...]:
+    """Return how often an epoch goes through each source so that it counts by its size to a power.
+
+    1: once. 0: all sources count alike. The examples of an epoch are as many as without.
+    """
+    weights = [size**power for size in sizes]
+    return tuple(
+        sum(sizes) * weight / sum(weights) / size for size, weight in zip(sizes, weights, strict=True)
+    )
+
+
 def _draws(*numbers: int) -> np.random.Generator:
     return np.random.default_rng(numbers)
 

@@ -23,7 +23,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.face import Encodes
 from sciprism.errors import BrokeError
 from sciprism.files import write_lines
-from sciprism.training.batches import mixed, mixings, share
+from sciprism.training.batches import mixed, mixings, share, tempered
 from sciprism.training.blockwise import Blockwise
 from sciprism.training.drift import WINDOW, DivergedError, Drift
 from sciprism.training.learners import Batch, Learner, Tools, learners, settings_of
@@ -119,9 +119,10 @@ class Loop:
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.together.modules})
         self.optimiser = adamw(self.modules.named_parameters(), stage.optimiser, encoder.model.config.layers)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
-        self.plan = mixings[stage.mixing](
-            tuple(map(len, sources)), tuple(s.spec.rate for s in sources), stage.batch, mixed(seed, "plan")
-        )
+        sizes = tuple(map(len, sources))
+        often = tempered(sizes, stage.tempering) if stage.tempering < 1 else (1.0,) * len(sizes)
+        rates = tuple(each * source.spec.rate for each, source in zip(often, sources, strict=True))
+        self.plan = mixings[stage.mixing](sizes, rates, stage.batch, mixed(seed, "plan"))
         self.steps = stage.steps or math.ceil(self.plan.epoch * (stage.epochs or 1) / stage.accumulate)
         wanted = stage.evaluation.examples
         self.dev = [

@@ -145,13 +145,14 @@ class Stage(_Part):
     """One optimisation run.
 
     pooling: of this stage's model, where it is not that of all. start: previous (the stage before, or the
-    backbone), backbone, an earlier stage's name, or the folder of a model. shape: of a new model, with which
-    the stage starts instead. done: a finished model that stands for this stage, which is then not run. train:
-    all, or the parameters that the method adds. mixing: what a batch takes from which source. weighting: of
-    the sources' losses against each other. batch: examples of one step over all processes. accumulate:
-    batches, each with its own negatives, whose gradients are added before the optimiser moves. tokens: of one
-    piece of a batch, that one core computes at once. caching: compute pieces twice and keep the memory of one
-    (gradient caching).
+    backbone), backbone, an earlier stage's name, or the folder of a model. shape: of a new model, with
+    which the stage starts instead. done: a finished model that stands for this stage, which is then not
+    run. train: all, or the parameters that the method adds. mixing: what a batch takes from which source.
+    tempering: the power of a source's size by which it counts. weighting: of the sources' losses against
+    each other. batch: examples of one step over all processes. accumulate: batches, each with its own
+    negatives, whose gradients are added before the optimiser moves. tokens: of one piece of a batch, that
+    one core computes at once. caching: compute pieces twice and keep the memory of one (gradient
+    caching).
     gradient: over processes the sum, that of the whole batch, or the mean, as published.
     """
 
@@ -166,6 +167,7 @@ class Stage(_Part):
     objective: Mapping[str, Any] = {"name": "contrast"}
     sources: tuple[SourceSpec, ...] = Field(min_length=1)
     mixing: str = "one-source"
+    tempering: float = Field(1.0, ge=0, le=1)
     weighting: Mapping[str, Any] = {"name": "none"}
     batch: int = Field(ge=2)
     accumulate: int = Field(1, ge=1)
