@@ -9,7 +9,9 @@ import typer
 
 from sciprism.cli.prepare_citations import citations
 from sciprism.cli.prepare_multi_scidocs import multi_scidocs
+from sciprism.cli.prepare_pairs import pairs
 from sciprism.cli.prepare_scirepeval import scirepeval
+from sciprism.cli.prepare_text import text
 
 prepare = typer.Typer(no_args_is_help=True, help="Make benchmark data out of published files.")
 
@@ -94,6 +96,8 @@ def scimult(
 prepare.command("scirepeval")(scirepeval)
 prepare.command("citations")(citations)
 prepare.command("multi-scidocs")(multi_scidocs)
+prepare.command("text")(text)
+prepare.command("pairs")(pairs)
 
 
 @prepare.command("patients")

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import make
+from sciprism.encoders.methods import Method, make
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.starts import started
 from sciprism.encoders.transformer import Transformer, TransformerConfig
@@ -46,15 +46,8 @@ def new_encoder(
     vocabulary.no_truncation()
     vocabulary.no_padding()
     config = config_of(shape, vocabulary)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Transformer(config)
-        for module in model.modules():
-            if isinstance(module, nn.Linear):
-                started(module)
-        chosen = make(method, options or {})
-        chosen.fill(model)
-        chosen.begin(model, vocabulary.encode("").ids[0])
+    chosen = make(method, options or {})
+    model = _random(config, chosen, vocabulary.encode("").ids[0], seed)
     length = config.max_length if max_length is None else max_length
     if length > config.max_length:
         raise InputError(f"max length {length}, but the shape has positions for {config.max_length} tokens")
@@ -67,6 +60,19 @@ def new_encoder(
         **{key: value for key, value in settings.items() if value is not None},
     )
     return Encoder(model, vocabulary, made, name="new", device=device)
+
+
+def _random(config: TransformerConfig, method: Method, first: int, seed: int) -> Transformer:
+    """Return a transformer as a seed draws it. first: the token that texts begin with."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Transformer(config)
+        for module in model.modules():
+            if isinstance(module, nn.Linear):
+                started(module)
+        method.fill(model)
+        method.begin(model, first)
+    return model
 
 
 def config_of(shape: Mapping[str, Any], tokenizer: Tokenizer) -> TransformerConfig:

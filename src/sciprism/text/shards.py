@@ -136,8 +136,8 @@ class TokenShards(Sequence[Ids]):
 
     length: most tokens of a block. tokenizer: `tokenizer_key` of what made the ids. special: ids of the
     tokens at the ends. sources: name -> counts. lengths: tokens of every block. sha256: of the manifest,
-    which has those of all files. Raises InputError for a folder
-    without a manifest and for shards that are missing or cut short; `check` finds what only checksums tell.
+    which has those of all files. Raises InputError for a folder without a manifest and for shards missing or
+    cut short; `check` finds what only checksums tell.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,0 +1,187 @@
+"""Write pairs of every shape asked for as DPR-style files, a train and a dev file each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sciprism.chance import place
+from sciprism.errors import InputError
+from sciprism.files import sha256, write_json
+from sciprism.papers.records import Paper
+from sciprism.papers.source import Source
+from sciprism.tally import Tally
+from sciprism.tasks.citation_files.corpus import Gathering
+from sciprism.tasks.citation_files.sources import Papers
+from sciprism.tasks.pair_files.rows import read_rows
+from sciprism.tasks.pair_files.shapes import Shape, shapes
+from sciprism.tasks.text_files.filters import Filters
+from sciprism.text.documents.document import NOT_READ
+from sciprism.text.documents.papers import of_paper
+from sciprism.text.documents.reading import read_documents
+from sciprism.training.examples import Example, key_of, write_examples
+from sciprism.training.paper_file import NAME, PaperFile
+
+ROWS = "rows"
+"""The shape of files whose rows are pairs already."""
+ACROSS = "train paper that cites a dev paper"
+NO_TEXT = "a text of the pair is missing"
+PARTS = ("train", "dev")
+
+
+@dataclass(slots=True)
+class Part:
+    """A file that was written: its pairs and its checksum."""
+
+    file: Path
+    pairs: int
+
+
+@dataclass(slots=True)
+class Pairs:
+    """What came of each shape: part -> file, and what was dropped; `dropped` of the papers themselves."""
+
+    parts: dict[str, dict[str, Part]] = field(default_factory=dict)
+    lost: dict[str, Tally] = field(default_factory=dict)
+    dropped: Tally = field(default_factory=Tally)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "shapes": {
+                name: {
+                    part: {"pairs": each.pairs, "sha256": sha256(each.file)} for part, each in parts.items()
+                }
+                | {"dropped": self.lost[name].to_json()}
+                for name, parts in self.parts.items()
+            },
+            "dropped": self.dropped.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How pairs are made.
+
+    citations: a table citing, cited instead of papers' own references. dev: the share of papers (of rows: of
+    queries) that is held out, by hash. filters: which papers may take part.
+    """
+
+    shapes: tuple[str, ...]
+    citations: Path | None = None
+    dev: float = 0.01
+    seed: int = 0
+    filters: Filters = field(default_factory=Filters)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dev < 1:
+            raise InputError(f"a share of {self.dev} for dev; it must be 0 or more, and less than 1")
+        for name in self.shapes:
+            if name != ROWS:
+                shapes[name]
+
+    def part(self, name: str) -> str:
+        """Return the part of a paper, by a hash of its id."""
+        return PARTS[place(self.seed, "dev", name) < self.dev]
+
+
+def prepare_pairs(out: Path, files: Sequence[Path], settings: Settings) -> Pairs:
+    """Write `train/SHAPE.jsonl`, `dev/SHAPE.jsonl` and `pairs.json` below `out`.
+
+    A citation is dev where the citing paper is, and train where neither is dev. Raises InputError
+    where nothing gave a pair.
+    """
+    made = Pairs()
+    out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".papers-", dir=out) as folder:
+        citations: Iterable[tuple[Paper, Paper]] = ()
+        if any(name != ROWS and shapes[name].of == "citation" for name in settings.shapes):
+            citations = _Citations(Path(folder) / NAME, files, settings, made.dropped)
+        for name in settings.shapes:
+            lost = made.lost[name] = Tally()
+            made.parts[name] = {}
+            for part in PARTS if settings.dev else PARTS[:1]:
+                if name == ROWS:
+                    found = _rows(files, settings, part, lost)
+                elif shapes[name].of == "citation":
+                    found = _cited(citations, shapes[name], settings, part, lost)
+                else:
+                    found = _documents(files, shapes[name], settings, part, lost)
+                path = out / part / f"{name}.jsonl"
+                made.parts[name][part] = Part(path, write_examples(found, path))
+                lost = Tally()  # what is dropped is told once, not for each part
+    if not any(part.pairs for parts in made.parts.values() for part in parts.values()):
+        reasons = [f"{r} {t.count(r):,}" for t in (made.dropped, *made.lost.values()) for r in t.ids]
+        raise InputError(f"no pair was made: {', '.join(reasons) or 'there was nothing to make one of'}")
+    told = {"shapes": list(settings.shapes), "dev": settings.dev, "seed": settings.seed}
+    write_json(out / "pairs.json", {"version": version("sciprism"), "settings": told} | made.to_json())
+    return made
+
+
+class _Citations:
+    """Citing and cited papers, read anew each time; their texts stay on disk."""
+
+    def __init__(self, path: Path, files: Sequence[Path], settings: Settings, dropped: Tally) -> None:
+        papers = Papers(files=tuple(files), citations=settings.citations, dropped=dropped)
+        fault = settings.filters.judge()
+        gathering = Gathering(lambda paper: fault(of_paper(paper)), dropped)
+        self._corpus = gathering.corpus(papers, path, papers.edges())
+        self._papers = PaperFile(path)
+        unnamed = papers.report.skipped_count - len(papers.report.skipped)
+        for name in [*map(str, papers.report.skipped), *["another"] * unnamed]:
+            dropped.add(NOT_READ, name)
+
+    def __iter__(self) -> Iterator[tuple[Paper, Paper]]:
+        names, cited = self._corpus.names, self._corpus.graph.cited
+        for row, (start, end) in enumerate(pairwise(cited.bounds.tolist())):
+            for other in cited.others[start:end].tolist():
+                yield self._papers[names[row]], self._papers[names[other]]
+
+
+def _cited(
+    citations: Iterable[tuple[Paper, Paper]], shape: Shape, settings: Settings, part: str, lost: Tally
+) -> Iterator[Example]:
+    for citing, cited in citations:
+        mine = settings.part(citing.id)
+        if mine == "train" and settings.part(cited.id) == "dev":
+            lost.add(ACROSS, f"{citing.id} -> {cited.id}")
+            continue
+        examples = list(shape.make(citing, cited))
+        if not examples:
+            lost.add(NO_TEXT, f"{citing.id} -> {cited.id}")
+        if mine == part:
+            yield from examples
+
+
+def _documents(
+    files: Sequence[Path], shape: Shape, settings: Settings, part: str, lost: Tally
+) -> Iterator[Example]:
+    fault = settings.filters.judge()
+    for path in files:
+        for document in read_documents(path, dropped=lost):
+            if reason := fault(document):
+                lost.add(reason, document.id)
+                continue
+            examples = list(shape.make(document))
+            if not examples:
+                lost.add(NO_TEXT, document.id)
+            if settings.part(document.id) == part:
+                yield from examples
+
+
+def _rows(files: Sequence[Path], settings: Settings, part: str, lost: Tally) -> Iterator[Example]:
+    """Yield the pairs of rows whose query is of the part; the words of both sides may name a test paper."""
+    fault = settings.filters.judge()
+    for path in files:
+        for example in read_rows(Source(path), seed=settings.seed, dropped=lost):
+            texts = (example.query, *example.positives, *example.negatives)
+            known = (of_paper(Paper(id="", title=text)) for text in texts if isinstance(text, str))
+            if reason := next(filter(None, map(fault, known)), ""):
+                lost.add(reason, key_of(example.query)[:80])
+            elif settings.part(key_of(example.query)) == part:
+                yield example

@@ -1,0 +1,79 @@
+"""Read the documents of files and folders, whatever their kinds; what cannot be read is counted."""
+
+from __future__ import annotations
+
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sciprism.errors import InputError
+from sciprism.papers.s2orc import is_s2orc
+from sciprism.tally import Tally
+from sciprism.text.documents import document_readers
+from sciprism.text.documents.document import Document, DocumentFile, head_of, open_source
+from sciprism.text.documents.papers import s2orc_documents
+
+EMPTY, UNKNOWN = "empty file", "file of no known kind"
+BROKEN = "file that is damaged, or breaks off"
+NO_TEXT = "no text"
+_FAULTS = (InputError, OSError, EOFError, zlib.error, tarfile.TarError)
+
+
+def read_documents(
+    path: Path, *, kind: str = "", columns: Sequence[str] = (), dropped: Tally
+) -> Iterator[Document]:
+    """Yield the documents with text of a file, or of all files of a folder in sorted order.
+
+    kind: of all files, else each is judged by suffix and content. columns: of rows, where the text stands.
+    dropped: counts files and records that give none; a file that is not UTF-8 is counted and read all the
+    same. Raises InputError for a path that is not there and for a single file of no known kind.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if kind:
+        document_readers[kind]
+    if path.is_dir() and is_s2orc(path):
+        yield from s2orc_documents(path, dropped)
+        return
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    for each in files:
+        if not each.name.startswith(".") and (chosen := _kind(each, kind, dropped, alone=each == path)):
+            yield from _documents(DocumentFile(open_source(each), tuple(columns), dropped), chosen)
+
+
+def _kind(path: Path, kind: str, dropped: Tally, *, alone: bool) -> str:
+    """Return the kind of a file, "" for one that cannot be read, with the reason counted."""
+    try:
+        head = head_of(path)
+    except _FAULTS as error:
+        dropped.add(BROKEN, f"{path}: {error}")
+        return ""
+    if not head.strip("\x00\x1a \t\r\n"):
+        dropped.add(EMPTY, str(path))
+        return ""
+    name = path.name.lower().removesuffix(".gz").removesuffix(".bz2")
+    if kind and (alone or name.endswith(document_readers[kind].suffixes)):
+        return kind
+    for found, reader in document_readers.items() if not kind else ():
+        if name.endswith(reader.suffixes) and reader.recognises(head):
+            return found
+    if alone:
+        known = ", ".join(f"{n} ({' '.join(r.suffixes)})" for n, r in document_readers.items())
+        raise InputError(f"{path}: of no known kind; known: {known}; name one with --kind")
+    dropped.add(UNKNOWN, str(path))
+    return ""
+
+
+def _documents(file: DocumentFile, kind: str) -> Iterator[Document]:
+    try:
+        for document in document_readers[kind].read(file):
+            if document.text.strip():
+                yield document
+            else:
+                file.dropped.add(NO_TEXT, document.id)
+    except _FAULTS as error:
+        file.dropped.add(BROKEN, str(error) if str(file.path) in str(error) else f"{file.path}: {error}")
+    if file.source.encoding or file.source.damaged_characters:
+        damaged = f"{file.source.damaged_characters:,} damaged characters replaced"
+        file.noted(f"read as {file.source.encoding}" if file.source.encoding else damaged)

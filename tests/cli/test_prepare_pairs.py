@@ -1,0 +1,127 @@
+"""`sciprism prepare pairs`: each shape, what is held out, and rows that others publish."""
+
+import gzip
+import json
+
+import pytest
+from made_commands import run
+
+from sciprism.training.examples import read_examples
+
+TITLES = [f"A title of paper {n} that is long enough" for n in range(40)]
+
+
+def corpus(path):
+    rows = [
+        {
+            "id": f"p{n}",
+            "title": TITLES[n],
+            "abstract": f"We look at {n}.",
+            "references": [f"p{(n + 1) % 40}"],
+        }
+        for n in range(40)
+    ]
+    rows[3].pop("abstract")
+    path.write_text("\n".join([*map(json.dumps, rows), "{broken"]))
+    return path
+
+
+def prepare(monkeypatch, capsys, *words):
+    monkeypatch.delenv("SCIPRISM_DATA", raising=False)
+    return run(monkeypatch, capsys, "prepare", "pairs", *words)
+
+
+def pairs(out, shape, query, part="train"):
+    found = read_examples(out / part / f"{shape}.jsonl", query=query, candidate="paper")
+    return [(each.query, each.positives[0]) for each in found]
+
+
+def test_three_shapes_of_papers(tmp_path, monkeypatch, capsys):
+    out, papers = tmp_path / "out", corpus(tmp_path / "all.jsonl")
+    status, printed, _ = prepare(monkeypatch, capsys, papers, "-o", out, "--dev", 0.2)
+    assert status == 0 and printed.split()[:6] == ["shape", "sheet", "query", "candidate", "train", "dev"]
+    asked = {part: pairs(out, "title-abstract", "query", part) for part in ("train", "dev")}
+    assert len(asked["train"]) + len(asked["dev"]) == 39 and asked["dev"]
+    for title, paper in asked["train"] + asked["dev"]:
+        assert title == TITLES[int(paper.id[1:])] and paper.abstract == f"We look at {paper.id[1:]}."
+    held = {paper.id for _, paper in asked["dev"]}
+    for shape in ("citing-cited-abstracts", "citing-cited-titles"):
+        for part in ("train", "dev"):
+            for citing, cited in pairs(out, shape, "paper", part):
+                assert int(cited.id[1:]) == (int(citing.id[1:]) + 1) % 40
+                assert citing.id == "p3" or (citing.id in held) == (part == "dev")
+                assert part == "dev" or cited.id not in held
+                assert bool(citing.title) == bool(cited.title) == (shape == "citing-cited-titles")
+    facts = json.loads((out / "pairs.json").read_text())
+    assert facts["dropped"]["record that cannot be read"]["count"] == 1
+    told = facts["shapes"]
+    lost = told["citing-cited-abstracts"]["dropped"]
+    assert lost["a text of the pair is missing"]["count"] in (1, 2)
+    made = told["citing-cited-titles"]
+    across = made["dropped"]["train paper that cites a dev paper"]["count"]
+    assert made["train"]["pairs"] + made["dev"]["pairs"] + across == 40
+
+
+def test_papers_of_tests_take_no_part(tmp_path, monkeypatch, capsys):
+    papers = corpus(tmp_path / "all.jsonl")
+    (tmp_path / "ids.txt").write_text("p7\np8\n")
+    words = (papers, "-o", tmp_path / "out", "--without", tmp_path / "ids.txt", "--dev", 0)
+    assert prepare(monkeypatch, capsys, *words)[0] == 0
+    for shape in ("title-abstract", "citing-cited-titles"):
+        text = (tmp_path / "out" / "train" / f"{shape}.jsonl").read_text()
+        assert "paper 7 " not in text and "at 8." not in text and "paper 8 " not in text
+    assert not (tmp_path / "out" / "dev").exists()
+
+
+def test_titles_and_bodies(tmp_path, monkeypatch, capsys):
+    row = {"bibcode": "2001A", "title": ["Spin"], "abstract": "We spin.", "body": "It spun."}
+    (tmp_path / "ads.jsonl").write_text(
+        json.dumps(row) + "\n" + json.dumps(row | {"bibcode": "2", "body": ""})
+    )
+    words = (tmp_path / "ads.jsonl", "-o", tmp_path / "out", "--shapes", "title-body", "--dev", 0)
+    status, printed, _ = prepare(monkeypatch, capsys, *words)
+    ((title, paper),) = pairs(tmp_path / "out", "title-body", "query")
+    assert status == 0 and (title, paper.abstract) == ("Spin", "It spun.")
+    assert "title-body: dropped: a text of the pair is missing 1" in printed
+
+
+def test_rows_of_others(tmp_path, monkeypatch, capsys):
+    rows = [
+        ["a", "b"],
+        ["anchor", "positive", "negative"],
+        {"set": ["x", "y", "z"]},
+        {"query": "q", "pos": ["p1", "p2"], "neg": ["n"]},
+        {"query": "q2", "pos": "p3"},
+        ["same", "same"],
+        ["alone"],
+        {"query": "q3", "pos": []},
+        7,
+    ]
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join([*map(json.dumps, rows), "{"]).encode()))
+    words = (path, "-o", tmp_path / "out", "--shapes", "rows", "--dev", 0)
+    status, printed, _ = prepare(monkeypatch, capsys, *words)
+    assert status == 0
+    assert "record that cannot be read 4" in printed and "pair of a text and itself 1" in printed
+    file = tmp_path / "out" / "train" / "rows.jsonl"
+    found = list(read_examples(file, query="query", candidate="query"))
+    told = [(each.query, each.positives, each.negatives) for each in found]
+    assert told[:2] == [("a", ("b",), ()), ("anchor", ("positive",), ("negative",))]
+    assert told[-2:] == [("q", ("p1", "p2"), ("n",)), ("q2", ("p3",), ())]
+    chain = told[2:-2]  # three texts in some order, each with the next
+    assert len(chain) == 2 and chain[0][1] == (chain[1][0],)
+    assert {chain[0][0], chain[1][0], chain[1][1][0]} == {"x", "y", "z"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--shapes", "rhyme"), "unknown shape of pairs 'rhyme'"),
+        (("--dev", "2"), "a share of 2.0"),
+        (("--shapes", "rows"), "no pair was made: record that cannot be read 41"),
+    ],
+)
+def test_requests_that_are_wrong(tmp_path, monkeypatch, capsys, words, message):
+    papers = corpus(tmp_path / "all.jsonl")
+    status, _, told = prepare(monkeypatch, capsys, papers, "-o", tmp_path / "out", *words)
+    assert status == 2 and message in " ".join(told.split())

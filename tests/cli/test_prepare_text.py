@@ -1,0 +1,207 @@
+"""`sciprism prepare text`: what goes in, what stays out, in which shares, and the same bytes again."""
+
+import gzip
+import json
+from hashlib import sha256
+
+import pytest
+from made_commands import run
+from tokenizers import Tokenizer
+
+from sciprism.text.habits import tokenizer_key
+from sciprism.text.shards import TokenShards
+from sciprism.text.tokens import open_tokenizer
+
+NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+
+
+def sentence(n):
+    """A sentence of its own for each number, of words enough to be compared with others."""
+    return " ".join(f"w{n}x{m}" for m in range(40)) + f" is {NUMBERS[n % 12]}."
+
+
+def papers(path, numbers, **more):
+    rows = [
+        {
+            "id": f"{path.stem}{n}",
+            "title": f"Title {n} of {path.stem} which is long enough",
+            "abstract": sentence(n),
+        }
+        | more
+        for n in numbers
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def prepare(monkeypatch, capsys, out, *words, vocabulary=300):
+    monkeypatch.delenv("SCIPRISM_DATA", raising=False)
+    options = ("--vocabulary", vocabulary, "--length", 64) if vocabulary else ("--length", 64)
+    return run(monkeypatch, capsys, "prepare", "text", *options, *words, "-o", out)
+
+
+def facts(out):
+    return json.loads((out / "mixture.json").read_text())["sources"]
+
+
+def state(out):
+    return {
+        str(path.relative_to(out)): sha256(path.read_bytes()).hexdigest()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def decoded(out, part="train"):
+    tokenizer = Tokenizer.from_file(str(out / "tokenizer" / "tokenizer.json"))
+    return [tokenizer.decode(block.tolist()) for block in TokenShards(out / part)]
+
+
+def test_shards_a_tokenizer_and_the_table(tmp_path, monkeypatch, capsys):
+    one, two = papers(tmp_path / "one.jsonl", range(100)), papers(tmp_path / "two.jsonl", range(100, 140))
+    out = tmp_path / "out"
+    status, printed, _ = prepare(monkeypatch, capsys, out, f"a={one}", f"b={two}", "--dev", 0.2)
+    assert status == 0
+    lines = [line.split() for line in printed.splitlines() if line]
+    assert lines[0] == ["source", "read", "kept", "documents", "blocks", "tokens", "%", "dev", "tokens"]
+    assert lines[1][:3] == ["a", "100", "100"] and lines[3][:3] == ["all", "140", "140"]
+    train, told = TokenShards(out / "train"), facts(out)
+    train.check()
+    assert train.tokenizer == tokenizer_key(open_tokenizer(out / "tokenizer"))
+    assert max(train.lengths) <= train.length == 64
+    for name in "ab":
+        dev = TokenShards(out / "dev" / name)
+        assert told[name]["train"]["documents"] + dev.sources[name].documents == told[name]["kept"]
+        assert told[name]["train"]["blocks"] == train.sources[name].blocks
+    dev, texts = " ".join(decoded(out, "dev/a")), " ".join(decoded(out))
+    for n in range(100):
+        assert (f"w{n}x7 " in dev) != (f"w{n}x7 " in texts)
+    assert lines[1][6] == f"{100 * told['a']['share']:.1f}"
+    assert {path.name for path in out.iterdir()} == {"train", "dev", "tokenizer", "mixture.json", ".lock"}
+
+
+def test_the_same_bytes_again_with_any_number_of_workers(tmp_path, monkeypatch, capsys):
+    one, two = papers(tmp_path / "one.jsonl", range(60)), papers(tmp_path / "two.jsonl", range(50, 90))
+    words = (f"a={one}", f"b={two}", "--weight", "b=1.5", "--dev", 0.1)
+    for name, workers in (("x", 1), ("y", 2)):
+        assert prepare(monkeypatch, capsys, tmp_path / name, *words, "--workers", workers)[0] == 0
+    assert state(tmp_path / "x") == state(tmp_path / "y")
+    assert prepare(monkeypatch, capsys, tmp_path / "x", *words, "--seed", 1)[0] == 0
+    assert state(tmp_path / "x") != state(tmp_path / "y")
+
+
+def test_weights_and_an_even_mixture(tmp_path, monkeypatch, capsys):
+    """a goes through 40 documents three times, b through about half of 200 once."""
+    one, two = papers(tmp_path / "one.jsonl", range(40)), papers(tmp_path / "two.jsonl", range(100, 300))
+    words = (f"a={one}", f"b={two}", "--weight", "a=3", "--weight", "b=0.5", "--dev", 0)
+    assert prepare(monkeypatch, capsys, tmp_path / "out", *words)[0] == 0
+    told = facts(tmp_path / "out")
+    assert told["a"]["train"]["documents"] == 120 and 75 < told["b"]["train"]["documents"] < 125
+    texts = decoded(tmp_path / "out")
+    half = len(texts) // 2
+    mine = [
+        sum("title" in text and "of one" in text for text in part) for part in (texts[:half], texts[half:])
+    ]
+    assert abs(mine[0] - mine[1]) <= 0.15 * sum(mine)
+
+
+def test_what_is_left_out_is_counted_by_reason(tmp_path, monkeypatch, capsys):
+    german = "Die Galaxie ist sehr weit und wird von der Erde aus mit dem Fernrohr gesehen, das wir bauen."
+    rows = [
+        {"text": sentence(1), "license": "CC BY 4.0"},
+        {"text": sentence(1).upper(), "license": "CC BY 4.0"},  # the same but for its case
+        {"text": sentence(1).replace("is two", "was two"), "license": "CC BY 4.0"},  # nearly the same
+        {"text": sentence(2), "license": "CC BY-NC 4.0"},
+        {"text": sentence(3)},
+        {"text": german, "license": "CC0"},
+        {"text": sentence(4), "license": "CC0", "language": "fr"},
+        {"id": "x9", "text": sentence(5), "license": "CC0"},
+        {"text": "It has the ids 10.1/test in it. " + sentence(6), "doi": "10.1/test", "license": "CC0"},
+        {"text": "", "license": "CC0"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    tests = papers(tmp_path / "test.jsonl", [99], ids={"doi": "10.1/test"})
+    (tmp_path / "ids.txt").write_text("x9\n")
+    (tmp_path / "empty.txt").write_text("")
+    words = (f"r={path}", f"r={tmp_path / 'empty.txt'}", "--languages", "en", "--licences", "CC BY,CC0")
+    words += ("--without", tests, "--without", tmp_path / "ids.txt", "--dev", 0)
+    status, printed, _ = prepare(monkeypatch, capsys, tmp_path / "out", *words)
+    assert status == 0
+    dropped = {reason: row["count"] for reason, row in facts(tmp_path / "out")["r"]["dropped"].items()}
+    assert dropped == {
+        "same text as one before": 1,
+        "nearly the same text as one before": 1,
+        "other licence": 1,
+        "no licence stated": 1,
+        "other language": 2,
+        "paper of a test": 2,
+        "no text": 1,
+        "empty file": 1,
+    }
+    assert "r: dropped: " in printed and "other language 2" in printed
+    assert prepare(monkeypatch, capsys, tmp_path / "out", *words, "--near", 0)[0] == 0
+    assert facts(tmp_path / "out")["r"]["kept"] == 2
+
+
+def test_files_that_break_others(tmp_path, monkeypatch, capsys):
+    """A text of a million characters is packed; empty, foreign and damaged files are told."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("kinase " * 142_858)
+    (folder / "b.txt").write_text("")
+    (folder / "c.txt").write_bytes("Caf\xe9 society meets.".encode("latin-1"))
+    (folder / "d.txt.gz").write_bytes(gzip.compress(b"A whole text.\n\n" * 9)[:-9])
+    status, printed, _ = prepare(monkeypatch, capsys, tmp_path / "out", f"t={folder}", "--dev", 0)
+    assert status == 0 and "empty file 1" in printed and "not clean UTF-8, read all the same 1" in printed
+    assert "damaged, or breaks off 1" in printed
+    told = facts(tmp_path / "out")["t"]["train"]
+    assert told["tokens"] > 142_858 and sum("café" in text for text in decoded(tmp_path / "out")) == 1
+
+
+def test_papers_of_the_one_split_s_tests_stay_out(tmp_path, monkeypatch, capsys):
+    data = tmp_path / "data" / "ir_scifact"
+    data.mkdir(parents=True)
+    row = {"_id": "7", "title": "Title 3 of one which is long enough", "text": sentence(3)}
+    (data / "corpus.jsonl.gz").write_bytes(gzip.compress(json.dumps(row).encode()))
+    one = papers(tmp_path / "one.jsonl", range(10))
+    words = (f"a={one}", "--data", tmp_path / "data", "--dev", 0)
+    assert prepare(monkeypatch, capsys, tmp_path / "out", *words)[0] == 0
+    assert facts(tmp_path / "out")["a"]["dropped"] == {"paper of a test": {"count": 1, "first": ["one3"]}}
+
+
+def test_a_tokenizer_that_is_given_and_one_document_a_block(tmp_path, monkeypatch, capsys, wordpiece_folder):
+    one = papers(tmp_path / "one.jsonl", range(10))
+    words = (f"a={one}", "--tokenizer", wordpiece_folder, "--no-across", "--dev", 0)
+    assert prepare(monkeypatch, capsys, tmp_path / "out", *words, vocabulary=None)[0] == 0
+    shards = TokenShards(tmp_path / "out" / "train")
+    assert shards.tokenizer == tokenizer_key(open_tokenizer(wordpiece_folder))
+    assert all((block[1:-1] != block[-1]).all() for block in shards)  # no separator inside
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("a=gone.jsonl",), "no such file or folder"),
+        (("one.jsonl",), "expected NAME=VALUE"),
+        (("a=one.jsonl", "--weight", "b=2"), "--weight b: no such source; there are a"),
+        (("a=one.jsonl", "--weight", "a=x"), "expected a number"),
+        (("a=one.jsonl", "--weight", "a=-1"), "weight -1.0"),
+        (("a=one.jsonl", "--kind", "a=novel"), "unknown kind of document 'novel'"),
+        (("a/b=one.jsonl",), "letters, digits"),
+        (("a=one.jsonl", "--languages", "xx"), "language 'xx' is not known"),
+        (("a=one.jsonl", "--licences", "CC0"), "no text to train on is left (no licence stated 3)"),
+        (("a=empty.txt",), "no text to train on is left (empty file 1)"),
+        (("a=one.jsonl", "--tokenizer", "x"), "one of --tokenizer and --vocabulary"),
+        (("a=one.jsonl", "--dev", "1"), "a share of 1.0 for dev"),
+        (("a=one.jsonl", "--length", "2"), "at least 3"),
+        (("a=one.jsonl", "--without", "gone.bib"), "--without names papers of tests"),
+    ],
+)
+def test_requests_that_are_wrong(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    papers(tmp_path / "one.jsonl", range(3))
+    (tmp_path / "empty.txt").write_text("")
+    status, _, told = prepare(monkeypatch, capsys, "out", *words)
+    assert status == 2 and message in " ".join(told.split())
+    assert not (tmp_path / "out" / "train").exists()
