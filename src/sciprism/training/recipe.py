@@ -59,7 +59,7 @@ class Model(_Part):
 class Shape(_Part):
     """Of a new model, random or begun from parts of another.
 
-    copies: a model, whose embeddings it takes; copied: which of that one's layers, counted from 1.
+    copies: a model or earlier stage, whose embeddings it takes; copied: which of its layers, counted from 1.
     """
 
     layers: int = Field(ge=1)

@@ -33,7 +33,8 @@ def seed_of(recipe: Recipe, stage: Stage) -> int:
 def started(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes: Processes) -> Encoder:
     """Return the encoder that a stage starts from; models: of the stages before, in their order."""
     model = recipe.model
-    encoder = _new(recipe, stage, processes) if stage.shape else _from(recipe, stage, models, processes)
+    begun = _new if stage.shape else _from
+    encoder = begun(recipe, stage, models, processes)
     if model.dropout is not None:
         encoder.model.set_dropout(model.dropout)
     if model.training_length is not None:
@@ -62,7 +63,7 @@ def _from(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes: P
     )
 
 
-def _new(recipe: Recipe, stage: Stage, processes: Processes) -> Encoder:
+def _new(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes: Processes) -> Encoder:
     """Make a model of the stage's shape, with parts of another one where it says so."""
     model, shape = recipe.model, stage.shape
     assert shape is not None
@@ -74,8 +75,10 @@ def _new(recipe: Recipe, stage: Stage, processes: Processes) -> Encoder:
         device=str(processes.device),
         **_settings(recipe, stage),
     )
-    if shape.copies is not None:
-        copy_parts(encoder, Encoder.load(shape.copies, device=str(processes.device)), shape.copied)
+    stages = [each.name for each in recipe.stages]
+    if shape.copies is not None and (shape.copies in models or shape.copies not in stages):
+        other = Encoder.load(models.get(shape.copies, shape.copies), device=str(processes.device))
+        copy_parts(encoder, other, shape.copied)
     return encoder
 
 
