@@ -51,8 +51,9 @@ def provenance(packages: Sequence[str], **facts: Any) -> dict[str, Any]:
 
 
 def _portable(word: str) -> str:
-    """Return a word of the command without a path of this machine."""
-    return Path(word).name.upper() if Path(word).is_absolute() else word
+    """Return a word of the command, or what it says of a name (DOMAIN=FILE), without this machine's paths."""
+    name, mark, path = word.rpartition("=")
+    return f"{name}{mark}{Path(path).name.upper()}" if Path(path).is_absolute() else word
 
 
 def write(path: Path, result: Mapping[str, Any]) -> None:

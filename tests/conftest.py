@@ -67,6 +67,14 @@ NASTY = (
 )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the real data sets where nothing says where they are."""
+    if "SCIPRISM_DATA" not in os.environ:
+        for item in items:
+            if item.get_closest_marker("data"):
+                item.add_marker(pytest.mark.skip(reason="SCIPRISM_DATA is not set"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Keep what the package caches out of the user's own cache folder."""

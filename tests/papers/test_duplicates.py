@@ -208,8 +208,6 @@ def test_any_text_is_taken_and_no_paper_stands_in_two_groups(papers: list[Paper]
 @pytest.mark.data
 def test_changed_copies_are_found_among_real_abstracts():
     """The set was made free of equal titles and abstracts, so hardly anything but the copies is near."""
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     papers = []
     with gzip.open(Path(os.environ["SCIPRISM_DATA"]) / "conference_papers" / "papers-0.jsonl.gz") as file:
         for line in file:

@@ -352,8 +352,6 @@ def test_skos_comes_back(folder: Path, written: list[Label]):
     ],
 )
 def test_real_vocabularies(name: str, count: int, example: tuple[str, str]):
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     found = {label.id: label for label in read_labels(Path(os.environ["SCIPRISM_DATA"]) / f"{name}.jsonl.gz")}
     assert len(found) == count
     assert found[example[0]].name == example[1]

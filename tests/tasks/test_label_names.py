@@ -132,8 +132,6 @@ def test_same_as_the_plain_rule_on_normalised_text(names: list[str], text: str):
 
 @pytest.mark.data
 def test_real_names_in_real_abstracts():
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     data = Path(os.environ["SCIPRISM_DATA"])
 
     def rows(path: str, step: int) -> list[dict]:

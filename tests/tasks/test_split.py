@@ -177,7 +177,5 @@ def test_parts_are_those_of_connected_papers(records, tmp_path):
 
 @pytest.mark.data
 def test_every_folder_of_the_data_has_a_rule():
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     folders = {path.name for path in Path(os.environ["SCIPRISM_DATA"]).iterdir() if path.is_dir()}
     assert folders == {*(source.data for source in SOURCES), *WITHOUT_PAPERS}

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 
 from sciprism.encoders.face import Encodes
 from sciprism.encoders.inference import Vectors
@@ -32,13 +33,26 @@ class CachedEncoder:
         self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS
     ) -> Vectors:
         """Return one row per item; texts seen before come from the cache."""
+        return self.timed(items, format=format, role=role, fields=fields)[0]
+
+    def timed(
+        self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS
+    ) -> tuple[Vectors, float | None]:
+        """Return also the seconds that encoding took; None where some texts came from the cache."""
+        written = self.encoder.texts(items, role, fields)
+        seconds, encoded = 0.0, 0
 
         def encode(places: list[int]) -> Vectors:
+            nonlocal seconds, encoded
+            began = perf_counter()
             chosen = [items[place] for place in places]
-            return self.encoder.encode(chosen, format=format, role=role, fields=fields)
+            found = self.encoder.encode(chosen, format=format, role=role, fields=fields)
+            seconds, encoded = seconds + perf_counter() - began, encoded + len(places)
+            return found
 
         cache = self._cache(self.encoder.path(format, role))
-        return cache.take(cache.rows(self.encoder.texts(items, role, fields), encode))
+        vectors = cache.take(cache.rows(written, encode))
+        return vectors, seconds if encoded == len(set(written)) else None
 
     def _cache(self, path: str) -> VectorCache:
         if path not in self._caches:

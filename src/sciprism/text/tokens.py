@@ -61,18 +61,20 @@ def compare_tokenizers(
     """
     found = Compared()
     for domain, texts in domains.items():
-        for batch in _batches(text.lower() if lower else text for text in texts):
+        for batch in batches(text.lower() if lower else text for text in texts):
             words = sum(len(text.split()) for text in batch)
             for name, tokenizer in tokenizers.items():
                 mine = found.counts.setdefault((name, domain), Counts())
                 mine.texts += len(batch)
                 mine.words += words
-                mine.tokens += sum(map(len, _ids(tokenizer, batch)))
+                mine.tokens += sum(map(len, token_ids(tokenizer, batch)))
     vocabularies = {name: set(tokenizer.get_vocab()) for name, tokenizer in tokenizers.items()}
     for name, tokenizer in tokenizers.items():
         found.sizes[name] = len(vocabularies[name])
         shown = [term.lower() if lower else term for term in terms]
-        ids = zip(_ids(tokenizer, shown), _ids(tokenizer, [f" {term}" for term in shown]), strict=True)
+        ids = zip(
+            token_ids(tokenizer, shown), token_ids(tokenizer, [f" {term}" for term in shown]), strict=True
+        )
         found.whole[name] = sum(min(map(len, both)) == 1 for both in ids) / max(1, len(shown))
         for other in tokenizers:
             found.shared[name, other] = len(vocabularies[name] & vocabularies[other])
@@ -137,11 +139,13 @@ def _letters() -> dict[int, str]:
     return {byte: chr(byte) for byte in plain} | {byte: chr(256 + n) for n, byte in enumerate(others)}
 
 
-def _ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+def token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """Return the ids of each text's tokens without special ones."""
     return [each.ids for each in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
-def _batches(texts: Iterable[str]) -> Iterable[list[str]]:
+def batches(texts: Iterable[str]) -> Iterable[list[str]]:
+    """Yield the texts some at a time."""
     batch: list[str] = []
     for text in texts:
         batch.append(text)

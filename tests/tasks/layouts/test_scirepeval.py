@@ -243,8 +243,6 @@ def test_reviewers_graded_from_0_to_3_outside_of_the_hub(tmp_path):
 
 @pytest.mark.data
 def test_the_published_samples_have_the_records_that_are_read():
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     home = Home(Path(os.environ["SCIPRISM_DATA"]))
     shelf = Shelf(Tally())
     for record in home.records(home.local("scirepeval_samples/search.jsonl.gz")):

@@ -93,8 +93,6 @@ def test_what_is_wrong_is_told(home, tmp_path):
 
 @pytest.mark.data
 def test_the_open_mentions():
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     pytest.importorskip("scipy")
     from sciprism.metrics.clusters import b_cubed, f1
     from sciprism.tasks.disambiguation.clustering import by_name

@@ -95,8 +95,6 @@ def test_settings_are_checked(given, message):
 
 @pytest.mark.data
 def test_gold_standard_ratings_are_all_used(tmp_path):
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     from sciprism.tasks.home import Home
     from sciprism.tasks.layouts.open.people import RatedReviewers
     from sciprism.tasks.systems.dense import DenseSystem

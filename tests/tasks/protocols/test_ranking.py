@@ -10,6 +10,7 @@ from sciprism.tasks.evidence import estimate
 from sciprism.tasks.inputs import Corpus, Pools
 from sciprism.tasks.protocols.rerank import Rerank
 from sciprism.tasks.protocols.retrieve import Retrieve
+from sciprism.tasks.systems.bm25 import BM25System
 from sciprism.tasks.task import View
 
 VIEW = View(format="proximity")
@@ -134,3 +135,22 @@ def test_unknown_metrics_are_refused_when_declared(kind):
         kind(metrics=("ndgc@10",))
     with pytest.raises(InputError, match="no metric"):
         kind(metrics=())
+
+
+def test_a_retrieval_tells_its_seconds_which_are_no_metric(tmp_path):
+    data = Corpus(
+        query_ids=["q"],
+        queries=["0 0"],
+        document_ids=["a", "b"],
+        documents=["1 0", "2 0"],
+        judged=[rows(0)],
+        grades=[rows(1)],
+    )
+    system = written(tmp_path)
+    first = Retrieve(metrics=("mrr",)).evaluate(data, system, VIEW)
+    again = Retrieve(metrics=("mrr",)).evaluate(data, system, VIEW)
+    assert list(first.evidence) == ["mrr"]
+    assert all(isinstance(time, float) for time in first.details["seconds"].values())
+    assert again.details["seconds"]["per query"] == again.details["seconds"]["documents"] == "cached"
+    bm25 = Retrieve(metrics=("mrr",)).evaluate(data, BM25System(), VIEW)
+    assert bm25.details["seconds"]["queries"] == 0.0 and bm25.details["seconds"]["per query"] > 0

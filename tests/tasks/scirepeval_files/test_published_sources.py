@@ -195,8 +195,6 @@ def test_a_source_without_examples_is_left_out(published, tmp_path):
 
 def test_the_published_samples(tmp_path):
     """SciRepEval's own sample files: counts taken from the files by other means."""
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     data = Path(os.environ["SCIPRISM_DATA"]) / "scirepeval_samples"
     rows = {
         path.name.partition(".")[0]: [

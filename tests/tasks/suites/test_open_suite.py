@@ -73,8 +73,6 @@ def cost(data) -> set[str]:
 
 @pytest.fixture(scope="module")
 def inputs():
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     home = Home(os.environ["SCIPRISM_DATA"])
     return {task.name: task.data.read(home) for task in OPEN.tasks}
 

@@ -171,3 +171,19 @@ def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
     rows = cache.rows(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))
     assert cache.take(rows).ravel().tolist() == [98, 97, 98, 99]
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["facts.json", "keys", "lock", "vectors"]
+
+
+def test_a_search_says_how_long_it_took_unless_vectors_were_there(tmp_path):
+    system = DenseSystem(Counting(), tmp_path)
+    some, asked = papers("1 2", "3 4", "1 2"), queries("0 0")
+    system.top(asked, some, 1, "encoder", None)
+    taken = system.taken
+    assert taken.documents > 0 and taken.queries > 0 and taken.search > 0
+    assert taken.per_query(4) == pytest.approx((taken.documents + taken.queries + taken.search) / 4)
+    assert set(taken.told(4)) == {"documents", "queries", "search", "per query"}
+    system.top(queries("0 0", "7 7"), papers("1 2", "5 6"), 1, "encoder", None)  # half of each is known
+    assert system.taken.documents is None and system.taken.queries is None and system.taken.search > 0
+    told = system.taken.told(2)
+    assert told["documents"] == told["queries"] == told["per query"] == "cached" and told["search"] > 0
+    system.top(queries("8 8"), papers("9 9"), 1, "encoder", None)
+    assert system.taken.per_query(1) > 0 and system.taken.per_query(0) is None

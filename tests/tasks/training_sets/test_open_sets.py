@@ -184,8 +184,6 @@ def test_overlaps_are_found_by_id_title_and_query(home):
 
 @pytest.mark.data
 def test_no_test_or_dev_paper_in_the_real_train_files(tmp_path):
-    if "SCIPRISM_DATA" not in os.environ:
-        pytest.skip("SCIPRISM_DATA is not set")
     home = Home(Path(os.environ["SCIPRISM_DATA"]))
     prepared = write_sets(home, tmp_path, most=1500)
     assert {each.set.name for each in prepared.written} == {*BY_NAME} - {"summaries"}

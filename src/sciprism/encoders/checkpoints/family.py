@@ -1,9 +1,9 @@
-"""The released models of SPECTER and SciRepEval: what their files leave unsaid, by name."""
+"""The released models of SPECTER, SciRepEval and INDUS: what their files leave unsaid, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sciprism.encoders.methods import FORMATS, Format
 from sciprism.encoders.settings import Settings
@@ -17,6 +17,18 @@ PLAIN = (
     "allenai/specter2_base",
     "allenai/specter2_aug2023refresh_base",
 )
+# INDUS's encoders: mean of the tokens as its retriever has it, title and abstract joined by a space. They
+# know small letters alone, which a folder with the files of a slow tokenizer does not say.
+INDUS = (
+    "nasa-impact/nasa-smd-ibm-v0.1",
+    "nasa-impact/nasa-smd-ibm-distil-v0.1",
+    "adsabs/KAILAS",  # the weights of the first
+)
+# What their makers put before queries, and their folders do not state.
+QUERY_PROMPTS = {
+    f"BAAI/bge-{size}-en-v1.5": "Represent this sentence for searching relevant passages: "
+    for size in ("small", "base", "large")
+}
 
 # The code of each way, which names SciRepEval's tokens and adapters.
 CODES: dict[Format, str] = {
@@ -114,6 +126,22 @@ def way_of(*names: str) -> Format | None:
         if word in SPOKEN:
             return SPOKEN[word]
     return None
+
+
+def named_settings(name: str, longest: int, special: Mapping[str, str]) -> Settings | None:
+    """Return how a model of this name reads a text, whatever its folder says; None for a name not known."""
+    if name in PLAIN:
+        return family_settings(longest, special)
+    if name in INDUS:
+        return Settings(pooling="mean", max_length=min(LONGEST, longest), template=Template(lowercase=True))
+    return None
+
+
+def prompted(name: str, settings: Settings) -> Settings:
+    """Return the settings with the prompt that goes before queries, where they have none of their own."""
+    if name not in QUERY_PROMPTS or settings.template.prompts:
+        return settings
+    return replace(settings, template=replace(settings.template, prompts={"query": QUERY_PROMPTS[name]}))
 
 
 def family_settings(longest: int, special: Mapping[str, str]) -> Settings:

@@ -21,7 +21,7 @@ from sciprism.encoders.checkpoints.backbone import (
     read_config,
     read_filled,
 )
-from sciprism.encoders.checkpoints.family import PLAIN, family_settings
+from sciprism.encoders.checkpoints.family import named_settings, prompted
 from sciprism.encoders.methods import Method, make, methods
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
@@ -46,12 +46,11 @@ class Parts:
         )
         self.tokenizer, self.special = read_tokenizer(inner)
         config = read_config(inner)
-        if name in PLAIN:
-            stored = family_settings(config.max_length, self.special)
-        else:
+        stored = named_settings(name, config.max_length, self.special)
+        if stored is None:
             own = methods[changes.get("method") or "single"].pooling
             pooling = "cls" if own else changes.get("pooling")
-            stored = _stored(folder, config.max_length, self.special, pooling)
+            stored = prompted(name, _stored(folder, config.max_length, self.special, pooling))
         self.settings = _changed(folder, stored, changes)
         if self.settings.max_length > config.max_length:
             raise InputError(

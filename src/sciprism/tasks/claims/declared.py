@@ -70,7 +70,8 @@ class Claim:
     """What a paper says, its own figure, what we put to the test, and the questions that must all be held.
 
     tables: the tables of `sciprism reproduce` that score what the questions need. command: where something
-    else measures it; its record is written by that.
+    else measures it; its record is written by that. measured: findings of that command which the claim rests
+    on beside its questions.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Claim:
     questions: tuple[Question, ...] = ()
     tables: tuple[str, ...] = ()
     command: str = ""
+    measured: tuple[str, ...] = ()
 
 
 def all_of(*contrasts: Contrast) -> tuple[Question, ...]:

@@ -3,7 +3,32 @@
 from __future__ import annotations
 
 from sciprism.tasks.claims import claims
-from sciprism.tasks.claims.declared import Claim
+from sciprism.tasks.claims.declared import Claim, Contrast, Direction, Side, all_of, beside
+
+BOTH = ("NASA-IR", "BEIR")
+MARGIN = 0.01
+"""One point: less is not said to differ."""
+
+
+def against(
+    ours: str, other: str, group: str, *, direction: Direction = "above", margin: float = 0.0
+) -> Contrast:
+    """Return a contrast of two models over one group."""
+    return Contrast(
+        name=f"{ours} {direction} {other}, {group}",
+        ours=Side(model=ours, group=group),
+        other=Side(model=other, group=group),
+        direction=direction,
+        margin=margin,
+    )
+
+
+def both(
+    ours: str, other: str, *, direction: Direction = "above", margin: float = 0.0
+) -> tuple[Contrast, ...]:
+    """Return a contrast of two models over each group of searches."""
+    return tuple(against(ours, other, group, direction=direction, margin=margin) for group in BOTH)
+
 
 DECLARED = (
     Claim(
@@ -12,6 +37,7 @@ DECLARED = (
         text="A tokenizer of the domain needs fewer tokens",
         figure="about 8 % fewer (5.8 % over all, recomputed)",
         test="held-out texts of each domain",
+        command="python benchmarks/tokens.py OURS OTHER --texts DOMAIN=FILE --evidence results/indus",
     ),
     Claim(
         id="I2",
@@ -19,6 +45,11 @@ DECLARED = (
         text="Pre-training on the domain beats general vocabulary and text on its tasks",
         figure="climate entities 64.0 against 60.8",
         test="small encoders, our own and general ones",
+        questions=(
+            *all_of(*both("retriever-base", "roberta-base")),
+            *beside(against("encoder", "encoder-general", "classification")),
+        ),
+        tables=("I2",),
     ),
     Claim(
         id="I3",
@@ -26,6 +57,13 @@ DECLARED = (
         text="A small retriever keeps up with a large one at several times its speed",
         figure="NASA-IR 0.73 against 0.71 at 4.6x",
         test="a small model against its teacher",
+        questions=(
+            *all_of(*both("retriever-small", "retriever-base", direction="not below", margin=MARGIN)),
+            *beside(*both("retriever-small-minilm", "minilm", direction="not below", margin=MARGIN)),
+        ),
+        tables=("8", "teachers"),
+        command="python benchmarks/retrieval_time.py LARGE SMALL --data FOLDER --evidence results/indus",
+        measured=("times as fast",),
     ),
     Claim(
         id="I4",
@@ -33,6 +71,14 @@ DECLARED = (
         text="The four-sum InfoNCE beats plain in-batch contrast",
         figure="taken over from GTE",
         test="the same data and steps",
+        questions=(
+            *all_of(*both("retriever-base", "retriever-base-contrast")),
+            *beside(
+                *both("retriever-base-once", "retriever-base-contrast"),
+                *both("retriever-base", "retriever-base-once"),
+            ),
+        ),
+        tables=("I4",),
     ),
     Claim(
         id="I5",
@@ -40,6 +86,11 @@ DECLARED = (
         text="Masked auto-encoding helps the small model and not the large one",
         figure="stated without figures",
         test="with and without",
+        questions=all_of(
+            *both("retriever-small", "retriever-small-no-retromae"),
+            *both("retriever-base", "retriever-base-retromae", direction="not below", margin=MARGIN),
+        ),
+        tables=("I5",),
     ),
     Claim(
         id="I6",
@@ -47,6 +98,8 @@ DECLARED = (
         text="Distillation in one stage beats several stages",
         figure="BEIR 0.42 against 0.41",
         test="both",
+        questions=all_of(*both("retriever-small", "retriever-small-staged")),
+        tables=("ablation",),
     ),
 )
 for claim in DECLARED:

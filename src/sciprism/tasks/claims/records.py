@@ -93,25 +93,33 @@ def read(home: Path, claim: str) -> Record | None:
 
 
 def measure(claim: Claim, paper: Reproduction, shape: Shape, home: Path) -> Record | None:
-    """Return the verdict on a claim from the results below a folder; None where none of it was measured."""
+    """Return the verdict on a claim from the results below a folder; None where none of it was measured.
+
+    What another command measured is taken from the record that is there (`Claim.measured`).
+    """
     bench = _Bench(paper, shape, home)
     found = [(question, _answers(question, bench)) for question in claim.questions]
     findings = [finding for _, answers in found for some in answers.values() for finding in some]
-    if not findings:
+    known = read(home, claim.id) if claim.measured else None
+    measured = {f.name: f for f in (known.findings if known else ()) if f.name in claim.measured}
+    if not findings and not measured:
         return None
     lacking = [name for _, answers in found for name, some in answers.items() if not some]
+    lacking += [name for name in claim.measured if name not in measured]
     decided = [
         any_held([some[0].verdict if some else "undecided" for some in answers.values()])
         for question, answers in found
         if question.decisive
     ]
+    decided += [measured[name].verdict if name in measured else "undecided" for name in claim.measured]
+    commands = (*bench.commands, *(known.commands if known and measured else ()))
     return Record(
         claim=claim.id,
         verdict=all_held(decided),
-        findings=tuple(findings),
-        commands=tuple(filter(None, bench.commands)),
+        findings=(*findings, *measured.values()),
+        commands=tuple(dict.fromkeys(filter(None, commands))),
         lacking=tuple(lacking),
-        date=max(bench.dates, default=""),
+        date=max({*bench.dates, known.date if known and measured else ""}),
     )
 
 

@@ -46,7 +46,8 @@ class Row:
     instruction: given to the model instead of its own. as_format: all tasks are scored with the vectors of
     this format, "" for each task's own. variant: the ending of the tasks' names that the row
     is scored on, "" for the tasks of the columns themselves. against: the row that it is held against, with
-    a paired interval. as_published: the name of the printed row, if it differs.
+    a paired interval. as_published: the name of the printed row, if it differs. always: shown whatever
+    models are chosen.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Row:
     variant: str = ""
     against: str = ""
     as_published: str = ""
+    always: bool = False
 
     @property
     def key(self) -> str:
@@ -74,6 +76,8 @@ class Table:
 
     groups: keys of `Shape.groups`. metrics: only columns of these, () for all that averages count.
     average: whether each group has one. published: the printed rows; their columns are named as ours.
+    timed: the group whose searches' seconds are told beside the numbers, its tasks being in the columns too.
+    seconds: name of a row -> the printed seconds per query.
     """
 
     name: str
@@ -84,6 +88,8 @@ class Table:
     metrics: tuple[str, ...] = ()
     average: bool = True
     published: tuple[Published, ...] = ()
+    timed: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [row.name for row in self.rows]

@@ -16,6 +16,12 @@ METHOD = (
     "for every row; the mean over k seeds spreads by Student's t (k - 1 degrees of freedom), the seeds of "
     "two rows in pairs where they are as many. A row of one seed: items alone."
 )
+TIMES = (
+    "Seconds: encoding (or indexing) the documents, encoding the queries, searching; all of it divided by "
+    "the queries. Cached: vectors were there from another task or run; empty the cache (SCIPRISM_CACHE) and "
+    "remove the result to measure."
+)
+PARTS = ("documents", "queries", "search", "per query")
 WIDE = 1_000_000
 
 
@@ -41,6 +47,8 @@ def notes(filled: Filled) -> Iterator[str]:
         yield "A change is relative to the row it is held against, whose own numbers stand in its row."
     if filled.table.form == "errors":
         yield "Behind +-: the standard error over seeds. Changes are of the error, what is missing to 100."
+    if any(filled.times):
+        yield TIMES
     for group in filled.table.groups:
         if group in filled.shape.remarks:
             yield f"{filled.shape.name}: {filled.shape.remarks[group]}."
@@ -69,8 +77,11 @@ def to_json(filled: Filled, title: str) -> dict[str, Any]:
                 "models": list(models),
                 "against": row.against,
                 "cells": {c.name: asdict(cell) for c, cell in zip(filled.columns, cells, strict=True)},
+                "seconds": dict(times),
             }
-            for row, models, cells in zip(filled.table.rows, filled.models, filled.cells, strict=True)
+            for row, models, cells, times in zip(
+                filled.table.rows, filled.models, filled.cells, filled.times, strict=True
+            )
         ],
         "notes": list(notes(filled)),
     }
@@ -106,6 +117,8 @@ def _blocks(filled: Filled, title: str) -> Iterator[Block]:
     if not relative and any(cell.above for row in filled.cells for cell in row):
         what = "relative change of the error, %" if filled.table.form == "errors" else "differences"
         yield Block(f"{title}: {what}", *_differences(filled))
+    if any(filled.times):
+        yield Block(f"{title}: seconds", *_seconds(filled))
 
 
 def _differences(filled: Filled) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -114,6 +127,22 @@ def _differences(filled: Filled) -> tuple[tuple[str, ...], tuple[tuple[str, ...]
         (row.name, row.against, *(percent(c.above, signed=True) if c.above else "-" for c in cells))
         for row, cells in zip(filled.table.rows, filled.cells, strict=True)
         if row.against
+    ]
+    return heads, tuple(rows)
+
+
+def _seconds(filled: Filled) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    printed = filled.table.seconds if filled.shape.own else {}
+    heads = ("", "search of", *PARTS, *(["per query (published)"] if printed else []))
+    rows = [
+        (
+            row.name,
+            task,
+            *(f"{told[part]:.4g}" if isinstance(told[part], float) else str(told[part]) for part in PARTS),
+            *([f"{printed[row.name]:g}" if row.name in printed else ""] if printed else []),
+        )
+        for row, times in zip(filled.table.rows, filled.times, strict=True)
+        for task, told in times.items()
     ]
     return heads, tuple(rows)
 

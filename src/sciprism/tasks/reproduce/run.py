@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.tasks import run as runs
@@ -33,15 +34,20 @@ class Cell:
     remark: str = ""
 
 
+Times = Mapping[str, Mapping[str, Any]]
+"""Task -> its parts in seconds, as a result's details tell them (`systems.Taken`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A table with its numbers. models: of each row the names of its systems."""
+    """A table with its numbers. models: of each row the names of its systems. times: of each row."""
 
     table: Table
     shape: Shape
     columns: tuple[Column, ...]
     models: tuple[tuple[str, ...], ...]
     cells: tuple[tuple[Cell, ...], ...]
+    times: tuple[Times, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -50,18 +56,27 @@ class Filled:
 
 
 def chosen_rows(table: Table, shape: Shape, only: Sequence[str] = ()) -> Table:
-    """Return the table with the rows of some models and those that they are held against, all by default.
+    """Return the table with the rows of some models, those that they are held against and those always shown.
 
-    Rows that are only printed have no place beside other data, or where models are chosen. Raises InputError
-    for a model that no row has.
+    All by default. Rows that are only printed have no place beside other data, or where models are chosen.
+    A row that is there for another's sake is held against none that is not. Raises InputError for a model
+    that no row has.
     """
     unknown = sorted(set(only) - set(keys_of(table.rows)))
     if unknown:
         known = ", ".join(keys_of(table.rows))
         raise InputError(f"table {table.name} has no row of the model {unknown[0]!r}; it has {known}")
-    rows = [row for row in table.rows if (row.model in only if only else row.model or shape.own)]
+    rows = [
+        row for row in table.rows if (row.model in only or row.always if only else row.model or shape.own)
+    ]
     bases = {row.against for row in rows}
-    return replace(table, rows=tuple(row for row in table.rows if row in rows or row.name in bases))
+    kept = {row.name for row in table.rows if row in rows or row.name in bases}
+    return replace(
+        table,
+        rows=tuple(
+            row if row.against in kept else replace(row, against="") for row in table.rows if row.name in kept
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +175,20 @@ def fill(wanted: Plan, kept: Kept) -> Filled:
         tuple(dict.fromkeys(system.name for some in systems[row.name].values() for system in some))
         for row in wanted.table.rows
     ]
-    return Filled(wanted.table, wanted.shape, wanted.columns, tuple(models), tuple(cells))
+    times = tuple(_times(wanted, row, systems[row.name], kept) for row in wanted.table.rows)
+    return Filled(wanted.table, wanted.shape, wanted.columns, tuple(models), tuple(cells), times)
+
+
+def _times(wanted: Plan, row: Row, systems: Mapping[str, Sequence[System]], kept: Kept) -> Times:
+    """Return what a row's searches took: of its first model with none from the cache, else the first."""
+    declared, found = wanted.shape.declared(), {}
+    for task in wanted.shape.groups.get(wanted.table.timed, ()):
+        names = [folder_name(system.name, row.as_format) for system in systems.get(task, ())]
+        details = [run.result.details for name in names if (run := kept.run(name, declared[task]))]
+        told = [each["seconds"] for each in details if "seconds" in each]
+        if told:
+            found[task] = next((one for one in told if isinstance(one["per query"], float)), told[0])
+    return found
 
 
 def _cell(mine: Sample | str, base: Sample | str, table: Table, scores: Scores) -> Cell:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,41 @@ class Texts:
     def take(self, rows: Rows) -> Texts:
         """Return these rows of the texts."""
         return replace(self, items=[self.items[row] for row in rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """The seconds of one search: making documents and queries comparable (vectors, an index), and searching.
+
+    None: some of it was there already, so that a time would say nothing.
+    """
+
+    documents: float | None
+    queries: float | None
+    search: float
+
+    def per_query(self, count: int) -> float | None:
+        """Return all of it divided by the queries, as INDUS's Table 8 has it; None where one is missing."""
+        if self.documents is None or self.queries is None or not count:
+            return None
+        return (self.documents + self.queries + self.search) / count
+
+    def told(self, count: int) -> dict[str, float | str]:
+        """Return the times as JSON values, "cached" for those that are not known."""
+        times = {
+            "documents": self.documents,
+            "queries": self.queries,
+            "search": self.search,
+            "per query": self.per_query(count),
+        }
+        return {name: "cached" if time is None else round(time, 6) for name, time in times.items()}
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A system that says how long its last `top` took."""
+
+    taken: Taken
 
 
 class System(Protocol):

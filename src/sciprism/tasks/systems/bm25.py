@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib.metadata import version
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
-from sciprism.tasks.systems import Distance, Floats, NotServedError, Rows, Texts
+from sciprism.tasks.systems import Distance, Floats, NotServedError, Rows, Taken, Texts
 from sciprism.text.template import Template
 
 K1, B = 1.2, 0.75
@@ -31,6 +32,7 @@ class BM25System:
     """
 
     name = "bm25"
+    taken: Taken
 
     def __init__(self, *, k1: float = K1, b: float = B) -> None:
         if k1 < 0 or not 0 <= b <= 1:
@@ -76,7 +78,9 @@ class BM25System:
         excluded: Sequence[Rows] | None,
     ) -> tuple[Floats, Rows]:
         """Return scores and rows (m, k), -inf and -1 where fewer share a word; ties go to the lower row."""
+        known, began = set(self._indexes), perf_counter()
         index = self._index(documents)
+        indexed = perf_counter()
         texts = _read(queries)
         best = np.full((len(texts), k), -np.inf, np.float32)
         rows = np.full((len(texts), k), -1, np.int64)
@@ -86,6 +90,11 @@ class BM25System:
                 scores[excluded[i]] = 0
             found = _best(scores, k)
             best[i, : len(found)], rows[i, : len(found)] = scores[found], found
+        self.taken = Taken(
+            documents=indexed - began if known != set(self._indexes) else None,
+            queries=0.0,
+            search=perf_counter() - indexed,
+        )
         return best, rows
 
     def _settings(self) -> dict[str, Any]:

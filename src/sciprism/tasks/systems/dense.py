@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
+from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from sciprism.encoders.face import Encodes
 from sciprism.errors import InputError
 from sciprism.index import exact
 from sciprism.store.matrix import Matrix
-from sciprism.tasks.systems import Distance, Floats, Rows, Texts
+from sciprism.tasks.systems import Distance, Floats, Rows, Taken, Texts
 
 MOST = 1 << 14
 """Rows returned per query at most: more would not fit in memory for large query sets."""
@@ -25,7 +26,10 @@ class DenseSystem:
     """Score by the vectors of an encoder, kept in a cache folder across tasks and runs.
 
     Its name is the model's, or its folder's, with what was asked for at loading (pooling, length, precision).
+    taken: the times of the last `top`; encoding counts where no text's vector was in the cache.
     """
+
+    taken: Taken
 
     def __init__(self, encoder: Encodes, cache: Path) -> None:
         self.encoder = encoder
@@ -43,13 +47,17 @@ class DenseSystem:
 
     def vectors(self, texts: Texts) -> Floats:
         """Return one row per item; texts seen before come from the cache."""
-        return self._cached.encode(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
+        return self._timed(texts)[0]
+
+    def _timed(self, texts: Texts) -> tuple[Floats, float | None]:
+        """Return the vectors, and the seconds that encoding took if all of them were encoded now."""
+        return self._cached.timed(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
 
     def pool_scores(
         self, queries: Texts, candidates: Texts, pools: Sequence[Rows], distance: Distance
     ) -> list[NDArray[np.float64]]:
         """Return the score of each candidate in each query's pool, computed in double precision."""
-        left, right = self._compared(queries, candidates)
+        (left, _), (right, _) = self._compared(queries, candidates)
         measure = self._distance(distance)
         return [
             exact.similarity(query, right[pool], measure) for query, pool in zip(left, pools, strict=True)
@@ -59,9 +67,17 @@ class DenseSystem:
         self, queries: Texts, documents: Texts, k: int, distance: Distance, excluded: Sequence[Rows] | None
     ) -> tuple[Floats, Rows]:
         """Search all documents exactly; excluded rows are left out of a query's ranking."""
-        left, right = self._compared(queries, documents)
         if k > MOST:
             raise InputError(f"{k} documents of each query are asked for; at most {MOST:,} are ranked")
+        (left, asked), (right, told) = self._compared(queries, documents)
+        began = perf_counter()
+        found = self._best(left, right, k, distance, excluded)
+        self.taken = Taken(documents=told, queries=asked, search=perf_counter() - began)
+        return found
+
+    def _best(
+        self, left: Floats, right: Floats, k: int, distance: Distance, excluded: Sequence[Rows] | None
+    ) -> tuple[Floats, Rows]:
         mask, spare = _shared(excluded, len(right))
         deep = min(k + spare, len(right))
         if not deep or not len(left):
@@ -75,14 +91,14 @@ class DenseSystem:
                 rows[i] = np.where(out, -1, rows[i])[order]
         return scores[:, :k], rows[:, :k]
 
-    def _compared(self, queries: Texts, documents: Texts) -> tuple[Floats, Floats]:
+    def _compared(self, queries: Texts, documents: Texts) -> tuple[tuple[Floats, float | None], ...]:
         spaces = [self.encoder.space(texts.format, texts.role) for texts in (queries, documents)]
         if len(set(spaces)) > 1:
             raise InputError(
                 f"{self.name}: vectors of {queries.format} {queries.role} and {documents.format} "
                 f"{documents.role} lie in different spaces ({', '.join(spaces)}) and cannot be compared"
             )
-        return self.vectors(queries), self.vectors(documents)
+        return self._timed(queries), self._timed(documents)
 
     def _distance(self, wanted: Distance) -> exact.Distance:
         return cast(exact.Distance, self.encoder.distance if wanted == "encoder" else wanted)

@@ -1,0 +1,46 @@
+"""Tokens of the same texts, ours against another tokenizer's: the evidence for INDUS's claim on them (I1).
+
+Texts must be held out: no text that either vocabulary was learnt from. Run from the repository root:
+
+    python benchmarks/tokens.py RUN/tokenizer other/ --texts physics=arxiv.jsonl --evidence results/indus
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from pathlib import Path
+
+from rounds import provenance
+from sciprism.cli.tokenizer import texts_of
+from sciprism.tasks.claims.measured import add, fewer_tokens
+from sciprism.text.tokens import open_tokenizer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("ours", type=Path, help="a model folder or tokenizer.json")
+    parser.add_argument("other", type=Path)
+    parser.add_argument("--texts", action="append", required=True, help="DOMAIN=FILE; repeatable")
+    parser.add_argument("--lower", action="store_true", help="lower-case the texts for both")
+    parser.add_argument("--evidence", type=Path, help="the folder of INDUS's results")
+    args = parser.parse_args()
+    domains = {}
+    for word in args.texts:
+        domain, mark, path = word.partition("=")
+        if not mark:
+            parser.error(f"--texts {word}: expected DOMAIN=FILE")
+        domains[domain] = texts_of(Path(path))
+    found = fewer_tokens(open_tokenizer(args.ours), open_tokenizer(args.other), domains, lower=args.lower)
+    for each in found:
+        edges = f"{100 * each.low:+.2f} to {100 * each.high:+.2f}"
+        print(f"{each.name:32} {100 * each.value:+.2f} % ({edges}), {each.n:,} texts: {each.verdict}")
+    if args.evidence:
+        command = provenance(["tokenizers"])["command"]
+        add(args.evidence, "I1", found, command, datetime.date.today().isoformat())
+
+
+if __name__ == "__main__":
+    main()

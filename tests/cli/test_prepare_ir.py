@@ -1,0 +1,64 @@
+"""`sciprism prepare ir`, and the set it makes scored as a task of one's own."""
+
+import json
+
+import pytest
+from made_commands import run
+
+TOPICS = ("galaxies", "proteins", "markets", "forests", "lasers")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Five paragraphs with two questions each, and thirty papers, one of them useless."""
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    asked = [
+        {
+            "paragraph": f"All about {topic} and their ways.",
+            "questions": [f"What are {topic}?", f"Whose {topic}?"],
+        }
+        for topic in TOPICS
+    ]
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    rows = [{"id": str(n), "title": f"Paper {n}", "abstract": f"Nothing but number {n}."} for n in range(30)]
+    (tmp_path / "works.jsonl").write_text("\n".join(map(json.dumps, [*rows, {"id": "empty"}])))
+    return tmp_path
+
+
+def test_a_set_is_made_and_scored(files, monkeypatch, capsys):
+    words = ("prepare", "ir", files / "questions.jsonl", files / "works.jsonl", "-o", files / "ir")
+    status, out, err = run(monkeypatch, capsys, *words, "--fillers", 20, "--seed", 1)
+    assert status == 0, err
+    assert "5 paragraphs and 20 fillers; 2 questions in dev, 8 questions in test" in out
+    assert "drawn from 30 abstracts of 30 papers" in out and "1 of 31 records cannot be used" in out
+    tasks = files / "ir" / "tasks.toml"
+    assert f"sciprism evaluate MODEL --tasks {tasks}" in out
+    status, out, err = run(
+        monkeypatch, capsys, "evaluate", "bm25", "random", "--tasks", tasks, "-o", files / "results"
+    )
+    assert status == 0, err
+    made = json.loads((files / "results" / "bm25" / "tasks" / "questions-ir.json").read_text())
+    assert made["status"] == "done" and made["metrics"]["recall@10"] == {
+        "value": 1,
+        "low": 1,
+        "high": 1,
+        "n": 8,
+    }
+    assert made["details"]["documents"] == 25 and not made["tally"]
+    lost = json.loads((files / "results" / "random" / "tasks" / "questions-ir.json").read_text())
+    assert lost["metrics"]["recall@10"]["value"] < 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--fillers", 31), "31 fillers are asked for, but the papers have 30 abstracts"),
+        (("--fillers", 1, "--by", "moon"), "a division by 'moon'; known: paragraph, question"),
+        (("--fillers", 1, "--dev", 2), "a share of 2.0 for dev"),
+    ],
+)
+def test_wrong_requests(files, monkeypatch, capsys, words, said):
+    made = ("prepare", "ir", files / "questions.jsonl", files / "works.jsonl", "-o", files / "ir")
+    status, _, err = run(monkeypatch, capsys, *made, *words)
+    assert status == 2 and said in err and "Traceback" not in err
+    assert not list((files / "ir").rglob("*.tsv"))
