@@ -193,6 +193,7 @@ def test_a_source_without_examples_is_left_out(published, tmp_path):
         prepare_scirepeval(tmp_path, config=published.write(tasks[:1]))
 
 
+@pytest.mark.data
 def test_the_published_samples(tmp_path):
     """SciRepEval's own sample files: counts taken from the files by other means."""
     data = Path(os.environ["SCIPRISM_DATA"]) / "scirepeval_samples"
