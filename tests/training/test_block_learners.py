@@ -51,7 +51,7 @@ def encoder(whole_model):
 
 def learner_of(encoder, name, **settings):
     torch.manual_seed(1)
-    tools = Tools(encoder=encoder, processes=Processes("cpu"), open=lambda _name: encoder)
+    tools = Tools(encoder=encoder, processes=Processes("cpu"), open=lambda _name, _length: encoder)
     return learners[name](settings_of({"name": name} | settings), tools)
 
 

@@ -57,8 +57,8 @@ def batch_of(examples, seed=0):
 def made(encoder, *objectives, labels=("bio", "physics")):
     """One learner for each objective; any teacher is the encoder with other weights."""
 
-    def teacher(_name):
-        other = Encoder.start(encoder.folder, pooling="mean", device="cpu")
+    def teacher(_name, max_length):
+        other = Encoder.start(encoder.folder, pooling="mean", max_length=max_length, device="cpu")
         with torch.no_grad():
             other.model.blocks[0].attention.value.weight.mul_(2)
         other.prepare()

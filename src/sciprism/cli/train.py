@@ -113,11 +113,11 @@ def _hooks(recipe: Recipe, data: Path | None) -> tuple[Hooks, Callable[[], None]
     return Hooks(evaluate=evaluate, tell=tell, note=note, open=_teacher), bar.stop
 
 
-def _teacher(name: str) -> Encodes:
+def _teacher(name: str, max_length: int | None) -> Encodes:
     """Load a teacher: any encoder that `evaluate` knows by name."""
     from sciprism.tasks.systems.named import SystemOptions, load_encoder
 
-    return load_encoder(name, SystemOptions())
+    return load_encoder(name, SystemOptions(max_length=max_length))
 
 
 def _bar(console: Console) -> Progress:

@@ -20,13 +20,12 @@ import torch
 from torch import nn
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.face import Encodes
 from sciprism.errors import BrokeError
 from sciprism.files import write_lines
 from sciprism.training.batches import mixed, mixings, share, tempered
 from sciprism.training.blockwise import Blockwise
 from sciprism.training.drift import WINDOW, DivergedError, Drift
-from sciprism.training.learners import Batch, Learner, Tools, learners, settings_of
+from sciprism.training.learners import Batch, Learner, Open, Tools, learners, load, settings_of
 from sciprism.training.learners.blocks import BlockLearner
 from sciprism.training.optimisers import adamw, set_rate
 from sciprism.training.passes import Memory
@@ -55,13 +54,13 @@ class Hooks:
     """What the loop asks of the world above it.
 
     evaluate: an encoder and names of benchmark tasks -> scores. tell: shows a step. note: says a line. open:
-    gives a teacher by its name.
+    gives teachers.
     """
 
     evaluate: Callable[[Encoder, Sequence[str]], Mapping[str, float]] = lambda _encoder, _names: {}
     tell: Callable[[Step], None] = lambda _step: None
     note: Callable[[str], None] = lambda _line: None
-    open: Callable[[str], Encodes] = lambda name: Encoder.load(name)
+    open: Open = load
 
 
 @dataclass(slots=True)

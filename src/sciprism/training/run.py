@@ -77,8 +77,8 @@ def _run(
     for source in sources:
         source.check(encoder)
 
-    def open_model(name: str) -> Encodes:
-        return hooks.open(str(models.get(name, name)))
+    def open_model(name: str, max_length: int | None) -> Encodes:
+        return hooks.open(str(models.get(name, name)), max_length)
 
     tools = Tools(encoder=encoder, processes=processes, open=open_model)
     with torch.random.fork_rng(devices=[]):

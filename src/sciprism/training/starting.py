@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.face import Encodes
 from sciprism.encoders.methods import make, methods
 from sciprism.encoders.new import new_encoder
 from sciprism.encoders.transfer import copy_parts
 from sciprism.errors import InputError
 from sciprism.training.batches import mixed
-from sciprism.training.learners import Learner, learners
+from sciprism.training.learners import Learner, Open, learners
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.sources import Overlaps, Source, refuse_overlaps
@@ -22,7 +21,6 @@ from sciprism.training.token_source import TokenSource
 
 AnySource = Source | TokenSource
 Sources = Mapping[tuple[str, str], AnySource]
-Open = Callable[[str], Encodes]
 
 
 def seed_of(recipe: Recipe, stage: Stage) -> int:
@@ -143,7 +141,7 @@ def _check_teachers(stage: Stage, made: Mapping[str, str], open_model: Open) -> 
     for source in stage.sources:
         teacher = stage.objective_of(source).get("teacher")
         if isinstance(teacher, str) and teacher not in made:
-            open_model(teacher)
+            open_model(teacher, None)
 
 
 def checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> Sources:

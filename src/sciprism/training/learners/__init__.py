@@ -52,22 +52,26 @@ class Batch:
         yield from (json.dumps({"tokens": block.tolist()}) for block in self.blocks)
 
 
-def _load(name: str) -> Encodes:
-    return Encoder.load(name)
+Open = Callable[[str, int | None], Encodes]
+"""Gives the model that is meant by a name, an earlier stage's for one, cut at so many tokens of a text."""
+
+
+def load(name: str, max_length: int | None = None) -> Encodes:
+    """Load one of our own models."""
+    return Encoder.load(name, max_length=max_length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """What a learner works with.
 
-    labels: the names of all classes of its source. open: gives the model that is meant by a name, an
-    earlier stage's for one.
+    labels: the names of all classes of its source. open: gives teachers.
     """
 
     encoder: Encoder
     processes: Processes
     labels: Sequence[str] = ()
-    open: Callable[[str], Encodes] = _load
+    open: Open = load
 
 
 class Learner:

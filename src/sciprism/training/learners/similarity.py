@@ -20,13 +20,15 @@ from sciprism.training.tables import Table
 class SimilaritySettings(Table):
     """What is handed on.
 
-    teacher: an earlier stage, a folder, or a name. temperature, teacher_temperature: of each one's cosines
-    (or products). softness: a second temperature, of both distributions (tau_KD). both_ways: passages over
-    queries too, without hard negatives.
+    teacher: an earlier stage, a folder, or a name. teacher_length: tokens of a text that it reads, None for
+    as many as it can. temperature, teacher_temperature: of each one's cosines (or products). softness: a
+    second temperature, of both distributions (tau_KD). both_ways: passages over queries too, without hard
+    negatives.
     """
 
     name: Literal["similarity"]
     teacher: str
+    teacher_length: int | None = Field(None, ge=3)
     temperature: float = Field(0.02, gt=0)
     teacher_temperature: float = Field(0.02, gt=0)
     softness: float = Field(4.0, gt=0)
@@ -50,7 +52,9 @@ class Similarity(Learner):
 
     def __init__(self, objective: Any, tools: Tools) -> None:
         super().__init__(objective, tools)
-        self.teacher = CachedEncoder(tools.open(objective.teacher), cache_folder() / "vectors")
+        self.teacher = CachedEncoder(
+            tools.open(objective.teacher, objective.teacher_length), cache_folder() / "vectors"
+        )
 
     def asks(self, batch: Batch) -> list[Asked]:
         """Return queries, the first positive of each, and hard negatives."""
