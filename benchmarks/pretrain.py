@@ -26,6 +26,7 @@ from sciprism.encoders.new import new_encoder
 from sciprism.text.shards import TokenShards
 from sciprism.training.blockwise import Blockwise
 from sciprism.training.learners import Batch, Tools, learners, settings_of
+from sciprism.training.learners.blocks import prepared
 from sciprism.training.optimisers import adamw
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
@@ -77,9 +78,8 @@ def theirs(encoder: Encoder, folder: Path, precision: str) -> Step:
         longest = max(map(len, batch.blocks))
         ids = torch.full((len(batch), longest), padding)
         labels = torch.full_like(ids, -100)
-        for row, block in enumerate(batch.blocks):
-            hidden = learner.prepared(block, np.random.default_rng((batch.seed, row)))
-            ids[row, : len(block)] = torch.from_numpy(hidden.ids)
+        for row, hidden in enumerate(prepared(learner, batch)):
+            ids[row, : len(hidden.ids)] = torch.from_numpy(hidden.ids)
             labels[row, hidden.places] = torch.from_numpy(hidden.targets)
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
             loss = model(input_ids=ids, attention_mask=(ids != padding).long(), labels=labels).loss
@@ -114,7 +114,8 @@ def batches(shards: TokenShards, args: argparse.Namespace) -> list[Batch]:
     """Return the batches that everybody takes in the same order."""
     order = np.random.default_rng(0).permutation(len(shards))[: args.batch * args.steps]
     rows = order.reshape(args.steps, args.batch)
-    return [Batch(blocks=[shards[i].astype(np.int64) for i in row], seed=n) for n, row in enumerate(rows)]
+    blocks = [[shards[i].astype(np.int64) for i in row] for row in rows]
+    return [Batch(blocks=each, draws=range(n, n + len(each)), seed=n) for n, each in enumerate(blocks)]
 
 
 def timed(step: Step, given: Sequence[Batch]) -> tuple[float, list[float]]:

@@ -186,7 +186,7 @@ def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder, fac
     learner = (blockwise if blocks else together)(encoder, {"name": name} | TAUGHT.get(name, {}))
     examples = [replace(e, answers=ANSWERS.get(name, ((),) * 3)[n]) for n, e in enumerate(EXAMPLES)]
     batch = batch_of([example for example in examples if learner.learners[0].fits(example)], seed=3)
-    batch = Batch(blocks=BLOCKS, seed=3) if blocks else batch
+    batch = Batch(blocks=BLOCKS, draws=range(4), seed=3) if blocks else batch
     assert len(batch) > 1
     encoder.model.set_dropout(0.2)
     encoder.model.train()

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from made_runs import by_two_and_by_one, losses, metrics
 from made_sources import WORDS, write_recipe, write_source
 from safetensors.torch import load_file
 
@@ -25,15 +25,6 @@ from sciprism.training.run import train
 from sciprism.training.together import Together
 
 TRAIN = "from sciprism.cli.main import main; main()"
-
-
-def metrics(run, stage="contrast"):
-    rows = [json.loads(line) for line in (run / stage / "metrics.jsonl").read_text().splitlines()]
-    return [row for row in rows if "loss" in row]
-
-
-def losses(run, stage="contrast"):
-    return [row["loss"] for row in metrics(run, stage)]
 
 
 @pytest.fixture(scope="module")
@@ -266,16 +257,6 @@ def test_accumulated_batches_are_one_step(tmp_path, tiny_model):
     assert [row["examples"] for row in metrics(tmp_path / "run")] == [16] * 3
 
 
-PROCESSES = """
-import sys
-from pathlib import Path
-from sciprism.training.recipe import read_recipe
-from sciprism.training.run import train
-from sciprism.training.together import Together
-train(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), device="cpu")
-"""
-
-
 @pytest.mark.parametrize(
     ("clip", "gradient", "method"),
     [
@@ -296,20 +277,6 @@ def test_two_processes_equal_one_with_the_batch_of_both(clip, gradient, method, 
     norms = [np.array([row["gradient"] for row in metrics(tmp_path / name)]) for name in ("two", "one")]
     ratio = norms[0][0] / norms[1][0]
     assert ratio == pytest.approx(1 if gradient == "sum" else 0.5, rel=1e-4)
-
-
-def by_two_and_by_one(path, changes, place):
-    """Return the losses of a run by two processes and by one."""
-    script = place / "several.py"
-    script.write_text(PROCESSES)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    launch += [str(script), str(path), str(place / "two"), *changes]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(launch, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads((place / "two" / "run.json").read_text())["processes"] == 2
-    train(read_recipe(path, changes), place / "one", device="cpu")
-    return losses(place / "two"), losses(place / "one")
 
 
 def test_two_processes_share_a_batch_of_many_sources(tmp_path, tiny_model):

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from made_runs import by_two_and_by_one
 from made_sources import WORDS, write_source
 
 from sciprism import Encoder
@@ -183,3 +184,19 @@ def test_blocks_and_dev_by_domain(home):
     assert len(batch) == 2
     assert batch.blocks[0].dtype == np.int64
     assert {name: len(each) for name, each in source.dev(5).items()} == {"train/cells": 5, "train/space": 5}
+
+
+@pytest.mark.parametrize("stage", ["words", "again"])
+def test_two_processes_equal_one_with_the_batch_of_both(stage, home):
+    """What is hidden does not depend on who computes it."""
+    recipe = (home / "recipe.toml").read_text("utf-8")
+    head, *stages = recipe.split("[[stages]]")
+    shape = "shape = { layers = 2, hidden = 32, heads = 4, intermediate = 64, positions = 34 }\n"
+    (one,) = (each for each in stages if f'name = "{stage}"' in each)
+    one = one if "shape" in one else one.replace("objective", f"{shape}objective", 1)
+    (home / "one.toml").write_text(f"{head}[[stages]]{one}", encoding="utf-8")
+    two, alone = by_two_and_by_one(
+        home / "one.toml", ["model.dropout=0.0", "stages.0.optimiser.lr=1e-4"], home, stage
+    )
+    assert len(two) == len(alone) == 6
+    assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4

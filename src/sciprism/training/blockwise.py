@@ -13,7 +13,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import token_batches
 from sciprism.training.batches import mixed
 from sciprism.training.learners import Batch
-from sciprism.training.learners.blocks import Block, BlockLearner
+from sciprism.training.learners.blocks import Block, BlockLearner, prepared
 from sciprism.training.passes import Memory, add_gradients, autocast
 from sciprism.training.processes import Processes
 
@@ -36,8 +36,7 @@ class Blockwise:
         return [self._of_source(self.learners[place], batch, scale) for place, batch in batches]
 
     def _of_source(self, learner: BlockLearner, batch: Batch, scale: float) -> float:
-        draws = (np.random.default_rng((batch.seed, number)) for number in range(len(batch.blocks)))
-        blocks = [learner.prepared(ids, draw) for ids, draw in zip(batch.blocks, draws, strict=True)]
+        blocks = prepared(learner, batch)
         weights = self._weights(blocks)
         found = [
             [blocks[i] for i in piece]

@@ -91,7 +91,7 @@ def _run(
         line = f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples"
         if place.best.exists():
             line += f"; the model is that of step {state.best_step:,}, the best by dev examples"
-            line += ": no step made it better" * (state.best_step == 0)
+            line += ": no step made it better" * (state.best_step == 0) + f" ({loop.told()})"
         hooks.note(line)
     processes.wait()
 

@@ -10,6 +10,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.habits import tokenizer_key
 from sciprism.text.shards import TokenShards
+from sciprism.training.batches import mixed
 from sciprism.training.learners import Batch, Learner
 from sciprism.training.recipe import SourceSpec
 
@@ -34,9 +35,9 @@ class TokenSource:
     def __len__(self) -> int:
         return len(self._shards)
 
-    def batch(self, rows: Sequence[int], *, seed: int, draw: tuple[int, ...]) -> Batch:  # noqa: ARG002
-        """Return blocks by their numbers. seed: of what is drawn with them."""
-        return self._batch(self._shards, rows, seed)
+    def batch(self, rows: Sequence[int], *, seed: int, draw: tuple[int, ...]) -> Batch:
+        """Return blocks by their numbers. draw: decides what is hidden, seed all else."""
+        return _batch(self._shards, rows, seed, draw)
 
     def dev(self, count: int) -> dict[str, Batch]:
         """Return the first held-out blocks of each domain, at most so many."""
@@ -49,7 +50,7 @@ class TokenSource:
         folders = {self.name: path} if not inner else {f"{self.name}/{each.name}": each for each in inner}
         opened = {name: TokenShards(folder) for name, folder in folders.items()}
         return {
-            name: self._batch(shards, range(min(count, len(shards))), 0)
+            name: _batch(shards, range(min(count, len(shards))), 0, ())
             for name, shards in opened.items()
             if len(shards)
         }
@@ -67,5 +68,7 @@ class TokenSource:
                 f"source {self.name}: blocks of {self._shards.length} tokens, positions for {longest}"
             )
 
-    def _batch(self, shards: TokenShards, rows: Sequence[int], seed: int) -> Batch:
-        return Batch(blocks=[shards[row].astype(np.int64) for row in rows], seed=seed)
+
+def _batch(shards: TokenShards, rows: Sequence[int], seed: int, draw: tuple[int, ...]) -> Batch:
+    blocks = [shards[row].astype(np.int64) for row in rows]
+    return Batch(blocks=blocks, draws=[mixed(*draw, row) for row in rows], seed=seed)

@@ -33,11 +33,12 @@ Ids = NDArray[np.int64]
 class Batch:
     """Examples of one source for one process, or blocks of tokens.
 
-    seed: of every random choice that is made with them.
+    seed: of every random choice that is made with them. draws: a seed for each block, whatever the process.
     """
 
     examples: Sequence[Example] = ()
     blocks: Sequence[Ids] = ()
+    draws: Sequence[int] = ()
     format: Format = "proximity"
     query: Role = "paper"
     candidate: Role = "paper"
@@ -115,6 +116,10 @@ class Learner:
     def score(self, batch: Batch) -> float:
         """Return how well held-out examples are answered, 1 at best: what chooses checkpoints."""
         return reciprocal_rank(self.tools.encoder, batch)
+
+    def told(self, score: float) -> str:
+        """Say a score to a person."""
+        return f"{score:.4f}"
 
     def save(self, folder: Path) -> None:
         """Write what is kept of `modules` beside the model: nothing, unless a learner says otherwise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -67,6 +68,10 @@ class AutoEncoding(MaskedLanguage):
         targets = np.concatenate([block.whole[1:-1] for block in blocks])
         again = self.of_tokens(rebuilt[torch.from_numpy(inner).to(rebuilt.device)], targets)
         return torch.stack([self.of_states(states, blocks), again])
+
+    def told(self, score: float) -> str:
+        """Say it as the loss, a sum of two."""
+        return f"loss {-math.log(score):.3f}"
 
     def _rebuilt(self, vectors: Tensor, blocks: Sequence[TwiceMasked]) -> Tensor:
         """Return the decoder's states, (T, hidden), from vectors (B, hidden) and what each row may see."""

@@ -47,10 +47,15 @@ class BlockLearner(Learner):
             self.modules.eval()
         sums, weights = [], []
         with torch.inference_mode():
-            for number, ids in enumerate(batch.blocks):
-                block = self.prepared(ids, np.random.default_rng((batch.seed, number)))
+            for block in prepared(self, batch):
                 sums.append(self.sums([block]).double().cpu().numpy())
                 weights.append(block.weights)
         if self.modules is not None:
             self.modules.train()
         return math.exp(-float((np.sum(sums, axis=0) / np.sum(weights, axis=0)).sum()))
+
+
+def prepared(learner: BlockLearner, batch: Batch) -> list[Block]:
+    """Return the blocks of a batch as the model reads them."""
+    draws = map(np.random.default_rng, batch.draws)
+    return [learner.prepared(ids, draw) for ids, draw in zip(batch.blocks, draws, strict=True)]

@@ -74,6 +74,10 @@ class MaskedLanguage(BlockLearner):
         words = self.tools.encoder.model.embeddings.word.weight
         return masked_lm(self.head(states), words, self.head.bias, right)
 
+    def told(self, score: float) -> str:
+        """Say it as a perplexity."""
+        return f"perplexity {1 / score:,.1f}"
+
     def save(self, folder: Path) -> None:
         """Write the head, with which another stage goes on."""
         write_head(self.head, folder)

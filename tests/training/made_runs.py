@@ -1,0 +1,42 @@
+"""What runs leave, and one recipe by two processes and by one."""
+
+import json
+import os
+import subprocess
+import sys
+
+from sciprism.training.recipe import read_recipe
+from sciprism.training.run import train
+
+PROCESSES = """
+import sys
+from pathlib import Path
+from sciprism.training.recipe import read_recipe
+from sciprism.training.run import train
+train(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), device="cpu")
+"""
+
+
+def metrics(run, stage="contrast"):
+    """Return a line for each step."""
+    rows = [json.loads(line) for line in (run / stage / "metrics.jsonl").read_text().splitlines()]
+    return [row for row in rows if "loss" in row]
+
+
+def losses(run, stage="contrast"):
+    """Return the loss of each step."""
+    return [row["loss"] for row in metrics(run, stage)]
+
+
+def by_two_and_by_one(path, changes, place, stage="contrast"):
+    """Return the losses of a run by two processes and by one."""
+    script = place / "several.py"
+    script.write_text(PROCESSES)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    launch += [str(script), str(path), str(place / "two"), *changes]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(launch, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads((place / "two" / "run.json").read_text())["processes"] == 2
+    train(read_recipe(path, changes), place / "one", device="cpu")
+    return losses(place / "two", stage), losses(place / "one", stage)
