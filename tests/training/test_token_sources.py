@@ -145,6 +145,17 @@ def test_words_are_learnt(home):
     assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 0.5
 
 
+def test_half_precision_trains(home):
+    recipe = read_recipe(home / "recipe.toml", ["defaults.precision=bfloat16"])
+    train(recipe, home / "run", device="cpu")
+    single = read_recipe(home / "recipe.toml")
+    train(single.model_copy(update={"stages": single.stages[:1]}), home / "whole", device="cpu")
+    half, whole = (
+        [row["loss"] for row in rows(home / run, "words") if "loss" in row] for run in ("run", "whole")
+    )
+    assert np.abs(np.array(half) - np.array(whole)).max() < 0.05
+
+
 def test_shards_of_another_vocabulary_are_refused(home):
     other = learn_vocabulary(sentences(50), size=300)
     write_shards(home / "train", other, sentences(10))
@@ -165,6 +176,7 @@ def test_a_corrupt_shard_is_refused_before_the_first_step(home):
     [
         ("stages.small.objective.teacher=later", "'?later"),
         ("stages.distil.sources.pairs.file=train", "train"),
+        ("stages.words.method=facets", "no places for the tokens of facets"),
         ("stages.words.shape.heads=5", "5 heads do not divide a width of 32"),
         ("stages.words.shape.positions=20", "positions for 18"),
         ("stages.search.shape={layers=1, hidden=8, heads=1, intermediate=8}", "not both"),

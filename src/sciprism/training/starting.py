@@ -173,9 +173,11 @@ def _opened(
     spec: SourceSpec, kind: type[Learner], stage: Stage, processes: Processes, overlaps: Overlaps | None
 ) -> AnySource:
     where = f"stage {stage.name}, source {spec.name}"
-    if kind.reads == "blocks":
-        return _enough(TokenSource(spec, kind), where, processes)
     method = make(stage.method, stage.options)
+    if kind.reads == "blocks":
+        if method.places:
+            raise InputError(f"{where}: blocks of tokens have no places for the tokens of {stage.method}")
+        return _enough(TokenSource(spec, kind), where, processes)
     formats = method.formats
     if spec.format not in formats:
         raise InputError(
