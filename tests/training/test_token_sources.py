@@ -138,7 +138,10 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(home):
 
 
 def test_words_are_learnt(home):
-    recipe = read_recipe(home / "recipe.toml", ["stages.words.steps=60", "stages.words.optimiser.lr=5e-3"])
+    recipe = read_recipe(
+        home / "recipe.toml",
+        ["stages.words.steps=40", "stages.words.optimiser.lr=5e-3", "stages.words.evaluation.every=0"],
+    )
     recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
     train(recipe, home / "run", device="cpu")
     losses = [row["loss"] for row in rows(home / "run", "words") if "loss" in row]
@@ -198,9 +201,9 @@ def test_blocks_and_dev_by_domain(home):
     assert {name: len(each) for name, each in source.dev(5).items()} == {"train/cells": 5, "train/space": 5}
 
 
-@pytest.mark.parametrize("stage", ["words", "again"])
-def test_two_processes_equal_one_with_the_batch_of_both(stage, home):
-    """What is hidden does not depend on who computes it."""
+def test_two_processes_equal_one_with_the_batch_of_both(home):
+    """What is hidden from encoder and decoder does not depend on who computes it."""
+    stage = "again"
     recipe = (home / "recipe.toml").read_text("utf-8")
     head, *stages = recipe.split("[[stages]]")
     shape = "shape = { layers = 2, hidden = 32, heads = 4, intermediate = 64, positions = 34 }\n"

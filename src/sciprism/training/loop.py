@@ -256,14 +256,6 @@ class Loop:
         self.save(draft, stage=self.stage.name, step=self.step, dev=self.state.best, seed=self.seed)
         replace_folder(self.folder.best, draft)
 
-    def told(self) -> str:
-        """Say what the held-out examples of each source, or domain, came to at the best step."""
-        rows = [row for row in self.folder.rows() if "dev" in row and row["step"] == self.state.best_step]
-        scores = rows[-1]["dev_scores"] if rows else {}
-        return ", ".join(
-            f"{name} {learner.told(scores[name])}" for learner, name, _ in self.dev if name in scores
-        )
-
     def save(self, folder: Path, **about: Any) -> None:
         """Write the model as it is, with what its learners keep. about: its provenance."""
         self.encoder.save(folder, **about)

@@ -91,9 +91,17 @@ def _run(
         line = f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples"
         if place.best.exists():
             line += f"; the model is that of step {state.best_step:,}, the best by dev examples"
-            line += ": no step made it better" * (state.best_step == 0) + f" ({loop.told()})"
+            line += ": no step made it better" * (state.best_step == 0) + f" ({_told(loop)})"
         hooks.note(line)
     processes.wait()
+
+
+def _told(loop: Loop) -> str:
+    """Say what the held-out examples of each source, or domain, came to at the best step."""
+    rows = [row for row in loop.folder.rows() if "dev" in row and row["step"] == loop.state.best_step]
+    scores = rows[-1]["dev_scores"] if rows else {}
+    found = [(learner, name) for learner, name, _ in loop.dev if name in scores]
+    return ", ".join(f"{name} {learner.told(scores[name])}" for learner, name in found)
 
 
 def _finish(loop: Loop, place: StageFolder, **about: Any) -> None:

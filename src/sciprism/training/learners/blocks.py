@@ -11,8 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sciprism.encoders.packing import PackedBatch, pack
+from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.training.learners import Batch, Ids, Learner
+
+PIECE = 2048
+"""Tokens of held-out blocks that are scored at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,14 @@ class BlockLearner(Learner):
         """Return e^-loss of held-out blocks: of a masked language model one over its perplexity."""
         if self.modules is not None:
             self.modules.eval()
-        sums, weights = [], []
+        blocks = prepared(self, batch)
+        pieces = token_batches([len(block.ids) for block in blocks], PIECE)
         with torch.inference_mode():
-            for block in prepared(self, batch):
-                sums.append(self.sums([block]).double().cpu().numpy())
-                weights.append(block.weights)
+            sums = [self.sums([blocks[i] for i in piece]).double().cpu().numpy() for piece in pieces]
         if self.modules is not None:
             self.modules.train()
-        return math.exp(-float((np.sum(sums, axis=0) / np.sum(weights, axis=0)).sum()))
+        weights = np.sum([block.weights for block in blocks], axis=0)
+        return math.exp(-float((np.sum(sums, axis=0) / weights).sum()))
 
 
 def prepared(learner: BlockLearner, batch: Batch) -> list[Block]:
