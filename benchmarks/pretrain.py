@@ -25,8 +25,9 @@ from sciprism.encoders.checkpoints.backbone import backbone_config
 from sciprism.encoders.new import new_encoder
 from sciprism.text.shards import TokenShards
 from sciprism.training.blockwise import Blockwise
-from sciprism.training.learners import Batch, Tools, learners, settings_of
+from sciprism.training.learners import Batch, Tools, settings_of
 from sciprism.training.learners.blocks import prepared
+from sciprism.training.learners.masked_lm import MaskedLanguage
 from sciprism.training.optimisers import adamw
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
@@ -37,12 +38,16 @@ Blocks = Sequence[np.ndarray]
 Step = Callable[[Batch], float]
 
 
+def head_of(encoder: Encoder, processes: Processes) -> MaskedLanguage:
+    """Return our learner, its head the same each time."""
+    torch.manual_seed(0)
+    return MaskedLanguage(settings_of({"name": "masked-lm"}), Tools(encoder=encoder, processes=processes))
+
+
 def ours(encoder: Encoder, args: argparse.Namespace, precision: str) -> Step:
     """Return what takes a step of ours."""
     processes = Processes("cpu")
-    learner = learners["masked-lm"](
-        settings_of({"name": "masked-lm"}), Tools(encoder=encoder, processes=processes)
-    )
+    learner = head_of(encoder, processes)
     blockwise = Blockwise(
         encoder, [learner], processes=processes, memory=Memory(tokens=args.tokens, precision=precision)
     )
@@ -62,9 +67,7 @@ def ours(encoder: Encoder, args: argparse.Namespace, precision: str) -> Step:
 def theirs(encoder: Encoder, folder: Path, precision: str) -> Step:
     """Return what takes a step of the peer, over blocks that our learner hid."""
     model = RobertaForMaskedLM.from_pretrained(folder).train()
-    learner = learners["masked-lm"](
-        settings_of({"name": "masked-lm"}), Tools(encoder=encoder, processes=Processes("cpu"))
-    )
+    learner = head_of(encoder, Processes("cpu"))
     head = model.lm_head
     for own, other in ((learner.head.map, head.dense), (learner.head.norm, head.layer_norm)):
         other.load_state_dict(own.state_dict())
