@@ -85,6 +85,26 @@ class Claim:
     measured: tuple[str, ...] = ()
 
 
+def against(
+    ours: str,
+    other: str,
+    group: str,
+    *,
+    direction: Direction = "above",
+    margin: float = 0.0,
+    relative: bool = False,
+) -> Contrast:
+    """Return a contrast of two models over one group."""
+    return Contrast(
+        name=f"{ours} {direction} {other}, {group}",
+        ours=Side(model=ours, group=group),
+        other=Side(model=other, group=group),
+        direction=direction,
+        margin=margin,
+        relative=relative,
+    )
+
+
 def all_of(*contrasts: Contrast) -> tuple[Question, ...]:
     """Return questions that are all asked, one for each contrast."""
     return tuple(Question((contrast,)) for contrast in contrasts)

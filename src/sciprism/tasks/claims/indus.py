@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from sciprism.tasks.claims import claims
-from sciprism.tasks.claims.declared import Claim, Contrast, Direction, Side, all_of, beside
+from sciprism.tasks.claims.declared import Claim, Contrast, Direction, against, all_of, beside
 
 BOTH = ("NASA-IR", "BEIR")
 MARGIN = 0.01
 """One point: less is not said to differ."""
-
-
-def against(
-    ours: str, other: str, group: str, *, direction: Direction = "above", margin: float = 0.0
-) -> Contrast:
-    """Return a contrast of two models over one group."""
-    return Contrast(
-        name=f"{ours} {direction} {other}, {group}",
-        ours=Side(model=ours, group=group),
-        other=Side(model=other, group=group),
-        direction=direction,
-        margin=margin,
-    )
 
 
 def both(

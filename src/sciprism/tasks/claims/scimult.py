@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from sciprism.tasks.claims import claims
-from sciprism.tasks.claims.declared import Claim, Contrast, Direction, Side, all_of, any_of, beside
+from sciprism.tasks.claims.declared import Claim, Contrast, Side, against, all_of, any_of, beside
 
 FIVE = ("fine", "coarse", "retrieval", "reranking", "search")
 INSTRUCTIONS = ("co-view", "co-read", "co-cite")
-
-
-def against(
-    ours: str, other: str, group: str, *, direction: Direction = "above", relative: bool = False
-) -> Contrast:
-    """Return a contrast of two models over one group."""
-    return Contrast(
-        name=f"{ours} {direction} {other}, {group}",
-        ours=Side(model=ours, group=group),
-        other=Side(model=other, group=group),
-        direction=direction,
-        relative=relative,
-    )
 
 
 def helps_and_hurts(model: str) -> tuple[tuple[Contrast, ...], tuple[Contrast, ...]]:

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from sciprism.encoders.methods import FORMATS, Format
 from sciprism.tasks.claims import claims
-from sciprism.tasks.claims.declared import Claim, Contrast, Side, all_of, any_of, beside
+from sciprism.tasks.claims.declared import Claim, Contrast, Side, against, all_of, any_of, beside
 
 RIVALS = ("mtl-cls", "ctrl", "pals", "adapter-fusion")
-
-
-def against(ours: str, other: str, group: str) -> Contrast:
-    """Return a contrast of two models over one group."""
-    sides = (Side(model=model, group=group) for model in (ours, other))
-    return Contrast(name=f"{ours} above {other}, {group}", ours=next(sides), other=next(sides))
 
 
 def own_code(format: Format, other: Format, part: str) -> Contrast:
