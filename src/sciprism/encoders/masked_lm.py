@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sciprism.encoders.checkpoints.weights import read_weights
@@ -53,8 +53,6 @@ def read_head(folder: Path | None, config: TransformerConfig) -> MaskedLM:
     head = MaskedLM(config)
     if folder is None:
         return head
-    from safetensors.torch import load_file
-
     own = folder / FILE
     given = load_file(own) if own.exists() else read_weights(folder)
     for names in ({name: name for name in head.state_dict()}, *PUBLISHED.values()):

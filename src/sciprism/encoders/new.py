@@ -8,12 +8,11 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer
-from torch import nn
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods import Method, make
 from sciprism.encoders.settings import Settings
-from sciprism.encoders.starts import started
+from sciprism.encoders.starts import start_maps
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.template import Template
@@ -67,9 +66,7 @@ def _random(config: TransformerConfig, method: Method, first: int, seed: int) ->
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Transformer(config)
-        for module in model.modules():
-            if isinstance(module, nn.Linear):
-                started(module)
+        start_maps(model)
         method.fill(model)
         method.begin(model, first)
     return model

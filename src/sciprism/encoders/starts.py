@@ -18,3 +18,10 @@ def started(module: T) -> T:
     if isinstance(module, nn.Linear) and module.bias is not None:
         nn.init.zeros_(module.bias)
     return module
+
+
+def start_maps(module: nn.Module) -> None:
+    """Give every linear map inside of a module its start."""
+    for each in module.modules():
+        if isinstance(each, nn.Linear):
+            started(each)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.starts import started
+from sciprism.encoders.starts import start_maps
 from sciprism.encoders.transformer import Attention, Block, TransformerConfig
 
 
@@ -20,9 +20,7 @@ class Decoder(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.block = Block(config)
-        for module in self.block.modules():
-            if isinstance(module, nn.Linear):
-                started(module)
+        start_maps(self.block)
 
     def forward(self, queries: Tensor, keys: Tensor, batch: PackedBatch, visible: Sequence[Tensor]) -> Tensor:
         """Map queries and keys, (T, hidden) each, to (T, hidden); visible: (n, n) of each text."""
