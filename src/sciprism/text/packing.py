@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from sciprism.cores import on_processes
 from sciprism.errors import InputError
 from sciprism.text.sentences import split_sentences
 
@@ -93,26 +92,8 @@ def encode_documents(tokenizer: Tokenizer, texts: Iterable[str], workers: int = 
     Words that look like special tokens are plain text. Behind a document's first sentence each begins with
     the space that stood before it. A few batches of texts are in memory at any time.
     """
-    if workers < 1:
-        raise InputError(f"{workers} workers; at least 1 is needed")
-    saved = tokenizer.to_str()
-    if workers == 1:
-        ready = _ready(saved)
-        for batch in _batches(texts):
-            yield from _encode(ready, batch)
-        return
-    context = multiprocessing.get_context("spawn")  # a fork would copy the tokenizer's threads' locks
-    with ProcessPoolExecutor(workers, context, _equip, (saved,)) as pool:
-        waiting: deque[Future[list[Encoded]]] = deque()
-        try:
-            for batch in _batches(texts):
-                waiting.append(pool.submit(_encode_equipped, batch))
-                if len(waiting) > 2 * workers:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    for documents in on_processes(_Encoding(tokenizer.to_str()), _batches(texts), workers):
+        yield from documents
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -128,34 +109,35 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _ready(saved: str) -> Tokenizer:
-    tokenizer = Tokenizer.from_str(saved)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True
-    return tokenizer
+class _Encoding:
+    """Encode texts; it goes to another process as the tokenizer's JSON."""
+
+    def __init__(self, saved: str) -> None:
+        self._saved = saved
+
+    def __reduce__(self) -> tuple[Callable[[str], _Encoding], tuple[str]]:
+        return _beside_others, (self._saved,)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        tokenizer = Tokenizer.from_str(self._saved)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        return tokenizer
+
+    def __call__(self, texts: list[str]) -> list[Encoded]:
+        sentences = [split_sentences(text) for text in texts]
+        spaced = [s if n == 0 else f" {s}" for each in sentences for n, s in enumerate(each)]
+        found = iter(self._tokenizer.encode_batch_fast(spaced, add_special_tokens=False))
+        documents = []
+        for each in sentences:
+            ids = [next(found).ids for _ in each]
+            flat = np.fromiter(chain.from_iterable(ids), np.uint32)
+            documents.append(Encoded(flat, [len(part) for part in ids if part]))
+        return documents
 
 
-_equipped: list[Tokenizer] = []
-"""What a worker process encodes with."""
-
-
-def _equip(saved: str) -> None:
+def _beside_others(saved: str) -> _Encoding:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the processes share the cores
-    _equipped[:] = [_ready(saved)]
-
-
-def _encode_equipped(texts: list[str]) -> list[Encoded]:
-    return _encode(_equipped[0], texts)
-
-
-def _encode(tokenizer: Tokenizer, texts: list[str]) -> list[Encoded]:
-    sentences = [split_sentences(text) for text in texts]
-    spaced = [s if n == 0 else f" {s}" for each in sentences for n, s in enumerate(each)]
-    found = iter(tokenizer.encode_batch_fast(spaced, add_special_tokens=False))
-    documents = []
-    for each in sentences:
-        ids = [next(found).ids for _ in each]
-        flat = np.fromiter(chain.from_iterable(ids), np.uint32)
-        documents.append(Encoded(flat, [len(part) for part in ids if part]))
-    return documents
+    return _Encoding(saved)

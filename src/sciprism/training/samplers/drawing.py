@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import nsmallest
 from itertools import islice
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 from sciprism.chance import number, place
-from sciprism.errors import InputError
+from sciprism.cores import on_processes
 from sciprism.tally import Tally
 
 K = TypeVar("K")
@@ -96,32 +95,14 @@ def drawn(draw: Callable[[K], R], queries: Iterable[K], workers: int = 1) -> Ite
     draw: goes to each process once and must survive pickling; 1 worker is this process itself. Only a few
     pieces of the queries are under way at any time.
     """
-    if workers < 1:
-        raise InputError(f"{workers} workers; at least 1 is needed")
     if workers == 1:
         yield from map(draw, queries)
         return
-    context = multiprocessing.get_context("spawn")  # a fork would copy threads' locks
-    with ProcessPoolExecutor(workers, context, _equip, (draw,)) as pool:
-        rest, waiting = iter(queries), deque[Future[list[Any]]]()
-        try:
-            while piece := list(islice(rest, PIECE)):
-                waiting.append(pool.submit(_draw_each, piece))
-                if len(waiting) > 2 * workers:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    rest = iter(queries)
+    pieces = iter(lambda: list(islice(rest, PIECE)), [])
+    for found in on_processes(partial(_draw_each, draw), pieces, workers):
+        yield from found
 
 
-_equipped: list[Callable[[Any], Any]] = []
-"""What a worker process draws with."""
-
-
-def _equip(draw: Callable[[Any], Any]) -> None:
-    _equipped[:] = [draw]
-
-
-def _draw_each(piece: list[Any]) -> list[Any]:
-    return [_equipped[0](query) for query in piece]
+def _draw_each(draw: Callable[[K], R], piece: list[K]) -> list[R]:
+    return [draw(query) for query in piece]
