@@ -1,0 +1,83 @@
+"""Scores of tagged words: entities found in tags, counted as conlleval counts them, or word by word.
+
+Tags are "O" (outside), or "B" (first word of an entity) or "I" (inside one), alone or with a type: "B-gene".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sciprism.errors import InputError
+from sciprism.metrics.alignment import Floats, check_aligned
+
+Tags = Sequence[str]
+Span = tuple[str, int, int]
+
+
+def spans(tags: Tags) -> list[Span]:
+    """Return the entities of a sentence in order: type ("" of a bare tag), first word, word after the last.
+
+    An "I" also begins one where the word before is outside or of another type (conlleval, CoNLL-2000).
+    InputError for tags of other schemes, such as the E- and S- of BIOES.
+    """
+    found: list[Span] = []
+    open_type: str | None = None
+    for word, tag in enumerate(tags):
+        prefix, kind = _parts(tag, word)
+        if prefix == "I" and kind == open_type:
+            found[-1] = (kind, found[-1][1], word + 1)
+        elif prefix != "O":
+            found.append((kind, word, word + 1))
+        open_type = None if prefix == "O" else kind
+    return found
+
+
+def entity_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Floats:
+    """Count what each sentence has right and wrong, (n, 3 t) for t types: an entity counts whole or not.
+
+    Columns: true positives of each type, then false positives, then false negatives; the evidence of an F1.
+    InputError where sentences differ in length or a type is not among the types.
+    """
+    return _counts(gold, predicted, types, spans)
+
+
+def word_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Floats:
+    """Count as `entity_counts` does, but each word by its type alone; words outside count nowhere.
+
+    The word-level F1 of EBM PICO: the mean of the types' F1 (Gu et al. 2021, BLURB).
+    """
+    return _counts(gold, predicted, types, _words)
+
+
+def _words(tags: Tags) -> list[Span]:
+    parts = (_parts(tag, word) for word, tag in enumerate(tags))
+    return [(kind, word, word + 1) for word, (prefix, kind) in enumerate(parts) if prefix != "O"]
+
+
+def _parts(tag: str, word: int) -> tuple[str, str]:
+    prefix, _, kind = tag.partition("-")
+    if prefix not in ("B", "I") and tag != "O":
+        raise InputError(
+            f'word {word + 1} has the tag {tag!r}; tags are "O", "B-TYPE" and "I-TYPE": convert other schemes'
+        )
+    return prefix, kind
+
+
+def _counts(
+    gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str], units: Callable[[Tags], list[Span]]
+) -> Floats:
+    check_aligned(gold, predicted, "gold and predicted sentences")
+    column = {kind: n for n, kind in enumerate(types)}
+    counts = np.zeros((len(gold), 3, len(types)))
+    for row, (truth, guess) in enumerate(zip(gold, predicted, strict=True)):
+        place = f"sentence {row + 1}"
+        check_aligned(truth, guess, f"{place}, gold and predicted tags")
+        right, found = set(units(truth)), set(units(guess))
+        for outcome, chosen in enumerate((right & found, found - right, right - found)):
+            for kind, _, _ in chosen:
+                if kind not in column:
+                    raise InputError(f"{place}: type {kind!r} is tagged, but not among {list(types)}")
+                counts[row, outcome, column[kind]] += 1
+    return counts.reshape(len(gold), 3 * len(types))

@@ -1,0 +1,158 @@
+"""Entities and words against the rules of the CoNLL-2000 script, written anew, and seqeval's numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.metrics.classes import Counts, f1, f1_of_counts
+from sciprism.metrics.entities import entity_counts, spans, word_counts
+from sciprism.tasks.evidence import Evidence, estimate
+
+TYPES = ("", "gene", "cell-line", "DNA")
+TAGS = st.sampled_from(["O", *(f"{p}-{t}" if t else p for p in "BI" for t in TYPES)])
+SENTENCES = st.lists(st.lists(st.tuples(TAGS, TAGS), max_size=15), min_size=1, max_size=8)
+
+
+def chunks_by_script(tags):
+    """Follow the script: at each word ask first whether a chunk ends before it, then whether one starts."""
+    found, start, before, before_kind = [], 0, "O", ""
+    for place, tag in enumerate([*tags, "O"]):
+        now, kind = tag[0], tag[2:]
+        ends = (before, now) in {("B", "B"), ("B", "O"), ("I", "B"), ("I", "O")}
+        if ends or (before != "O" and before_kind != kind):
+            found.append((before_kind, start, place))
+        starts = (before, now) in {("B", "B"), ("I", "B"), ("O", "B"), ("O", "I")}
+        if starts or (now != "O" and before_kind != kind):
+            start = place
+        before, before_kind = now, kind
+    return found
+
+
+def sides(sentences):
+    return tuple([[pair[side] for pair in words] for words in sentences] for side in (0, 1))
+
+
+def micro_by_script(gold, predicted):
+    right, found = (
+        {(n, chunk) for n, tags in enumerate(side) for chunk in chunks_by_script(tags)}
+        for side in (gold, predicted)
+    )
+    return 2 * len(right & found) / ((len(right) + len(found)) or 1)
+
+
+@given(st.lists(TAGS, max_size=25))
+@settings(max_examples=300)
+def test_spans_equal_the_chunks_of_the_script(tags):
+    assert spans(tags) == chunks_by_script(tags)
+
+
+@given(SENTENCES)
+def test_micro_f1_of_entities_equals_that_of_the_script(sentences):
+    gold, predicted = sides(sentences)
+    evidence = Evidence(
+        tuple(map(str, range(len(gold)))), entity_counts(gold, predicted, TYPES), "f1_micro", labels=TYPES
+    )
+    assert estimate(evidence) == pytest.approx(micro_by_script(gold, predicted), abs=1e-12)
+
+
+@given(SENTENCES)
+def test_words_equal_entities_once_every_i_is_a_b(sentences):
+    gold, predicted = sides(sentences)
+    rewritten = [
+        [["B" + t[1:] if t != "O" else t for t in tags] for tags in side] for side in (gold, predicted)
+    ]
+    assert word_counts(gold, predicted, TYPES).tolist() == entity_counts(*rewritten, TYPES).tolist()
+
+
+@given(SENTENCES)
+def test_word_f1_of_a_type_equals_f1_of_one_class(sentences):
+    gold, predicted = sides(sentences)
+    tp, fp, fn = word_counts(gold, predicted, TYPES).reshape(len(gold), 3, -1).sum(axis=0)
+    for column, kind in enumerate(TYPES):
+        flat = (
+            [int(t != "O" and t[2:] == kind) for tags in side for t in tags] for side in (gold, predicted)
+        )
+        one = Counts(tp[[column]], fp[[column]], fn[[column]])
+        assert f1_of_counts(one, "macro") == pytest.approx(f1(*map(np.array, flat), "binary"), abs=1e-12)
+
+
+def test_spans_worked_by_hand():
+    assert spans(["O", "B-a", "I-a", "I-a", "O"]) == [("a", 1, 4)]
+    assert spans(["B-a", "B-a", "I-b", "I-b"]) == [("a", 0, 1), ("a", 1, 2), ("b", 2, 4)]
+    assert spans(["I-a", "I-a", "O", "I-a"]) == [("a", 0, 2), ("a", 3, 4)]
+    assert spans(["B", "I", "O", "I", "I-a"]) == [("", 0, 2), ("", 3, 4), ("a", 4, 5)]
+    assert spans(["B-climate-hazards", "I-climate-hazards"]) == [("climate-hazards", 0, 2)]
+    assert spans([]) == []
+
+
+def test_counts_worked_by_hand():
+    gold = [["B-a", "I-a", "O", "B-b"], ["I-b", "O", "O", "B-a"], []]
+    predicted = [["B-a", "O", "O", "I-b"], ["B-b", "I-b", "O", "I-a"], []]
+    # First: a is cut short (one found wrongly, one missed), b found. Second: b is too long, a found.
+    assert entity_counts(gold, predicted, ["a", "b"]).tolist() == [
+        [0, 1, 1, 0, 1, 0],
+        [1, 0, 0, 1, 0, 1],
+        [0, 0, 0, 0, 0, 0],
+    ]
+    assert word_counts(gold, predicted, ["a", "b"]).tolist() == [
+        [1, 1, 0, 0, 1, 0],
+        [1, 1, 0, 1, 0, 0],
+        [0, 0, 0, 0, 0, 0],
+    ]
+    assert entity_counts([], [], ["a"]).shape == (0, 3)
+
+
+SEQEVAL = [
+    ("B-a I-a O B-b", "B-a I-a O B-b", 1.0, 1.0),
+    ("B-a I-a O B-b", "B-a O O I-b", 0.5, 0.8333333333333333),
+    (
+        "I-a I-a I-b O / B-c-d B-c-d I-a",
+        "B-a I-a I-b I-b / I-c-d I-c-d I-a",
+        0.4444444444444445,
+        0.8888888888888888,
+    ),
+    ("B I O I", "B B O I", 0.4, 1.0),
+    ("O O / O", "O I-a / O", 0.0, 0.0),
+    (
+        "B-a I-a I-a O B-a / B-b / I-c-d I-c-d O B-a",
+        "B-a I-a O O I-a / I-b / B-c-d I-c-d I-c-d I-b",
+        0.4000000000000001,
+        0.7388888888888889,
+    ),
+    ("B-a O I-a I-a B-b I-a", "B-a I-a I-a O B-b I-b", 0.0, 0.6190476190476191),
+]
+"""Gold, predicted, and seqeval 1.2.2's micro F1 of entities and macro F1 of words (every I made a B)."""
+
+
+@pytest.mark.parametrize(("gold", "predicted", "entities", "words"), SEQEVAL)
+def test_recorded_numbers_of_seqeval(gold, predicted, entities, words):
+    gold, predicted = ([tags.split() for tags in side.split(" / ")] for side in (gold, predicted))
+    ids = tuple(map(str, range(len(gold))))
+    types = ("", "a", "b", "c-d")
+    counted = entity_counts(gold, predicted, types)
+    assert estimate(Evidence(ids, counted, "f1_micro", labels=types)) == pytest.approx(entities, abs=1e-9)
+    counted = word_counts(gold, predicted, types)
+    assert estimate(Evidence(ids, counted, "f1_macro", labels=types)) == pytest.approx(words, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "tag", ["E-gene", "S-gene", "L-gene", "U", "", "o", "b-gene", "O-gene", "Bgene", "gene"]
+)
+def test_a_tag_of_another_scheme_is_named(tag):
+    with pytest.raises(InputError, match=rf"word 2 has the tag '{tag}'"):
+        spans(["O", tag])
+    with pytest.raises(InputError, match=rf"'{tag}'"):
+        word_counts([["O"]], [[tag]], ["gene"])
+
+
+def test_wrong_input_is_told():
+    with pytest.raises(InputError, match="sentences: 1 and 2 of them"):
+        entity_counts([["O"]], [["O"], ["O"]], ["a"])
+    with pytest.raises(InputError, match="sentence 2, gold and predicted tags: 1 and 2"):
+        word_counts([[], ["O"]], [[], ["O", "O"]], ["a"])
+    with pytest.raises(InputError, match=r"sentence 1: type 'b' is tagged, but not among \['a'\]"):
+        entity_counts([["O"]], [["I-b"]], ["a"])
