@@ -5,8 +5,8 @@ ratios spread on this machine. Random weights of MiniLM's shape or, with --shape
 --model names a backbone or a saved `single` model. Run from the repository root:
 
     python benchmarks/formats.py -o results/formats.json
-    python benchmarks/formats.py --shape bert-base --papers 16 --evidence results/scirepeval \\
-        -o results/formats-bert-base.json
+    python benchmarks/formats.py --shape bert-base --papers 8 --rounds 3 --evidence results/scirepeval \\
+        --methods control-codes adapters adapter-fusion pals facets -o results/formats-bert-base.json
 
 "mixed batch" is a batch whose texts are of all formats in turn, against the same method's batch of one
 format. "training step" is a forward and a backward pass with a gradient for every vector.
@@ -51,7 +51,7 @@ SHAPES = {
     ),
 }
 PIECE = 2_048
-"""Tokens of one packed batch."""
+"""Tokens of one packed batch, at most."""
 WORDS = ("dark", "matter", "gene", "brain", "light", "protein", "climate", "star", "energy", "model", "trial")
 INSTRUCTION = "find papers that one paper cites the other as dark as light ones"
 """13 words: with CLS and SEP as many tokens as SciMult's own for proximity has in BERT's vocabulary."""
@@ -116,10 +116,15 @@ def costs(runs: Mapping[str, Callable[[], object]], papers: int, rounds: int) ->
     return {name: timed(times, seconds["single"], papers) for name, times in seconds.items()}
 
 
+def piece(texts: Sequence[str]) -> int:
+    """Return the tokens of a batch with which every thread has one."""
+    return max(TOKENS, min(PIECE, len(texts) * TOKENS // torch.get_num_threads()))
+
+
 def packed(encoder: Encoder, texts: Sequence[str], formats: Sequence[Format]) -> list[PackedBatch]:
     """Return batches whose texts are of these formats in turn, those of one way side by side."""
     ids, batches = encoder.tokenize(texts), []
-    for places in token_batches([len(each) for each in ids], PIECE):
+    for places in token_batches([len(each) for each in ids], piece(texts)):
         routes = [encoder.route(formats[n % len(formats)], "query") for n in range(len(places))]
         order = sorted(range(len(places)), key=lambda n: routes[n])
         batches.append(pack([ids[places[n]] for n in order], [routes[n] for n in order]))
@@ -151,7 +156,7 @@ def step(encoder: Encoder, texts: Sequence[str]) -> None:
     encoder.model.train()
     formats = [encoder.formats[n % len(encoder.formats)] for n in range(len(texts))]
     routes = [encoder.route(format, "query") for format in formats]
-    way = Pass(encoder, encoder.tokenize(texts), routes, memory=Memory(tokens=PIECE), seed=0)
+    way = Pass(encoder, encoder.tokenize(texts), routes, memory=Memory(tokens=piece(texts)), seed=0)
     way.vectors.sum().backward()
     way.backward()
     encoder.model.zero_grad(set_to_none=True)
@@ -237,12 +242,13 @@ def main() -> None:
     parser.add_argument("--papers", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--methods", nargs="+", choices=METHODS[1:], default=METHODS[1:])
     parser.add_argument("--evidence", type=Path, help="the folder of SciRepEval's results, for the claim R6")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     texts = some_texts(args.papers)
-    encoders = {method: untrained(method, args) for method in METHODS}
+    encoders = {method: untrained(method, args) for method in ("single", *args.methods)}
     assert all(len(ids) == TOKENS for ids in encoders["single"].tokenize(texts))
     result = provenance(
         ["torch", "tokenizers", "numpy"],
