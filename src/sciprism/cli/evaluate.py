@@ -40,6 +40,13 @@ MaxLength = Annotated[int, typer.Option(help="Tokens of a text that are read; 0:
 Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
 Solver = Annotated[str, typer.Option(help="Who fits linear probes: sciprism or sklearn.")]
 Seed = Annotated[int, typer.Option(help="Of what is drawn by chance: few-shot samples, bootstrap.")]
+Seeds = Annotated[
+    int, typer.Option(help="Runs of each task, from --seed on; 0: as many as the task declares.")
+]
+Grid = Annotated[
+    list[str] | None,
+    typer.Option(help="What fine-tuning tries on dev: rate=1e-5,3e-5, batch=16,32, epochs=3; repeatable."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
@@ -57,23 +64,27 @@ def evaluate(
     precision: Precision = "float32",
     solver: Solver = "sciprism",
     seed: Seed = 0,
+    seeds: Seeds = 0,
+    grid: Grid = None,
     as_json: AsJson = False,
 ) -> None:
     """Score models on benchmark tasks, with intervals; a second run continues where the first stopped.
 
-    A task that fails has no number: it is named at the end, and the exit status is 1.
+    A task that fails has no number: it is named at the end, and the exit status is 1. Tasks that fine-tune
+    (blurb, nasa-qa, climate-ner, open-nlu) choose a setting on dev with the first seed and run it with each.
 
     Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open --quick -o out/open
     """
     from sciprism.tasks.run import Run
     from sciprism.tasks.systems.named import SystemOptions, load_system
 
-    chosen, selected = _chosen(suite, tasks, task or [], quick, solver)
+    chosen, selected = _chosen(suite, tasks, task or [], quick)
+    selected = tuple(_changed(task, solver, _grid(grid or [])) for task in selected)
     options = SystemOptions(
         pooling=pooling or None, max_length=max_length or None, precision=precision, seed=seed
     )
     where = Path(data) if data else None
-    run = Run(out=output, data=where, seed=seed, as_format=as_format, command=command_line())
+    run = Run(out=output, data=where, seed=seed, seeds=seeds, as_format=as_format, command=command_line())
     found = _scored([load_system(name, options) for name in models], chosen, selected, run)
     _print(found, chosen, as_json)
     if any(result.status == "failed" for result in found):
@@ -92,12 +103,9 @@ def _print(found: list[TaskResult], suite: Suite, as_json: bool) -> None:
     print(json.dumps([asdict(result) for result in found], indent=1, ensure_ascii=False))
 
 
-def _chosen(name: str, own: str, only: list[str], quick: bool, solver: str) -> tuple[Suite, tuple[Task, ...]]:
+def _chosen(name: str, own: str, only: list[str], quick: bool) -> tuple[Suite, tuple[Task, ...]]:
     """Find the suite and the tasks of it that are asked for."""
-    from dataclasses import replace
-
     from sciprism.tasks.own import read_tasks
-    from sciprism.tasks.protocols.probe import Probe
     from sciprism.tasks.suites import suites
 
     if bool(name) == bool(own):
@@ -110,13 +118,35 @@ def _chosen(name: str, own: str, only: list[str], quick: bool, solver: str) -> t
     unknown = [task for task in only if task not in names]
     if unknown:
         raise InputError(f"the suite {suite.name} has no task {unknown[0]!r}; known: {', '.join(names)}")
-    chosen = [task for task in suite.tasks if task.name in (only or names)]
-    return suite, tuple(
-        replace(task, protocol=replace(task.protocol, solver=cast("SolverName", solver)))
-        if isinstance(task.protocol, Probe) and solver != task.protocol.solver
-        else task
-        for task in chosen
-    )
+    return suite, tuple(task for task in suite.tasks if task.name in (only or names))
+
+
+def _changed(task: Task, solver: str, grid: dict[str, list[float]]) -> Task:
+    """Return a task with another solver of probes or another grid, where it has any."""
+    from dataclasses import replace
+
+    from sciprism.tasks.protocols.probe import Probe
+    from sciprism.tasks.tuning.settings import Tuning
+
+    protocol = task.protocol
+    if isinstance(protocol, Probe) and solver != protocol.solver:
+        return replace(task, protocol=replace(protocol, solver=cast("SolverName", solver)))
+    tuning = getattr(protocol, "tuning", None)
+    if grid and isinstance(tuning, Tuning):
+        return replace(task, protocol=replace(protocol, tuning=tuning.with_grid(grid)))  # type: ignore[type-var]
+    return task
+
+
+def _grid(given: list[str]) -> dict[str, list[float]]:
+    """Read NAME=VALUE,VALUE ... of each part of a grid."""
+    found = {}
+    for part in given:
+        name, _, values = part.partition("=")
+        try:
+            found[name] = [float(value) for value in values.split(",")]
+        except ValueError:
+            raise InputError(f"--grid {part!r} is not NAME=NUMBER,NUMBER such as rate=1e-5,3e-5") from None
+    return found
 
 
 def _scored(systems: list[System], suite: Suite, tasks: tuple[Task, ...], run: Run) -> list[TaskResult]:

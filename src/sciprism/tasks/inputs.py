@@ -166,3 +166,57 @@ class Clicks:
     test: Sequence[Click]
     propensities: NDArray[np.float64]
     tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tagged:
+    """Texts as words, each with a tag: "O", or "B-" (first of an entity) or "I-" and the type of the entity.
+
+    words[i], tags[i]: of row i, equally many. dev rows serve choices, never the score.
+    """
+
+    ids: Sequence[str]
+    words: Sequence[tuple[str, ...]]
+    tags: Sequence[tuple[str, ...]]
+    train: Rows
+    test: Rows
+    dev: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """Texts of one segment or two (a question and its context), with what is to be predicted of each.
+
+    targets: one entry per text; str (a class), tuple of str (several labels) or float.
+    """
+
+    ids: Sequence[str]
+    texts: Sequence[tuple[str, ...]]
+    targets: Sequence[str] | Sequence[tuple[str, ...]] | Sequence[float]
+    train: Rows
+    test: Rows
+    dev: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    tally: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Words of a context and where they begin: context[start : start + len(text)] is the text."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """Questions, each with its context and the answers that stand in it; none: it cannot be answered."""
+
+    ids: Sequence[str]
+    questions: Sequence[str]
+    contexts: Sequence[str]
+    answers: Sequence[tuple[Answer, ...]]
+    train: Rows
+    test: Rows
+    dev: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    tally: Tally = field(default_factory=Tally)

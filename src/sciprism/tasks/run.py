@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -31,22 +31,37 @@ Tell = Callable[[System, Task, "TaskResult | None"], None]
 class Run:
     """What all tasks of one `evaluate` share.
 
-    data: the local folder of data, or None. out: the folder of results. as_format: score with the vectors of
-    this format instead of each task's own, "" for none. command: what a result says made it.
+    data: the local folder of data, or None. out: the folder of results. seeds: runs of each task, from `seed`
+    on; 0 for as many as the task itself declares. as_format: score with the vectors of this format instead of
+    each task's own, "" for none. command: what a result says made it.
     """
 
     out: Path
     data: Path | None = None
     seed: int = 0
+    seeds: int = 0
     as_format: str = ""
     command: str = ""
 
     def __post_init__(self) -> None:
         if self.as_format and self.as_format not in FORMATS:
             raise InputError(f"unknown format {self.as_format!r}; known: {', '.join(FORMATS)}")
+        if self.seeds < 0:
+            raise InputError(f"{self.seeds} seeds; 0 is as many as each task declares")
 
-    def folders(self, suite: Suite, systems: Sequence[System]) -> list[Path]:
-        """Return the folder of each system's results. Raises InputError where two models would share one."""
+    def each(self, task: Task) -> Iterator[Run]:
+        """Yield the run of each seed of a task."""
+        count = self.seeds or getattr(getattr(task.protocol, "tuning", None), "seeds", 1)
+        for seed in range(self.seed, self.seed + count):
+            yield replace(self, seed=seed)
+
+    def folder(self, suite: Suite, system: System) -> Path:
+        """Return where a system's results of this seed lie; a view's results are the suite's."""
+        home = self.out / results.folder_name(system.name, self.as_format, self.seed)
+        return home / suite.name.partition("/")[0]
+
+    def check(self, systems: Sequence[System]) -> None:
+        """Raise InputError where two models would share a folder, or one would add to another's."""
         owners: dict[Path, str] = {}
         for system in systems:
             home = self.out / results.folder_name(system.name, self.as_format, self.seed)
@@ -54,7 +69,6 @@ class Run:
                 _check_owner(results.read(path), system, home)
             if owners.setdefault(home, system.fingerprint) != system.fingerprint:
                 raise InputError(f"two models are named {system.name}; evaluate them with different -o")
-        return [home / suite.name.partition("/")[0] for home in owners]  # a view's results are the suite's
 
 
 def evaluate(
@@ -62,25 +76,48 @@ def evaluate(
 ) -> list[TaskResult]:
     """Score systems on some tasks of a suite; `tell` is called before and after each.
 
-    A task's data are read once for all systems. A result that is there, by the same declaration and model, is
-    kept. A task that cannot be scored gets a result that says why, and no number.
+    A task's data are read once for all systems and seeds. A result that is there, by the same declaration and
+    model, is kept. A task that cannot be scored gets a result that says why, and no number.
     """
     systems = list({system.fingerprint: system for system in systems}.values())
-    folders, found = run.folders(suite, systems), []
+    run.check(systems)
+    found = []
     for task in tasks:
         reading = _Reading(task, run)
-        for system, folder in zip(systems, folders, strict=True):
-            path = folder / f"{task.name}.json"
-            result = results.read(path) if path.exists() else None
-            if result is not None:
-                _check_owner(result, system, folder)
-            if result is None or result.key != task.key or not _holds(result, run):
-                tell(system, task, None)
-                result, evidence = _attempt(suite, reading, system, run)
-                results.write(folder, result, evidence)
-            tell(system, task, result)
-            found.append(result)
+        for system in systems:
+            view = _view(suite, task, system, run)
+            for one in run.each(task):
+                found.append(_kept_or_made(suite, reading, system, one, replace(view, seed=one.seed), tell))
     return found
+
+
+def _view(suite: Suite, task: Task, system: System, run: Run) -> View:
+    """Return what all seeds of a task and system share."""
+    return View(
+        format=cast("Format", run.as_format or task.format),
+        fields=task.fields,
+        seed=run.seed,
+        first_seed=run.seed,
+        kept=run.folder(suite, system) / "grid" / f"{task.name}.jsonl",
+        key=f"{task.key} {system.fingerprint}",
+        memory=[],
+    )
+
+
+def _kept_or_made(
+    suite: Suite, reading: _Reading, system: System, run: Run, view: View, tell: Tell
+) -> TaskResult:
+    task, folder = reading.task, run.folder(suite, system)
+    path = folder / f"{task.name}.json"
+    result = results.read(path) if path.exists() else None
+    if result is not None:
+        _check_owner(result, system, folder)
+    if result is None or result.key != task.key or not _holds(result, run):
+        tell(system, task, None)
+        result, evidence = _attempt(suite, reading, system, run, view)
+        results.write(folder, result, evidence)
+    tell(system, task, result)
+    return result
 
 
 def _check_owner(result: TaskResult, system: System, home: Path) -> None:
@@ -134,11 +171,10 @@ class _Reading:
 
 
 def _attempt(
-    suite: Suite, reading: _Reading, system: System, run: Run
+    suite: Suite, reading: _Reading, system: System, run: Run, view: View
 ) -> tuple[TaskResult, dict[str, Evidence]]:
     task, began = reading.task, time.monotonic()
     base = _base(suite, task, system, run)
-    view = View(format=cast("Format", run.as_format or task.format), fields=task.fields, seed=run.seed)
     try:
         data = reading.data()
         outcome = task.protocol.evaluate(data, system, view)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sciprism.encoders.methods import Format
 from sciprism.errors import InputError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sciprism.tasks.home import Home
 
 
+T = TypeVar("T")
 NUMBERS = ("mean", "each", "first")
 
 
@@ -58,11 +60,28 @@ class Data(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """How a task's papers are encoded: the format asked for, the fields read, and the run's seed."""
+    """How a task's papers are encoded: the format asked for, the fields read, and the run's seed.
+
+    Runs of one task and system with several seeds share the rest. first_seed: with which choices are made.
+    kept: a file for what was tried, under `key`. memory: where what is made `once` stands, None for nowhere.
+    """
 
     format: Format
     fields: tuple[str, ...] = FIELDS
     seed: int = 0
+    first_seed: int = 0
+    kept: Path | None = None
+    key: str = ""
+    memory: list[Any] | None = field(default=None, compare=False)
+
+    def once(self, make: Callable[[], T]) -> T:
+        """Return what `make` makes; views that share a memory share it."""
+        if self.memory is None:
+            return make()
+        if not self.memory:
+            self.memory.append(make())
+        made: T = self.memory[0]
+        return made
 
     def papers(self, items: Sequence[Any]) -> Texts:
         """Return items as papers of this format."""

@@ -12,7 +12,10 @@ from sciprism.tasks.protocols import (  # noqa: E402, F401
     label,
     match,
     nearest_label,
+    pair,
     probe,
     rerank,
     retrieve,
+    span,
+    tag,
 )

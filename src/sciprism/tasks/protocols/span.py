@@ -1,0 +1,161 @@
+"""Find the words of a context that answer a question, or say that none does (SQuAD 2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from sciprism.errors import InputError
+from sciprism.metrics.answers import exact_match, token_f1
+from sciprism.tally import Tally
+from sciprism.tasks.evidence import Evidence
+from sciprism.tasks.inputs import Answer, Questions, Rows
+from sciprism.tasks.protocols import protocols
+from sciprism.tasks.systems import System
+from sciprism.tasks.task import Outcome, View
+from sciprism.tasks.tuning import heads
+from sciprism.tasks.tuning.choosing import Parts, Work, encoder_of, tuned
+from sciprism.tasks.tuning.examples import Example, Offsets, Pieces, Window
+from sciprism.tasks.tuning.runs import Outputs, Start
+from sciprism.tasks.tuning.settings import Tuning
+
+NOWHERE = (0, 0)
+"""Start and end of a window without the answer: its first token."""
+LONG = "question longer than half a window, its end not read"
+
+
+@protocols.register("span")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Fine-tune with a linear map that scores each token as the start and as the end of the answer.
+
+    Contexts are read in windows of `length` tokens, the question in front, that share `stride`. The answer is
+    the best pair of start and end, at most `longest` tokens apart; with `unanswerable` there is none where
+    the first token scores higher in every window.
+    """
+
+    length: int = 384
+    stride: int = 128
+    longest: int = 30
+    unanswerable: bool = True
+    tuning: Tuning = field(default_factory=Tuning)
+
+    def __post_init__(self) -> None:
+        if self.longest < 1:
+            raise InputError(f"span: answers of at most {self.longest} tokens")
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return the F1 of tokens and the share of exact matches, after SQuAD's normalisation."""
+        return ("f1", "exact")
+
+    def evaluate(self, data: Questions, system: System, view: View) -> Outcome:
+        """Train on the training questions, answer the test questions."""
+        encoder = encoder_of(system)
+
+        def work() -> Work:
+            pieces = Pieces(encoder, self.length)
+            start = Start(encoder, encoder.route(view.format))
+            return Work(start, _Answering(data, pieces, self), Parts(data.train, data.dev, data.test))
+
+        return tuned(view.once(work), self.tuning, view)
+
+
+class _Answering:
+    """Questions and contexts as examples, and what was said as answers again."""
+
+    width = 2
+
+    def __init__(self, data: Questions, pieces: Pieces, protocol: Span) -> None:
+        self.data, self.pieces, self.protocol = data, pieces, protocol
+        self.tally = Tally()
+
+    def loss(self, outputs: Tensor, examples: Sequence[Example]) -> Tensor:
+        """Return the sum over windows of the mean cross-entropy of start and end."""
+        counts = [len(example.places) for example in examples]
+        return heads.of_spans(outputs, counts, [example.targets[0] for example in examples])
+
+    @cached_property
+    def examples(self) -> list[Example]:
+        """Return the windows of all questions."""
+        return [example for row in range(len(self.data.ids)) for example in self._windows(row)]
+
+    def evidence(self, rows: Rows, said: Sequence[tuple[Example, Outputs]]) -> Mapping[str, Evidence]:
+        """Return F1 and exact match of each question, the best over its answers."""
+        answers = self._answers(said)
+        ids = tuple(self.data.ids[row] for row in rows)
+        golds = [[answer.text for answer in self.data.answers[row]] for row in rows]
+        guesses = [answers[int(row)] for row in rows]
+        scores = {"f1": token_f1, "exact": exact_match}
+        return {
+            name: Evidence(
+                ids,
+                np.array([[score(guess, gold)] for guess, gold in zip(guesses, golds, strict=True)]),
+                "mean",
+            )
+            for name, score in scores.items()
+        }
+
+    def uniform(self, said: Sequence[tuple[Example, Outputs]]) -> bool:
+        """Tell whether all questions get the same answer, such as none."""
+        return len(set(self._answers(said).values())) < 2
+
+    def _windows(self, row: int) -> Iterator[Example]:
+        question, context = self.data.questions[row], self.data.contexts[row]
+        short = self.pieces.shortened(question, self.pieces.length // 2 - 2 - self.protocol.stride // 2)
+        if short != question:
+            self.tally.add(LONG, self.data.ids[row])
+        answer = next(iter(self.data.answers[row]), None)
+        for window in self.pieces.beside(short, context, self.protocol.stride):
+            places = window.of(1)
+            target = NOWHERE if answer is None else _target(window, answer)
+            names = window.offsets[places]
+            yield Example(row, window.ids, window.types, [0, *places.tolist()], [target], names)
+
+    def _answers(self, said: Sequence[tuple[Example, Outputs]]) -> dict[int, str]:
+        """Return the text that answers each question, "" for none."""
+        of_row: dict[int, list[tuple[Example, Outputs]]] = defaultdict(list)
+        for example, outputs in said:
+            of_row[example.row].append((example, outputs))
+        found = {}
+        for row, windows in of_row.items():
+            none = min(float(outputs[0].sum()) for _, outputs in windows)
+            best, (start, end) = max(
+                (_best(outputs, example.names, self.protocol.longest) for example, outputs in windows),
+                key=lambda pair: pair[0],
+            )
+            keep = best >= none or not self.protocol.unanswerable
+            found[row] = self.data.contexts[row][start:end].strip() if keep else ""
+        return found
+
+
+def _target(window: Window, answer: Answer) -> tuple[int, int]:
+    """Return start and end of an answer among the places of a window, the first token being place 0."""
+    offsets = window.offsets[window.of(1)]
+    last = answer.start + len(answer.text) - 1
+    covers = (offsets[:, 0] <= last) & (offsets[:, 1] > answer.start)
+    inside = len(offsets) and offsets[0, 0] <= answer.start and offsets[-1, 1] > last
+    if not inside or not covers.any():
+        return NOWHERE
+    found = np.flatnonzero(covers)
+    return int(found[0]) + 1, int(found[-1]) + 1
+
+
+def _best(outputs: Outputs, offsets: Sequence[Any] | Offsets, longest: int) -> tuple[float, tuple[int, int]]:
+    """Return the best score of a start and an end behind it, and the characters from one to the other."""
+    starts, ends = outputs[1:, 0], outputs[1:, 1]
+    if not len(starts):
+        return -np.inf, (0, 0)
+    found = (-np.inf, 0, 0)
+    for more in range(min(longest, len(starts))):
+        sums = starts[: len(starts) - more] + ends[more:]
+        place = int(sums.argmax())
+        found = max(found, (float(sums[place]), place, place + more), key=lambda best: best[0])
+    score, first, last = found
+    return score, (int(offsets[first][0]), int(offsets[last][1]))

@@ -1,0 +1,156 @@
+"""A task by fine-tuning: the grid on dev by the first seed, then a run of the chosen setting for each."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.errors import InputError
+from sciprism.files import write_lines
+from sciprism.tally import Tally
+from sciprism.tasks.evidence import Evidence, estimate
+from sciprism.tasks.inputs import Rows
+from sciprism.tasks.systems import NotServedError, System
+from sciprism.tasks.systems.dense import DenseSystem
+from sciprism.tasks.task import Outcome, View
+from sciprism.tasks.tuning.examples import Example
+from sciprism.tasks.tuning.runs import DivergedRunError, Loss, Outputs, Start
+from sciprism.tasks.tuning.settings import Setting, Tuning
+
+COLLAPSED = "run that says the same of every item (collapsed)"
+DIVERGED = "run whose loss was not finite any more, scored as it stood before training"
+
+
+class Parts(NamedTuple):
+    """Rows of the data, by what they serve."""
+
+    train: Rows
+    dev: Rows
+    test: Rows
+
+
+class Problem(Protocol):
+    """A task as the runs see it. width: of the head. examples: of each row, in any order.
+
+    evidence: of some rows by what the head said of their examples. uniform: whether these say nothing, being
+    all alike. tally: what tokenising lost.
+    """
+
+    width: int
+    tally: Tally
+
+    @property
+    def loss(self) -> Loss:
+        """Return what the head is trained by."""
+        ...
+
+    @property
+    def examples(self) -> Sequence[Example]:
+        """Return the examples of all rows."""
+        ...
+
+    def evidence(self, rows: Rows, said: Sequence[tuple[Example, Outputs]]) -> Mapping[str, Evidence]:
+        """Return the evidence of each metric, the headline first."""
+        ...
+
+    def uniform(self, said: Sequence[tuple[Example, Outputs]]) -> bool:
+        """Tell whether everything is said to be the same."""
+        ...
+
+
+class Work:
+    """An encoder at its start and the examples of a task, shared by all settings and seeds."""
+
+    def __init__(self, start: Start, problem: Problem, parts: Parts) -> None:
+        if not len(parts.train) or not len(parts.test):
+            raise InputError(f"{len(parts.train)} texts to train on and {len(parts.test)} to test; need both")
+        self.start, self.problem, self.parts = start, problem, parts
+        self.of_train, self.of_dev, self.of_test = (self._examples(rows) for rows in parts)
+
+    def run(self, setting: Setting, tuning: Tuning, seed: int, rows: Rows) -> tuple[Any, dict[str, Any]]:
+        """Train once; return the evidence of rows and what there is to say of the run."""
+        examples = self.of_dev if rows is self.parts.dev else self.of_test
+        facts: dict[str, Any] = {"steps": 0, "diverged": False}
+        began = time.monotonic()
+        with self.start.fresh(self.problem.width, tuning.dropout, seed) as tuned:
+            try:
+                facts["steps"] = tuned.train(self.of_train, self.problem.loss, setting, tuning, seed)
+                trained = time.monotonic() - began
+                said = list(zip(examples, tuned.outputs(examples), strict=True))
+            except DivergedRunError:
+                facts["diverged"], trained = True, time.monotonic() - began
+                said = [
+                    (each, np.zeros((len(each.places), self.problem.width), np.float32)) for each in examples
+                ]
+        facts |= {"seconds of training": round(trained, 2), "collapsed": self.problem.uniform(said)}
+        return self.problem.evidence(rows, said), facts
+
+    def _examples(self, rows: Rows) -> list[Example]:
+        wanted = set(rows.tolist())
+        return [example for example in self.problem.examples if example.row in wanted]
+
+
+def tuned(work: Work, tuning: Tuning, view: View) -> Outcome:
+    """Choose a setting, train with the view's seed and score the test rows."""
+    tried = _tried(work, tuning, view)
+    best = _best(tuning, tried)
+    evidence, facts = work.run(best, tuning, view.seed, work.parts.test)
+    tally = Tally()
+    tally.update(work.problem.tally)
+    for reason, flag in ((COLLAPSED, "collapsed"), (DIVERGED, "diverged")):
+        if facts[flag]:
+            tally.add(reason, f"seed {view.seed}")
+    sizes = {name: len(rows) for name, rows in work.parts._asdict().items()}
+    details = sizes | {"setting": asdict(best), "dev scores": tried, "shared": tuning.shared} | facts
+    return Outcome(evidence=evidence, details=details, tally=tally)
+
+
+def encoder_of(system: System) -> Encoder:
+    """Return the encoder whose weights a run changes. Raises NotServedError for what has none of ours."""
+    if isinstance(system, DenseSystem) and isinstance(system.encoder, Encoder):
+        return system.encoder
+    raise NotServedError(f"{system.name} cannot be fine-tuned; only encoders that this package loads itself")
+
+
+def _tried(work: Work, tuning: Tuning, view: View) -> dict[str, float | None]:
+    """Return the dev score of every setting, None for one that failed; nothing where there is no choice."""
+    if len(tuning.grid) == 1:
+        return {}
+    if not len(work.parts.dev):
+        raise InputError("the grid has several settings and the data no dev part; give one setting (--grid)")
+    found = _kept(view)
+    for setting in tuning.grid:
+        if str(setting) not in found:
+            evidence, facts = work.run(setting, tuning, view.first_seed, work.parts.dev)
+            score = estimate(next(iter(evidence.values())))
+            found[str(setting)] = None if math.isnan(score) or facts["diverged"] else score
+            _keep(view, found)
+    return {str(setting): found[str(setting)] for setting in tuning.grid}
+
+
+def _best(tuning: Tuning, tried: Mapping[str, float | None]) -> Setting:
+    """Return the setting of the best dev score, the first of equals; where all failed, the first."""
+    scores = [tried.get(str(setting)) for setting in tuning.grid]
+    known = [-math.inf if score is None else score for score in scores]
+    return tuning.grid[known.index(max(known))]
+
+
+def _kept(view: View) -> dict[str, float | None]:
+    """Return what an earlier run of the same task and model has tried."""
+    if view.kept is None or not view.kept.exists():
+        return {}
+    rows = [json.loads(line) for line in view.kept.read_text(encoding="utf-8").splitlines()]
+    return {row["setting"]: row["dev"] for row in rows if row["key"] == view.key}
+
+
+def _keep(view: View, found: Mapping[str, float | None]) -> None:
+    if view.kept is not None:
+        rows = ({"key": view.key, "setting": name, "dev": score} for name, score in found.items())
+        write_lines(view.kept, map(json.dumps, rows))
