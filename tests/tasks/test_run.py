@@ -13,6 +13,7 @@ from sciprism.tasks.results import Measure
 from sciprism.tasks.run import Run, evaluate
 from sciprism.tasks.systems import NotServedError
 from sciprism.tasks.task import Average, Outcome, Suite, Task
+from sciprism.tasks.tuning.settings import Tuning
 
 
 @dataclass(frozen=True)
@@ -248,3 +249,33 @@ def test_what_averages_take_of_a_task(numbers, values):
 def test_names_of_folders_are_safe():
     assert results.folder_name("BAAI/bge small!") == "BAAI-bge-small"
     assert results.folder_name("../..") == "system"
+
+
+@dataclass(frozen=True)
+class Drawn(MeanOf):
+    """A protocol whose number changes with the seed, and which makes something once."""
+
+    made: list = field(default_factory=list, compare=False)
+    tuning: Tuning = field(default_factory=lambda: Tuning(seeds=3))
+
+    def evaluate(self, data, system, view):
+        self.calls.append((view.seed, view.first_seed, view.kept.name))
+        view.once(lambda: self.made.append("once") or "made")
+        values = np.full((2, 1), float(view.seed))
+        return Outcome(evidence={"mean": Evidence(("a", "b"), values, "mean")})
+
+
+def test_a_task_has_as_many_runs_as_it_declares_or_is_asked_for(tmp_path):
+    asked = Task(name="one", format="search", protocol=Drawn(), data=Numbers((0.0,)), reference="x")
+    found, _ = run(tmp_path, [asked])
+    assert [result.metrics["mean"].value for result in found] == [0, 1, 2]
+    assert asked.protocol.calls == [(seed, 0, "one.jsonl") for seed in range(3)]
+    assert asked.protocol.made == ["once"]
+    more, _ = run(tmp_path, [asked], seeds=4)
+    assert len(more) == 4 and len(asked.protocol.calls) == 4  # three are kept
+    assert {path.parent.parent.name for path in tmp_path.rglob("one.json")} == {
+        "model",
+        *(f"model--seed-{n}" for n in (1, 2, 3)),
+    }
+    with pytest.raises(InputError, match="-1 seeds"):
+        Run(out=tmp_path, seeds=-1)

@@ -67,7 +67,12 @@ class TaskResult:
 def folder_name(system: str, as_format: str = "", seed: int = 0) -> str:
     """Return the folder of a system's results: its name made safe, with what differs from the plain run."""
     name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", system).strip("-.") or "system"
-    return name + (f"--as-{as_format}" if as_format else "") + (f"--seed-{seed}" if seed else "")
+    return seeded(name + (f"--as-{as_format}" if as_format else ""), seed)
+
+
+def seeded(folder: str, seed: int) -> str:
+    """Return the folder of another seed's run, by that of seed 0."""
+    return folder + (f"--seed-{seed}" if seed else "")
 
 
 def write(home: Path, result: TaskResult, evidence: Mapping[str, Evidence]) -> None:

@@ -51,8 +51,7 @@ class Run:
 
     def each(self, task: Task) -> Iterator[Run]:
         """Yield the run of each seed of a task."""
-        count = self.seeds or getattr(getattr(task.protocol, "tuning", None), "seeds", 1)
-        for seed in range(self.seed, self.seed + count):
+        for seed in range(self.seed, self.seed + (self.seeds or task.seeds)):
             yield replace(self, seed=seed)
 
     def folder(self, suite: Suite, system: System) -> Path:

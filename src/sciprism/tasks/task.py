@@ -121,6 +121,11 @@ class Task:
             raise InputError(f"task {self.name}: numbers is {self.numbers!r}; one of {', '.join(NUMBERS)}")
 
     @property
+    def seeds(self) -> int:
+        """Return of how many runs its number is the mean: those that its protocol asks for, else one."""
+        return getattr(getattr(self.protocol, "tuning", None), "seeds", 1)
+
+    @property
     def key(self) -> str:
         """Return a hash of the whole declaration; a result counts only for the declaration it was made by."""
         return hashlib.sha256(json.dumps(plain(self), sort_keys=True).encode()).hexdigest()[:16]

@@ -9,9 +9,10 @@ from typing import Literal
 from sciprism.errors import InputError
 from sciprism.tasks.task import Published, Suite, Task
 
-Form = Literal["tasks", "groups", "relative", "errors"]
+Form = Literal["tasks", "groups", "relative", "errors", "runs"]
 """One column per number of a task and the average of each group; averages alone; their relative change; as
-the first, with standard errors and the relative change of the error (what is missing to 100)."""
+the first, with standard errors and the relative change of the error (what is missing to 100); as the first,
+with standard deviations over runs, and a mark at what is more than two of them off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,11 @@ class Estimate:
     seeds: tuple[int, ...]
     error: float = 0.0
 
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation over the seeds of a row, 0 for one."""
+        return self.error * math.sqrt(self.seeds[0])
+
 
 def sample(numbers: Sequence[Number], seeds: Sequence[Sequence[Run]], resampler: Resampler) -> Sample:
     """Return the mean of some numbers; seeds: for each model its results, one per number, in order.
@@ -92,6 +97,15 @@ def estimate(found: Sample, *, level: float = LEVEL) -> Estimate:
     errors = [_error(found.seeds)]
     low, high = interval(found.draws, errors, level)
     return Estimate(found.value, low, high, found.n, (len(found.seeds),), errors[0][0])
+
+
+def apart(a: Sample, b: Sample) -> bool:
+    """Tell whether the means of several runs are more than two standard deviations apart, the larger row's.
+
+    How INDUS (section 4) picks out differences; it says nothing of items. False where neither has two runs.
+    """
+    spread = max(float(np.std(each.seeds, ddof=1)) if len(each.seeds) > 1 else 0.0 for each in (a, b))
+    return spread > 0 and abs(a.value - b.value) > 2 * spread
 
 
 def missing(found: Sample) -> Sample:

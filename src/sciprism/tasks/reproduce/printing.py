@@ -47,6 +47,8 @@ def notes(filled: Filled) -> Iterator[str]:
         yield "A change is relative to the row it is held against, whose own numbers stand in its row."
     if filled.table.form == "errors":
         yield "Behind +-: the standard error over seeds. Changes are of the error, what is missing to 100."
+    if filled.table.form == "runs":
+        yield "In brackets: the standard deviation over runs; *: more than two from the row beside."
     if any(filled.times):
         yield TIMES
     for group in filled.table.groups:
@@ -110,7 +112,7 @@ def _blocks(filled: Filled, title: str) -> Iterator[Block]:
     for row, models, cells in zip(filled.table.rows, filled.models, filled.cells, strict=True):
         line = [row.name, str(len(models) or "")]
         for cell, both in zip(cells, printed, strict=True):
-            line.append(_number(cell, relative=relative, errors=errors))
+            line.append(_of_runs(cell) if filled.table.form == "runs" else _number(cell, relative, errors))
             line += [_figure(cell, relative=relative)] if both else []
         rows.append(tuple(line))
     yield Block(title, tuple(heads), tuple(rows))
@@ -147,7 +149,15 @@ def _seconds(filled: Filled) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ..
     return heads, tuple(rows)
 
 
-def _number(cell: Cell, *, relative: bool, errors: bool) -> str:
+def _of_runs(cell: Cell) -> str:
+    """Return a mean and the standard deviation over runs times 100: 64.00 (0.91)*."""
+    if not cell.found:
+        return _number(cell, False, False)
+    spread = f" ({100 * cell.found.spread:.2f})" if cell.found.seeds[0] > 1 else ""
+    return f"{100 * cell.found.value:.2f}{spread}{'*' if cell.marked else ''}"
+
+
+def _number(cell: Cell, relative: bool, errors: bool) -> str:
     if relative and cell.above:
         return percent(cell.above, signed=True)
     if cell.found:

@@ -12,7 +12,7 @@ from sciprism.errors import InputError
 from sciprism.tasks import run as runs
 from sciprism.tasks.reproduce.declared import Column, Reproduction, Row, Shape, Table, columns_of
 from sciprism.tasks.reproduce.kept import Kept, write_models
-from sciprism.tasks.reproduce.measured import Estimate, Sample, estimate, missing
+from sciprism.tasks.reproduce.measured import Estimate, Sample, apart, estimate, missing
 from sciprism.tasks.reproduce.missing import missing_data
 from sciprism.tasks.reproduce.models import Cast, Given, keys_of
 from sciprism.tasks.reproduce.scores import Scores
@@ -24,13 +24,15 @@ from sciprism.tasks.systems import System
 class Cell:
     """One row at one column: its number, and how far it is above the row that it is held against.
 
-    above: relative to that row in tables of changes. published: the printed figure.
+    above: relative to that row in tables of changes. published: the printed figure. marked: the two are more
+    than two standard deviations over runs apart, the larger row's.
     """
 
     status: str = "published only"
     found: Estimate | None = None
     above: Estimate | None = None
     published: float | None = None
+    marked: bool = False
     remark: str = ""
 
 
@@ -199,7 +201,8 @@ def _cell(mine: Sample | str, base: Sample | str, table: Table, scores: Scores) 
     found = None if isinstance(above, str) else above
     if isnan(mine.value):
         return Cell(status="undefined")
-    return Cell(status="done", found=estimate(mine), above=found, remark=remark)
+    marked = table.form == "runs" and isinstance(base, Sample) and apart(mine, base)
+    return Cell(status="done", found=estimate(mine), above=found, marked=marked, remark=remark)
 
 
 def _above(mine: Sample, base: Sample, table: Table, scores: Scores) -> Estimate | str:

@@ -10,9 +10,10 @@ from sciprism.tasks.report.resampling import Resampler
 from sciprism.tasks.reproduce.declared import Number, Shape
 from sciprism.tasks.reproduce.kept import Kept
 from sciprism.tasks.reproduce.measured import Estimate, Sample, contrast, sample, unpaired
+from sciprism.tasks.results import seeded
 
 Named = Callable[[str], Sequence[str]]
-"""Task -> the systems that stand in a row there, one per seed."""
+"""Task -> the systems that stand in a row there, one per seed; a task may have several runs of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Scores:
         own = [replace(number, task=f"{number.task}-{variant}") if variant else number for number in numbers]
         found: list[Sequence[Run]] = []  # number by number, over seeds
         for number in own:
-            task, names = declared[number.task], named(number.task)
+            task = declared[number.task]
+            names = [seeded(name, seed) for name in named(number.task) for seed in range(task.seeds)]
             statuses = [self.kept.status(name, task) for name in names] or ["not run"]
             worst = next((word for word in ("failed", "not served", "not run") if word in statuses), "")
             if worst:
