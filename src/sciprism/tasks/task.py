@@ -133,10 +133,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Average:
-    """A named mean over the numbers of some tasks of a suite."""
+    """A named mean over the numbers of some tasks of a suite.
+
+    by_group: the mean of the means of their groups, whatever the number of tasks in each.
+    """
 
     name: str
     tasks: tuple[str, ...]
+    by_group: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,24 @@ def test_a_suite_s_average_needs_all_of_its_tasks_and_stands_beside_published_ro
     assert report.published["own"] == declared.published
 
 
+def test_an_average_by_group_is_the_mean_of_the_means_of_groups(lab):
+    both = {"tasks": ("one", "two", "three")}
+    declared = suite(
+        *both["tasks"], averages=(Average(name="micro", **both), Average(name="macro", **both, by_group=True))
+    )
+    for name, plus in (("A", 0.0), ("B", 0.1)):
+        for task, group, score in (("one", "ner", 0.2), ("two", "ner", 0.4), ("three", "qa", 0.9)):
+            seen = [score + plus * (group == "qa")] * 3
+            lab.add(name, task, {"f1": seen}, group=group)
+    report = lab.report({"own": declared})
+    assert values(report, "micro") == [0.5, round(1.6 / 3, 10)]
+    assert values(report, "macro") == [0.6, 0.65]  # (0.3 + 0.9) / 2, and with 1.0
+    assert row(report, "macro").cells[1].difference.value == pytest.approx(0.05)
+    assert row(report, "micro").cells[1].difference.value == pytest.approx(0.1 / 3)
+    lab.add("B", "two", status="failed", group="ner")
+    assert values(lab.report({"own": declared}), "macro") == [0.55, 0.6], "of what is left of each group"
+
+
 def test_groups_train_and_formats_have_averages_but_none_twice(lab):
     for task, group, seen in (("a", "fine", True), ("b", "fine", False), ("c", "coarse", False)):
         lab.add("A", task, {"f1": [0.5]}, group=group, in_train=seen, format="classification")

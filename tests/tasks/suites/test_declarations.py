@@ -7,8 +7,12 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.tasks.suites import (
     beir,
+    blurb,
+    climate_ner,
     multi_scidocs,
     nasa_ir,
+    nasa_qa,
+    open_nlu,
     pmc_patients,
     scidocs,
     scimult,
@@ -18,12 +22,28 @@ from sciprism.tasks.suites import (
 from sciprism.tasks.suites.printed import printed
 from sciprism.tasks.task import plain
 
-MODULES = (beir, multi_scidocs, nasa_ir, pmc_patients, scidocs, scimult, scirepeval)
+MODULES = (
+    beir,
+    blurb,
+    climate_ner,
+    multi_scidocs,
+    nasa_ir,
+    nasa_qa,
+    open_nlu,
+    pmc_patients,
+    scidocs,
+    scimult,
+    scirepeval,
+)
 PUBLISHED = (
     "beir",
     "beir-science",
+    "blurb",
+    "climate-ner",
     "multi-scidocs",
     "nasa-ir",
+    "nasa-qa",
+    "open-nlu",
     "pmc-patients",
     "scidocs",
     "scimult",

@@ -34,9 +34,12 @@ DECLARED = (
         test="small encoders, our own and general ones",
         questions=(
             *all_of(*both("retriever-base", "roberta-base")),
-            *beside(against("encoder", "encoder-general", "classification")),
+            *beside(
+                against("encoder", "encoder-general", "classification"),
+                against("encoder-small", "minilm-encoder", "climate entities"),
+            ),
         ),
-        tables=("I2",),
+        tables=("I2", "6"),
     ),
     Claim(
         id="I3",

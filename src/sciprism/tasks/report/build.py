@@ -124,13 +124,18 @@ def _average_row(
         without = _without([trials for line, trials in inside if line.task == task], entrants, members)
         if without:
             lacking[task] = f"{task[1]} ({without})"
-    common = [trials for line, trials in inside if line.task not in lacking] if members else []
+    groups: dict[str, list[list[Trial]]] = {}
+    for line, trials in inside if members else ():
+        if line.task not in lacking:
+            groups.setdefault(line.result.group if mean.by_group else "", []).append(trials)
     return Row(
         name=mean.name,
         kind="average",
         suite=mean.tasks[0][0],
         cells=tuple(
-            _average_cell([trials[i] for trials in common], i in members, i == baseline)
+            _average_cell(
+                [[trials[i] for trials in group] for group in groups.values()], i in members, i == baseline
+            )
             for i in range(len(entrants))
         ),
         tasks=tuple(task for _, task in (t for t in mean.tasks if t not in lacking)) if members else (),
@@ -150,16 +155,17 @@ def _without(trials: Sequence[list[Trial]], entrants: Sequence[Entrant], members
     return "; ".join(f"{status}: {', '.join(names)}" for status, names in lacking.items())
 
 
-def _average_cell(trials: Sequence[Trial], member: bool, is_baseline: bool) -> Cell:
-    numbers = [trial.number for trial in trials if trial.number]
-    if not member or not numbers:
+def _average_cell(groups: Sequence[Sequence[Trial]], member: bool, is_baseline: bool) -> Cell:
+    """Return the mean of the groups' means."""
+    numbers = [[trial.number for trial in trials if trial.number] for trials in groups]
+    if not member or not any(numbers):
         return Cell(status="left out")
-    gaps = [trial.gap for trial in trials if trial.gap]
-    paired = not is_baseline and len(gaps) == len(numbers)
+    gaps = [[trial.gap for trial in trials if trial.gap] for trials in groups]
+    paired = not is_baseline and [*map(len, gaps)] == [*map(len, numbers)]
     return Cell(
         status="done",
-        score=score(mean_of(numbers)),
-        difference=difference(mean_gap(gaps)) if paired else None,
+        score=score(mean_of([mean_of(some) for some in numbers])),
+        difference=difference(mean_gap([mean_gap(some) for some in gaps])) if paired else None,
     )
 
 

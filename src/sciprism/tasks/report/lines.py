@@ -29,10 +29,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """An average to show: its name and the tasks that belong to it."""
+    """An average to show: its name and its tasks. by_group: it is the mean of the means of their groups."""
 
     name: str
     tasks: tuple[TaskId, ...]
+    by_group: bool = False
 
 
 def tasks_of(entrants: Sequence[Entrant], suites: Sequence[Suite]) -> list[TaskId]:
@@ -69,7 +70,7 @@ def means_of(tasks: Sequence[TaskId], lines: Sequence[Line], suite: Suite | None
     """
     results = {line.task: line.result for line in lines}
     named = [
-        Mean(average.name, tuple((tasks[0][0], task) for task in average.tasks))
+        Mean(average.name, tuple((tasks[0][0], task) for task in average.tasks), average.by_group)
         for average in (suite.averages if suite else ())
         if average.tasks
     ]

@@ -76,7 +76,8 @@ class Table:
     """A table of a paper: its name there, its rows, the groups of tasks in its columns.
 
     groups: keys of `Shape.groups`. metrics: only columns of these, () for all that averages count.
-    average: whether each group has one. published: the printed rows; their columns are named as ours.
+    average: whether each group has one. overall: columns "micro", the mean of all numbers, and "macro", that
+    of the groups' means. published: the printed rows; their columns are named as ours.
     timed: the group whose searches' seconds are told beside the numbers, its tasks being in the columns too.
     seconds: name of a row -> the printed seconds per query.
     """
@@ -88,6 +89,7 @@ class Table:
     form: Form = "tasks"
     metrics: tuple[str, ...] = ()
     average: bool = True
+    overall: bool = False
     published: tuple[Published, ...] = ()
     timed: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -147,10 +149,11 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A named mean of numbers; of one number mostly."""
+    """A named mean of numbers; of one number mostly. weights: of each, () for equal ones."""
 
     name: str
     numbers: tuple[Number, ...]
+    weights: tuple[float, ...] = ()
 
     @property
     def printed(self) -> tuple[str, ...]:
@@ -203,6 +206,7 @@ def columns_of(table: Table, shape: Shape) -> tuple[Column, ...]:
     """
     declared = shape.declared()
     found: list[Column] = []
+    of_groups: list[tuple[Number, ...]] = []
     for group in table.groups:
         names = [
             name
@@ -210,10 +214,15 @@ def columns_of(table: Table, shape: Shape) -> tuple[Column, ...]:
             if all(row.task(name) in declared for row in table.rows)
         ]
         numbers = [number for name in names for number in metrics_of(declared[name], table.metrics)]
-        if table.form in ("tasks", "errors"):
+        of_groups += [tuple(numbers)] if numbers else []
+        if table.form in ("tasks", "errors", "runs"):
             found += [Column(column_name(number), (number,)) for number in numbers]
         if numbers and (table.average or table.form in ("groups", "relative")):
             found.append(Column(f"Average, {group}", tuple(numbers)))
+    if table.overall and found:
+        everything = tuple(number for numbers in of_groups for number in numbers)
+        shares = tuple(1 / len(numbers) for numbers in of_groups for _ in numbers)
+        found += [Column("micro", everything), Column("macro", everything, shares)]
     if not found:
         raise InputError(f"table {table.name}: {shape.name} has no task for it; leave --quick out")
     return tuple(found)

@@ -1,6 +1,6 @@
-"""INDUS's retrieval tables: NASA-IR, BEIR, seconds per query, the ablation, and what each choice is worth.
+"""INDUS's tables: retrieval, seconds per query, the ablation, what each choice is worth, fine-tuning.
 
-Its tables of tokens (2, 3) are made by `sciprism tokenizer compare`; those of fine-tuning are not here.
+Its tables of tokens (2, 3) are made by `sciprism tokenizer compare`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sciprism.tasks.protocols.retrieve import Retrieve
+from sciprism.tasks.reproduce import indus_language as language
 from sciprism.tasks.reproduce import reproductions
 from sciprism.tasks.reproduce.declared import Model, Reproduction, Row, Shape, Table
 from sciprism.tasks.suites import suites
@@ -225,34 +226,38 @@ reproductions.register("indus")(
     Reproduction(
         name="indus",
         title=PAPER,
-        tables={table.name: table for table in TABLES},
-        models=MODELS,
+        tables={table.name: table for table in (*language.TABLES, *TABLES)},
+        models=MODELS | language.MODELS,
         shapes={
             "beir": Shape(
                 suite=suites["beir"],
-                tasks=(ONE_EACH,),
+                tasks=(ONE_EACH, *language.PUBLISHED),
                 groups={
                     NASA: (ONE_EACH.name,),
                     BEIR: tuple(task.name for task in suites["beir"].tasks),
                     "by example": (),
                     "classification": (),
                     "timed": ("beir-nq",),
+                    **language.OF_THE_PAPER,
                 },
                 own=True,
             ),
             "open": Shape(
                 suite=suites["open"],
-                tasks=(FOUND, RANKED),
+                tasks=(FOUND, RANKED, *language.OPEN),
                 groups={
                     NASA: (FOUND.name,),
                     BEIR: ("scifact", "cranfield", "cacm", "npl", RANKED.name),
                     "by example": ("csfcube",),
                     "classification": tuple(t.name for t in COUNTED if t.format == "classification"),
                     "timed": ("cranfield", "scifact"),
+                    **language.OF_OPEN_DATA,
                 },
                 remarks={
                     NASA: "titles find their abstracts among others, Recall@10; each has one, as there",
                     BEIR: "SciFact, Cranfield, CACM, NPL and titles to abstracts stand for the twelve sets",
+                    language.CLIMATE: "25 articles of climate science, other types than the paper's",
+                    language.GEOSCIENCE: "answers in articles on COVID-19 stand for them",
                 },
             ),
         },

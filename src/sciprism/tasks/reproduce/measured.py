@@ -71,8 +71,15 @@ class Estimate:
         return self.error * math.sqrt(self.seeds[0])
 
 
-def sample(numbers: Sequence[Number], seeds: Sequence[Sequence[Run]], resampler: Resampler) -> Sample:
+def sample(
+    numbers: Sequence[Number],
+    seeds: Sequence[Sequence[Run]],
+    resampler: Resampler,
+    weights: Sequence[float] = (),
+) -> Sample:
     """Return the mean of some numbers; seeds: for each model its results, one per number, in order.
+
+    weights: of the numbers, () for equal ones.
 
     Raises InputError where the items behind a number are not at hand, or differ between the seeds.
     """
@@ -89,7 +96,9 @@ def sample(numbers: Sequence[Number], seeds: Sequence[Sequence[Run]], resampler:
         values.append([_value(run, number) for run in runs])
         items += max(run.result.metrics[name].n for run in runs for name in metrics)
         parts += [(first, name) for name in metrics]
-    return Sample(np.mean(values, axis=0), np.mean(drawn, axis=0), items, tuple(parts))
+    shares = weights or None
+    of_seeds, of_draws = (np.average(each, axis=0, weights=shares) for each in (values, drawn))
+    return Sample(of_seeds, of_draws, items, tuple(parts))
 
 
 def estimate(found: Sample, *, level: float = LEVEL) -> Estimate:

@@ -160,7 +160,7 @@ def fill(wanted: Plan, kept: Kept) -> Filled:
         }
         if not row.model:
             return "published only"
-        return scores.sample(column.numbers, lambda task: named[task], row.variant)
+        return scores.sample(column.numbers, lambda task: named[task], row.variant, column.weights)
 
     samples = {row.name: [sampled(row, column) for column in wanted.columns] for row in wanted.table.rows}
     cells = []

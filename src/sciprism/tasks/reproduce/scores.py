@@ -24,7 +24,9 @@ class Scores:
     kept: Kept
     resampler: Resampler = field(default_factory=Resampler)
 
-    def sample(self, numbers: Sequence[Number], named: Named, variant: str = "") -> Sample | str:
+    def sample(
+        self, numbers: Sequence[Number], named: Named, variant: str = "", weights: Sequence[float] = ()
+    ) -> Sample | str:
         """Return the mean of some numbers over a row's systems, or the word for why there is none."""
         declared = self.shape.declared()
         own = [replace(number, task=f"{number.task}-{variant}") if variant else number for number in numbers]
@@ -39,7 +41,7 @@ class Scores:
             found.append([run for name in names if (run := self.kept.run(name, task))])
         if len({len(runs) for runs in found}) > 1:
             return "seeds differ"
-        return sample(own, list(zip(*found, strict=True)), self.resampler)
+        return sample(own, list(zip(*found, strict=True)), self.resampler, weights)
 
     def contrast(
         self, mine: Sample, base: Sample, *, relative: bool = False, level: float = 0.95

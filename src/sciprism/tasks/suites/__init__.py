@@ -9,9 +9,13 @@ suites: Registry[Suite] = Registry("suite")
 
 from sciprism.tasks.suites import (  # noqa: E402, F401
     beir,
+    blurb,
+    climate_ner,
     multi_scidocs,
     nasa_ir,
+    nasa_qa,
     open,
+    open_nlu,
     pmc_patients,
     scidocs,
     scimult,
