@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from sciprism.encoders import selfcheck
 from sciprism.encoders.checkpoints.folder import Parts, whole, write_folder
@@ -16,6 +17,7 @@ from sciprism.encoders.face import encode_all
 from sciprism.encoders.inference import Vectors, encode_sequences
 from sciprism.encoders.methods import Format, Role
 from sciprism.encoders.model import Model
+from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
 from sciprism.text.template import FIELDS, Item, Template
 
@@ -103,12 +105,23 @@ class Encoder(Model):
         read, title and abstract unless a task says otherwise. instruction: words of this call instead
         of the format's own; their vectors lie in a space of their own. facets: each by itself, (n, K, dim).
         """
+        route = self.route(format, role, instruction=instruction)
+        shape = (1 + self.method.places, self.dim) if facets else (self.dim,)
+        return self._encoded(self.facets if facets else self.vectors, shape, items, role, fields, route)
+
+    def _encoded(
+        self,
+        compute: Callable[[PackedBatch], Tensor],
+        shape: tuple[int, ...],
+        items: Sequence[Item],
+        role: Role,
+        fields: Sequence[str],
+        route: str = "all",
+    ) -> Vectors:
+        """Return what is computed of each item, (n, *shape), in the order given."""
         if self.model.training:
             raise InputError(f"{self.name} is being trained; prepare() it before it encodes")
-        route = self.route(format, role, instruction=instruction)
         texts = self.texts(items, role, fields)
-        shape = (1 + self.method.places, self.dim) if facets else (self.dim,)
-        compute = self.facets if facets else self.vectors
         rows = np.empty((len(texts), *shape), dtype=np.float32)
         for start in range(0, len(texts), WINDOW):
             ids = self.tokenize(texts[start : start + WINDOW])
@@ -120,8 +133,30 @@ class Encoder(Model):
         return rows
 
     def encode_all(self, items: Sequence[Item], *, role: Role = "paper") -> dict[Format, Vectors]:
-        """Return one array per format; formats that share a path share the array."""
-        return encode_all(self, items, role)
+        """Return one array per format; formats that share a path share the array.
+
+        A model of `prism` makes all of them in one pass, others take a pass for each path.
+        """
+        if self.model.beside is None:
+            return encode_all(self, items, role)
+        return self.encode_with_text(items, role=role)[0]
+
+    def encode_with_text(
+        self, items: Sequence[Item], *, role: Role = "paper"
+    ) -> tuple[dict[Format, Vectors], Vectors]:
+        """Return one array per format and the backbone's own vectors, all of one pass; prism's alone.
+
+        The latter are those of the `single` model that it was made from where its text path was frozen.
+        """
+        if self.model.beside is None:
+            raise InputError(f"{self.name} is no model of prism: its text has no vectors of its own")
+        routes = {format: self.route(format, role) for format in self.formats}
+        ways = list(dict.fromkeys(routes.values()))
+        rows = self._encoded(
+            lambda batch: self.vectors_of_all(batch, ways), (len(ways) + 1, self.dim), items, role, FIELDS
+        )
+        each = {way: np.ascontiguousarray(rows[:, place]) for place, way in enumerate(ways)}
+        return {format: each[route] for format, route in routes.items()}, rows[:, -1].copy()
 
     def save(self, folder: str | Path, **provenance: Any) -> None:
         """Write a model folder; a model that was being trained still is afterwards.

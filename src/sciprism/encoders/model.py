@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from sciprism.encoders import identity
 from sciprism.encoders.instructions import Instructions
 from sciprism.encoders.methods import ROLES, Format, Method, Role, make
+from sciprism.encoders.methods.prism import Asked, Prism
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import facet_states, poolings
 from sciprism.encoders.settings import Settings
@@ -140,7 +141,34 @@ class Model:
 
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
-        vectors = poolings[self.settings.pooling](self.model(batch), batch, self.method.places)
+        prism = self.model.beside
+        if isinstance(prism, Prism):
+            pooled, rays = self._rays(prism, batch, prism.parts(batch))
+            return self._scaled(torch.cat(rays) + pooled if prism.plus else torch.cat(rays))
+        return self._scaled(self._pooled(self.model(batch), batch))
+
+    def vectors_of_all(self, batch: PackedBatch, ways: Sequence[str]) -> Tensor:
+        """Return one vector per text and way, and behind them the text's own, (B, ways + 1, dim); prism's.
+
+        One pass through the text serves them all.
+        """
+        prism = self.model.beside
+        assert isinstance(prism, Prism), f"{self.method} takes one pass for each format"
+        everything = slice(0, len(batch.lengths))
+        pooled, rays = self._rays(prism, batch, [(way, everything) for way in ways])
+        rays = [ray + pooled for ray in rays] if prism.plus else rays
+        return self._scaled(torch.stack([*rays, pooled], dim=1))
+
+    def _rays(self, prism: Prism, batch: PackedBatch, asked: Sequence[Asked]) -> tuple[Tensor, list[Tensor]]:
+        """Return the pooled text, (B, dim), and the states of the asked formats' own tokens."""
+        rays = prism.rays(self.model, batch, asked)
+        pooled = self._pooled(self.model(batch, watch=rays), batch)
+        return pooled, rays.vectors()
+
+    def _pooled(self, states: Tensor, batch: PackedBatch) -> Tensor:
+        return poolings[self.settings.pooling](states, batch, self.method.places)
+
+    def _scaled(self, vectors: Tensor) -> Tensor:
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
 
     def facets(self, batch: PackedBatch) -> Tensor:

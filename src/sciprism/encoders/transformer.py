@@ -9,9 +9,11 @@ A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm
     facets        on the block's output               Multi2SPE maps at CLS positions
     context       further keys and values per layer   SciMult prefix and instruction
     front         on the word embeddings              SciRepEval control codes, Multi2SPE CLS tokens
+    beside        tokens that read the text           prism
 
 Slots hold modules called as `module(x, batch)` and returning the shape of x; empty ones are None. The slot
 `context` is the transformer's, for all layers at once: `module(model, batch)` returns a `Context` for each.
+`beside` is its too: tokens that the text does not see, told the keys and values of every layer (`Watch`).
 The slot `front` is the embeddings'. `shared` holds what modules of several layers have in common.
 A block's last norm belongs to its feed-forward and may be routed with it.
 """
@@ -86,6 +88,14 @@ class Context:
     lengths: tuple[int, ...]
 
 
+class Watch(Protocol):
+    """What goes through the layers beside the text."""
+
+    def see(self, key: Tensor, value: Tensor) -> None:
+        """Take the text's keys and values of the next layer, each (T, heads, width of a head)."""
+        ...
+
+
 @runtime_checkable
 class Prepares(Protocol):
     """A slot's module that packs its weights for inference."""
@@ -131,7 +141,9 @@ class Heads(nn.Module):
         self.packed = None if mode else self.packed
         return super().train(mode)
 
-    def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, batch: PackedBatch, context: Context | None = None, watch: Watch | None = None
+    ) -> Tensor:
         """Attend; with a context its rows serve as further keys and values of each text."""
         query, key, value = self.project(x)
         keys = batch.lengths
@@ -141,6 +153,8 @@ class Heads(nn.Module):
             value = _rows(torch.cat([more_values, value]), context.index)
             keys = context.lengths
         query, key, value = (t.view(len(t), self.heads, -1) for t in (query, key, value))
+        if watch is not None:
+            watch.see(key, value)
         dropout = self.dropout if self.training else 0.0
         return attend(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout).flatten(1)
 
@@ -164,9 +178,11 @@ class Attention(Heads):
         super().prepare(dtype)
         self.output.pack(dtype)
 
-    def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, batch: PackedBatch, context: Context | None = None, watch: Watch | None = None
+    ) -> Tensor:
         """Attend; with a context its rows serve as further keys and values of each text."""
-        return self.output(super().forward(x, batch, context))  # type: ignore[no-any-return]
+        return self.output(super().forward(x, batch, context, watch))  # type: ignore[no-any-return]
 
 
 def _rows(x: Tensor, index: Tensor) -> Tensor:
@@ -214,9 +230,12 @@ class Block(nn.Module):
         self.facets: nn.Module | None = None
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x: Tensor, batch: PackedBatch, context: Context | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, batch: PackedBatch, context: Context | None = None, watch: Watch | None = None
+    ) -> Tensor:
         """Map a layer's input to its output, (T, hidden) -> (T, hidden)."""
-        mixed = self.attention(x, batch) if context is None else self.attention(x, batch, context)
+        more = () if context is None and watch is None else (context, watch)
+        mixed = self.attention(x, batch, *more)
         y = self.attention_norm(x + self.dropout(mixed))
         change = self.dropout(self.feed_forward(y, batch))
         if self.adapter is not None:
@@ -264,32 +283,43 @@ class Transformer(nn.Module):
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.context: nn.Module | None = None
+        self.beside: nn.Module | None = None
         self.shared: nn.Module | None = None
         self.recomputes = False
 
-    def forward(self, batch: PackedBatch, contexts: Sequence[Context] | None = None) -> Tensor:
-        """Return the last hidden states, (T, hidden); contexts: one for each layer, instead of the slot's."""
+    def forward(
+        self, batch: PackedBatch, contexts: Sequence[Context] | None = None, watch: Watch | None = None
+    ) -> Tensor:
+        """Return the last hidden states, (T, hidden).
+
+        contexts: one for each layer, instead of the slot's. watch: is told each layer's keys and values.
+        """
         if contexts is None and self.context is not None:
             contexts = self.context(self, batch)
         x = self.embeddings(batch)
         for number, block in enumerate(self.blocks):
-            x = self._through(block, x, batch, contexts[number] if contexts else None)
+            x = self._through(block, x, batch, contexts[number] if contexts else None, watch)
         return x  # type: ignore[no-any-return]
 
     def projections(self, batch: PackedBatch, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values of a layer, counted from 1, each (T, hidden); layers above rest."""
         x = self.embeddings(batch)
         for block in self.blocks[: layer - 1]:
-            x = self._through(block, x, batch, None)
+            x = self._through(block, x, batch, None, None)
         attention = self.blocks[layer - 1].attention
         if self.context is not None or not isinstance(attention, Heads):
             raise InputError("the layers of this method have no queries, keys and values of their own")
         return attention.project(x)
 
-    def _through(self, block: nn.Module, x: Tensor, batch: PackedBatch, context: Context | None) -> Any:
-        """Return a block's output; with `recomputes` its inside is computed again on the way back."""
-        if not (self.recomputes and self.training and torch.is_grad_enabled()):
-            return block(x, batch, context)
+    def _through(
+        self, block: nn.Module, x: Tensor, batch: PackedBatch, context: Context | None, watch: Watch | None
+    ) -> Any:
+        """Return a block's output; with `recomputes` its inside is computed again on the way back.
+
+        Not where something watches, which would be told twice.
+        """
+        if watch is not None or not (self.recomputes and self.training and torch.is_grad_enabled()):
+            return block(x, batch, context, watch)
         from torch.utils.checkpoint import checkpoint
 
         return checkpoint(
@@ -310,7 +340,8 @@ class Transformer(nn.Module):
         What is packed is a snapshot: `train()` drops it, and after training this is called again.
         """
         shared = () if self.shared is None else self.shared.modules()
-        for module in (*self.blocks.modules(), *shared, self.context):
+        beside = () if self.beside is None else self.beside.modules()
+        for module in (*self.blocks.modules(), *shared, *beside, self.context):
             if isinstance(module, Prepares):
                 module.prepare(dtype)
         return self.eval()

@@ -104,6 +104,7 @@ from sciprism.encoders.methods import (  # noqa: E402
     facets,  # noqa: F401
     feedforward_experts,  # noqa: F401
     pals,  # noqa: F401
+    prism,  # noqa: F401
     single,  # noqa: F401
 )
 from sciprism.encoders.methods import instruction as _instruction  # noqa: E402, F401

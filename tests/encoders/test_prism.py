@@ -1,0 +1,176 @@
+"""prism: its tokens read the text as one masked sequence would, and the text does not know of them."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from made_methods import started, unequal
+from torch.nn import functional as F
+
+from sciprism import Encoder
+from sciprism.encoders.methods import FORMATS
+from sciprism.encoders.packing import pack
+from sciprism.errors import InputError
+from sciprism.training.passes import Memory, Pass
+
+TEXTS = ["dark matter", "the gene and the brain " * 9, "a black hole in our galaxy", "light", "new light"]
+
+
+def prism(folder, **options):
+    return started(folder, "prism", options=options)
+
+
+def dense(encoder, ids, way, facets):
+    """One text and a way's tokens as one sequence with a mask, from the weights alone: BERT by hand."""
+    state = encoder.model.state_dict()
+    heads = encoder.model.config.heads
+
+    def linear(x, name):
+        return x @ state[f"{name}.weight"].T + state[f"{name}.bias"]
+
+    def norm(x, name):
+        return F.layer_norm(x, x.shape[-1:], state[f"{name}.weight"], state[f"{name}.bias"], 1e-12)
+
+    first = encoder.model.beside.ways[way] * facets
+    words = torch.cat(
+        [state["beside.rows.weight"][first : first + facets], state["embeddings.word.weight"][ids]]
+    )
+    places = torch.tensor([0] * facets + list(range(len(ids))))
+    x = words + state["embeddings.position.weight"][places] + state["embeddings.segment.weight"][0]
+    x = norm(x, "embeddings.norm")
+    mask = torch.zeros(len(x), len(x))
+    mask[facets:, :facets] = -math.inf  # the text does not see the tokens
+    for number in range(encoder.model.config.layers):
+        block = f"blocks.{number}"
+        q, k, v = (
+            linear(x, f"{block}.attention.{part}").view(len(x), heads, -1).transpose(0, 1)
+            for part in ("query", "key", "value")
+        )
+        weights = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]) + mask, dim=-1)
+        mixed = linear((weights @ v).transpose(0, 1).flatten(1), f"{block}.attention.output")
+        y = norm(x + mixed, f"{block}.attention_norm")
+        change = linear(F.gelu(linear(y, f"{block}.feed_forward.expand")), f"{block}.feed_forward.contract")
+        x = norm(y + change, f"{block}.feed_forward_norm")
+    return x[:facets].sum(dim=0), x[facets:].mean(dim=0)
+
+
+@pytest.mark.parametrize("facets", [1, 3])
+def test_it_is_one_sequence_with_a_mask(tiny_model, facets):
+    encoder = unequal(prism(tiny_model, facets=facets, weights="none", plus=False))
+    added = unequal(prism(tiny_model, facets=facets, weights="none", plus=True))
+    for format in FORMATS:
+        way = encoder.route(format)
+        rays, both = encoder.encode(TEXTS, format=format), added.encode(TEXTS, format=format)
+        for row, ids in enumerate(encoder.tokenize(TEXTS)):
+            ray, text = dense(encoder, torch.tensor(ids), way, facets)
+            assert np.abs(rays[row] - ray.numpy()).max() < 2e-5
+            assert np.abs(both[row] - (ray + text).numpy()).max() < 2e-5
+
+
+@pytest.mark.parametrize("weights", ["whole", "bottleneck", "map"])
+def test_weights_of_its_own_begin_as_the_blocks(tiny_model, weights):
+    """Copies and maps change nothing at first, a new bottleneck next to nothing."""
+    plain, own = (prism(tiny_model, weights=each) for each in ("none", weights))
+    gap = np.abs(plain.encode(TEXTS) - own.encode(TEXTS)).max()
+    assert gap < (0.05 if weights == "bottleneck" else 1e-5)
+    moved = unequal(own)
+    assert np.abs(plain.encode(TEXTS) - moved.encode(TEXTS)).max() > 0.05
+
+
+def test_all_formats_come_of_one_pass(tiny_model):
+    encoder, passes = unequal(prism(tiny_model)), []
+    encoder.model.blocks[0].register_forward_hook(lambda *_: passes.append(1))
+    every, text = encoder.encode_with_text(TEXTS)
+    assert len(passes) == 1 and text.shape == (len(TEXTS), encoder.dim)
+    found = encoder.encode_all(TEXTS)
+    for format in FORMATS:
+        assert np.array_equal(found[format], every[format])
+        assert np.array_equal(found[format], encoder.encode(TEXTS, format=format))
+    queries = encoder.encode_all(TEXTS, role="query")
+    assert not np.array_equal(queries["search"], found["search"])  # a way of its own, as in SciRepEval
+
+
+def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_encoder):
+    encoder = prism(tiny_model)
+    before = {name: value.clone() for name, value in encoder.model.state_dict().items()}
+    encoder.model.train()
+    encoder.model.set_dropout(0.1)
+    trained = [weight for weight in encoder.model.parameters() if weight.requires_grad]
+    optimiser = torch.optim.SGD(trained, lr=0.1)
+    for _ in range(3):
+        batch = pack(encoder.tokenize(TEXTS), "proximity")
+        assert not encoder.model(batch).requires_grad  # no gradient goes through the text
+        encoder.vectors(batch).square().sum().backward()
+        optimiser.step()
+        optimiser.zero_grad()
+    encoder.prepare()
+    for name, value in encoder.model.state_dict().items():
+        assert name.startswith("beside.") or torch.equal(value, before[name]), name
+    assert np.abs(encoder.encode_with_text(TEXTS)[1] - tiny_encoder.encode(TEXTS)).max() < 1e-6
+    assert np.abs(encoder.encode(TEXTS) - prism(tiny_model).encode(TEXTS)).max() > 1e-3
+
+
+def test_the_text_may_be_trained_too(tiny_model):
+    encoder = prism(tiny_model, text="trained")
+    encoder.model.train()
+    encoder.vectors(pack(encoder.tokenize(TEXTS), "search")).square().sum().backward()
+    assert encoder.model.blocks[0].attention.key.weight.grad.abs().max() > 0
+    assert encoder.model.beside.layers[0]["search"].query.weight.grad.abs().max() > 0
+    assert encoder.model.beside.layers[0]["regression"].query.weight.grad is None
+
+
+@pytest.mark.parametrize("text", ["frozen", "trained"])
+def test_gradient_caching_gives_the_same_gradients(tiny_model, text):
+    found = []
+    for caching in (False, True):
+        encoder = prism(tiny_model, text=text)
+        encoder.model.set_dropout(0.1)
+        encoder.model.train()
+        routes = ["search", "proximity", "proximity", "regression", "classification"]
+        memory = Memory(tokens=24, caching=caching)
+        way = Pass(encoder, encoder.tokenize(TEXTS), routes, memory=memory, seed=3)
+        way.vectors.square().sum().backward()
+        way.backward()
+        found.append({name: w.grad for name, w in encoder.model.named_parameters() if w.grad is not None})
+    assert found[0].keys() == found[1].keys()
+    for name, gradient in found[0].items():
+        assert torch.equal(gradient, found[1][name]), name
+
+
+def test_only_the_last_layers_have_weights_of_their_own(tiny_model):
+    names = [name for name, _ in prism(tiny_model, depth=1).model.named_parameters() if ".layers." in name]
+    assert names and all(name.startswith("beside.layers.1.") for name in names)
+
+
+def test_formats_that_are_served(tiny_model):
+    encoder = prism(tiny_model, formats=["search", "regression"])
+    assert encoder.formats == ("regression", "search")
+    assert set(encoder.model.beside.ways) == {"regression", "proximity", "search"}
+    assert list(encoder.encode_all(TEXTS)) == ["regression", "search"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"facets": 0}, "facets is 0"),
+        ({"depth": 9}, "depth is 9; the model has 2 layers"),
+        ({"weights": "some"}, "known: whole, bottleneck, map, none"),
+        ({"text": "melted"}, "known: frozen, trained"),
+        ({"weights": "bottleneck", "reduction": 99}, "only 32 wide"),
+    ],
+)
+def test_options_that_cannot_be(tiny_model, options, told):
+    with pytest.raises(InputError, match=told):
+        prism(tiny_model, **options)
+
+
+def test_the_texts_own_vectors_are_prisms_alone(tiny_encoder):
+    with pytest.raises(InputError, match="no model of prism"):
+        tiny_encoder.encode_with_text(TEXTS)
+
+
+def test_another_models_attention_is_refused(tiny_model, tmp_path):
+    started(tiny_model, "attention-experts").save(tmp_path / "experts")
+    with pytest.raises(InputError, match="starts from a backbone"):
+        Encoder.start(tmp_path / "experts", method="prism", device="cpu")
