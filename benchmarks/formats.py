@@ -1,12 +1,13 @@
 """What each method costs per paper against `single`: one format, all of them, a batch of several, training.
 
-Same backbone, same texts of 256 tokens, turn by turn in one process; `single` runs twice, which tells how far
+Same backbone, same texts of 256 tokens (--tokens), turn by turn in one process; `single` runs twice, which tells how far
 ratios spread on this machine. Random weights of MiniLM's shape or, with --shape bert-base, of BERT's, unless
 --model names a backbone or a saved `single` model. Run from the repository root:
 
     python benchmarks/formats.py -o results/formats.json
     python benchmarks/formats.py --shape bert-base --papers 8 --rounds 3 --evidence results/scirepeval \\
         --methods control-codes adapters adapter-fusion pals facets -o results/formats-bert-base.json
+    python benchmarks/formats.py --tokens 30 -o results/formats-titles.json
 
 "mixed batch" is a batch whose texts are of all formats in turn, against the same method's batch of one
 format. "training step" is a forward and a backward pass with a gradient for every vector.
@@ -38,7 +39,8 @@ from sciprism.tasks.claims.records import Finding, Record
 from sciprism.tasks.claims.records import write as write_record
 from sciprism.training.passes import Memory, Pass
 
-METHODS = ("single", *sorted(set(methods) - {"single"}))
+METHODS = ("single", *sorted(set(methods) - {"single"}), "prism:weights=bottleneck")
+"""A method, or one with an option of its own."""
 AGAIN = "single, again"
 FORMAT = "proximity"
 TOKENS = 256
@@ -57,40 +59,50 @@ INSTRUCTION = "find papers that one paper cites the other as dark as light ones"
 """13 words: with CLS and SEP as many tokens as SciMult's own for proximity has in BERT's vocabulary."""
 
 
-def random_encoder(method: str, shape: str, precision: str) -> Encoder:
+def random_encoder(name: str, shape: str, precision: str, tokens: int) -> Encoder:
     """Return an encoder of a shape; the backbone's random weights are the same for every method."""
+    method, options = method_of(name)
     words = {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS))}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    options = {"instructions": {FORMAT: INSTRUCTION}} if method in ("instruction", "prefix") else {}
     pooling = methods[method].pooling or "mean"
-    settings = Settings(pooling=pooling, max_length=TOKENS, method=method, options=options)
+    settings = Settings(pooling=pooling, max_length=tokens, method=method, options=options)
     torch.manual_seed(0)
     model = Transformer(SHAPES[shape])
     make(method, settings.options).fill(model)
-    name = f"random, the shape of {shape}"
-    return Encoder(model, tokenizer, settings, name=name, precision=precision, device="cpu")
+    shown = f"random, the shape of {shape}"
+    return Encoder(model, tokenizer, settings, name=shown, precision=precision, device="cpu")
 
 
-def untrained(method: str, args: argparse.Namespace) -> Encoder:
+def method_of(name: str) -> tuple[str, dict[str, Any]]:
+    """Return a method and its options."""
+    method, _, option = name.partition(":")
+    key, _, value = option.partition("=")
+    instructed = {"instructions": {FORMAT: INSTRUCTION}} if method in ("instruction", "prefix") else {}
+    return method, instructed | ({key: value} if key else {})
+
+
+def untrained(name: str, args: argparse.Namespace) -> Encoder:
     """Return an encoder of the method that knows no more than its backbone."""
     if args.model is None:
-        return random_encoder(method, args.shape, args.precision)
+        return random_encoder(name, args.shape, args.precision, args.tokens)
+    method, options = method_of(name)
     return Encoder.start(
         args.model,
         method=method,
+        options=options,
         pooling=args.pooling,
-        max_length=TOKENS,
+        max_length=args.tokens,
         precision=args.precision,
         device="cpu",
     )
 
 
 def some_texts(count: int) -> list[str]:
-    """Return texts that every tokenizer cuts at 256 tokens."""
+    """Return texts that every tokenizer cuts at 256 tokens or fewer."""
     draw = random.Random(0)
     return [" ".join(draw.choices(WORDS, k=TOKENS)) for _ in range(count)]
 
@@ -116,15 +128,16 @@ def costs(runs: Mapping[str, Callable[[], object]], papers: int, rounds: int) ->
     return {name: timed(times, seconds["single"], papers) for name, times in seconds.items()}
 
 
-def piece(texts: Sequence[str]) -> int:
+def piece(lengths: Sequence[int]) -> int:
     """Return the tokens of a batch with which every thread has one."""
-    return max(TOKENS, min(PIECE, len(texts) * TOKENS // torch.get_num_threads()))
+    return max(*lengths, min(PIECE, sum(lengths) // torch.get_num_threads()))
 
 
 def packed(encoder: Encoder, texts: Sequence[str], formats: Sequence[Format]) -> list[PackedBatch]:
     """Return batches whose texts are of these formats in turn, those of one way side by side."""
     ids, batches = encoder.tokenize(texts), []
-    for places in token_batches([len(each) for each in ids], piece(texts)):
+    lengths = [len(each) for each in ids]
+    for places in token_batches(lengths, piece(lengths)):
         routes = [encoder.route(formats[n % len(formats)], "query") for n in range(len(places))]
         order = sorted(range(len(places)), key=lambda n: routes[n])
         batches.append(pack([ids[places[n]] for n in order], [routes[n] for n in order]))
@@ -156,7 +169,9 @@ def step(encoder: Encoder, texts: Sequence[str]) -> None:
     encoder.model.train()
     formats = [encoder.formats[n % len(encoder.formats)] for n in range(len(texts))]
     routes = [encoder.route(format, "query") for format in formats]
-    way = Pass(encoder, encoder.tokenize(texts), routes, memory=Memory(tokens=piece(texts)), seed=0)
+    ids = encoder.tokenize(texts)
+    memory = Memory(tokens=piece([len(each) for each in ids]))
+    way = Pass(encoder, ids, routes, memory=memory, seed=0)
     way.vectors.sum().backward()
     way.backward()
     encoder.model.zero_grad(set_to_none=True)
@@ -218,7 +233,9 @@ def evidence(result: dict[str, Any]) -> Record:
 def show(result: dict[str, Any]) -> None:
     """Print the result as a table."""
     for what, rows in result["costs"].items():
-        print(f"\n{what}, {result['papers']} papers of {TOKENS} tokens, {result['threads']} thread(s)")
+        print(
+            f"\n{what}, {result['papers']} papers of {result['tokens']} tokens, {result['threads']} thread(s)"
+        )
         for name, row in rows.items():
             cost, known = row["cost"], result["methods"].get(name, {})
             line = f"  {name:<20} {row['papers_per_second']:>7.2f} papers/s  {cost['median']:.3f}x "
@@ -240,6 +257,7 @@ def main() -> None:
     parser.add_argument("--pooling", help="for a backbone that does not state it")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--papers", type=int, default=128)
+    parser.add_argument("--tokens", type=int, default=TOKENS, help="of a text, at most 256")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--methods", nargs="+", choices=METHODS[1:], default=METHODS[1:])
@@ -249,12 +267,13 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     texts = some_texts(args.papers)
     encoders = {method: untrained(method, args) for method in ("single", *args.methods)}
-    assert all(len(ids) == TOKENS for ids in encoders["single"].tokenize(texts))
+    assert all(len(ids) == args.tokens for ids in encoders["single"].tokenize(texts))
     result = provenance(
         ["torch", "tokenizers", "numpy"],
         model=encoders["single"].name,
         precision=args.precision,
         papers=len(texts),
+        tokens=args.tokens,
         rounds=args.rounds,
         threads=args.threads,
         methods={name: facts(encoder) for name, encoder in encoders.items()},

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 OPEN, BUILT = "open", "built"
 
-Paper = Annotated[str, typer.Argument(help="The paper: scimult, scirepeval, multi2spe or indus.")]
+Paper = Annotated[
+    str, typer.Argument(help="The paper: scimult, scirepeval, multi2spe, indus; or prism, our own study.")
+]
 Name = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, 9, A4; see --list.")]
 Listed = Annotated[bool, typer.Option("--list", help="Name the paper's tables and models, and stop.")]
 Data = Annotated[

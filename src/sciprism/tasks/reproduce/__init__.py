@@ -7,4 +7,4 @@ from sciprism.tasks.reproduce.declared import Reproduction
 
 reproductions: Registry[Reproduction] = Registry("paper to reproduce")
 
-from sciprism.tasks.reproduce import indus, multi2spe, scimult, scirepeval  # noqa: E402, F401
+from sciprism.tasks.reproduce import indus, multi2spe, prism, scimult, scirepeval  # noqa: E402, F401
