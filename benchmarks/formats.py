@@ -1,7 +1,7 @@
 """What each method costs per paper against `single`: one format, all of them, a batch of several, training.
 
-Same backbone, same texts of 256 tokens (--tokens), turn by turn in one process; `single` runs twice, which tells how far
-ratios spread on this machine. Random weights of MiniLM's shape or, with --shape bert-base, of BERT's, unless
+Same backbone, texts of 256 tokens (--tokens), turn by turn in one process; `single` runs twice: it tells how
+far ratios spread on this machine. Random weights of MiniLM's shape or, with --shape bert-base, BERT's, unless
 --model names a backbone or a saved `single` model. Run from the repository root:
 
     python benchmarks/formats.py -o results/formats.json

@@ -12,7 +12,19 @@ from sciprism.cli.overlap import overlap
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Click, Clicks, Corpus, Labelled, LabelSpace, Pools, Signature, Signatures
+from sciprism.tasks.inputs import (
+    Click,
+    Clicks,
+    Corpus,
+    Labelled,
+    LabelSpace,
+    Pools,
+    Questions,
+    Segments,
+    Signature,
+    Signatures,
+    Tagged,
+)
 from sciprism.tasks.overlap import Match, find_overlap, papers_of_test, read_tests
 from sciprism.tasks.suites.open import OPEN
 
@@ -94,6 +106,13 @@ def test_the_test_papers_of_each_input():
     clicks = [Click(paper=3, shown=np.array([1]), clicked=1)]
     shown = Clicks(papers=papers, cited_by=[], train=[], dev=[], test=clicks, propensities=np.ones(1))
     assert papers_of_test(shown) == [papers[1], papers[3]]
+    rows = {"train": ROWS[:1], "test": np.array([1, 2])}
+    tagged = Tagged(ids=ids[:3], words=[("a", "gene"), ("dark", "matter"), ("x",)], tags=[()] * 3, **rows)
+    assert [each.title for each in papers_of_test(tagged)] == ["dark matter", "x"]
+    pairs = Segments(ids=ids[:3], texts=[("a",), ("b", "c"), ("b", "c")], targets=["y"] * 3, **rows)
+    assert [each.title for each in papers_of_test(pairs)] == ["b c"]
+    asked = Questions(ids=ids[:3], questions=["q"] * 3, contexts=["a", "b", "b"], answers=[()] * 3, **rows)
+    assert [each.title for each in papers_of_test(asked)] == ["b"]  # a context of two questions counts once
     with pytest.raises(InputError, match="a test of int"):
         papers_of_test(3)
 

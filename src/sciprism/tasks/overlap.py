@@ -11,7 +11,18 @@ from sciprism.errors import InputError
 from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.records import Paper
 from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Clicks, Corpus, Labelled, LabelSpace, Pools, Reviewers, Signatures
+from sciprism.tasks.inputs import (
+    Clicks,
+    Corpus,
+    Labelled,
+    LabelSpace,
+    Pools,
+    Questions,
+    Reviewers,
+    Segments,
+    Signatures,
+    Tagged,
+)
 from sciprism.tasks.split import names
 from sciprism.tasks.task import Task
 from sciprism.text.template import Item
@@ -111,9 +122,18 @@ def papers_of_test(data: object) -> list[Paper]:
     elif isinstance(data, Clicks):
         rows = {row for click in data.test for row in (click.paper, *click.shown.tolist())}
         items = [data.papers[row] for row in sorted(rows)]
+    elif isinstance(data, Tagged | Segments | Questions):
+        items = list(dict.fromkeys(_text(data, row) for row in data.test.tolist()))
     else:
         raise InputError(f"which papers a test of {type(data).__name__} has is not known")
     return [item if isinstance(item, Paper) else Paper(id="", title=str(item)) for item in items]
+
+
+def _text(data: Tagged | Segments | Questions, row: int) -> str:
+    """Return what a fine-tuned model reads in a row; a question's context alone."""
+    if isinstance(data, Questions):
+        return data.contexts[row]
+    return " ".join(data.words[row] if isinstance(data, Tagged) else data.texts[row])
 
 
 def read_tests(home: Home, tasks: Iterable[Task]) -> tuple[dict[str, list[Paper]], dict[str, str]]:
