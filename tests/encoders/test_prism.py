@@ -87,6 +87,8 @@ def test_all_formats_come_of_one_pass(tiny_model):
     for format in FORMATS:
         assert np.array_equal(found[format], every[format])
         assert np.array_equal(found[format], encoder.encode(TEXTS, format=format))
+    some = encoder.encode_all(TEXTS, formats=["search", "regression"])
+    assert list(some) == ["search", "regression"] and np.array_equal(some["search"], found["search"])
     queries = encoder.encode_all(TEXTS, role="query")
     assert not np.array_equal(queries["search"], found["search"])  # a way of its own, as in SciRepEval
 

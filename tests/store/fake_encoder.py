@@ -52,6 +52,11 @@ class FakeEncoder:
         rows = [self._vector(text, self.path(format, role)) for text in self.texts(items)]
         return np.array(rows, np.float32).reshape(len(rows), self.dim)
 
+    def encode_all(
+        self, items: Sequence[Item], *, role: str = "paper", formats: Sequence[str] | None = None
+    ) -> dict[str, np.ndarray]:
+        return {each: self.encode(items, format=each, role=role) for each in formats or self.formats}
+
     def describe(self) -> dict[str, Any]:
         return {"name": self.name}
 

@@ -290,3 +290,18 @@ def test_a_paper_whose_title_was_mended_is_the_same_paper(tmp_path: Path) -> Non
     embed([Paper(id="a", title="On taods", authors=("A. Smith",), year=2020)], FakeEncoder(), tmp_path / "c")
     mended = Paper(id="a", title="On toads", authors=("A. Smith",), year=2020)
     assert embed([mended], FakeEncoder(), tmp_path / "c").changed == 1
+
+
+def test_a_model_of_prism_reads_each_paper_once(tmp_path: Path, tiny_model: Path) -> None:
+    from sciprism import Encoder
+
+    encoder = Encoder.start(tiny_model, method="prism", pooling="mean", device="cpu")
+    read: list[int] = []
+    encoder.model.embeddings.register_forward_hook(lambda _m, given, _out: read.extend(given[0].lengths))
+    layout = Layout(formats=encoder.formats)
+    embed(some_papers(9), encoder, tmp_path, layout=layout)
+    assert len(read) == 9
+    collection = Collection.open(tmp_path)
+    for space in collection.manifest.spaces:
+        stored = np.concatenate([m.block(0, 99) for m in collection.vectors(space)])
+        assert np.abs(stored - encoder.encode(some_papers(9), format=space)).max() < 1e-6

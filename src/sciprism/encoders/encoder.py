@@ -132,17 +132,20 @@ class Encoder(Model):
             )
         return rows
 
-    def encode_all(self, items: Sequence[Item], *, role: Role = "paper") -> dict[Format, Vectors]:
+    def encode_all(
+        self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
+    ) -> dict[Format, Vectors]:
         """Return one array per format; formats that share a path share the array.
 
-        A model of `prism` makes all of them in one pass, others take a pass for each path.
+        formats: those that are wanted, None for all. A model of `prism` makes all of them in one pass, others
+        take a pass for each path.
         """
         if self.model.beside is None:
-            return encode_all(self, items, role)
-        return self.encode_with_text(items, role=role)[0]
+            return encode_all(self, items, role, formats)
+        return self.encode_with_text(items, role=role, formats=formats)[0]
 
     def encode_with_text(
-        self, items: Sequence[Item], *, role: Role = "paper"
+        self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
     ) -> tuple[dict[Format, Vectors], Vectors]:
         """Return one array per format and the backbone's own vectors, all of one pass; prism's alone.
 
@@ -150,7 +153,8 @@ class Encoder(Model):
         """
         if self.model.beside is None:
             raise InputError(f"{self.name} is no model of prism: its text has no vectors of its own")
-        routes = {format: self.route(format, role) for format in self.formats}
+        wanted = self.formats if formats is None else formats
+        routes = {format: self.route(format, role) for format in wanted}
         ways = list(dict.fromkeys(routes.values()))
         rows = self._encoded(
             lambda batch: self.vectors_of_all(batch, ways), (len(ways) + 1, self.dim), items, role, FIELDS

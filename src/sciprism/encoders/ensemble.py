@@ -98,9 +98,11 @@ class Ensemble:
             [member.encode(items, format=format, role=role, fields=fields) for member in self.members]
         )
 
-    def encode_all(self, items: Sequence[Item], *, role: Role = "paper") -> dict[Format, Vectors]:
-        """Return one array per format; formats that share a path share the array."""
-        return encode_all(self, items, role)
+    def encode_all(
+        self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
+    ) -> dict[Format, Vectors]:
+        """Return one array per format, of those that are wanted; formats of one path share the array."""
+        return encode_all(self, items, role, formats)
 
     def _check(self) -> None:
         if len(self.members) < 2:

@@ -60,11 +60,16 @@ class Serves(Encodes, Protocol):
         ...
 
 
-def encode_all(encoder: Serves, items: Sequence[Item], role: Role) -> dict[Format, Vectors]:
-    """Return one array per format; formats that share a path are encoded once and share the array."""
+def encode_all(
+    encoder: Serves, items: Sequence[Item], role: Role, formats: Sequence[Format] | None = None
+) -> dict[Format, Vectors]:
+    """Return one array per format; formats that share a path are encoded once and share the array.
+
+    formats: those that are wanted, None for all.
+    """
     by_path: dict[str, Vectors] = {}
     found: dict[Format, Vectors] = {}
-    for format in encoder.formats:
+    for format in encoder.formats if formats is None else formats:
         path = encoder.path(format, role)
         if path not in by_path:
             by_path[path] = encoder.encode(items, format=format, role=role, fields=FIELDS)

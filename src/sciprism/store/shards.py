@@ -14,7 +14,7 @@ from sciprism.files import commit, sha256
 from sciprism.papers.records import Paper
 from sciprism.store.collection import Collection, papers_file, scales_file, values_file
 from sciprism.store.known_papers import Hashes, Judgement, KnownPapers
-from sciprism.store.manifest import FileRecord, ShardRecord, SpaceRecord
+from sciprism.store.manifest import FileRecord, ShardRecord
 from sciprism.store.matrix import Floats, Matrix, pack
 from sciprism.store.paper_table import lacks_abstract, write_papers
 
@@ -60,9 +60,9 @@ class ShardWriter:
         papers = [row.paper for row in rows]
         commit(self._folder / papers_file(number), lambda file: write_papers(file, papers, hashes))
         files = [papers_file(number)]
-        by_path: dict[str, Floats] = {}
+        by_path = self._vectors([row.paper for row in rows if row.judgement.verdict != "updated"])
         for name, space in self.manifest.spaces.items():
-            matrix = self._matrix(rows, name, by_path)
+            matrix = self._matrix(rows, name, by_path[space.path])
             parts = [(values_file(space.folder, number), matrix.values)]
             if matrix.scales is not None:
                 parts.append((scales_file(space.folder, number), matrix.scales))
@@ -88,14 +88,11 @@ class ShardWriter:
         path = self._folder / name
         return FileRecord(size=path.stat().st_size, sha256=sha256(path))
 
-    def _matrix(self, rows: Sequence[NewRow], name: str, by_path: dict[str, Floats]) -> Matrix:
-        """Encode the rows (once per path), reduce them, and put kept vectors at their places."""
+    def _matrix(self, rows: Sequence[NewRow], name: str, vectors: Floats) -> Matrix:
+        """Reduce the vectors of new rows, and put kept ones at their places."""
         space = self.manifest.spaces[name]
         kept = np.array([row.judgement.verdict == "updated" for row in rows])
-        if space.path not in by_path:
-            fresh = [row.paper for row, old in zip(rows, kept, strict=True) if not old]
-            by_path[space.path] = self._encode(fresh, space, first=not by_path)
-        packed = pack(by_path[space.path], self.manifest.dtype)
+        packed = pack(vectors, self.manifest.dtype)
         if not kept.any():
             return packed
         old_rows = np.array([row.judgement.row for row in rows])[kept]
@@ -108,15 +105,17 @@ class ShardWriter:
         scales[~kept], scales[kept] = packed.scales, old.scales
         return Matrix(values, scales)
 
-    def _encode(self, papers: list[Paper], space: SpaceRecord, first: bool) -> Floats:
-        format = cast("Format", space.formats[0])
-        vectors = np.empty((len(papers), space.dim), np.float32)
+    def _vectors(self, papers: list[Paper]) -> dict[str, Floats]:
+        """Encode papers; return the vectors of each path that a space needs."""
+        formats = {space.path: cast("Format", space.formats[0]) for space in self.manifest.spaces.values()}
+        found = {path: np.empty((len(papers), self._encoder.dim), np.float32) for path in formats}
         for start in range(0, len(papers), SLICE):
             part = papers[start : start + SLICE]
-            vectors[start : start + len(part)] = self._encoder.encode(part, format=format)
-            if first:
-                self._encoded(len(part))
-        return vectors
+            every = self._encoder.encode_all(part, formats=tuple(formats.values()))
+            for path, format in formats.items():
+                found[path][start : start + len(part)] = every[format]
+            self._encoded(len(part))
+        return found
 
 
 def _save(file: BinaryIO, array: NDArray[np.generic]) -> None:
