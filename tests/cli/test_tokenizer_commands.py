@@ -44,3 +44,12 @@ def test_wrong_requests(tmp_path, monkeypatch, capsys):
     ]:
         status, _, err = run(monkeypatch, capsys, "tokenizer", *words)
         assert status == 2 and message in err and err.count("\n") == 1
+
+
+def test_records_that_cannot_be_used_are_told(tmp_path, monkeypatch, capsys):
+    papers(tmp_path / "some.jsonl")
+    with (tmp_path / "some.jsonl").open("a") as file:
+        file.write('\n{"id": "x"}\nno record\n')
+    words = ("tokenizer", "train", tmp_path / "some.jsonl", "-o", tmp_path / "own", "--size", 300)
+    status, _, err = run(monkeypatch, capsys, *words)
+    assert status == 0 and "2 of 32 records cannot be used; `sciprism inspect` says why" in err

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.sources import plain_console, print_dropped, print_table
+from sciprism.cli.sources import plain_console, print_dropped, print_skipped, print_table
 
 if TYPE_CHECKING:
     from sciprism.tasks.citation_files.prepare import Part, Prepared
@@ -72,10 +72,7 @@ def print_triplets(prepared: Prepared, papers: Papers) -> None:
     print_dropped(console, "papers and citations", prepared.dropped)
     for name, part in prepared.parts.items():
         print_dropped(console, name, part.report.dropped)
-    for file in papers.report.files:
-        if file.skipped:
-            found = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
-            print(f"{file.path}: {found}; `sciprism inspect` says why")
+    print_skipped(papers.report.files)
     pace = f"{prepared.papers:,} papers and {prepared.citations:,} citations in {prepared.seconds:,.0f} s"
     print(f"{pace}, {prepared.papers / prepared.seconds:,.0f} papers/s")
 

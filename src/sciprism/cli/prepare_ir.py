@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.sources import plain_console, print_dropped
+from sciprism.cli.sources import plain_console, print_dropped, print_skipped
 
 if TYPE_CHECKING:
     from sciprism.tasks.ir_files.prepare import Prepared
@@ -50,8 +50,5 @@ def print_set(done: Prepared, out: Path) -> None:
     print(f"fillers are drawn from {done.able:,} abstracts of {done.seen:,} papers")
     print_dropped(console, "questions", done.pairs)
     print_dropped(console, "papers", done.papers)
-    for file in done.report.files:
-        if file.skipped:
-            found = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
-            print(f"{file.path}: {found}; `sciprism inspect` says why")
+    print_skipped(done.report.files)
     print(f"score it: sciprism evaluate MODEL --tasks {out / 'tasks.toml'} -o RESULTS")

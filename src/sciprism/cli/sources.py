@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sciprism.papers.reading import FileReport
     from sciprism.tally import Tally
 
 WIDE = 200
@@ -50,3 +51,12 @@ def print_left_out(console: Console, left_out: Mapping[str, str]) -> None:
     """Print which sources there are not, and why."""
     for name, reason in left_out.items():
         console.print(f"{name}: left out: {reason}", soft_wrap=True)
+
+
+def print_skipped(files: Iterable[FileReport], *, error: bool = False) -> None:
+    """Print of each file how many records could not be used; error: to standard error."""
+    for file in files:
+        if file.skipped:
+            found = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
+            where = sys.stderr if error else sys.stdout
+            print(f"{file.path}: {found}; `sciprism inspect` says why", file=where)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.sources import plain_console, print_table
+from sciprism.cli.sources import plain_console, print_skipped, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,8 +83,10 @@ def texts_of(path: Path) -> Iterator[str]:
     from sciprism.papers.reading import ReadReport, read_papers
 
     if path.suffix != ".txt":
-        for paper in read_papers(path, skip_bad=True, report=ReadReport()):
+        report = ReadReport()
+        for paper in read_papers(path, skip_bad=True, report=report):
             yield " ".join(filter(None, (paper.title, paper.abstract)))
+        print_skipped(report.files, error=True)
         return
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -1,0 +1,63 @@
+"""`sciprism evaluate` of tasks that fine-tune: grids and seeds from the command line, and their table."""
+
+import json
+
+import pytest
+from made_commands import run
+
+TUNED = ("--suite", "open-nlu", "--task", "open-acl-arc", "--data", "data", "-o", "out", "--pooling", "cls")
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Citing sentences of two kinds."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "data" / "cls_citation_intent"
+    folder.mkdir(parents=True)
+    for part, count in (("train", 20), ("dev", 8), ("test", 12)):
+        rows = (
+            {"text": f"{'a theory of' if n % 2 else 'the measure of'} {part} {n}", "label": "UE"[n % 2]}
+            for n in range(count)
+        )
+        (folder / f"{part}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return tmp_path
+
+
+def test_a_grid_then_every_seed(data, monkeypatch, capsys, tiny_model):
+    grid = ("--grid", "rate=1e-9,1e-2", "--grid", "batch=4", "--grid", "epochs=4")
+    command = ["evaluate", tiny_model, *TUNED, "--seeds", 2, *grid]
+    status, out, err = run(monkeypatch, capsys, *command)
+    assert status == 0, err
+    homes = sorted(path.name for path in (data / "out").iterdir())
+    assert len(homes) == 2 and homes[1] == f"{homes[0]}--seed-1"
+    results = [json.loads((data / "out" / home / "open-nlu/open-acl-arc.json").read_text()) for home in homes]
+    assert [result["seed"] for result in results] == [0, 1]
+    for result in results:
+        assert result["details"]["setting"] == {"rate": 1e-2, "batch": 4, "epochs": 4}
+        assert len(result["details"]["dev scores"]) == 2 and result["metrics"]["f1_macro"]["value"] == 1.0
+    tried = (data / "out" / homes[0] / "open-nlu" / "grid" / "open-acl-arc.jsonl").read_text()
+    assert tried.count("\n") == 2
+    assert run(monkeypatch, capsys, *command)[2].count("(kept)") == 2
+    status, out, err = run(monkeypatch, capsys, "compare", "out")
+    assert status == 0, err
+    assert "±" in out and "standard deviation over seeds" in out
+
+
+@pytest.mark.parametrize(
+    ("grid", "told"),
+    [
+        ("rate", "--grid 'rate' is not NAME=NUMBER,NUMBER"),
+        ("rate=fast", "is not NAME=NUMBER"),
+        ("speed=3", "unknown part of a grid 'speed'; known: rate, batch, epochs"),
+        ("epochs=1.5", "epochs takes whole numbers"),
+    ],
+)
+def test_grids_that_are_none(data, monkeypatch, capsys, tiny_model, grid, told):
+    status, _, err = run(monkeypatch, capsys, "evaluate", tiny_model, *TUNED, "--grid", grid)
+    assert status == 2 and told in err and err.count("\n") == 1
+
+
+def test_bm25_has_no_number(data, monkeypatch, capsys):
+    status, out, _ = run(monkeypatch, capsys, "evaluate", "bm25", *TUNED, "--seeds", 1)
+    assert status == 0 and "cannot be fine-tuned" in out
