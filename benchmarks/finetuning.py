@@ -4,8 +4,8 @@ Both take the same rows in the same order, one setting, float32. `speed` times t
 `agree` trains on the whole task once for each seed and asks whether the mean test scores differ by more than
 one standard deviation over seeds (pooled over both). Run from the repository root:
 
-    python benchmarks/finetuning.py speed open-nlu open-gad --data DATA -o results/finetuning_speed.json
-    python benchmarks/finetuning.py agree open-nlu open-gad --data DATA -o results/finetuning_agree.json
+    python benchmarks/finetuning.py speed open-nlu open-gad-fold --data DATA -o results/finetuning_speed.json
+    python benchmarks/finetuning.py agree open-nlu open-gad-fold --data DATA -o results/finetuning_agree.json
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def contenders(args: argparse.Namespace, data: Any, protocol: Any) -> dict[str, 
     """Return what runs each with a seed."""
     encoder = Encoder.load(args.model, device=args.device)
     system = DenseSystem(encoder, Path(tempfile.gettempdir()) / "sciprism-finetuning")
-    view = View(format="classification")
+    view = View(format="classification", memory=[])
     return {
         PEER: partial(theirs, args, data, protocol),
         OURS: partial(ours, system, data, protocol, view),

@@ -110,6 +110,13 @@ def test_long_pairs_are_cut_and_counted(system):
     assert outcome.tally.count(CUT) == 20
 
 
+def test_half_a_character_is_named(system):
+    data = segments(20)
+    data = replace(data, texts=[("a \ud800 b",), *data.texts[1:]])
+    with pytest.raises(InputError, match=r"half a character \(a lone surrogate\) in 'a "):
+        Pair(tuning=FAST).evaluate(data, system, VIEW)
+
+
 def test_classes_that_training_lacks(system):
     data = segments(20)
     strange = replace(data, targets=[*data.targets[:-1], "new"])

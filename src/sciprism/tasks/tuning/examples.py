@@ -64,29 +64,36 @@ class Pieces:
     def cut(self, texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[Window, bool]]:
         """Yield one window of each text or pair, the longer one cut first, and whether it was cut."""
         self._tokenizer.enable_truncation(self.length, strategy="longest_first")
-        for encoding in self._tokenizer.encode_batch([t[0] if len(t) == 1 else t for t in texts]):
+        for text in texts:
+            encoding = self._encoded(*text)
             yield self._window(encoding), bool(encoding.overflowing)
 
     def windows(self, text: str, stride: int) -> list[Window]:
         """Return windows over one text; neighbours share `stride` tokens."""
-        return self._all(self._tokenizer.encode, (text,), stride, "longest_first")
+        return self._all((text,), stride, "longest_first")
 
     def beside(self, first: str, second: str, stride: int) -> list[Window]:
         """Return windows over the second text, each behind the whole of the first."""
-        return self._all(self._tokenizer.encode, (first, second), stride, "only_second")
+        return self._all((first, second), stride, "only_second")
 
     def shortened(self, text: str, tokens: int) -> str:
         """Return the beginning of a text that is so many tokens long, or all of it."""
         self._tokenizer.no_truncation()
-        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        offsets = self._encoded(text, special=False).offsets
         return text if len(offsets) <= tokens else text[: offsets[tokens - 1][1]]
 
-    def _all(self, encode: Any, texts: tuple[str, ...], stride: int, strategy: str) -> list[Window]:
+    def _all(self, texts: tuple[str, ...], stride: int, strategy: str) -> list[Window]:
         if not 0 <= stride < self.length // 2:
             raise InputError(f"windows of {self.length} tokens cannot share {stride}; at most half of them")
         self._tokenizer.enable_truncation(self.length, stride=stride, strategy=strategy)
-        encoding = encode(*texts)
+        encoding = self._encoded(*texts)
         return [self._window(each) for each in (encoding, *encoding.overflowing)]
+
+    def _encoded(self, *texts: str, special: bool = True) -> Encoding:
+        try:
+            return self._tokenizer.encode(*texts, add_special_tokens=special)
+        except TypeError as error:  # what `tokenizers` raises for a lone surrogate
+            raise InputError(f"half a character (a lone surrogate) in {' '.join(texts)!r:.80}") from error
 
     def _window(self, encoding: Encoding) -> Window:
         """Make a window; the places behind the first token that the encoder's method fills are kept free."""
