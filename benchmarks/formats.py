@@ -195,7 +195,7 @@ def facts(encoder: Encoder) -> dict[str, Any]:
     """Return what decides a method's cost."""
     return {
         "parameters": sum(weight.numel() for weight in encoder.model.parameters()),
-        "passes": len({encoder.path(format) for format in encoder.formats}),
+        "passes": 1 if encoder.model.beside else len({encoder.path(format) for format in encoder.formats}),
         "instruction_tokens": instruction_tokens(encoder),
     }
 
