@@ -9,6 +9,7 @@ from sciprism.tasks.own import LAYOUTS, read_tasks
 from sciprism.tasks.protocols.match import Match
 from sciprism.tasks.protocols.probe import Probe
 from sciprism.tasks.protocols.retrieve import Retrieve
+from sciprism.tasks.tuning.settings import Tuning
 
 HEAD = '[[task]]\nname = "find"\nprotocol = "retrieve"\nformat = "search"\nmetric = "ndcg@10"\n'
 
@@ -72,6 +73,15 @@ def test_nested_settings(toml):
     assert protocol == Match(metrics=("good p@5",), levels=(("good", 2.5),))
 
 
+def test_fine_tuning_is_told_in_the_same_file(toml):
+    head = HEAD.replace("retrieve", "pair").replace("ndcg@10", "pearson")
+    task = toml(head + 'data = "ozone"\ntuning = { rates = [1e-4], epochs = [3], seeds = 2 }\n').tasks[0]
+    assert task.protocol.tuning == Tuning(rates=(1e-4,), epochs=(3,), seeds=2) and task.seeds == 2
+    assert '"target": "number"' in task.data.told
+    with pytest.raises(InputError, match=r"tuning is .*: .*different numbers above 0"):
+        toml(head + 'data = "ozone"\ntuning = { rates = [0.0] }\n')
+
+
 def test_other_data_make_another_task(toml, tmp_path):
     text = HEAD + 'data = "ozone"\n'
     before = toml(text).tasks[0].key
@@ -84,8 +94,17 @@ def test_other_data_make_another_task(toml, tmp_path):
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_protocol_can_be_declared(toml, name):
-    metrics = {"probe": "accuracy", "label": "recall@20", "nearest-label": "f1_macro", "match": "pairwise"}
-    metric = metrics.get(name, "b3" if name == "cluster" else "map")
+    metrics = {
+        "probe": "accuracy",
+        "label": "recall@20",
+        "nearest-label": "f1_macro",
+        "match": "pairwise",
+        "cluster": "b3",
+        "tag": "entity_f1",
+        "pair": "accuracy",
+        "span": "exact",
+    }
+    metric = metrics.get(name, "map")
     text = HEAD.replace("retrieve", name).replace("ndcg@10", metric) + 'data = "ozone"\n'
     assert metric in toml(text).tasks[0].protocol.metrics
 

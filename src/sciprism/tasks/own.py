@@ -20,6 +20,7 @@ from sciprism.files import sha256
 from sciprism.tasks.home import Home
 from sciprism.tasks.layouts.labelled import LabelledTable
 from sciprism.tasks.layouts.own import OwnCorpus, OwnLabels, OwnMentions, OwnPools, OwnReviewers
+from sciprism.tasks.layouts.own_language import OwnQuestions, OwnTexts, OwnWords
 from sciprism.tasks.protocols import protocols
 from sciprism.tasks.task import Data, Suite, Task, TaskProtocol
 from sciprism.text.template import FIELDS, PAPER_FIELDS
@@ -32,6 +33,9 @@ LAYOUTS: Mapping[str, type[Data]] = {
     "nearest-label": OwnLabels,
     "match": OwnReviewers,
     "cluster": OwnMentions,
+    "tag": OwnWords,
+    "pair": OwnTexts,
+    "span": OwnQuestions,
 }
 """Protocol -> the layout of the data that it is given."""
 NEEDED = ("name", "protocol", "format", "metric")
@@ -121,6 +125,8 @@ def _implied(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
 
     if protocol == "probe" and metrics and metrics[0] in OF_NUMBERS:
         return {"target": "number", "loss": "epsilon_insensitive"}
+    if protocol == "pair" and metrics and metrics[0] in OF_NUMBERS:
+        return {"target": "number"}
     return {}
 
 
@@ -199,7 +205,7 @@ def _names(kind: type) -> tuple[str, ...]:
 
 
 def _required(kind: type) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind) if item.default is MISSING)
+    return tuple(i.name for i in fields(kind) if i.default is MISSING and i.default_factory is MISSING)
 
 
 def _known(row: Mapping[str, Any], known: Sequence[str], where: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
@@ -25,6 +25,8 @@ from sciprism.tasks.tuning.examples import Example, Offsets, Pieces, Window
 from sciprism.tasks.tuning.runs import Outputs, Start
 from sciprism.tasks.tuning.settings import Tuning
 
+Metric = Literal["f1", "exact"]
+SCORES: Mapping[Metric, Callable[[str, Sequence[str]], float]] = {"f1": token_f1, "exact": exact_match}
 NOWHERE = (0, 0)
 """Start and end of a window without the answer: its first token."""
 LONG = "question longer than half a window, its end not read"
@@ -37,23 +39,22 @@ class Span:
 
     Contexts are read in windows of `length` tokens, the question in front, that share `stride`. The answer is
     the best pair of start and end, at most `longest` tokens apart; with `unanswerable` there is none where
-    the first token scores higher in every window.
+    the first token scores higher in every window. metrics: the F1 of tokens and the share of exact matches,
+    both after SQuAD's normalisation.
     """
 
     length: int = 384
     stride: int = 128
     longest: int = 30
     unanswerable: bool = True
+    metrics: tuple[Metric, ...] = ("f1", "exact")
     tuning: Tuning = field(default_factory=Tuning)
 
     def __post_init__(self) -> None:
         if self.longest < 1:
             raise InputError(f"span: answers of at most {self.longest} tokens")
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Return the F1 of tokens and the share of exact matches, after SQuAD's normalisation."""
-        return ("f1", "exact")
+        if not self.metrics:
+            raise InputError(f"span: no metric; {' or '.join(SCORES)}")
 
     def evaluate(self, data: Questions, system: System, view: View) -> Outcome:
         """Train on the training questions, answer the test questions."""
@@ -92,14 +93,10 @@ class _Answering:
         ids = tuple(self.data.ids[row] for row in rows)
         golds = [[answer.text for answer in self.data.answers[row]] for row in rows]
         guesses = [answers[int(row)] for row in rows]
-        scores = {"f1": token_f1, "exact": exact_match}
+        pairs = list(zip(guesses, golds, strict=True))
         return {
-            name: Evidence(
-                ids,
-                np.array([[score(guess, gold)] for guess, gold in zip(guesses, golds, strict=True)]),
-                "mean",
-            )
-            for name, score in scores.items()
+            name: Evidence(ids, np.array([[SCORES[name](guess, gold)] for guess, gold in pairs]), "mean")
+            for name in self.protocol.metrics
         }
 
     def uniform(self, said: Sequence[tuple[Example, Outputs]]) -> bool:

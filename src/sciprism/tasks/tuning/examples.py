@@ -65,7 +65,7 @@ class Pieces:
         """Yield one window of each text or pair, the longer one cut first, and whether it was cut."""
         self._tokenizer.enable_truncation(self.length, strategy="longest_first")
         for text in texts:
-            encoding = self._encoded(*text)
+            encoding = self._encoded(text)
             yield self._window(encoding), bool(encoding.overflowing)
 
     def windows(self, text: str, stride: int) -> list[Window]:
@@ -79,19 +79,20 @@ class Pieces:
     def shortened(self, text: str, tokens: int) -> str:
         """Return the beginning of a text that is so many tokens long, or all of it."""
         self._tokenizer.no_truncation()
-        offsets = self._encoded(text, special=False).offsets
+        offsets = self._encoded((text,), special=False).offsets
         return text if len(offsets) <= tokens else text[: offsets[tokens - 1][1]]
 
     def _all(self, texts: tuple[str, ...], stride: int, strategy: str) -> list[Window]:
         if not 0 <= stride < self.length // 2:
             raise InputError(f"windows of {self.length} tokens cannot share {stride}; at most half of them")
         self._tokenizer.enable_truncation(self.length, stride=stride, strategy=strategy)
-        encoding = self._encoded(*texts)
+        encoding = self._encoded(texts)
         return [self._window(each) for each in (encoding, *encoding.overflowing)]
 
-    def _encoded(self, *texts: str, special: bool = True) -> Encoding:
+    def _encoded(self, texts: tuple[str, ...], special: bool = True) -> Encoding:
+        first, second = (*texts, None)[:2]
         try:
-            return self._tokenizer.encode(*texts, add_special_tokens=special)
+            return self._tokenizer.encode(first, second, add_special_tokens=special)
         except TypeError as error:  # what `tokenizers` raises for a lone surrogate
             raise InputError(f"half a character (a lone surrogate) in {' '.join(texts)!r:.80}") from error
 
