@@ -11,10 +11,9 @@ from sciprism.errors import InputError
 from sciprism.tally import Tally
 from sciprism.tasks.home import Home
 from sciprism.tasks.inputs import Segments
-from sciprism.tasks.layouts.language.parts import PartFiles, Parts, cut_dev
+from sciprism.tasks.layouts.language.parts import PartFiles, cut_dev
 from sciprism.tasks.layouts.language.records import Record, records
 from sciprism.tasks.layouts.language.texts import Text, segments
-from sciprism.tasks.sources import PARTS
 
 ONE, BOTH = "@DRUG$", "@DRUG-DRUG$"
 Span = tuple[int, int]
@@ -38,12 +37,11 @@ class DrugPairs:
     def read(self, home: Home) -> Segments:
         """Return one text for each pair, with the kind of interaction or "false"."""
         tally = Tally()
-        parts: Parts[Text] = {part: [] for part in PARTS}
-        for part, path in self.files.find(home).items():
-            for document in records(home, path):
-                parts[part] += _pairs(document, tally)
+        parts = self.files.read(
+            home, lambda path, _: (pair for each in records(home, path) for pair in _pairs(each, tally))
+        )
         cut_dev(parts, self.dev_share, key=lambda text: text.group)
-        return segments(parts, tally, ", ".join(self.files.folders))
+        return segments(parts, tally, self.files.where)
 
 
 def masked(text: str, one: Span, other: Span) -> str:

@@ -13,10 +13,9 @@ from sciprism.errors import InputError
 from sciprism.tally import Tally
 from sciprism.tasks.home import Home
 from sciprism.tasks.inputs import Segments
-from sciprism.tasks.layouts.language.parts import NO_TEXT, PartFiles, Parts, cut_dev
+from sciprism.tasks.layouts.language.parts import NO_TEXT, PartFiles, cut_dev
 from sciprism.tasks.layouts.language.records import TABLES, Record, records
 from sciprism.tasks.layouts.language.texts import ONE, Text, joined, segments
-from sciprism.tasks.sources import PARTS
 
 HALLMARKS = (
     "activating invasion and metastasis",
@@ -49,16 +48,14 @@ class HallmarkAbstracts:
     def read(self, home: Home) -> Segments:
         """Return one text for each abstract, with the names of its hallmarks in order."""
         tally = Tally()
-        parts: Parts[Text] = {part: [] for part in PARTS}
-        for part, path in self.files.find(home).items():
-            found = _joined(home, path) if _is_table(path) else map(_abstract, records(home, path))
-            parts[part] = list(_noted(found, tally))
+        parts = self.files.read(home, lambda path, _: _noted(_abstracts(home, path), tally))
         cut_dev(parts, self.dev_share)
-        return segments(parts, tally, ", ".join(self.files.folders))
+        return segments(parts, tally, self.files.where)
 
 
-def _is_table(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(TABLES)
+def _abstracts(home: Home, path: Path) -> Iterable[Text]:
+    is_table = path.name.removesuffix(".gz").endswith(TABLES)
+    return _joined(home, path) if is_table else map(_abstract, records(home, path))
 
 
 def _noted(found: Iterable[Text], tally: Tally) -> Iterator[Text]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -55,6 +55,16 @@ class PartFiles:
     test: tuple[str, ...] = ("test",)
     repo: str = ""
     obtain: str = ""
+
+    @property
+    def where(self) -> str:
+        """Return the folders, or the data set of the hub, as messages name them."""
+        return ", ".join(self.folders) or self.repo
+
+    def read(self, home: Home, rows: Callable[[Path, Part], Iterable[Each]]) -> Parts[Each]:
+        """Return what `rows` gives of each part's file; nothing where there is no such part."""
+        paths = self.find(home)
+        return {part: list(rows(paths[part], part)) if part in paths else [] for part in PARTS}
 
     def find(self, home: Home) -> dict[Part, Path]:
         """Return the file of each part. Raises InputError that says what is missing and where it is had."""

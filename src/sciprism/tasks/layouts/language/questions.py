@@ -55,13 +55,11 @@ class SquadFiles:
     def read(self, home: Home) -> Questions:
         """Return the questions; answers that stand elsewhere are moved, those that stand nowhere left out."""
         tally = Tally()
-        parts: Parts[Question] = {part: [] for part in PARTS}
-        for part, path in self.files.find(home).items():
-            parts[part] = list(_articles(home, path, tally))
+        parts = self.files.read(home, lambda path, _: _articles(home, path, tally))
         cut_dev(parts, self.dev_share, key=lambda question: question.context)
         if self.topics:
             parts["train"] += _topics(home, self.topics, tally)
-        return questions(parts, tally, ", ".join(self.files.folders) or self.files.repo)
+        return questions(parts, tally, self.files.where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

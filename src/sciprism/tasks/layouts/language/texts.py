@@ -66,11 +66,9 @@ class Texts:
     def read(self, home: Home) -> Segments:
         """Return the texts that have a label; an empty text is kept and counted."""
         tally = Tally()
-        parts: Parts[Text] = {part: [] for part in PARTS}
-        for part, path in self.files.find(home).items():
-            parts[part] = list(self._texts(home, path, part, tally))
+        parts = self.files.read(home, lambda path, part: self._texts(home, path, part, tally))
         cut_dev(parts, self.dev_share)
-        return segments(parts, tally, ", ".join(self.files.folders))
+        return segments(parts, tally, self.files.where)
 
     def _texts(self, home: Home, path: Path, part: Part, tally: Tally) -> Iterator[Text]:
         for record in records(home, path, self.columns):

@@ -71,7 +71,7 @@ class WordTags:
             for sentence in _sentences(home, path, part, tally):
                 types |= types_of(sentence.tags)
                 parts[part].append(sentence._replace(tags=self._tags(sentence.tags)))
-        where = ", ".join(self.files.folders) or self.files.repo
+        where = self.files.where
         if self.only and self.only not in types:
             raise InputError(f"{where}: no entity of type {self.only}; there are {', '.join(sorted(types))}")
         cut_dev(parts, self.dev_share)
