@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -38,7 +38,11 @@ def encode_sequences(
             vectors = compute(pack([sequences[i] for i in batch], route, device=device))
         rows[batch] = vectors.cpu().numpy()
 
-    batches = token_batches(lengths, _budget(sum(lengths), device))
+    each_batch(run, token_batches(lengths, _budget(sum(lengths), device)), device)
+
+
+def each_batch(run: Callable[[list[int]], None], batches: Iterable[list[int]], device: torch.device) -> None:
+    """Run every batch: on a CPU each on one core, several side by side; elsewhere one after the other."""
     if device.type == "cpu":
         on_all_cores(run, batches)
     else:

@@ -20,9 +20,9 @@ from sciprism.tasks.protocols import protocols
 from sciprism.tasks.systems import System
 from sciprism.tasks.task import Outcome, View
 from sciprism.tasks.tuning import heads
-from sciprism.tasks.tuning.choosing import Parts, Work, encoder_of, tuned
+from sciprism.tasks.tuning.choosing import fine_tuned
 from sciprism.tasks.tuning.examples import Example, Pieces
-from sciprism.tasks.tuning.runs import Outputs, Start
+from sciprism.tasks.tuning.runs import Outputs
 from sciprism.tasks.tuning.settings import Tuning
 
 Metric = Literal["f1_micro", "f1_macro", "f1_binary", "accuracy", "pearson"]
@@ -63,14 +63,14 @@ class Pair:
 
     def evaluate(self, data: Segments, system: System, view: View) -> Outcome:
         """Train on the training rows, score the test rows."""
-        encoder = encoder_of(system)
-
-        def work() -> Work:
-            pieces = Pieces(encoder, self.length)
-            start = Start(encoder, encoder.route(view.format))
-            return Work(start, _Saying(data, pieces, self), Parts(data.train, data.dev, data.test))
-
-        return tuned(view.once(work), self.tuning, view)
+        return fine_tuned(
+            data,
+            system,
+            view,
+            length=self.length,
+            make=lambda pieces: _Saying(data, pieces, self),
+            tuning=self.tuning,
+        )
 
 
 class _Saying:

@@ -20,9 +20,9 @@ from sciprism.tasks.protocols import protocols
 from sciprism.tasks.systems import System
 from sciprism.tasks.task import Outcome, View
 from sciprism.tasks.tuning import heads
-from sciprism.tasks.tuning.choosing import Parts, Work, encoder_of, tuned
+from sciprism.tasks.tuning.choosing import fine_tuned
 from sciprism.tasks.tuning.examples import Example, Offsets, Pieces, Window
-from sciprism.tasks.tuning.runs import Outputs, Start
+from sciprism.tasks.tuning.runs import Outputs
 from sciprism.tasks.tuning.settings import Tuning
 
 Metric = Literal["f1", "exact"]
@@ -58,14 +58,14 @@ class Span:
 
     def evaluate(self, data: Questions, system: System, view: View) -> Outcome:
         """Train on the training questions, answer the test questions."""
-        encoder = encoder_of(system)
-
-        def work() -> Work:
-            pieces = Pieces(encoder, self.length)
-            start = Start(encoder, encoder.route(view.format))
-            return Work(start, _Answering(data, pieces, self), Parts(data.train, data.dev, data.test))
-
-        return tuned(view.once(work), self.tuning, view)
+        return fine_tuned(
+            data,
+            system,
+            view,
+            length=self.length,
+            make=lambda pieces: _Answering(data, pieces, self),
+            tuning=self.tuning,
+        )
 
 
 class _Answering:

@@ -18,9 +18,9 @@ from sciprism.tasks.protocols import protocols
 from sciprism.tasks.systems import System
 from sciprism.tasks.task import Outcome, View
 from sciprism.tasks.tuning import heads
-from sciprism.tasks.tuning.choosing import Parts, Work, encoder_of, tuned
+from sciprism.tasks.tuning.choosing import fine_tuned
 from sciprism.tasks.tuning.examples import Example, Pieces, first_pieces, joined, owned
-from sciprism.tasks.tuning.runs import Outputs, Start
+from sciprism.tasks.tuning.runs import Outputs
 from sciprism.tasks.tuning.settings import Tuning
 
 Metric = Literal["entity_f1", "word_f1_macro"]
@@ -51,14 +51,14 @@ class Tag:
 
     def evaluate(self, data: Tagged, system: System, view: View) -> Outcome:
         """Train on the training rows, tag the test rows."""
-        encoder = encoder_of(system)
-
-        def work() -> Work:
-            pieces = Pieces(encoder, self.length)
-            start = Start(encoder, encoder.route(view.format))
-            return Work(start, _Tagging(data, pieces, self), Parts(data.train, data.dev, data.test))
-
-        return tuned(view.once(work), self.tuning, view)
+        return fine_tuned(
+            data,
+            system,
+            view,
+            length=self.length,
+            make=lambda pieces: _Tagging(data, pieces, self),
+            tuning=self.tuning,
+        )
 
 
 class _Tagging:

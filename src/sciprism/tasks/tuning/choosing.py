@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple, Protocol
 
@@ -16,11 +16,11 @@ from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.tally import Tally
 from sciprism.tasks.evidence import Evidence, estimate
-from sciprism.tasks.inputs import Rows
+from sciprism.tasks.inputs import Questions, Rows, Segments, Tagged
 from sciprism.tasks.systems import NotServedError, System
 from sciprism.tasks.systems.dense import DenseSystem
 from sciprism.tasks.task import Outcome, View
-from sciprism.tasks.tuning.examples import Example
+from sciprism.tasks.tuning.examples import Example, Pieces
 from sciprism.tasks.tuning.runs import DivergedRunError, Loss, Outputs, Start
 from sciprism.tasks.tuning.settings import Setting, Tuning
 
@@ -97,8 +97,30 @@ class Work:
         return [example for example in self.problem.examples if example.row in wanted]
 
 
-def tuned(work: Work, tuning: Tuning, view: View) -> Outcome:
-    """Choose a setting, train with the view's seed and score the test rows."""
+def fine_tuned(
+    data: Tagged | Segments | Questions,
+    system: System,
+    view: View,
+    *,
+    length: int,
+    make: Callable[[Pieces], Problem],
+    tuning: Tuning,
+) -> Outcome:
+    """Choose a setting, train with the view's seed and score the test rows.
+
+    length: tokens of a window. make: gives the data as a problem, by what cuts texts into pieces.
+    """
+    encoder = encoder_of(system)
+
+    def work() -> Work:
+        problem = make(Pieces(encoder, length))
+        start = Start(encoder, encoder.route(view.format))
+        return Work(start, problem, Parts(data.train, data.dev, data.test))
+
+    return _tuned(view.once(work), tuning, view)
+
+
+def _tuned(work: Work, tuning: Tuning, view: View) -> Outcome:
     tried = _tried(work, tuning, view)
     best = _best(tuning, tried)
     evidence, facts = work.run(best, tuning, view.seed, work.parts.test)

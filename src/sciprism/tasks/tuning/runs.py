@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sciprism.chance import number
-from sciprism.cores import on_all_cores
 from sciprism.encoders.dropout import drawn_from
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.inference import each_batch
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.tasks.tuning.examples import Example
 from sciprism.tasks.tuning.heads import Head
@@ -90,7 +90,8 @@ class Tuned:
         self.modules.train()
         for step in range(each * setting.epochs):
             epoch, place = divmod(step, each)
-            order = np.random.default_rng([seed, epoch]).permutation(len(examples))
+            if not place:
+                order = np.random.default_rng([seed, epoch]).permutation(len(examples))
             rows = order[place * setting.batch : (place + 1) * setting.batch]
             set_rate(optimiser, rate(schedule, step, each * setting.epochs, setting.rate))
             found = self._gradients([examples[row] for row in rows], loss, number(seed, step) >> 8)
@@ -135,12 +136,8 @@ class Tuned:
             for row, part in zip(piece, np.split(rows, bounds), strict=True):
                 found[row] = part
 
-        pieces = list(token_batches([len(example.ids) for example in examples], PIECE))
-        if self.encoder.device.type == "cpu":
-            on_all_cores(work, pieces)
-        else:
-            for piece in pieces:
-                work(piece)
+        pieces = token_batches([len(example.ids) for example in examples], PIECE)
+        each_batch(work, pieces, self.encoder.device)
         return found
 
     def _outputs(self, examples: Sequence[Example]) -> Tensor:
