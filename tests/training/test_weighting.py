@@ -28,6 +28,13 @@ def test_a_source_is_measured_by_its_own_first_loss():
     assert weigh(weighting, [0, 2], [2.0, 5.0], [1.0, 1.0]) == pytest.approx([0.25, 1.0])
 
 
+def test_a_source_that_begins_without_a_loss_begins_when_it_has_one():
+    weighting = made("loss-balanced", 2, alpha=1.0)
+    assert weigh(weighting, [0, 1], [0.0, 2.0], [1.0, 1.0]) == [1.0, 1.0]
+    assert weigh(weighting, [0, 1], [0.5, 1.0], [1.0, 1.0]) == [1.0, 0.5]
+    assert weigh(weighting, [0, 1], [0.1, 0.0], [1.0, 1.0]) == pytest.approx([0.2, 0.0])
+
+
 def test_gradients_are_brought_to_like_lengths():
     """Lengths 3 and 1, like speeds: both want 2. The slopes are +3/2 and -1/2; the sum stays 2."""
     weighting = made("grad-norm", 2, lr=0.1)

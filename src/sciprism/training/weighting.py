@@ -22,6 +22,7 @@ class Plain(Table):
 class Weighting(nn.Module):
     """Every source counts once: the sum of the losses (SciRepEval).
 
+    first: each source's first loss that was not 0; until then it is taken to learn like one that just began.
     settings: the kind's table. sources: how many there are. by_gradients: whether it asks for their lengths.
     """
 
@@ -42,9 +43,10 @@ class Weighting(nn.Module):
         places: (k,) which sources they are. losses: (k,). norms: (k,) lengths of the gradients of each loss
         by its own vectors, the layer that all sources share.
         """
-        seen = ~self.first[places].isnan()
-        self.first[places] = torch.where(seen, self.first[places], losses)
-        return self._weigh(places, losses / self.first[places].clamp_min(1e-12), norms)
+        begun = losses.masked_fill(losses <= 0, torch.nan)
+        first = self.first[places].where(self.first[places] > 0, begun)
+        self.first[places] = first
+        return self._weigh(places, (losses / first).nan_to_num(nan=1.0), norms)
 
     def _weigh(self, places: Tensor, rates: Tensor, norms: Tensor) -> Tensor:  # noqa: ARG002
         return self.weights[places]
