@@ -44,7 +44,7 @@ class Published:
 
     def task(self, name, kind, **more):
         files = {"train": f"{name}/train.jsonl", "dev": f"{name}/val.jsonl"}
-        return {"name": name, "type": kind, "data_files": files, **more}
+        return {"name": name, "type": kind, "data_files": files, "instr_prompt": f"About {name}.", **more}
 
     def parts(self, part, size):
         names = range(size)

@@ -26,7 +26,7 @@ FIELDS = ("title", "abstract")
 SIDES = ("query", "candidates")
 KEYS = (
     *("name", "type", "multi_label", "dataset", "data_files", "labels", "labels_field"),
-    *("ctrl_token", "input_fields", "sample_size", "contrastive"),
+    *("ctrl_token", "input_fields", "sample_size", "contrastive", "instr_prompt"),
 )
 
 
