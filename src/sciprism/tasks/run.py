@@ -91,9 +91,13 @@ def evaluate(
 
 
 def _view(suite: Suite, task: Task, system: System, run: Run) -> View:
-    """Return what all seeds of a task and system share."""
+    """Return what all seeds of a task and system share.
+
+    What only queries of a search have, such as their code, papers of other tasks get (SciRepEval, Table 4).
+    """
     return View(
         format=cast("Format", run.as_format or task.format),
+        role="query" if run.as_format == "search" != task.format else "paper",
         fields=task.fields,
         seed=run.seed,
         first_seed=run.seed,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from sciprism.encoders.methods import Format
+from sciprism.encoders.methods import Format, Role
 from sciprism.errors import InputError
 from sciprism.tally import Tally
 from sciprism.tasks.evidence import Evidence
@@ -62,11 +62,13 @@ class Data(Protocol):
 class View:
     """How a task's papers are encoded: the format asked for, the fields read, and the run's seed.
 
+    role: of the papers; "query" where a task that is no search is scored with the vectors of searches.
     Runs of one task and system with several seeds share the rest. first_seed: with which choices are made.
     kept: a file for what was tried, under `key`. memory: where what is made `once` stands, None for nowhere.
     """
 
     format: Format
+    role: Role = "paper"
     fields: tuple[str, ...] = FIELDS
     seed: int = 0
     first_seed: int = 0
@@ -85,7 +87,7 @@ class View:
 
     def papers(self, items: Sequence[Any]) -> Texts:
         """Return items as papers of this format."""
-        return Texts(items=items, format=self.format, fields=self.fields)
+        return Texts(items=items, format=self.format, role=self.role, fields=self.fields)
 
     def queries(self, items: Sequence[Any]) -> Texts:
         """Return items as queries of this format; a paper among them is read by its fields too."""

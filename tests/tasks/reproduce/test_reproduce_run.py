@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given as given_names
 from hypothesis import strategies as st
+from made_methods import started, unequal
 from open_data import write
 
 from sciprism import Encoder
@@ -92,6 +93,21 @@ def test_rows_of_one_model_with_the_vectors_of_other_formats(open_data, runs, tm
     assert filled.cells[1][0].above.value == 0  # this model has one vector for all formats
     assert (tmp_path / "plain--as-search" / "open" / "cranfield.json").exists()
     assert read_models(tmp_path)["vanilla@search"] == ("plain--as-search",)
+
+
+def test_other_tasks_get_the_code_of_searches_from_its_queries(open_data, tiny_model, tmp_path):
+    unequal(started(tiny_model, "control-codes"), size=0.3).save(tmp_path / "codes")
+    rows = tuple(Row(name=name, model="vanilla", as_format=name) for name in ("", "search", "proximity"))
+    table = Table(name="4", title="Each other's vectors", rows=rows, groups=("coarse", "search"))
+    models = {"vanilla": (str(tmp_path / "codes"),)}
+    filled = make(
+        plan(SCIMULT, table, QUICK, models, open_data),
+        Run(out=tmp_path / "out", data=open_data),
+        lambda *_: None,
+    )
+    own, search, proximity = ([cell.found.value for cell in cells] for cells in filled.cells)
+    assert search[0] != proximity[0], "coarse: the codes of search and of proximity"
+    assert search[-1] == own[-1], "a search itself has its documents as they are"
 
 
 def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_columns(
