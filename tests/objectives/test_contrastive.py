@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from sciprism.objectives.contrastive import in_batch_contrastive
+from sciprism.objectives.supervised_contrastive import supervised_contrastive
 from sciprism.objectives.triplet import triplet_margin
 
 
@@ -55,6 +56,16 @@ def test_a_known_positive_gets_no_gradient():
     known = torch.tensor([[False, True], [True, False]])
     in_batch_contrastive(queries, positives, known=known).backward()
     assert positives.grad.abs().max() < 1e-6  # each query sees its own positive alone
+
+
+def test_classes_by_hand():
+    """Texts 1 and 2, of one class, each find the other with e / (e + 1), halved; text 3 is alone."""
+    vectors = torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 3.0]], requires_grad=True)
+    found = supervised_contrastive(vectors, torch.tensor([4, 4, 7]), temperature=1.0)
+    assert found.item() == pytest.approx(2 * math.log(1 + math.exp(-1)) / 2 / 3, abs=1e-6)
+    found.backward()
+    assert torch.isfinite(vectors.grad).all()
+    assert supervised_contrastive(vectors, torch.tensor([1, 2, 3])).item() == 0
 
 
 def test_triplets_by_hand():

@@ -305,6 +305,8 @@ def test_the_last_share_of_contrast(encoder):
     unit = F.normalize(vectors, dim=-1)
     exp = (unit @ unit.T / 0.3).exp()
     by_hand = (
-        -(torch.log(exp[0, 1] / (exp[0, 1] + exp[0, 2])) + torch.log(exp[1, 0] / (exp[1, 0] + exp[1, 2]))) / 2
+        -(torch.log(exp[0, 1] / (exp[0, 1] + exp[0, 2])) + torch.log(exp[1, 0] / (exp[1, 0] + exp[1, 2])))
+        / 2  # texts of the class
+        / 3  # texts
     )
     assert losses[1] == pytest.approx(by_hand.item(), abs=1e-4)
