@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from sciprism.chance import place
 from sciprism.papers.records import Paper
@@ -25,13 +24,11 @@ ALONE = "no citation with another paper"
 class Influential:
     """Sample, for each cited paper, those that build on it: they name it at least `least` times in the text.
 
-    The negatives are papers that cite it too, but name it less often. query: the published data ask with the
-    cited paper; "citing" asks with the citing one. Candidates stand in an order drawn by hash, and are paired
-    as `ScoredTriplets` does. most: queries, 0 for all.
+    The negatives are papers that cite it too, but name it less often. Candidates stand in an order drawn by
+    hash, and are paired as `ScoredTriplets` does. most: queries, 0 for all.
     """
 
     least: int = 4
-    query: Literal["cited", "citing"] = "cited"
     most: int = 0
     seed: int = 0
 
@@ -71,8 +68,7 @@ class Influential:
             if citing not in rows or cited not in rows:
                 report.dropped.add("citation of or by a paper that is not there", f"{citing} -> {cited}")
             elif citing != cited and count > 0:
-                asked, candidate = (cited, citing) if self.query == "cited" else (citing, cited)
-                found[rows[asked]][rows[candidate]] += count
+                found[rows[cited]][rows[citing]] += count
         return found
 
     def _list(self, papers: Sequence[Paper], row: int, counts: Counter[int]) -> ScoredList:
