@@ -40,7 +40,7 @@ def number(paper):
 def test_all_eight_are_made_and_told(made):
     told = facts(made)
     assert [*told] == [*KINDS] and len(told) == 8
-    assert {name for name in told if told[name]["type"] == "classification"} == {"venue-fields", "mesh"}
+    assert {name for name in told if told[name]["type"] == "classification"} == {"fos", "mesh"}
     for name, source in told.items():
         for part in ("train", "dev"):
             found = read(made, name, part, source["query"])
@@ -62,13 +62,13 @@ def test_dev_papers_are_no_train_papers(made):
 
 @pytest.mark.parametrize("part", ["train", "dev"])
 def test_triplets_of_citations(made, part):
-    for e in read(made, "influential", part):
+    for e in read(made, "cite_context", part):
         asked = number(e.query)
         assert number(e.positives[0]) == asked + 1 and 2 <= number(e.negatives[0]) - asked <= 4
-    for e in read(made, "citation-triplets", part):
+    for e in read(made, "specter", part):
         assert 1 <= number(e.query) - number(e.positives[0]) <= 4
         assert not 1 <= abs(number(e.query) - number(e.negatives[0])) <= 4
-    kinds = facts(made)["citation-triplets"]["parts"][part]["negatives"]
+    kinds = facts(made)["specter"]["parts"][part]["negatives"]
     assert 0.3 < kinds["cited by a cited paper"] / sum(kinds.values()) < 0.5
 
 
@@ -77,28 +77,28 @@ def test_triplets_of_authors(made, part):
     def together(one, other):
         return one // 5 == other // 5 or one // 7 == other // 7
 
-    for e in read(made, "same-author", part):
+    for e in read(made, "s2and", part):
         asked, right, wrong = number(e.query), number(e.positives[0]), number(e.negatives[0])
         assert together(asked, right) and not together(asked, wrong)
 
 
 def test_numbers_lie_on_one_scale(made):
     told = facts(made)
-    assert told["citation-count"]["year"] == 2008 and told["citation-count"]["counted"] == "by the table"
-    both = [e for part in ("train", "dev") for e in read(made, "citation-count", part)]
+    assert told["cite_pred"]["year"] == 2008 and told["cite_pred"]["counted"] == "by the table"
+    both = [e for part in ("train", "dev") for e in read(made, "cite_pred", part)]
     counted = {e.query.id: e.answers[0] for e in both}
     assert counted == {f"p{n}": pytest.approx(math.log(n)) for n in range(3, 400, 4)}
     factor = sum(counted.values()) / len(counted)
-    assert told["year"]["factor"] == pytest.approx(factor)
-    assert (told["year"]["first"], told["year"]["last"]) == (2006, 2008)
-    for e in read(made, "year"):
+    assert told["year_pred"]["factor"] == pytest.approx(factor)
+    assert (told["year_pred"]["first"], told["year_pred"]["last"]) == (2006, 2008)
+    for e in read(made, "year_pred"):
         assert e.answers[0] == pytest.approx((number(e.query) % 4 - 1) / 2 * factor)
 
 
 def test_classes(made):
     told = facts(made)
-    assert told["venue-fields"]["labels"] == ["Computer science", "Linguistics", "Physics"]
-    for e in read(made, "venue-fields"):
+    assert told["fos"]["labels"] == ["Computer science", "Linguistics", "Physics"]
+    for e in read(made, "fos"):
         assert e.answers == (("Computer science", "Linguistics"), ("Physics",))[number(e.query) % 4]
     assert set(told["mesh"]["labels"]) == {"Brain", "Liver", "Lung"}
     for e in read(made, "mesh"):
@@ -146,10 +146,10 @@ def test_papers_alone_give_what_they_can(own, tmp_path):
     path.write_text("\n".join(map(json.dumps, lines)))
     prepared = prepare_scirepeval(tmp_path / "out", own=Own(papers=(path,), dev=0.2))
     told = facts(tmp_path / "out")
-    assert [*told] == ["citation-count", "year", "citation-triplets"]
-    assert told["citation-count"]["counted"] == "citations known here"
+    assert [*told] == ["cite_pred", "year_pred", "specter"]
+    assert told["cite_pred"]["counted"] == "citations known here"
     assert prepared.left_out["mesh"] == "no table mesh; its columns are paper, descriptor, qualifier"
-    assert [*prepared.left_out] == ["influential", "same-author", "venue-fields", "mesh", "search"]
+    assert [*prepared.left_out] == ["cite_context", "s2and", "fos", "mesh", "search"]
 
 
 def test_the_same_bytes_for_any_workers_and_hash_seed(own, tmp_path):
@@ -173,9 +173,11 @@ def test_a_config_and_own_papers_together(own, published, tmp_path):
     config = published.write(published.config[2:3])
     prepare_scirepeval(tmp_path / "out", config=config, own=own_of(own))
     assert [*facts(tmp_path / "out")] == ["cite", *KINDS]
-    config = published.write([published.config[2] | {"name": "year"}])
-    with pytest.raises(InputError, match="'year' is the name of a source of own papers too"):
-        prepare_scirepeval(tmp_path / "out", config=config, own=own_of(own))
+    config = published.write([published.config[2] | {"name": "cite_pred"}])
+    prepared = prepare_scirepeval(tmp_path / "both", config=config, own=own_of(own))
+    assert prepared.left_out == {"cite_pred, of own papers": "the config has a source of this name"}
+    told = facts(tmp_path / "both")
+    assert sorted(told) == sorted(KINDS) and told["cite_pred"]["data"] != "own papers"
 
 
 @pytest.mark.parametrize(

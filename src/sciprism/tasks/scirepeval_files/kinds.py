@@ -248,12 +248,13 @@ def _search(name: str, corpus: Corpus) -> TrainingSource:
 
 
 KINDS: dict[str, Callable[[str, Corpus], TrainingSource]] = {
-    "influential": _influential,
-    "same-author": _same_author,
-    "venue-fields": _venue_fields,
-    "citation-count": _citation_count,
-    "year": _year,
+    "cite_context": _influential,
+    "s2and": _same_author,
+    "fos": _venue_fields,
+    "cite_pred": _citation_count,
+    "year_pred": _year,
     "mesh": _mesh,
-    "citation-triplets": _citation_triplets,
+    "specter": _citation_triplets,
     "search": _search,
 }
+"""Under the names that the published sources have, for the recipes read these."""

@@ -17,6 +17,7 @@ from sciprism.tasks.scirepeval_files.source import TrainingSource
 from sciprism.tasks.scirepeval_files.writing import Prepared, Settings, write_sources
 
 _SETTINGS = Settings()
+TAKEN = "the config has a source of this name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,8 @@ def prepare_scirepeval(
 ) -> Prepared:
     """Write the sources of a config's tasks and of own papers, one of them at least, below `out`.
 
+    Those of own papers have the published names; where a config has one too, that is the one.
+
     data: where hub data sets and files of the config lie. All is checked before anything is written; a
     second call writes the same bytes. Raises InputError, one line for what is wrong.
     """
@@ -60,11 +63,8 @@ def prepare_scirepeval(
         )
         kinds, left_out = kinds_of(corpus)
         names = {source.name for source in sources}
-        if twice := [each.name for each in kinds if each.name in names]:
-            raise InputError(
-                f"{config}: {twice[0]!r} is the name of a source of own papers too; rename the task"
-            )
         left_out = {name: reason for name, reason in left_out.items() if name not in names}
-        sources += kinds
+        left_out |= {f"{each.name}, of own papers": TAKEN for each in kinds if each.name in names}
+        sources += [each for each in kinds if each.name not in names]
         told |= read
     return write_sources(sources, home, out, settings, left_out=left_out, told=told)
