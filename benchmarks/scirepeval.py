@@ -9,25 +9,28 @@ for each of five partitions. Run from the repository root, after `sciprism prepa
 
 from __future__ import annotations
 
+from random import Random
+
 from study import Arm, Study, main
 
-PAPERS = ("arxiv-classes", "mesh-classes", "citation-count-numbers", "conference-year-numbers")
-LINKS = ("same-author", "vis-citations")
-FORMATS = ("classification", "classification", "regression", "regression", "proximity", "proximity")
-PARTITIONS = (
-    (2, 4, 0, 5, 1, 3),
-    (4, 0, 5, 2, 3, 1),
-    (1, 5, 4, 0, 2, 3),
-    (5, 3, 1, 4, 0, 2),
-    (3, 1, 5, 4, 2, 0),
-)
-"""For each partition: which of the formats each source gets, classes and numbers first, links last."""
+FORMATS = {
+    "arxiv-classes": "classification",
+    "mesh-classes": "classification",
+    "citation-count-numbers": "regression",
+    "conference-year-numbers": "regression",
+    "same-author": "proximity",
+    "vis-citations": "proximity",
+    "specter-triplets": "proximity",
+}
+"""What each source of papers is for; those that ask in words keep their format."""
+PARTITIONS = 5
 
 
 def partition(number: int) -> tuple[str, ...]:
-    """Return the changes that give the sources of papers the formats of a random partition."""
-    named = zip((*PAPERS, *LINKS), PARTITIONS[number], strict=True)
-    return tuple(f"stages.formats.sources.{name}.format={FORMATS[place]}" for name, place in named)
+    """Return the changes that deal the formats out to the sources of papers at random."""
+    dealt = Random(number).sample([*FORMATS.values()], len(FORMATS))
+    named = zip(FORMATS, dealt, strict=True)
+    return tuple(f"stages.formats.sources.{name}.format={format}" for name, format in named)
 
 
 STUDY = Study(
@@ -47,7 +50,7 @@ STUDY = Study(
                 seed=number,
                 changes=partition(number),
             )
-            for number in range(len(PARTITIONS))
+            for number in range(PARTITIONS)
         ),
     ),
     ensembles={"ensemble": "mean:{adapters}+{ctrl}", "ensemble-concat": "concat:{adapters}+{ctrl}"},
