@@ -1,4 +1,4 @@
-"""Peak memory and time of embedding papers in all four formats, with a model of SPECTER2's shape.
+"""Peak memory and time of embedding papers in all formats, and as queries, with a model of SPECTER2's shape.
 
 BERT-base, an adapter for each format, random weights, MiniLM's vocabulary; or any model with --model. Run
 from the repository root, where PAPERS is a file that `sciprism inspect` reads:
@@ -55,14 +55,13 @@ def main() -> None:
     encoder = Encoder.load(args.model) if args.model else specter2_shaped()
     read = (paper for paper in read_papers(args.papers) if isinstance(paper, Paper) and paper.abstract)
     papers = list(islice(read, args.count))
-    vectors = encoder.encode_all(papers)
+    vectors = encoder.encode_all(papers) | {"query": encoder.encode(papers, format="search", role="query")}
     result = provenance(
         ["torch", "sciprism"],
         model=encoder.name,
         parameters=sum(weight.numel() for weight in encoder.model.parameters()),
         papers=len(papers),
         formats={format: list(rows.shape) for format, rows in vectors.items()},
-        passes=len({encoder.path(format) for format in encoder.formats}),
         seconds=round(time.perf_counter() - began, 1),
         peak_memory_mb=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     )
