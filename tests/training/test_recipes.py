@@ -50,6 +50,48 @@ def test_the_settings_of_the_paper():
     assert (recipe.model.pooling, recipe.model.distance, recipe.seed) == ("cls", "dot", 12345)
 
 
+FULL = {"epochs": 2, "lr": 5e-5, "name": "inverse-square-root", "start": 1e-4, "end": 0}
+PART = {"lr": 1e-4, "name": "linear", "start": 0.0, "end": 77_500}
+OBJECTIVES = {
+    "fos": "multi-label",
+    "mesh": "classification",
+    "cite_pred": "regression",
+    "year_pred": "regression",
+    "s2and": "triplet",
+    "cite_context": "triplet",
+    "specter": "triplet",
+    "search": "triplet",
+}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "stages"),
+    [
+        ("mtl-cls", {"single": FULL}),
+        ("ctrl", {"control-codes": FULL}),
+        ("pals", {"pals": PART | {"epochs": 2}}),
+        ("adapters", {"adapters": PART | {"epochs": 6}}),
+        ("adapter-fusion", {"adapters": PART | {"epochs": 6}, "adapter-fusion": PART | {"epochs": 4}}),
+    ],
+)
+def test_the_settings_of_scirepeval(recipe, stages):
+    """256 examples of equal shares, 700 steps of warm-up, margin 1, Euclidean; the rest by method."""
+    found = read_recipe(RECIPES / f"scirepeval-{recipe}.toml")
+    assert found.model.pooling == (None if recipe == "ctrl" else "cls"), "a code has its own vector"
+    assert (found.model.distance, found.seed) == ("euclidean", 42)
+    assert [stage.method for stage in found.stages] == [*stages]
+    for stage, wanted in zip(found.stages, stages.values(), strict=True):
+        rate = stage.schedule
+        told = {"epochs": stage.epochs, "lr": stage.optimiser.lr, "name": rate.name, "start": rate.start}
+        assert told | {"end": rate.end} == wanted
+        assert (stage.batch * stage.accumulate, stage.mixing, rate.warmup) == (256, "equal", 700)
+        assert (stage.optimiser.weight_decay, stage.optimiser.eps) == (0.0, 1e-8)
+        assert stage.objective == {"name": "triplet", "margin": 1.0}
+        assert {s.file.stem: (s.objective or stage.objective)["name"] for s in stage.sources} == OBJECTIVES
+    twin = read_recipe(RECIPES / "twins" / f"scirepeval-{recipe}.toml")
+    assert [(s.name, s.method) for s in twin.stages] == [(s.name, s.method) for s in found.stages]
+
+
 def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model)
     path.write_text(

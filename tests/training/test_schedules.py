@@ -21,6 +21,12 @@ def test_linear_by_hand():
     assert rates(name="linear", warmup=2, floor=0.3)[-3:] == pytest.approx([3 / 8, 0.3, 0.3])
 
 
+def test_a_linear_rate_may_end_elsewhere_than_its_stage():
+    """Two steps of warm-up, then an eighteenth less each step: the tenth has 11/18 of the peak."""
+    assert rates(name="linear", warmup=2, end=20)[2:] == pytest.approx([n / 18 for n in range(18, 10, -1)])
+    assert rates(name="linear", warmup=2, end=4)[2:] == pytest.approx([1, 1 / 2, 0, 0, 0, 0, 0, 0])
+
+
 def test_the_other_schedules():
     assert rates(name="constant", warmup=0) == [1.0] * 10
     falling = rates(name="inverse-square-root", warmup=4)

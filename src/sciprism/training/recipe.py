@@ -120,12 +120,14 @@ class Schedule(_Part):
     """The learning rate over the steps.
 
     warmup: steps, or below 1 a share of them. start: the rate it begins with. floor: the lowest after it.
+    end: the step at which a linear rate is 0, where that is not the stage's last; 0: it is.
     """
 
     name: Literal["linear", "inverse-square-root", "constant"] = "linear"
     warmup: float = Field(0.05, ge=0)
     start: float = Field(0.0, ge=0)
     floor: float = Field(0.0, ge=0)
+    end: int = Field(0, ge=0)
 
 
 class Evaluation(_Part):
