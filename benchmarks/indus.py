@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rounds import provenance, write
 from sciprism.training.recipe import read_recipe
-from study import run
+from study import run, status
 
 RECIPE = Path("recipes/indus/laptop.toml")
 TABLES = ("8", "beir", "ablation", "I4", "I5", "pooling", "teachers")
@@ -95,7 +95,7 @@ def table(args: argparse.Namespace, name: str, models: list[dict[str, Path]]) ->
         for key, folder in of_seed.items():
             words += ["--models", f"{key}={folder}"] if ARMS[key].shown else []
     page = args.output / f"table-{name}.md"
-    run([*words, "--results", str(args.output), "-o", str(page)], may_fail=True)
+    status([*words, "--results", str(args.output), "-o", str(page)])
 
 
 def main() -> None:

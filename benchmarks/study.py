@@ -65,13 +65,17 @@ class Study:
         return ("--quick",) if self.data == "open" else ()
 
 
-def run(words: list[str], *, may_fail: bool = False) -> float:
-    """Run one command of the package; return its seconds."""
+def status(words: list[str]) -> int:
+    """Run one command of the package; return its status."""
     print("+ sciprism", shlex.join(words), flush=True)
+    return subprocess.run([sys.executable, "-m", "sciprism", *words]).returncode
+
+
+def run(words: list[str]) -> float:
+    """Run one command of the package, which must succeed; return its seconds."""
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", "sciprism", *words])
-    if done.returncode and not may_fail:
-        raise SystemExit(f"status {done.returncode}; the same command goes on from here")
+    if failed := status(words):
+        raise SystemExit(f"status {failed}; the same command goes on from here")
     return time.monotonic() - began
 
 
@@ -99,11 +103,12 @@ def backbone(runs: Path) -> Path:
     return folder
 
 
-def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> None:
+def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> bool:
     """Make one table with all models that are there; what has been scored already is not scored again.
 
-    Rows of models that others made are left out: they would have to be fetched.
+    Rows of models that others made are left out: they would have to be fetched. Tell whether it was made.
     """
+    ours = {"backbone", *(key for key, _ in folders)}
     words = ["reproduce", study.paper, name, "--data", study.data]
     words += ["--models", f"backbone={backbone(args.runs)}"]
     for (key, _), folder in folders.items():
@@ -113,11 +118,11 @@ def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Name
             members = {other: str(folder) for (other, own), folder in folders.items() if own == seed}
             if set(_members(name_of)) <= set(members):
                 words += ["--models", f"{key}={name_of.format_map(members)}"]
+                ours.add(key)
     rows = {row.model for row in reproductions[study.paper].table(name).rows}
-    ours = {"backbone", *study.ensembles, *(key for key, _ in folders)}
     if "--only" not in more:
         words += [word for key in sorted(rows & ours) for word in ("--only", key)]
-    run([*words, "--results", str(args.output), *more], may_fail=True)
+    return status([*words, "--results", str(args.output), *more]) == 0
 
 
 def _members(name: str) -> list[str]:
@@ -125,12 +130,13 @@ def _members(name: str) -> list[str]:
 
 
 def median_dev(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
-    """Return of each method the run whose best dev score is the median of its seeds."""
-    found = {}
+    """Return of each method the run whose best dev score is the median of its seeds, as runs of one seed."""
+    found: dict[Run, Path] = {}
     for arm in study.arms:
         runs = [each for each in folders if each[0] == arm.key and arm.method]
         runs.sort(key=lambda each: summary(folders[each])["dev_best"])
-        found.update({each: folders[each] for each in runs[len(runs) // 2 :][:1]})
+        if runs:
+            found[arm.key, 0] = folders[runs[len(runs) // 2]]
     return found
 
 
@@ -173,9 +179,13 @@ def main(study: Study, about: str | None) -> None:
     facts = provenance(["torch", "sciprism"], changes=args.change or [])
     runs = {f"{key}, seed {seed}": summary(folder) for (key, seed), folder in folders.items()}
     write(args.output / "runs.json", facts | {"runs": runs})
-    for name in args.tables:
-        table(study, name, folders, args, *study.view, "-o", str(args.output / f"table-{name}.md"))
+    wanted = [(name, folders, study.view, f"table-{name}.md") for name in args.tables]
     if args.full:
-        for name in args.tables:
-            page = args.output / f"table-{name}-whole-suite.md"
-            table(study, name, median_dev(study, folders), args, "-o", str(page))
+        middle = median_dev(study, folders)
+        wanted += [(name, middle, (), f"table-{name}-whole-suite.md") for name in args.tables]
+    made = {
+        page: table(study, name, some, args, *view, "-o", str(args.output / page))
+        for name, some, view, page in wanted
+    }
+    if failed := [page for page, done in made.items() if not done]:
+        raise SystemExit(f"not whole, see above: {', '.join(failed)}")
