@@ -51,6 +51,7 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
+	$(BIN)/python benchmarks/memory.py "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o results/memory.json
 	$(BIN)/sciprism prepare open -o out/sources
 	$(BIN)/python benchmarks/train.py out/sources/train/conference-titles.jsonl -o results/train.json
 

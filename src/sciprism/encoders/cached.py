@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
+from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.face import Encodes
 from sciprism.encoders.inference import Vectors
 from sciprism.encoders.methods import Format, Role
@@ -16,10 +17,15 @@ from sciprism.text.template import FIELDS, Item
 
 
 class CachedEncoder:
-    """The vectors of an encoder, in a folder for each fingerprint, precision and path."""
+    """The vectors of an encoder, in a folder for each fingerprint, precision and path.
+
+    Of an ensemble those of its members are kept, which serve the members alone too.
+    """
 
     def __init__(self, encoder: Encodes, home: Path) -> None:
         self.encoder = encoder
+        members = encoder.members if isinstance(encoder, Ensemble) else ()
+        self._members = [CachedEncoder(member, home) for member in members]
         self._home = home
         self._caches: dict[str, VectorCache] = {}
 
@@ -39,6 +45,10 @@ class CachedEncoder:
         self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS
     ) -> tuple[Vectors, float | None]:
         """Return also the seconds that encoding took; None where some texts came from the cache."""
+        if isinstance(self.encoder, Ensemble):
+            parts = [each.timed(items, format=format, role=role, fields=fields) for each in self._members]
+            took = [seconds for _, seconds in parts]
+            return self.encoder.joined([vectors for vectors, _ in parts]), _sum(took)
         written = self.encoder.texts(items, role, fields)
         seconds, encoded = 0.0, 0
 
@@ -59,3 +69,9 @@ class CachedEncoder:
             name = hashlib.sha256(path.encode()).hexdigest()[:8]
             self._caches[path] = VectorCache(self._home / self.fingerprint / name, self.encoder.dim)
         return self._caches[path]
+
+
+def _sum(seconds: Sequence[float | None]) -> float | None:
+    """Return the sum, None where one is missing."""
+    known = [each for each in seconds if each is not None]
+    return sum(known) if len(known) == len(seconds) else None

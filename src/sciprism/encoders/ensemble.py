@@ -30,7 +30,7 @@ class Ensemble:
     """
 
     def __init__(self, members: Sequence[Serves], *, join: str = "mean", name: str = "") -> None:
-        self._joined = joins[join]
+        self.joined = joins[join]
         self.join = join
         self.members = tuple(members)
         self.name = name or f"{join}:{'+'.join(member.name for member in members)}"
@@ -94,7 +94,7 @@ class Ensemble:
             raise InputError(
                 f"{self.name}: not all have the format {format!r}; all have {', '.join(self.formats)}"
             )
-        return self._joined(
+        return self.joined(
             [member.encode(items, format=format, role=role, fields=fields) for member in self.members]
         )
 

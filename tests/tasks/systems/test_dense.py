@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from made_methods import started, unequal
 
+from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.vector_cache import VectorCache
 from sciprism.errors import InputError
 from sciprism.papers import Paper
@@ -187,3 +189,15 @@ def test_a_search_says_how_long_it_took_unless_vectors_were_there(tmp_path):
     assert told["documents"] == told["queries"] == told["per query"] == "cached" and told["search"] > 0
     system.top(queries("8 8"), papers("9 9"), 1, "encoder", None)
     assert system.taken.per_query(1) > 0 and system.taken.per_query(0) is None
+
+
+def test_an_ensemble_and_its_members_share_their_vectors(tiny_model, tmp_path, monkeypatch):
+    members = [unequal(started(tiny_model, name)) for name in ("control-codes", "adapters")]
+    both = Ensemble(members)
+    texts = Texts(items=["dark matter", "light", "dark matter"], format="proximity")
+    for member in members:
+        DenseSystem(member, tmp_path).vectors(texts)
+    monkeypatch.setattr(type(members[0]), "encode", None)  # whatever is encoded again fails
+    found = DenseSystem(both, tmp_path).vectors(texts)
+    monkeypatch.undo()
+    assert np.array_equal(found, both.encode(list(texts.items), format="proximity"))

@@ -9,7 +9,6 @@ from made_methods import started, unequal
 from sciprism import Paper
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.export import export
-from sciprism.encoders.methods import methods
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.tasks.systems.mteb import FORMATS_OF, MtebEncoder
 
@@ -99,25 +98,20 @@ def check_mock_tasks(model):
     assert len(text) > 20 and done == text, results.to_markdown()
 
 
-@pytest.mark.parametrize("name", sorted(methods))
-def test_mtebs_mock_tasks_run(name, tiny_model):
+@pytest.mark.slow
+def test_mtebs_mock_tasks_run_with_an_ensemble(tiny_model, adapters):
+    """Its members route formats and roles as any model does."""
     pytest.importorskip("mteb", reason=ABSENT)
     from mteb.models import EncoderProtocol
 
-    model = MtebEncoder(unequal(started(tiny_model, name)))
-    assert isinstance(model, EncoderProtocol)
-    check_mock_tasks(model)
-
-
-def test_mtebs_mock_tasks_run_with_an_ensemble(tiny_model, adapters):
-    pytest.importorskip("mteb", reason=ABSENT)
-    both = Ensemble([adapters, unequal(started(tiny_model, "pals"))], join="concat")
-    check_mock_tasks(MtebEncoder(both))
+    both = MtebEncoder(Ensemble([adapters, unequal(started(tiny_model, "pals"))], join="concat"))
+    assert isinstance(both, EncoderProtocol)
+    check_mock_tasks(both)
 
 
 @pytest.mark.parametrize(("method", "format"), [("attention-experts", "search"), ("adapters", "search")])
-def test_mtebs_mock_tasks_run_with_an_exported_folder(method, format, tiny_model, tmp_path):
-    """A plain one and a module; scores of a retrieval are those that the encoder itself gets."""
+def test_mteb_scores_an_exported_folder_as_the_encoder(method, format, tiny_model, tmp_path):
+    """A plain one and a module, through mteb's own wrapper, on its mock retrieval."""
     mteb = pytest.importorskip("mteb", reason=ABSENT)
     from mteb.models import SentenceTransformerEncoderWrapper
     from sentence_transformers import SentenceTransformer
@@ -126,7 +120,6 @@ def test_mtebs_mock_tasks_run_with_an_exported_folder(method, format, tiny_model
     export(encoder, tmp_path / "out", format=format)
     theirs = SentenceTransformer(str(tmp_path / "out"), device="cpu", trust_remote_code=True)
     wrapped = SentenceTransformerEncoderWrapper(theirs)
-    check_mock_tasks(wrapped)
     search = [t for t in mteb.mocks.MOCK_TASK_TEST_GRID if t.metadata.name == "MockRetrievalTask"]
     scores = [
         mteb.evaluate(model, search, cache=None, show_progress_bar=False).task_results[0].get_score()
