@@ -21,7 +21,6 @@ ROOT = Path(__file__).parent.parent
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, default=ROOT / "results")
-    parser.add_argument("--data", default="open", help="the suite whose results decide")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "evidence.md")
     given = parser.parse_args()
     records = {}
@@ -29,7 +28,7 @@ def main() -> None:
         home = given.results / claim.paper
         if claim.paper in reproductions and claim.questions:
             paper = reproductions[claim.paper]
-            found = measure(claim, paper, paper.shapes[given.data], home)
+            found = measure(claim, paper, paper.shapes[claim.data], home)
             if found:
                 write(home, found)
         record = read(home, claim.id)

@@ -24,7 +24,6 @@ from sciprism.tasks.suites import suites
 
 ROOT = Path(__file__).parent.parent.parent.parent
 OPEN = suites["open"]
-TASKS = {task.name: task for task in OPEN.tasks}
 PAPER = Reproduction(
     name="small",
     title="Small",
@@ -35,14 +34,14 @@ PAPER = Reproduction(
 SHAPE = PAPER.shapes["open"]
 
 
-def result(home, system, task, values, **facts):
+def result(home, system, task, values, suite="open", **facts):
     """Write a result of one model at a task, of these items in every metric."""
-    declared = TASKS[task]
+    declared = {task.name: task for task in suites[suite].tasks}[task]
     items = Evidence(tuple(map(str, range(len(values)))), np.array(values, float), "mean")
     low, high = interval(items, seed=0)
     measure = Measure(value=estimate(items), low=low, high=high, n=len(values))
     done = TaskResult(
-        suite="open",
+        suite=suite,
         task=task,
         key=declared.key,
         format=declared.format,
@@ -52,7 +51,7 @@ def result(home, system, task, values, **facts):
         metrics=dict.fromkeys(declared.protocol.metrics, measure),
         provenance={"command": f"sciprism evaluate {system}", "date": "2026-01-02"},
     )
-    folder = home / results.folder_name(system) / "open"
+    folder = home / results.folder_name(system) / suite
     results.write(folder, replace(done, **facts), dict.fromkeys(declared.protocol.metrics, items))
 
 
@@ -162,6 +161,14 @@ def test_the_page(home):
     assert "1.02 x | 1.01 to 1.03" in timed and "**held, one seed**" in timed
 
 
+def evidence(folder):
+    """Run the script over a folder's results and return the page."""
+    script = [sys.executable, ROOT / "benchmarks" / "evidence.py", "--results", folder / "results"]
+    done = subprocess.run([*script, "-o", folder / "page.md"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return (folder / "page.md").read_text()
+
+
 def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
     home = tmp_path / "results" / "scimult"
     base = np.linspace(0, 0.5, 50)
@@ -169,10 +176,20 @@ def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
         result(home, "v", task, base + 0.2)
         result(home, "m", task, base)
     write_models(home, {"vanilla": ["v"], "backbone": ["m"]})
-    script = [sys.executable, ROOT / "benchmarks" / "evidence.py", "--results", tmp_path / "results"]
-    done = subprocess.run([*script, "-o", tmp_path / "page.md"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    shown = evidence(tmp_path)
     assert json.loads((home / "claims" / "S1.json").read_text())["verdict"] == "undecided"
-    shown = (tmp_path / "page.md").read_text()
     assert "vanilla above backbone, search" in shown and "+20.00" in shown
     assert shown.count("not measured yet") > len(claims) - 3
+
+
+def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
+    home = tmp_path / "results" / "multi2spe"
+    for task in suites["multi-scidocs"].tasks:
+        for key, above in (("facets-cs", 0.2), ("facets-lambda-1-cs", 0.0)):
+            result(home, key, task.name, np.linspace(0, 0.5, 50) + above, suite="multi-scidocs")
+    write_models(home, {"facets-cs": ["facets-cs"], "facets-lambda-1-cs": ["facets-lambda-1-cs"]})
+    shown = evidence(tmp_path)
+    assert "**held, one seed** | `sciprism reproduce multi2spe 3-cs --data built` |" in shown
+    assert json.loads((home / "claims" / "M2.json").read_text())["findings"][0]["view"] == "multi-scidocs"
+    for claim in claims.values():
+        assert not claim.questions or claim.data in reproductions[claim.paper].shapes

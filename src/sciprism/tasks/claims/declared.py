@@ -69,9 +69,9 @@ class Question:
 class Claim:
     """What a paper says, its own figure, what we put to the test, and the questions that must all be held.
 
-    tables: the tables of `sciprism reproduce` that score what the questions need. command: where something
-    else measures it; its record is written by that. measured: findings of that command which the claim rests
-    on beside its questions.
+    tables: the tables of `sciprism reproduce` that score what the questions need. data: on which of the
+    paper's shapes, by name; their results decide. command: where something else measures it; its record is
+    written by that. measured: findings of that command which the claim rests on beside its questions.
     """
 
     id: str
@@ -81,6 +81,7 @@ class Claim:
     test: str
     questions: tuple[Question, ...] = ()
     tables: tuple[str, ...] = ()
+    data: str = "open"
     command: str = ""
     measured: tuple[str, ...] = ()
 

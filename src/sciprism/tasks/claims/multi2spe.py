@@ -6,6 +6,7 @@ from sciprism.tasks.claims import claims
 from sciprism.tasks.claims.declared import Claim, Contrast, Side, all_of, any_of, beside
 
 GROUP = "Multi-SciDocs"
+BUILT = "built"
 
 
 def above(ours: str, other: str) -> Contrast:
@@ -28,6 +29,7 @@ DECLARED = (
             ),
         ),
         tables=("M1", "3-cs"),
+        data=BUILT,
     ),
     Claim(
         id="M2",
@@ -40,6 +42,7 @@ DECLARED = (
             *beside(above("facets-cs", "facets-lambda-0-cs"), above("facets-cs", "facets-lambda-05-cs")),
         ),
         tables=("3-cs",),
+        data=BUILT,
     ),
     Claim(
         id="M3",
@@ -51,6 +54,7 @@ DECLARED = (
             above("facets-cs", "facets-no-maps-cs"), above("facets-cs", "facets-no-reparameterisation-cs")
         ),
         tables=("3-cs",),
+        data=BUILT,
     ),
     Claim(
         id="M4",
@@ -63,6 +67,7 @@ DECLARED = (
             *beside(above("specter", "specter-few-fields"), above("facets", "facets-few-fields")),
         ),
         tables=("domains",),
+        data=BUILT,
     ),
 )
 for claim in DECLARED:

@@ -90,7 +90,7 @@ def _seeds(finding: Finding) -> str:
 
 def _command(claim: Claim, record: Record | None) -> str:
     named = [claim.command] if claim.command else []
-    named += [f"sciprism reproduce {claim.paper} {table} --data open" for table in claim.tables]
+    named += [f"sciprism reproduce {claim.paper} {table} --data {claim.data}" for table in claim.tables]
     named = named or list(record.commands[:1] if record else ())
     return "; ".join(f"`{command}`" for command in named)
 
