@@ -146,10 +146,10 @@ def summary(folder: Path) -> dict[str, float | int | dict[str, float]]:
     rows = [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
     scored = [row for row in rows if "dev" in row]
     best = max(scored, key=lambda row: row["dev"])
-    return {
+    at_start = {"dev_at_start": round(scored[0]["dev"], 4)} if scored[0]["step"] == 0 else {}
+    return at_start | {
         "steps": max(row["step"] for row in rows),
         "seconds": json.loads((folder / "seconds.json").read_text("utf-8")),
-        "dev_at_start": round(scored[0]["dev"], 4),
         "dev_best": round(best["dev"], 4),
         "dev_best_step": best["step"],
         "dev_scores": {name: round(score, 4) for name, score in best["dev_scores"].items()},

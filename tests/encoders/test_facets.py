@@ -1,5 +1,7 @@
 """Facets: maps and their sum by hand, both starts, one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -53,6 +55,10 @@ def test_the_vector_is_the_sum_of_the_facets(tiny_model):
     each = encoder.encode(TEXTS, facets=True)
     assert each.shape == (3, 3, encoder.dim)
     assert np.abs(each.sum(axis=1) - encoder.encode(TEXTS)).max() < 1e-5
+    encoder.settings = replace(encoder.settings, normalize=True)
+    assert np.array_equal(encoder.encode(TEXTS, facets=True), each)
+    unit = each.sum(axis=1) / np.linalg.norm(each.sum(axis=1), axis=1, keepdims=True)
+    assert np.abs(encoder.encode(TEXTS) - unit).max() < 1e-5
     assert min(np.abs(each[:, a] - each[:, b]).max() for a, b in ((0, 1), (1, 2), (0, 2))) > 1e-3
 
 

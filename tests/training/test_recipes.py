@@ -40,6 +40,16 @@ def test_a_twin_has_the_stages_of_its_original(path):
         assert {s.format for s in one.sources} == {s.format for s in other.sources}
 
 
+@pytest.mark.parametrize("name", ["specter", "multi2spe"])
+def test_twins_of_triplets_score_dev_at_the_end_alone_and_keep_lengths(name):
+    """The last model counts, as in their originals; MiniLM's own folder would scale vectors to length 1."""
+    original, twin = read_recipe(RECIPES / f"{name}.toml"), read_recipe(RECIPES / "twins" / f"{name}.toml")
+    assert twin.model.normalize is False and twin.model.distance == original.model.distance
+    for one, other in zip(original.stages, twin.stages, strict=True):
+        assert one.evaluation.every == other.evaluation.every == 0 and other.sources[0].dev
+        assert (one.objective, one.options) == (other.objective, other.options)
+
+
 def test_the_settings_of_the_paper():
     """SciMult: 48 GPUs with 32 each, 3e-4, 5 % of warm-up, 20 epochs, dot products, CLS."""
     recipe = read_recipe(RECIPES / "scimult-mha-expert.toml")

@@ -103,7 +103,8 @@ class Encoder(Model):
 
         format: what the vectors are for. role: what the items are. fields: which parts of a paper are
         read, title and abstract unless a task says otherwise. instruction: words of this call instead
-        of the format's own; their vectors lie in a space of their own. facets: each by itself, (n, K, dim).
+        of the format's own; their vectors lie in a space of their own. facets: each by itself, (n, K, dim);
+        the vector is their sum, scaled to length 1 by models that normalize.
         """
         route = self.route(format, role, instruction=instruction)
         shape = (1 + self.method.places, self.dim) if facets else (self.dim,)

@@ -172,7 +172,10 @@ class Model:
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
 
     def facets(self, batch: PackedBatch) -> Tensor:
-        """Return what the vectors of a packed batch are sums of, (B, K, dim). InputError without facets."""
+        """Return what the vectors of a packed batch are sums of, (B, K, dim); not scaled by `normalize`.
+
+        Raises InputError without facets.
+        """
         if self.settings.pooling != "facets":
             raise InputError(
                 f"{self.name} has no facets; its vectors are of the pooling {self.settings.pooling}"
