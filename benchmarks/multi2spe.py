@@ -24,7 +24,7 @@ def arm(variant: str, triplets: str, key: str, table: str) -> Arm:
 
 PARTS = (("file", "train"), ("dev", "dev"))
 PAIR = ("specter", "facets")
-SIZES = {"one": "-one-field", "few": "-few-fields", "all": ""}
+SIZES = {"one": "-one-field", "few": "-few-fields", "all": "-all-fields"}
 STUDY = Study(
     paper="multi2spe",
     arms=(

@@ -37,6 +37,9 @@ VARIANTS = {
 """Key -> row, recipe, and what is changed in it."""
 ABLATED = tuple(key for key, (_, _, change) in VARIANTS.items() if change)
 DEFAULT = "3 CLS, lambda 0.1"
+SIDES = {"specter": "1 CLS", "facets": "3 CLS"}
+SIZES = {"one-field": "1 field", "few-fields": "4 fields", "all-fields": "17 fields"}
+PAIRS = "{} of arXiv, where papers of one category stand in for cited ones (benchmarks/multi2spe_data.py)"
 
 
 def trained(variant: str, corpus: str, sampler: str = "specter") -> tuple[str, Model]:
@@ -63,11 +66,12 @@ MODELS = dict(
 MODELS |= {
     "backbone": Model(title="the untouched backbone", fixed=True, obtain="--models backbone=NAME"),
     **{
-        f"{variant}-{count}": Model(
-            title=f"{title}, {data}", obtain=obtain(f"{variant}-{count}", variant, data)
+        f"{variant}-{size}": Model(
+            title=f"{title}, {count} of arXiv, pairs of one category",
+            obtain=obtain(f"{variant}-{size}", variant, PAIRS.format(count)),
         )
-        for variant, title in (("specter", "one CLS"), ("facets", "3 CLS"))
-        for count, data in (("one-field", "papers of 1 field"), ("few-fields", "papers of 4 fields"))
+        for variant, title in SIDES.items()
+        for size, count in SIZES.items()
     },
 }
 GROUP = "Multi-SciDocs"
@@ -182,15 +186,15 @@ TABLES = (
     ),
     Table(
         name="domains",
-        title="As many triplets from one field, from few and from all",
+        title="As many triplets from 1, 4 and 17 fields: papers of one arXiv category, no citations",
         rows=tuple(
-            Row(name=f"{title}, {count}", model=key, against=f"{title}, one field" if against else "")
-            for recipe, title in (("specter", "1 CLS"), ("facets", "3 CLS"))
-            for count, key, against in (
-                ("one field", f"{recipe}-one-field", False),
-                ("few fields", f"{recipe}-few-fields", True),
-                ("all fields", recipe, True),
+            Row(
+                name=f"{title}, {count}",
+                model=f"{variant}-{size}",
+                against="" if size == "one-field" else f"{title}, {SIZES['one-field']}",
             )
+            for variant, title in SIDES.items()
+            for size, count in SIZES.items()
         ),
         groups=(GROUP,),
         form="errors",
