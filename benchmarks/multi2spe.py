@@ -1,11 +1,11 @@
 """Multi2SPE's models at the size of a laptop: every run and every table of results/multi2spe, one by one.
 
-One CLS as SPECTER, three facets, and what each choice changes, on citations of computer science; then one CLS
-and three on as many queries of 1, 4 and 17 fields. Four seeds each. `benchmarks/multi2spe_data.py DATA OUT`
-makes the data. Run from the repository root with SCIPRISM_DATA=OUT/benchmarks/held-out, then again with
-OUT/benchmarks/later and another folder of results:
+One CLS as SPECTER, three facets, and what each choice changes, on citations of computer science, four seeds
+each; `benchmarks/multi2spe_fields.py` asks about fields. `benchmarks/multi2spe_data.py DATA OUT` makes the
+data. Run from the repository root, the second time on the latest years, into another folder of results:
 
-    python benchmarks/multi2spe.py OUT/triplets
+    SCIPRISM_DATA=OUT/benchmarks/held-out python benchmarks/multi2spe.py OUT/triplets
+    SCIPRISM_DATA=OUT/benchmarks/later python benchmarks/multi2spe.py OUT/triplets -o results/multi2spe-later
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ def arm(variant: str, triplets: str, key: str, table: str) -> Arm:
 
 PARTS = (("file", "train"), ("dev", "dev"))
 PAIR = ("specter", "facets")
-SIZES = {"one": "-one-field", "few": "-few-fields", "all": "-all-fields"}
+SEEDS = (1783, 1918, 1945, 1991)
 STUDY = Study(
     paper="multi2spe",
     arms=(
         *(arm(variant, "cs", f"{variant}-cs", "M1") for variant in PAIR),
         *(arm(variant, "cs", f"{variant}-cs", "3-cs") for variant in ABLATED),
-        *(arm(v, size, f"{v}{ending}", "domains") for v in PAIR for size, ending in SIZES.items()),
     ),
-    tables=("M1", "3-cs", "domains"),
+    tables=("M1", "3-cs"),
     data="built",
-    seeds=(1783, 1918, 1945, 1991),
+    seeds=SEEDS,
 )
 
 if __name__ == "__main__":

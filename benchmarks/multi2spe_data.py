@@ -1,10 +1,13 @@
 """The data of Multi2SPE's study out of the open data: triplets to train on, benchmarks to test on.
 
 Computer science: visualisation, computational linguistics and CACM with their citations. A paper is a test
-paper by hash of its id; a second benchmark asks about the latest years; no triplet names a paper of either.
-Fields: the 17 fields of arXiv, whose papers have no citations here. Papers of one category stand in for cited
-ones, papers of the same field and another category for those that cited papers cite. As many queries are
-asked of 1, 4 and 17 fields.
+paper by hash of its id (benchmarks/held-out); a second benchmark asks about the latest years
+(benchmarks/later); no triplet names a paper of either.
+
+Fields: the 17 fields of arXiv, whose papers have no citations here. To train, papers of one category stand in
+for cited ones, papers of the same field and another category for those that cited papers cite; as many
+queries are asked of 1, 4 and 17 fields. To test (benchmarks/fields), the later of two test papers of a field
+"cites" the earlier one if they have a category or an author in common; as many queries of every field.
 
     python benchmarks/multi2spe_data.py DATA OUT
 """
@@ -35,6 +38,8 @@ FIRST = "Computer Science"
 FIELDS = {"one": 1, "few": 4, "all": 17}
 TEST, LATER = 0.25, {"citegraph_vis": 2021, "citegraph_acl": 2008}
 TIES, QUERIES, CLASSES = 5, 2500, 120
+POOLED, ASKED = 200, 60
+"""Of each field: papers of its benchmark, and queries among them."""
 SEED = 0
 
 
@@ -79,35 +84,71 @@ def computing(home: Home, data: Path, out: Path) -> None:
     sciprism(
         "prepare", "citations", files["train"], "-o", out / "triplets" / "cs", "--seed", SEED, "--abstracts"
     )
-    classes = out / "classes"
-    made = write(out / "papers" / "fields.jsonl", of_fields(home))
-    sciprism("prepare", "multi-scidocs", made, "-o", classes, "--val", 0.1, "--test", 0.6)
     for part in ("held-out", "later"):
-        bench = out / "benchmarks" / part
-        sciprism("prepare", "multi-scidocs", files[part], "-o", bench, "--val", 0, "--test", 1, "--most", 400)
-        copied = bench / "multi-scidocs"
-        shutil.rmtree(copied / "mag", ignore_errors=True)
-        shutil.copytree(classes / "multi-scidocs" / "mag", copied / "mag")
-        shutil.copy(classes / "multi-scidocs" / "paper_metadata_mag_mesh.json", copied)
+        benchmark(out, part, files[part], "--most", 400)
 
 
-def of_fields(home: Home) -> Iterator[dict[str, Any]]:
-    """Yield test papers of each field of arXiv, to be classified."""
+def classes(home: Home, out: Path) -> None:
+    """Write test papers of each field of arXiv, to be classified."""
+    chosen = lowest(of_arxiv(home, "test"), "class", CLASSES)
+    rows = (row_of(entry, field) for field, found in chosen.items() for entry in found)
+    made = write(out / "papers" / "classes.jsonl", rows)
+    sciprism("prepare", "multi-scidocs", made, "-o", out / "classes", "--val", 0.1, "--test", 0.6)
+
+
+def benchmark(out: Path, name: str, papers: Path, *words: object) -> None:
+    """Write a benchmark that asks about all of some papers, with the classes beside."""
+    bench = out / "benchmarks" / name
+    sciprism("prepare", "multi-scidocs", papers, "-o", bench, "--val", 0, "--test", 1, *words)
+    made, copied = out / "classes" / "multi-scidocs", bench / "multi-scidocs"
+    shutil.rmtree(copied / "mag", ignore_errors=True)
+    shutil.copytree(made / "mag", copied / "mag")
+    shutil.copy(made / "paper_metadata_mag_mesh.json", copied)
+
+
+def of_arxiv(home: Home, part: str) -> dict[str, list[Entry]]:
+    """Return field -> papers of a part, fields in alphabetical order."""
     by_field: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries(home, ARXIV):
-        if entry.part == "test":
+        if entry.part == part:
             by_field[str(entry.row["field"])].append(entry)
-    for field, found in sorted(by_field.items()):
-        found.sort(key=lambda entry: place(SEED, "class", entry.paper.id))
-        yield from (row_of(entry, field) for entry in found[:CLASSES])
+    return dict(sorted(by_field.items()))
+
+
+def lowest(by_field: dict[str, list[Entry]], purpose: str, count: int) -> dict[str, list[Entry]]:
+    """Return as many papers of each field, by hash."""
+    return {
+        field: sorted(found, key=lambda entry: place(SEED, purpose, entry.paper.id))[:count]
+        for field, found in by_field.items()
+    }
+
+
+def across_fields(home: Home, out: Path) -> None:
+    """Write the benchmark of all fields of arXiv."""
+    chosen = lowest(of_arxiv(home, "test"), "pool", POOLED)
+    rows = (row_of(entry, field) for field, found in chosen.items() for entry in found)
+    papers = write(out / "papers" / "fields-test.jsonl", rows)
+    pairs = (pair for found in chosen.values() for pair in alike(found))
+    edges = write(
+        out / "papers" / "fields-test-edges.jsonl", ({"citing": one, "cited": other} for one, other in pairs)
+    )
+    benchmark(out, "fields", papers, "--edges", edges, "--most", ASKED)
+
+
+def alike(papers: list[Entry]) -> Iterator[tuple[str, str]]:
+    """Yield (later, earlier) of the papers that have a primary category or an author in common."""
+
+    def marks(entry: Entry) -> set[str]:
+        return {str(entry.row["primary_category"]), *map(str.casefold, entry.paper.authors)}
+
+    told = sorted((entry.paper.year or 0, entry.paper.id, marks(entry)) for entry in papers)
+    for number, (_, later, own) in enumerate(told):
+        yield from ((later, earlier) for _, earlier, theirs in told[:number] if own & theirs)
 
 
 def fields(home: Home, out: Path) -> None:
     """Write triplets of 1, 4 and 17 fields of arXiv, the same number of queries each."""
-    by_field: dict[str, list[Entry]] = defaultdict(list)
-    for entry in entries(home, ARXIV):
-        if entry.part == "train":
-            by_field[str(entry.row["field"])].append(entry)
+    by_field = of_arxiv(home, "train")
     names = sorted(by_field, key=lambda name: (name != FIRST, place(SEED, "field", name)))
     for key, count in FIELDS.items():
         chosen = names[:count]
@@ -149,8 +190,10 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
     home = Home(args.data)
+    classes(home, args.out)
     computing(home, args.data, args.out)
     fields(home, args.out)
+    across_fields(home, args.out)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,8 @@ class Study:
     """A paper's arms and tables.
 
     ensembles: key -> a name with the keys of its members in braces. data: as `sciprism reproduce` takes it;
-    of the open suite, runs are scored on the quick view. seeds: of the runs, if the command names none.
+    of the open suite, runs are scored on the quick view. runs: the file that tells what each run came to.
+    seeds: of the runs, if the command names none.
     """
 
     paper: str
@@ -57,6 +58,7 @@ class Study:
     tables: tuple[str, ...]
     ensembles: dict[str, str] = field(default_factory=dict)
     data: str = "open"
+    runs: str = "runs.json"
     seeds: tuple[int, ...] = (0, 1, 2)
 
     @property
@@ -178,7 +180,7 @@ def main(study: Study, about: str | None) -> None:
         table(study, arm.table, folders, args, *study.view, "--only", arm.key)
     facts = provenance(["torch", "sciprism"], changes=args.change or [])
     runs = {f"{key}, seed {seed}": summary(folder) for (key, seed), folder in folders.items()}
-    write(args.output / "runs.json", facts | {"runs": runs})
+    write(args.output / study.runs, facts | {"runs": runs})
     wanted = [(name, folders, study.view, f"table-{name}.md") for name in args.tables]
     if args.full:
         middle = median_dev(study, folders)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sciprism.tasks.reproduce.declared import Reproduction, Shape, Table
     from sciprism.tasks.reproduce.run import Filled
 
-OPEN, BUILT = "open", "built"
+STAND_INS = ("open", "built", "fields")
 
 Paper = Annotated[
     str, typer.Argument(help="The paper: scimult, scirepeval, multi2spe, indus; or prism, our own study.")
@@ -26,8 +26,8 @@ Listed = Annotated[bool, typer.Option("--list", help="Name the paper's tables an
 Data = Annotated[
     str,
     typer.Option(
-        help="The folder of the paper's data; or 'open' (the open suite) or 'built' (the paper's tasks over "
-        "other papers), in the folder of SCIPRISM_DATA."
+        help="The folder of the paper's data; or, in the folder of SCIPRISM_DATA: 'open' (the open suite), "
+        "'built' (the paper's tasks over other papers), 'fields' (over papers of all fields)."
     ),
 ]
 Models = Annotated[
@@ -82,7 +82,7 @@ def reproduce(
 def _data(paper: Reproduction, data: str, quick: bool) -> tuple[Shape, Path | None]:
     """Return the data that a table is made on, and the folder they lie in."""
     given = os.environ.get("SCIPRISM_DATA", "")
-    if data in (OPEN, BUILT):
+    if data in STAND_INS:
         if not given:
             raise InputError(f"--data {data}: say where the data lie with SCIPRISM_DATA")
         if data not in paper.shapes:

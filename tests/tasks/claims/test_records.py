@@ -34,9 +34,9 @@ PAPER = Reproduction(
 SHAPE = PAPER.shapes["open"]
 
 
-def result(home, system, task, values, suite="open", **facts):
+def result(home, system, task, values, shape=SHAPE, **facts):
     """Write a result of one model at a task, of these items in every metric."""
-    declared = {task.name: task for task in suites[suite].tasks}[task]
+    declared, suite = shape.declared()[task], shape.suite.name
     items = Evidence(tuple(map(str, range(len(values)))), np.array(values, float), "mean")
     low, high = interval(items, seed=0)
     measure = Measure(value=estimate(items), low=low, high=high, n=len(values))
@@ -184,12 +184,20 @@ def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
 
 def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
     home = tmp_path / "results" / "multi2spe"
-    for task in suites["multi-scidocs"].tasks:
-        for key, above in (("facets-cs", 0.2), ("facets-lambda-1-cs", 0.0)):
-            result(home, key, task.name, np.linspace(0, 0.5, 50) + above, suite="multi-scidocs")
-    write_models(home, {"facets-cs": ["facets-cs"], "facets-lambda-1-cs": ["facets-lambda-1-cs"]})
+    pairs = {
+        "built": ("facets-cs", "facets-lambda-1-cs"),
+        "fields": ("facets-all-fields", "facets-one-field"),
+    }
+    for data, keys in pairs.items():
+        shape = reproductions["multi2spe"].shapes[data]
+        for task in shape.declared():
+            for key, above in zip(keys, (0.2, 0.0), strict=True):
+                result(home, key, task, np.linspace(0, 0.5, 50) + above, shape)
+    write_models(home, {key: [key] for keys in pairs.values() for key in keys})
     shown = evidence(tmp_path)
     assert "**held, one seed** | `sciprism reproduce multi2spe 3-cs --data built` |" in shown
-    assert json.loads((home / "claims" / "M2.json").read_text())["findings"][0]["view"] == "multi-scidocs"
+    assert "**held, one seed** | `sciprism reproduce multi2spe domains --data fields` |" in shown
+    found = json.loads((home / "claims" / "M4.json").read_text())["findings"]
+    assert {each["view"] for each in found} == {"multi-scidocs-fields"}
     for claim in claims.values():
         assert not claim.questions or claim.data in reproductions[claim.paper].shapes

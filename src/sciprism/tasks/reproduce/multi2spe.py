@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sciprism.tasks.reproduce import reproductions
 from sciprism.tasks.reproduce.declared import Model, Reproduction, Row, Shape, Table
 from sciprism.tasks.suites import suites
@@ -201,6 +203,7 @@ TABLES = (
     ),
 )
 THREE = tuple(task.name for task in TASKS)
+NO_CITATIONS = "arXiv papers with a category or an author in common, which are no citations"
 STAND_IN = {"SciDocs": "the tasks of Multi-SciDocs stand in for those of SciDocs"}
 reproductions.register("multi2spe")(
     Reproduction(
@@ -219,6 +222,11 @@ reproductions.register("multi2spe")(
                 suite=suites["multi-scidocs"],
                 groups={GROUP: THREE, "SciDocs": THREE},
                 remarks=STAND_IN,
+            ),
+            "fields": Shape(
+                suite=replace(suites["multi-scidocs"], name="multi-scidocs-fields", published=()),
+                groups={GROUP: THREE, "SciDocs": THREE},
+                remarks=STAND_IN | {GROUP: NO_CITATIONS},
             ),
             "open": Shape(
                 suite=suites["open"],
