@@ -96,12 +96,12 @@ def test_a_table_of_citations_by_other_ids(tmp_path, monkeypatch, capsys):
 
 
 def test_specter_files(tmp_path, monkeypatch, capsys):
-    """metadata.json holds the papers, data.json the ties, co-views for one."""
+    """An object keyed by id holds the papers, data.json the ties, co-views for one."""
     papers = {name: {"paper_id": name, "title": f"On {name}", "abstract": None} for name in "abcdefgh"}
-    (tmp_path / "metadata.json").write_text(json.dumps(papers))
+    (tmp_path / "papers.json").write_text(json.dumps(papers))
     ties = {"a": {"b": {"count": 9}, "c": {"count": 2}, "z": {"count": 9}}, "b": {}}
     (tmp_path / "data.json").write_text(json.dumps(ties))
-    words = ("prepare", "citations", tmp_path / "metadata.json", "--ties", tmp_path / "data.json")
+    words = ("prepare", "citations", tmp_path / "papers.json", "--ties", tmp_path / "data.json")
     assert run(monkeypatch, capsys, *words, "-o", tmp_path / "out", "--dev", 0)[0] == 0
     found = triplets(tmp_path / "out")
     assert {(row["query"], row["positive"]) for row in found} == {("a", "b")} and len(found) == 5
@@ -128,13 +128,43 @@ def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
     assert status == 2 and "does not fit a graph of 80 papers" in err
 
 
+def s2orc(folder, rows, texts):
+    """A folder with one shard."""
+    for part, own in (("metadata", rows), ("pdf_parses", texts)):
+        (folder / part).mkdir(parents=True)
+        (folder / part / f"{part}_0.jsonl").write_text("\n".join(map(json.dumps, own)))
+    return folder
+
+
 def test_papers_of_a_test_take_no_part(tmp_path, monkeypatch, capsys):
-    test = tmp_path / "test.jsonl"
-    test.write_text(json.dumps({"id": "other", "title": "x", "abstract": "y", "ids": {"doi": "10.1/7"}}))
+    """By another system's id, by a bare id in an object keyed by id or in S2ORC, by the title."""
+    papers = tmp_path / "test.jsonl"
+    papers.write_text(json.dumps({"id": "other", "title": "x", "abstract": "y", "ids": {"doi": "10.1/7"}}))
+    keyed = tmp_path / "data_final.json"
+    keyed.write_text(json.dumps({"p9": {"cites": ["p1"], "paper_id": "p9", "title": "Another"}, "p10": {}}))
+    titled = tmp_path / "paper_metadata_recomm.json"
+    titled.write_text(json.dumps({"f" * 40: {"abstract": "We look at 20.", "title": "paper 20, ON things"}}))
+    rows = [{"paper_id": name, "title": "Else", "mag_field_of_study": ["Art"]} for name in ("p11", "p12")]
+    shard = s2orc(tmp_path / "s2orc", rows, [{"paper_id": "p11", "abstract": [{"text": "We look."}]}])
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out")
-    assert run(monkeypatch, capsys, *words, "--without", test)[0] == 0
-    assert facts(tmp_path / "out")["dropped"]["paper of a test"] == {"count": 1, "first": ["p7"]}
-    assert '"p7"' not in (tmp_path / "out" / "train.jsonl").read_text()
+    for test in (papers, keyed, titled, shard):
+        words += ("--without", test)
+    status, out, _ = run(monkeypatch, capsys, *words)
+    assert status == 0 and "papers of tests: dropped: no PDF parse 1" in out
+    dropped = facts(tmp_path / "out")["dropped"]["paper of a test"]
+    assert dropped == {"count": 5, "first": ["p7", "p9", "p10", "p11", "p20"]}
+    assert '"p9"' not in (tmp_path / "out" / "train.jsonl").read_text()
+    read = [(each["file"], each["papers"]) for each in facts(tmp_path / "out")["data"]["without"]]
+    assert read == [(papers.name, 1), (keyed.name, 2), (titled.name, 1), ("s2orc", 1)]
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"p7": 3}', '{"results": [{"id": "p7"}]}'])
+def test_a_test_without_papers_is_refused(content, tmp_path, monkeypatch, capsys):
+    (tmp_path / "test.json").write_text(content)
+    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out")
+    status, _, err = run(monkeypatch, capsys, *words, "--without", tmp_path / "test.json")
+    assert status == 2 and "test.json" in err and err.count("\n") == 1
+    assert not (tmp_path / "out" / "train.jsonl").exists()
 
 
 def test_same_bytes_whatever_the_workers_and_the_hash_seed(tmp_path):
@@ -171,9 +201,6 @@ def test_wrong_requests_end_with_a_line_and_status_2(words, message, tmp_path, m
 
 def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
     """Safe papers take part, with the fields of study and the citations of their metadata."""
-    metadata, parses = tmp_path / "metadata", tmp_path / "pdf_parses"
-    metadata.mkdir()
-    parses.mkdir()
     rows = [
         {
             "paper_id": str(n),
@@ -186,9 +213,7 @@ def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
     texts = [
         {"paper_id": str(n), "abstract": [{"text": f"We look at {n}."}] if n < 8 else []} for n in range(9)
     ]
-    (metadata / "metadata_0.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (parses / "pdf_parses_0.jsonl").write_text("\n".join(map(json.dumps, texts)))
-    words = ("prepare", "citations", tmp_path, "-o", tmp_path / "out", "--dev", 0)
+    words = ("prepare", "citations", s2orc(tmp_path, rows, texts), "-o", tmp_path / "out", "--dev", 0)
     assert run(monkeypatch, capsys, *words)[0] == 0
     told = facts(tmp_path / "out")
     assert told["dropped"]["no parsed abstract"] == {"count": 1, "first": ["8"]}

@@ -17,7 +17,7 @@ COUNTS = ("queries", "triplets", "%", "papers")
 
 
 Files = Annotated[
-    list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, metadata.json.")
+    list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, objects keyed by id.")
 ]
 Edges = Annotated[Path | None, typer.Option(help="A table citing, cited; else papers' own references count.")]
 Ties = Annotated[
@@ -26,7 +26,9 @@ Ties = Annotated[
 Options = Annotated[list[str] | None, typer.Option("--set", help="key=value of the sampler; repeatable.")]
 Smoothing = Annotated[float, typer.Option(help="A field weighs its share to this power; 0: all equal.")]
 Crossing = Annotated[float, typer.Option(help="The least share of queries with several fields.")]
-Without = Annotated[list[Path] | None, typer.Option(help="Papers of a test, which take no part; repeatable.")]
+Without = Annotated[
+    list[Path] | None, typer.Option(help="Papers of a test, read alike, which take no part; repeatable.")
+]
 
 
 def citations(
@@ -72,7 +74,9 @@ def print_triplets(prepared: Prepared, papers: Papers) -> None:
     print_dropped(console, "papers and citations", prepared.dropped)
     for name, part in prepared.parts.items():
         print_dropped(console, name, part.report.dropped)
-    print_skipped(papers.report.files)
+    if papers.without:
+        print_dropped(console, "papers of tests", papers.tests.dropped)
+    print_skipped([*papers.read.report.files, *papers.tests.report.files])
     pace = f"{prepared.papers:,} papers and {prepared.citations:,} citations in {prepared.seconds:,.0f} s"
     print(f"{pace}, {prepared.papers / prepared.seconds:,.0f} papers/s")
 

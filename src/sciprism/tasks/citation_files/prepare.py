@@ -77,11 +77,11 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     A line of the parts is a triplet of ids. The same papers and settings give the same bytes with any number
     of workers. Raises InputError where nothing can be sampled.
     """
-    began, dropped = time.monotonic(), papers.dropped
-    tested = {name for paper in papers.tested() for name in names_of(paper)}
+    began, dropped = time.monotonic(), papers.read.dropped
+    tested = {name for paper in papers.tested() for name in (paper.id, *names_of(paper))}
 
     def fault(paper: Paper) -> str:
-        if tested and not tested.isdisjoint(names_of(paper)):
+        if tested and not tested.isdisjoint((paper.id, *names_of(paper))):
             return TESTED
         return text_fault(paper, abstracts=settings.abstracts)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
+from sciprism.papers.source import Source
 from sciprism.tally import Tally
 from sciprism.tasks.home import Home
 from sciprism.tasks.layouts.shelves import number_of
@@ -16,8 +18,20 @@ from sciprism.tasks.scirepeval_files.records import words_of
 NOT_THERE = "tie to a paper that is not there"
 
 
+_KEY = r'"(?:[^"\\]|\\.)*"\s*:\s*'
+_PLAIN = r'(?:"(?:[^"\\]|\\.)*"|\[[^\[\]]*\]|[^"{}\[\],]+)\s*,\s*'
+_KEYED = re.compile(rf'\s*\{{\s*{_KEY}\{{\s*(?:{_KEY}{_PLAIN})*"(?:paper_id|title|abstract)"\s*:')
+"""The head of an object whose first member is a paper: plain values may stand before its id or text."""
+
+
+def is_keyed(path: Path) -> bool:
+    """Tell whether a file is one JSON object of papers by id, such as the metadata of SPECTER and SciDocs."""
+    source = Source(path)
+    return path.is_file() and source.name.endswith(".json") and bool(_KEYED.match(source.head()))
+
+
 def keyed_papers(home: Home, path: Path) -> Iterator[Paper]:
-    """Yield the papers of a JSON object keyed by id, such as SPECTER's metadata.json."""
+    """Yield the papers of a JSON object keyed by id."""
     for name, row in home.members(path):
         if not isinstance(row, dict):
             raise InputError(f"{path}, {name!r}: expected an object with title and abstract, got {row!r:.40}")

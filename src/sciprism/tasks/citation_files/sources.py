@@ -6,16 +6,46 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sciprism.papers.reading import ReadReport, read_papers
+from sciprism.errors import InputError
+from sciprism.papers.reading import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import is_s2orc, read_s2orc
 from sciprism.tally import Tally
 from sciprism.tasks.citation_files.corpus import Edges, table_of
-from sciprism.tasks.citation_files.published import given_ties, keyed_papers
+from sciprism.tasks.citation_files.published import given_ties, is_keyed, keyed_papers
 from sciprism.tasks.home import Home
 from sciprism.training.samplers.specter import GivenTies
 
-KEYED = "metadata.json"
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What came of some files: papers of each, and what was left out of S2ORC's shards."""
+
+    report: ReadReport = field(default_factory=ReadReport)
+    dropped: Tally = field(default_factory=Tally)
+
+    def papers(self, path: Path, home: Home) -> Iterator[Paper]:
+        """Yield the papers of a file of any format, an object keyed by id, or a folder of S2ORC."""
+        if is_s2orc(path):
+            yield from self._counted(path, "s2orc", read_s2orc(path, tally=self.dropped))
+        elif is_keyed(path):
+            yield from self._counted(path, "keyed by id", keyed_papers(home, path))
+        else:
+            yield from read_papers(path, skip_bad=True, report=self.report)
+
+    def to_json(self) -> list[dict[str, object]]:
+        """Return what was read of each file."""
+        return [
+            {"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped}
+            for file in self.report.files
+        ]
+
+    def _counted(self, path: Path, name: str, papers: Iterator[Paper]) -> Iterator[Paper]:
+        file = FileReport(str(path), name)
+        self.report.files.append(file)
+        for paper in papers:
+            file.papers += 1
+            yield paper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +54,7 @@ class Papers:
 
     citations: a table with the columns citing and cited, instead of the papers' own references. ties: how
     strongly papers are tied, as SPECTER's data.json has it. without: files of papers that take no part.
-    dropped: what was left out while they were read.
+    read, tests: what came of the files, and of those without.
     """
 
     files: tuple[Path, ...]
@@ -32,22 +62,20 @@ class Papers:
     ties: Path | None = None
     without: tuple[Path, ...] = ()
     home: Home = field(default_factory=lambda: Home(None))
-    report: ReadReport = field(default_factory=ReadReport)
-    dropped: Tally = field(default_factory=Tally)
+    read: Read = field(default_factory=Read)
+    tests: Read = field(default_factory=Read)
 
     def __iter__(self) -> Iterator[Paper]:
         for path in self.files:
-            if is_s2orc(path):
-                yield from read_s2orc(path, tally=self.dropped)
-            elif path.name == KEYED:
-                yield from keyed_papers(self.home, path)
-            else:
-                yield from read_papers(path, skip_bad=True, report=self.report)
+            yield from self.read.papers(path, self.home)
 
     def tested(self) -> Iterator[Paper]:
-        """Yield the papers that take no part."""
-        if self.without:
-            yield from read_papers(self.without, skip_bad=True, report=ReadReport())
+        """Yield the papers that take no part. Raises InputError where a file has none."""
+        for path in self.without:
+            before = self.tests.report.papers
+            yield from self.tests.papers(path, self.home)
+            if self.tests.report.papers == before:
+                raise InputError(f"--without {path}: no paper in it; `sciprism inspect` says what it holds")
 
     def edges(self) -> Edges | None:
         """Return (citing id, cited id) of the table; None where papers bring their own references."""
@@ -61,8 +89,5 @@ class Papers:
 
     def provenance(self) -> dict[str, object]:
         """Return what was read of each file."""
-        read = [
-            {"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped}
-            for file in self.report.files
-        ]
-        return {"papers": read, "tables": self.home.provenance()}
+        read = {"papers": self.read.to_json(), "without": self.tests.to_json()}
+        return read | {"tables": self.home.provenance()}

@@ -17,7 +17,7 @@ from sciprism.papers.records import Paper
 from sciprism.papers.source import Source
 from sciprism.tally import Tally
 from sciprism.tasks.citation_files.corpus import Gathering
-from sciprism.tasks.citation_files.sources import Papers
+from sciprism.tasks.citation_files.sources import Papers, Read
 from sciprism.tasks.pair_files.rows import read_rows
 from sciprism.tasks.pair_files.shapes import Shape, shapes
 from sciprism.tasks.text_files.filters import Filters
@@ -127,13 +127,14 @@ class _Citations:
     """Citing and cited papers, read anew each time; their texts stay on disk."""
 
     def __init__(self, path: Path, files: Sequence[Path], settings: Settings, dropped: Tally) -> None:
-        papers = Papers(files=tuple(files), citations=settings.citations, dropped=dropped)
+        read = Read(dropped=dropped)
+        papers = Papers(files=tuple(files), citations=settings.citations, read=read)
         fault = settings.filters.judge()
         gathering = Gathering(lambda paper: fault(of_paper(paper)), dropped)
         self._corpus = gathering.corpus(papers, path, papers.edges())
         self._papers = PaperFile(path)
-        unnamed = papers.report.skipped_count - len(papers.report.skipped)
-        for name in [*map(str, papers.report.skipped), *["another"] * unnamed]:
+        unnamed = read.report.skipped_count - len(read.report.skipped)
+        for name in [*map(str, read.report.skipped), *["another"] * unnamed]:
             dropped.add(NOT_READ, name)
 
     def __iter__(self) -> Iterator[tuple[Paper, Paper]]:
