@@ -158,6 +158,23 @@ def test_papers_of_a_test_take_no_part(tmp_path, monkeypatch, capsys):
     assert read == [(papers.name, 1), (keyed.name, 2), (titled.name, 1), ("s2orc", 1)]
 
 
+def test_a_test_is_left_out_before_the_graph_is_embedded(tmp_path, monkeypatch, capsys):
+    """What the sampler sees is as if the tested papers, and the citations of and by them, had never been."""
+    path, test = corpus(tmp_path / "all.jsonl"), tmp_path / "test.json"
+    barred = {f"p{n}" for n in range(0, COUNT, 10)}
+    test.write_text(json.dumps({name: {"paper_id": name} for name in barred}))
+    rest = [row for row in map(json.loads, path.read_text().splitlines()) if row["id"] not in barred]
+    (tmp_path / "rest.jsonl").write_text("\n".join(map(json.dumps, rest)))
+    words = ("--sampler", "scincl", "--set", "near=8", "--set", "far=40", "--set", "dim=16")
+    for name, *given in (("all", "--without", test), ("rest",)):
+        made = ("prepare", "citations", tmp_path / f"{name}.jsonl", "-o", tmp_path / name, *given, *words)
+        assert run(monkeypatch, capsys, *made)[0] == 0
+    assert triplets(tmp_path / "all") == triplets(tmp_path / "rest") != []
+    dropped = facts(tmp_path / "all")["dropped"]
+    assert dropped["paper of a test"]["count"] == 8
+    assert dropped["citation of or by a paper that is not there"]["count"] == 8 * 2  # theirs went with them
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"p7": 3}', '{"results": [{"id": "p7"}]}'])
 def test_a_test_without_papers_is_refused(content, tmp_path, monkeypatch, capsys):
     (tmp_path / "test.json").write_text(content)

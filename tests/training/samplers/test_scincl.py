@@ -1,12 +1,11 @@
-"""SciNCL's triplets: bands of ranks, easy negatives beyond them, a benchmark kept out."""
+"""SciNCL's triplets: bands of ranks, easy negatives beyond them."""
 
 import numpy as np
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.papers import Paper
 from sciprism.training.samplers.drawing import RANDOM, Sampled
-from sciprism.training.samplers.scincl import FAR, IN_BENCHMARK, NO_EASY, OF_BENCHMARK, SciNCL
+from sciprism.training.samplers.scincl import FAR, NO_EASY, SciNCL
 
 SIZE = 200
 NAMES = [f"p{i}" for i in range(SIZE)]
@@ -91,19 +90,3 @@ def test_papers_without_a_vector_are_counted_and_may_only_be_easy_negatives():
     assert all(max((*draw.positives, *draw.negatives[3:])) < 100 for draw in found.values())
     assert any(max(draw.negatives[:3]) >= 100 for draw in found.values())
     assert len(dict(SciNCL(**SMALL, most=7).draws(NAMES, vectors))) == 7
-
-
-def test_a_benchmark_is_kept_out_before_the_vectors_are_made():
-    papers = [Paper(id=name, title=f"Title of {name}") for name in NAMES]
-    edges = [(f"p{i}", f"p{i - step}") for i in range(SIZE) for step in (1, 2, 5) if i >= step]
-    barred = {f"p{i}" for i in range(0, SIZE, 10)}
-    report = Sampled()
-    sampler = SciNCL(**SMALL, dim=16)
-    found = [*sampler.sample(papers, edges, without=barred, report=report)]
-    assert report.dropped.count(IN_BENCHMARK) == 20 and len(found) == 180
-    seen = {paper.id for each in found for paper in (each.query, *each.positives, *each.negatives)}
-    assert not seen & barred
-    clean = [(one, other) for one, other in edges if not {one, other} & barred]
-    assert report.dropped.count(OF_BENCHMARK) == len(edges) - len(clean)
-    rest = [paper for paper in papers if paper.id not in barred]
-    assert found == [*sampler.sample(rest, clean, workers=2)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
@@ -11,19 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
-from sciprism.papers.records import Paper
 from sciprism.tally import Tally
-from sciprism.training.examples import Example
-from sciprism.training.graphs.citations import CitationGraph, Rows
-from sciprism.training.graphs.embedding import embed_graph
+from sciprism.training.graphs.citations import Rows
 from sciprism.training.graphs.neighbours import able, nearest
 from sciprism.training.samplers.drawing import RANDOM, Draw, Sampled, chance, lowest
 from sciprism.training.samplers.linked import ALONE
-from sciprism.training.samplers.ties import with_text
 
 FAR = "neighbour of a far rank"
-IN_BENCHMARK = "paper of the benchmark"
-OF_BENCHMARK = "citation of or by a paper of the benchmark"
 NO_EASY = "too few papers beyond the neighbours"
 TRIES = 50
 """Random draws before all that may be drawn is written out."""
@@ -37,7 +31,7 @@ class SciNCL:
     bands of positives and of hard negatives end (k+ and k-): numbers, or shares of the papers that have
     neighbours. near_width, far_width: ranks in a band, 0 for as many as are drawn. easy_from: where the easy
     negatives, none of which is among the first `far` neighbours, come from; the published code took them
-    from the queries. most: queries, 0 for all. dim: of the vectors that `sample` makes.
+    from the queries. most: queries, 0 for all. dim: of the vectors.
     """
 
     triplets: int = 5
@@ -110,33 +104,6 @@ class SciNCL:
             report.add(found)
             yield row, found
 
-    def sample(
-        self,
-        papers: Sequence[Paper],
-        edges: Iterable[tuple[str, str]],
-        *,
-        queries: Iterable[str] | None = None,
-        without: Collection[str] = (),
-        workers: int = 1,
-        report: Sampled | None = None,
-    ) -> Iterator[Example]:
-        """Yield an example for each paper that has neighbours, in their order.
-
-        edges: (citing id, cited id). without: ids of a benchmark's papers; they and their citations are left
-        out before anything else, and counted.
-        """
-        report = Sampled() if report is None else report
-        papers = [papers[row] for row in with_text(papers, report.dropped)]
-        names = leak_free([paper.id for paper in papers], without, report.dropped)
-        by_name = {paper.id: paper for paper in papers}
-        graph = CitationGraph.of(names, unleaked(edges, without, report.dropped), report.dropped)
-        vectors = embed_graph(graph, dim=self.dim, seed=self.seed)
-        for row, found in self.draws(names, vectors, queries, workers=workers, report=report):
-            positives, negatives = (
-                tuple(by_name[names[other]] for other in rows) for rows in (found.positives, found.negatives)
-            )
-            yield Example(by_name[names[row]], positives, negatives)
-
     def _asked(self, names: Sequence[str], rows: Rows, queries: Iterable[str] | None, dropped: Tally) -> Rows:
         wanted = None if queries is None else {*queries}
         there = {*rows.tolist()}
@@ -161,28 +128,6 @@ class SciNCL:
             return None
         kinds = (*[RANDOM] * len(easy), *[FAR] * len(hard))
         return Draw(tuple(positives), (*easy, *hard), kinds)
-
-
-def leak_free(names: Iterable[str], without: Collection[str], dropped: Tally) -> list[str]:
-    """Return the names that are not of a benchmark; count the others."""
-    kept = []
-    for name in names:
-        if name in without:
-            dropped.add(IN_BENCHMARK, name)
-        else:
-            kept.append(name)
-    return kept
-
-
-def unleaked(
-    edges: Iterable[tuple[str, str]], without: Collection[str], dropped: Tally
-) -> Iterator[tuple[str, str]]:
-    """Yield the edges neither end of which is of a benchmark; count the others."""
-    for one, other in edges:
-        if one in without or other in without:
-            dropped.add(OF_BENCHMARK, f"{one} -> {other}")
-        else:
-            yield one, other
 
 
 def _band(name: str, end: int | float, width: int, corpus: int) -> range:
