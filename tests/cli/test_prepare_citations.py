@@ -128,6 +128,20 @@ def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
     assert status == 2 and "does not fit a graph of 80 papers" in err
 
 
+def test_neighbours_of_small_fields_are_asked_about_again(tmp_path, monkeypatch, capsys):
+    """Ten papers of art among eighty: with equal fields each is asked four times, and drawn anew."""
+    changes = {f"p{n}": {"fields": ["Art" if n % 8 == 0 else "Physics"]} for n in range(COUNT)}
+    path = corpus(tmp_path / "all.jsonl", **changes)
+    words = ("prepare", "citations", path, "-o", tmp_path / "out", "--dev", 0, "--smoothing", 0)
+    words += ("--sampler", "scincl", "--set", "near=8", "--set", "far=40", "--set", "dim=16")
+    assert run(monkeypatch, capsys, *words)[0] == 0
+    found = triplets(tmp_path / "out")
+    fields = facts(tmp_path / "out")["train"]["domains"]["fields"]
+    assert fields["Art"]["queries"] == fields["Physics"]["queries"] == 40 and len(found) == 400
+    easy = [row["negative"] for row in found if row["query"] == "p8" and row["kind"] == "random"]
+    assert len(easy) == 12 and len({tuple(easy[at : at + 3]) for at in range(0, 12, 3)}) == 4
+
+
 def s2orc(folder, rows, texts):
     """A folder with one shard."""
     for part, own in (("metadata", rows), ("pdf_parses", texts)):

@@ -22,7 +22,6 @@ from sciprism.training.samplers.specter import CitationTies, SpecterTriplets, dr
 Queries = Callable[[Iterable[int]], list[tuple[int, int]]]
 """Chooses (row, turn) of those that can be asked about."""
 Drawn = Iterator[tuple[int, Draw]]
-ASKED_AGAIN = "asked again, which this sampler does not"
 GIVEN = ("names", "ties", "most", "seed")
 """What is no option: the corpus or the command says it."""
 
@@ -82,15 +81,11 @@ def specter(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> 
 
 
 def scincl(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> Drawn:
-    """Yield SciNCL's triplets of all papers that cite others; one is asked about once."""
+    """Yield SciNCL's triplets of all papers that cite others."""
     sampler = SciNCL(seed=asked.seed, **asked.options)
     vectors = embed_graph(corpus.graph, dim=sampler.dim, seed=asked.seed)
     chosen = queries(np.flatnonzero(corpus.graph.cited.counts).tolist())
-    for row, turn in chosen:
-        if turn:
-            report.dropped.add(ASKED_AGAIN, corpus.names[row])
-    once = {corpus.names[row] for row, turn in chosen if not turn}
-    return sampler.draws(corpus.names, vectors, once, workers=asked.workers, report=report)
+    return sampler.draws(corpus.names, vectors, chosen, workers=asked.workers, report=report)
 
 
 samplers.register("specter")(Sampler(SpecterTriplets, specter))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -31,7 +32,7 @@ class SciNCL:
     bands of positives and of hard negatives end (k+ and k-): numbers, or shares of the papers that have
     neighbours. near_width, far_width: ranks in a band, 0 for as many as are drawn. easy_from: where the easy
     negatives, none of which is among the first `far` neighbours, come from; the published code took them
-    from the queries. most: queries, 0 for all. dim: of the vectors.
+    from the queries. most: papers that are asked about, 0 for all. dim: of the vectors.
     """
 
     triplets: int = 5
@@ -78,44 +79,47 @@ class SciNCL:
         self,
         names: Sequence[str],
         vectors: NDArray[np.float32],
-        queries: Iterable[str] | None = None,
+        queries: Iterable[tuple[int, int]],
         *,
         workers: int = 1,
-        report: Sampled | None = None,
+        report: Sampled,
     ) -> Iterator[tuple[int, Draw]]:
-        """Yield what is drawn for each query, as rows of names, in their order.
+        """Yield what is drawn for each query, as rows of names, in the order of the rows.
 
-        vectors: (names, dim), as of `embed_graph`. queries: names of those that may be queries, None for all;
-        those without a vector are counted. The triplets are zipped as published: the nearest positives meet
-        easy negatives, the last ones hard negatives. workers: threads; any number gives the same draws.
+        vectors: (names, dim), as of `embed_graph`. queries: (row, turn); those without a vector are counted,
+        and each turn of one is drawn anew, as far as the bands are wider than what is drawn from them. The
+        triplets are zipped as published: the nearest positives meet easy negatives, the last ones hard
+        negatives. workers: threads; any number gives the same draws.
         """
-        report = Sampled() if report is None else report
         rows = able(vectors)
         near, far = self.bands(len(rows))
-        asked = self._asked(names, rows, queries, report.dropped)
+        turns = self._asked(names, rows, queries, report.dropped)
+        asked = np.array([*turns], np.int32)
         pool = asked if self.easy_from == "queries" else np.arange(len(names), dtype=np.int32)
-        for row, ranked in zip(
-            asked.tolist(), nearest(vectors, asked, far.stop, workers=workers), strict=True
-        ):
-            found = self._draw(chance(self.seed, names[row]), row, ranked, (near, far), pool)
-            if found is None:
-                report.dropped.add(NO_EASY, names[row])
-                continue
-            report.add(found)
-            yield row, found
+        ranks = nearest(vectors, asked, far.stop, workers=workers)
+        for (row, own), ranked in zip(turns.items(), ranks, strict=True):
+            for turn in own:
+                found = self._draw(chance(self.seed, names[row], turn), row, ranked, (near, far), pool)
+                if found is None:
+                    report.dropped.add(NO_EASY, names[row])
+                    continue
+                report.add(found)
+                yield row, found
 
-    def _asked(self, names: Sequence[str], rows: Rows, queries: Iterable[str] | None, dropped: Tally) -> Rows:
-        wanted = None if queries is None else {*queries}
+    def _asked(
+        self, names: Sequence[str], rows: Rows, queries: Iterable[tuple[int, int]], dropped: Tally
+    ) -> dict[int, list[int]]:
+        """Return row -> its turns, rows ascending, of those that have a vector."""
         there = {*rows.tolist()}
-        asked = []
-        for row, name in enumerate(names):
-            if wanted is None or name in wanted:
-                if row in there:
-                    asked.append(row)
-                else:
-                    dropped.add(ALONE, name)
+        turns: dict[int, list[int]] = defaultdict(list)
+        for row, turn in sorted(queries):
+            if row in there:
+                turns[row].append(turn)
+            else:
+                dropped.add(ALONE, names[row])
+        asked = [*turns]
         kept = lowest([names[row] for row in asked], self.most, self.seed, dropped)
-        return np.array(sorted(asked[at] for at in kept), np.int32)
+        return {row: turns[row] for row in sorted(asked[at] for at in kept)}
 
     def _draw(
         self, random: Random, row: int, ranked: Rows, bands: tuple[range, range], pool: Rows
