@@ -122,6 +122,9 @@ def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
 
     found = triplets(tmp_path / "out")
     hard = [row for row in found if row["kind"] != "random"]
+    again = [*words, "-o", tmp_path / "again", "--set", "easy_from=queries"]
+    assert run(monkeypatch, capsys, *again)[0] == 0
+    assert facts(tmp_path / "again")["settings"]["options"]["easy_from"] == "queries"
     assert len(found) == 400 and len(hard) == 160
     assert sum(away(row, "positive") < away(row, "negative") for row in hard) > 150
     status, _, err = run(monkeypatch, capsys, *words[:-4], "--set", "far=4000")
@@ -215,7 +218,11 @@ def test_same_bytes_whatever_the_workers_and_the_hash_seed(tmp_path):
     [
         (["--sampler", "magic"], "unknown sampler 'magic'; known: .*specter"),
         (["--set", "heat=3"], "the sampler specter has no 'heat'; known: triplets, hard_share, margin"),
-        (["--set", "triplets=many"], "'many' is no number"),
+        (["--set", "triplets=many"], "triplets is 'many', not a whole number"),
+        (["--set", "triplets=2.5"], "triplets is 2.5, not a whole number"),
+        (["--set", "margin=true"], "margin is True, not a number"),
+        (["--sampler", "scincl", "--set", "far=nan"], "far is nan, not a number"),
+        (["--sampler", "scincl", "--set", "easy_from=moon"], "from 'moon'; known: corpus, queries"),
         (["--set", "triplets=0"], "0 triplets"),
         (["--dev", "1"], "a share of 1.0 for dev"),
         (["--crossing", "1"], "no triplet of 80 papers: of one field alone"),

@@ -67,6 +67,7 @@ def test_bands_are_shares_of_the_papers_with_neighbours():
     [
         ({}, "graph of 200 papers with citations, where a paper has 199 neighbours"),
         ({"near": 3, "far": 40}, "near 3: a band of 5 ranks"),
+        ({"near": 10, "far": 40.5}, "far 40.5: a band of 2 ranks .* set far to a number between 2 and 199"),
         ({"near": 39, "far": 40}, "before the near band ends at 39"),
         ({"near": 10, "far": 200}, "far 200: a band of 2 ranks that ends at rank 200"),
     ],

@@ -57,7 +57,10 @@ samplers: Registry[Sampler] = Registry("sampler")
 
 
 def options_of(name: str, words: Iterable[str]) -> dict[str, Any]:
-    """Read key=value as options of a sampler. Raises InputError that names the known keys."""
+    """Read key=value as options of a sampler; a value is TOML, or else text.
+
+    Raises InputError that names the known keys. What a value may be, the sampler itself says.
+    """
     known = samplers[name].options
     options: dict[str, Any] = {}
     for word in words:
@@ -67,7 +70,7 @@ def options_of(name: str, words: Iterable[str]) -> dict[str, Any]:
         try:
             options[key] = tomllib.loads(f"v = {text}")["v"]
         except tomllib.TOMLDecodeError:
-            raise InputError(f"--set {word}: {text!r} is no number") from None
+            options[key] = text
     return options
 
 

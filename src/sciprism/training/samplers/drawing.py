@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from heapq import nsmallest
 from itertools import islice
+from math import isfinite
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 from sciprism.chance import number, place
 from sciprism.cores import on_processes
+from sciprism.errors import InputError
 from sciprism.tally import Tally
 
 K = TypeVar("K")
@@ -77,6 +79,16 @@ class Sampled:
 def chance(seed: int, *names: object) -> Random:
     """Return a source of random numbers that the seed and the names alone decide."""
     return Random(number(seed, *names))
+
+
+def check_numbers(sampler: object, *, whole: Iterable[str], other: Iterable[str] = ()) -> None:
+    """Raise InputError where one of a sampler's options is no number, or no whole one."""
+    whole = [*whole]
+    for name in (*whole, *other):
+        value = getattr(sampler, name)
+        number = isinstance(value, int if name in whole else int | float) and not isinstance(value, bool)
+        if not number or not isfinite(value):
+            raise InputError(f"{name} is {value!r}, not a {'whole ' * (name in whole)}number")
 
 
 def lowest(names: Sequence[str], most: int, seed: int, dropped: Tally) -> list[int]:

@@ -15,11 +15,12 @@ from sciprism.errors import InputError
 from sciprism.tally import Tally
 from sciprism.training.graphs.citations import Rows
 from sciprism.training.graphs.neighbours import able, nearest
-from sciprism.training.samplers.drawing import RANDOM, Draw, Sampled, chance, lowest
+from sciprism.training.samplers.drawing import RANDOM, Draw, Sampled, chance, check_numbers, lowest
 from sciprism.training.samplers.linked import ALONE
 
 FAR = "neighbour of a far rank"
 NO_EASY = "too few papers beyond the neighbours"
+WHOLE = ("triplets", "hard", "near_width", "far_width", "most", "dim", "seed")
 TRIES = 50
 """Random draws before all that may be drawn is written out."""
 
@@ -47,6 +48,7 @@ class SciNCL:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_numbers(self, whole=WHOLE, other=("near", "far"))
         if not 0 <= self.hard <= self.triplets or self.triplets < 1 or self.most < 0:
             raise InputError(
                 f"{self.triplets} triplets, {self.hard} of them hard, most {self.most}: at least 1 triplet, "
@@ -136,7 +138,7 @@ class SciNCL:
 
 def _band(name: str, end: int | float, width: int, corpus: int) -> range:
     stop = round(end * corpus) if isinstance(end, float) and end < 1 else int(end)
-    if stop < max(1, width) or stop > corpus - 1:
+    if stop < max(1, width) or stop > corpus - 1 or (end > 1 and stop != end):
         raise InputError(
             f"{name} {end}: a band of {width} ranks that ends at rank {stop} does not fit a graph of "
             f"{corpus} papers with citations, where a paper has {max(0, corpus - 1)} neighbours; set {name} "

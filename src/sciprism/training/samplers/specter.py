@@ -10,7 +10,7 @@ from random import Random
 
 from sciprism.errors import InputError
 from sciprism.training.graphs.citations import CitationGraph
-from sciprism.training.samplers.drawing import NONE, RANDOM, Draw, Sampled, chance, drawn
+from sciprism.training.samplers.drawing import NONE, RANDOM, Draw, Sampled, chance, check_numbers, drawn
 from sciprism.training.samplers.triplets import outside
 
 DIRECT, SECOND = 5, 1
@@ -77,6 +77,7 @@ class SpecterTriplets:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_numbers(self, whole=("triplets", "seed"), other=("hard_share", "margin"))
         if self.triplets < 1 or not 0 <= self.hard_share <= 1 or not 0 <= self.margin < 1:
             raise InputError(
                 f"{self.triplets} triplets, {self.hard_share} of them hard, margin {self.margin}: at least 1 "
