@@ -44,6 +44,15 @@ def test_a_row_of_the_table_on_averages_is_what_the_printed_averages_give():
             assert ours == pytest.approx(change, abs=0.02), (row.name, column)
 
 
+def test_multi2spe_ranks_scidocs_by_cosine_and_scidocs_itself_by_the_euclidean_distance():
+    own = reproductions["multi2spe"].shapes["multi-scidocs"].declared()
+    for task in suites["scidocs"].tasks:
+        if task.group == "reranking":
+            assert (task.protocol.distance, own[task.name].protocol.distance) == ("euclidean", "cosine")
+        else:
+            assert own[task.name] == task
+
+
 def test_a_quick_view_narrows_the_columns_or_says_that_none_is_left():
     paper = reproductions["scimult"]
     quick = paper.shapes["open"].part("quick")
