@@ -42,11 +42,11 @@ def test_openalex_sample():
             authors=("Åsa Brandström", "J. Q. Doe"),
             venue="Invented journal of tidal medicine",
             year=1999,
-            fields=(
-                *("Agricultural and Biological Sciences", "Earth and Planetary Sciences"),
+            fields=("Agricultural and Biological Sciences", "Earth and Planetary Sciences"),
+            keywords=(
+                *("Fucus vesiculosus", "Fucus"),
                 *("Aquatic Science", "Oceanography", "Seaweed physiology", "Carbon in tidal zones"),
             ),
-            keywords=("Fucus vesiculosus", "Fucus"),
             references=("W9000000003", "W9000000004"),
             ids={
                 "openalex": "W9000000001",
@@ -157,6 +157,15 @@ def test_openalex_abstract_that_is_no_index_is_a_bad_record(file: Path):
     assert (one.number, one.line) == (1, 1)
     assert "abstract_inverted_index" in one.reason
     assert two == Paper(id="W2", ids={"openalex": "W2"})
+
+
+def test_openalex_concepts_are_fields_where_they_are_of_the_widest_level(file: Path):
+    """Without levels nobody can say, and all are."""
+    concepts = [{"display_name": name, "level": level} for name, level in (("Art", 0), ("Opera", 2))]
+    plain = [{"display_name": each["display_name"]} for each in concepts]
+    works = [{"id": "W1", "concepts": each} for each in (concepts, concepts[1:], plain)]
+    found = [(paper.fields, paper.keywords) for paper in read("openalex", file, *works)]
+    assert found == [(("Art",), ("Opera",)), ((), ("Opera",)), (("Art", "Opera"), ())]
 
 
 def test_semantic_scholar_bulk_and_old_corpus(file: Path):

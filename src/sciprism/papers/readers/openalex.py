@@ -1,6 +1,8 @@
 """OpenAlex works: pages of the API, or one work a line as in the snapshot.
 
 Ids and references are short (`W2741809807`); abstracts are put in order again from their inverted index.
+Fields are the 26 that topics belong to, or the 19 widest concepts of older files, so that a field has many
+papers; subfields, topics and narrower concepts are keywords.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ def _paper(row: Row) -> Paper:
         "doi": first(row, "doi") or inside(row, "ids", "doi"),
         **{system: _short(inside(row, "ids", system)) for system in ("pmid", "pmcid", "mag")},
     }
+    fields, narrower = _fields(row)
     return Paper.from_json(
         {
             "id": number,
@@ -35,9 +38,14 @@ def _paper(row: Row) -> Paper:
             or inside(row, "host_venue", "display_name")
             or inside(row, "primary_location", "raw_source_name"),
             "year": year_in(first(row, "publication_year", "publication_date")),
-            "fields": _fields(row),
-            "keywords": names(_list(row, "keywords"), "display_name", "keyword")
-            + names(_list(row, "mesh"), "descriptor_name"),
+            "fields": fields,
+            "keywords": names(
+                [
+                    *names(_list(row, "keywords"), "display_name", "keyword"),
+                    *names(_list(row, "mesh"), "descriptor_name"),
+                    *narrower,
+                ]
+            ),
             "references": names([_short(work) for work in _list(row, "referenced_works")]),
             "ids": {system: value for system, value in ids.items() if value},
         }
@@ -55,14 +63,18 @@ def _abstract(index: Any) -> str:
     return " ".join(word for _, word in sorted(places))
 
 
-def _fields(row: Row) -> tuple[str, ...]:
-    """Return fields, subfields and topics, the widest first; for older files the concepts."""
+def _fields(row: Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields, and what is narrower; of concepts without levels all are fields."""
     topics = _list(row, "topics") or _list(row, "primary_topic")
     if topics:
-        levels = (("field", "display_name"), ("subfield", "display_name"), ("display_name",))
-        return names([inside(topic, *path) for path in levels for topic in topics])
+        levels = (("subfield", "display_name"), ("display_name",))
+        narrower = names([inside(topic, *path) for path in levels for topic in topics])
+        return names([inside(topic, "field", "display_name") for topic in topics]), narrower
     concepts = [item for item in _list(row, "concepts") if _score(item) >= _SCORE]
-    return names(concepts, "display_name")
+    if all(inside(item, "level") is None for item in concepts):
+        return names(concepts, "display_name"), ()
+    widest = [item for item in concepts if inside(item, "level") == 0]
+    return names(widest, "display_name"), names([c for c in concepts if c not in widest], "display_name")
 
 
 def _score(concept: Any) -> float:
