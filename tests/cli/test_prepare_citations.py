@@ -68,18 +68,22 @@ def test_what_cannot_take_part_is_counted(tmp_path, monkeypatch, capsys):
     changes = {
         "p4": {"title": "", "abstract": "", "references": []},
         "p6": {"fields": []},
-        "p8": {"references": ["p8", "p9", "p9", "gone"]},
+        "p8": {"references": ["p8", "p9", "p9", "gone", "p10"]},
         "p10": {"references": ["p8", "p11"]},
+        "p12": {"abstract": ""},
     }
     path = corpus(tmp_path / "all.jsonl", **changes)
     path.write_text(path.read_text() + "\n" + json.dumps({"id": "p3", "title": "Again"}))
-    words = ("--dev", 0, "--smoothing", 0.5, "--abstracts")
+    words = ("--dev", 0, "--smoothing", 0.5)
     status, out, _ = run(monkeypatch, capsys, "prepare", "citations", path, "-o", tmp_path / "out", *words)
     assert status == 0
     told = facts(tmp_path / "out")
     dropped = {reason: each["count"] for reason, each in told["dropped"].items()}
     assert dropped["id that another paper has"] == 1 and dropped["citation of the paper itself"] == 1
     assert dropped["citation of or by a paper that is not there"] == 3  # p2 and p3 cite p4, p8 cites none
+    assert dropped["two papers that cite each other (kept)"] == 1  # p8 and p10
+    assert dropped["paper in a circle of citations or between two (kept)"] == COUNT - 1  # the ring without p4
+    assert dropped["no abstract, the title stands alone (kept)"] == 1  # p12
     assert told["train"]["dropped"]["no field"]["count"] == 1 and "no field 1" in out
     assert told["data"]["papers"][0]["skipped"] == 1 and "1 of 81 records cannot be used" in out
     assert '"p4"' not in (tmp_path / "out" / "papers.jsonl").read_text()
@@ -172,7 +176,7 @@ def test_papers_of_a_test_take_no_part(tmp_path, monkeypatch, capsys):
     assert dropped == {"count": 5, "first": ["p7", "p9", "p10", "p11", "p20"]}
     assert '"p9"' not in (tmp_path / "out" / "train.jsonl").read_text()
     read = [(each["file"], each["papers"]) for each in facts(tmp_path / "out")["data"]["without"]]
-    assert read == [(papers.name, 1), (keyed.name, 2), (titled.name, 1), ("s2orc", 1)]
+    assert read == [(papers.name, 1), (keyed.name, 2), (titled.name, 1), ("s2orc, shard 0", 1)]
 
 
 def test_a_test_is_left_out_before_the_graph_is_embedded(tmp_path, monkeypatch, capsys):
@@ -254,5 +258,7 @@ def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
     words = ("prepare", "citations", s2orc(tmp_path, rows, texts), "-o", tmp_path / "out", "--dev", 0)
     assert run(monkeypatch, capsys, *words)[0] == 0
     told = facts(tmp_path / "out")
+    (shard,) = told["data"]["papers"]
+    assert shard["file"].endswith(", shard 0") and shard["papers"] == 8
     assert told["dropped"]["no parsed abstract"] == {"count": 1, "first": ["8"]}
     assert told["papers"] == 8 and told["train"]["domains"]["fields"]["Art"]["queries"] == 7

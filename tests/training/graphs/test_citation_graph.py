@@ -29,6 +29,13 @@ def test_the_graph_is_that_of_sets(edges):
         drawn = graph.one(Random(0), row)
         assert drawn in cited if cited else drawn is None
     assert {*zip(*(rows.tolist() for rows in graph.edges), strict=True)} == known
+    reached = {row: {row} for row in range(len(NAMES))}
+    for _ in NAMES:
+        for one, other in known:
+            reached[one] |= reached[other]
+    circles = {a for a in reached if any(a in reached[b] for b in reached[a] - {a})}
+    between = [a for a in reached if reached[a] & circles and any(a in reached[b] for b in circles)]
+    assert graph.in_circles.tolist() == between
     loops = sum(one == other for one, other in inside)
     assert dropped.count(NOT_THERE) == len(edges) - len(inside) and dropped.count(OF_ITSELF) == loops
     assert dropped.count(AGAIN) == len(inside) - loops - len(known)
@@ -42,7 +49,8 @@ def test_two_papers_of_one_name_are_refused():
 
 def test_a_graph_without_citations_and_one_without_papers():
     assert CitationGraph.of(["a"], [], Tally()).answers(0) == []
-    assert CitationGraph.of([], [("a", "b")], Tally()).size == 0
+    empty = CitationGraph.of([], [("a", "b")], Tally())
+    assert empty.size == 0 and not len(empty.in_circles)
 
 
 def test_a_graph_reaches_another_process_as_it_is():

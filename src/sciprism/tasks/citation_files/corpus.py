@@ -22,6 +22,7 @@ from sciprism.tasks.scirepeval_files.records import need
 from sciprism.training.graphs.citations import CitationGraph
 
 NO_TEXT, NO_ABSTRACT = "neither title nor abstract", "no abstract"
+TITLE_ALONE = "no abstract, the title stands alone (kept)"
 AGAIN = "id that another paper has"
 TESTED = "paper of a test"
 
@@ -81,6 +82,8 @@ class Gathering:
             if reason:
                 self.dropped.add(reason, paper.id)
                 continue
+            if not paper.abstract:
+                self.dropped.add(TITLE_ALONE, paper.id)
             self.names[paper.id] = None
             self.fields.append(self._kinds.setdefault(paper.fields, paper.fields))
             for system, value in paper.ids.items():

@@ -23,6 +23,7 @@ from sciprism.training.samplers.domains import Balance, DomainTable
 from sciprism.training.samplers.drawing import NONE, Draw, Sampled
 
 REPORT = "citations.json"
+IN_CIRCLE = "paper in a circle of citations or between two (kept)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
         return text_fault(paper, abstracts=settings.abstracts)
 
     whole = Gathering(fault, dropped).corpus(papers, out / NAME, papers.edges())
+    for row in whole.graph.in_circles.tolist():
+        dropped.add(IN_CIRCLE, whole.names[row])
     train, held_out = whole.divided(settings.dev, settings.seed)
     parts = {"train": _part(out / "train.jsonl", train, range(len(train.names)), papers, settings)}
     if settings.dev:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sciprism.errors import InputError
 from sciprism.papers.reading import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.s2orc import is_s2orc, read_s2orc
+from sciprism.papers.s2orc import is_s2orc, read_s2orc, shards_in
 from sciprism.tally import Tally
 from sciprism.tasks.citation_files.corpus import Edges, table_of
 from sciprism.tasks.citation_files.published import given_ties, is_keyed, keyed_papers
@@ -27,9 +27,11 @@ class Read:
     def papers(self, path: Path, home: Home) -> Iterator[Paper]:
         """Yield the papers of a file of any format, an object keyed by id, or a folder of S2ORC."""
         if is_s2orc(path):
-            yield from self._counted(path, "s2orc", read_s2orc(path, tally=self.dropped))
+            for shard in shards_in(path, self.dropped):
+                found = read_s2orc(path, shards=[shard], tally=self.dropped)
+                yield from self._counted(f"{path}, shard {shard}", "s2orc", found)
         elif is_keyed(path):
-            yield from self._counted(path, "keyed by id", keyed_papers(home, path))
+            yield from self._counted(str(path), "keyed by id", keyed_papers(home, path))
         else:
             yield from read_papers(path, skip_bad=True, report=self.report)
 
@@ -40,8 +42,8 @@ class Read:
             for file in self.report.files
         ]
 
-    def _counted(self, path: Path, name: str, papers: Iterator[Paper]) -> Iterator[Paper]:
-        file = FileReport(str(path), name)
+    def _counted(self, path: str, name: str, papers: Iterator[Paper]) -> Iterator[Paper]:
+        file = FileReport(path, name)
         self.report.files.append(file)
         for paper in papers:
             file.papers += 1

@@ -75,6 +75,25 @@ class CitationGraph:
         """Return the citing and the cited row of each citation, in the order of the rows."""
         return np.repeat(np.arange(self.size, dtype=np.int32), self.cited.counts), self.cited.others
 
+    @property
+    def in_circles(self) -> Rows:
+        """Return the papers in circles of citations and between two circles, ascending.
+
+        What no paper that is left cites is taken away until there is no such paper, then what cites none.
+        """
+        left = np.ones(self.size, bool)
+        for ties in (self.cited, self.citing):
+            inside = left[ties.others] & np.repeat(left, ties.counts)
+            degrees = np.bincount(ties.others[inside], minlength=self.size)
+            gone = np.flatnonzero(left & (degrees == 0))
+            while len(gone):
+                left[gone] = False
+                reached = np.concatenate([ties[row] for row in gone.tolist()])
+                near, counts = np.unique(reached[left[reached]], return_counts=True)
+                degrees[near] -= counts
+                gone = near[degrees[near] == 0]
+        return np.flatnonzero(left).astype(np.int32)
+
     def answers(self, row: int) -> list[int]:
         """Return the papers that a paper cites."""
         found: list[int] = self.cited[row].tolist()
