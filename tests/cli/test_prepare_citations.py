@@ -1,5 +1,6 @@
 """`sciprism prepare citations`: whose triplets it makes, what it counts, and what it refuses."""
 
+import gzip
 import json
 import re
 import subprocess
@@ -112,6 +113,33 @@ def test_specter_files(tmp_path, monkeypatch, capsys):
     assert [row["negative"] for row in found if row["kind"] == "tied more weakly"] == ["c"]
     told = facts(tmp_path / "out")["train"]["dropped"]
     assert told == {"tie to a paper that is not there": {"count": 1, "first": ["a -> z"]}}
+
+
+def test_scincl_files(tmp_path, monkeypatch, capsys):
+    """Triplets of ids with the papers' texts beside; of those that name no paper with a text none is left."""
+    papers = [{"paper_id": str(n), "title": "" if n == 3 else f"On {n}", "abstract": None} for n in range(5)]
+    (tmp_path / "train_metadata.jsonl").write_text("\n".join(map(json.dumps, papers)))
+    rows = ["query_paper_id,positive_id,negative_id", "1,0,2", "0,1,2", "1,2,4", "1,3,4", "9,1,2"]
+    (tmp_path / "train_triples.csv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    words = ("prepare", "citations", tmp_path / "train_metadata.jsonl", "-o", tmp_path / "out", "--dev", 0)
+    words += ("--triples", tmp_path / "train_triples.csv.gz")
+    assert run(monkeypatch, capsys, *words)[0] == 0
+    found = [(row["query"], row["positive"], row["negative"]) for row in triplets(tmp_path / "out")]
+    assert found == [("0", "1", "2"), ("1", "0", "2"), ("1", "2", "4")]
+    told = facts(tmp_path / "out")
+    lost = {"count": 2, "first": ["1, 3, 4", "9, 1, 2"]}
+    assert told["train"]["dropped"] == {"triplet of a paper that is not there": lost}
+    assert told["settings"]["sampler"] == "given" and told["train"]["negatives"] == {"given": 3}
+    read = read_examples(tmp_path / "out" / "train.jsonl", query="paper", candidate="paper")
+    assert next(read).query.title == "On 0"
+
+
+def test_papers_of_one_field(tmp_path, monkeypatch, capsys):
+    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0)
+    assert run(monkeypatch, capsys, *words, "--field", "Art")[0] == 0
+    told = facts(tmp_path / "out")
+    assert told["papers"] == 40 and told["dropped"]["of no field that is asked for"]["count"] == 40
+    assert [*told["train"]["domains"]["fields"]] == ["Art"] and told["data"]["fields"] == ["Art"]
 
 
 def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
@@ -229,6 +257,11 @@ def test_same_bytes_whatever_the_workers_and_the_hash_seed(tmp_path):
         (["--sampler", "scincl", "--set", "easy_from=moon"], "from 'moon'; known: corpus, queries"),
         (["--set", "triplets=0"], "0 triplets"),
         (["--dev", "1"], "a share of 1.0 for dev"),
+        (["--sampler", "given"], "name it with --triples"),
+        (["--triples", "gone.csv"], "gone.csv"),
+        (["--triples", "gone.csv", "--edges", "gone.csv"], "need no citations and no ties"),
+        (["--shard", 1], "shards are a matter of S2ORC"),
+        (["--field", "Law"], "no triplet of 0 papers: of no field that is asked for 80"),
         (["--crossing", "1"], "no triplet of 80 papers: of one field alone"),
         (["--edges", "gone.csv"], "gone.csv"),
     ],
@@ -256,7 +289,9 @@ def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
         {"paper_id": str(n), "abstract": [{"text": f"We look at {n}."}] if n < 8 else []} for n in range(9)
     ]
     words = ("prepare", "citations", s2orc(tmp_path, rows, texts), "-o", tmp_path / "out", "--dev", 0)
-    assert run(monkeypatch, capsys, *words)[0] == 0
+    for part in ("metadata", "pdf_parses"):
+        (tmp_path / part / f"{part}_7.jsonl").write_text("no record")
+    assert run(monkeypatch, capsys, *words, "--shard", 0)[0] == 0
     told = facts(tmp_path / "out")
     (shard,) = told["data"]["papers"]
     assert shard["file"].endswith(", shard 0") and shard["papers"] == 8

@@ -23,6 +23,12 @@ Edges = Annotated[Path | None, typer.Option(help="A table citing, cited; else pa
 Ties = Annotated[
     Path | None, typer.Option(help="How strongly papers are tied: SPECTER's data.json, of co-views for one.")
 ]
+Triples = Annotated[
+    Path | None,
+    typer.Option(help="Triplets that are taken as they are: a table such as SciNCL's train_triples.csv."),
+]
+Fields = Annotated[list[str] | None, typer.Option(help="Only papers of this field take part; repeatable.")]
+Shards = Annotated[list[int] | None, typer.Option(help="Of S2ORC: only this shard; repeatable.")]
 Options = Annotated[list[str] | None, typer.Option("--set", help="key=value of the sampler; repeatable.")]
 Smoothing = Annotated[float, typer.Option(help="A field weighs its share to this power; 0: all equal.")]
 Crossing = Annotated[float, typer.Option(help="The least share of queries with several fields.")]
@@ -36,6 +42,9 @@ def citations(
     out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
     edges: Edges = None,
     ties: Ties = None,
+    triples: Triples = None,
+    field: Fields = None,
+    shard: Shards = None,
     sampler: Annotated[str, typer.Option(help="specter or scincl.")] = "specter",
     option: Options = None,
     smoothing: Smoothing = 1.0,
@@ -55,11 +64,20 @@ def citations(
     Example: sciprism prepare citations works.jsonl -o triplets --smoothing 0.7 --seed 1783
     """
     from sciprism.tasks.citation_files.prepare import Settings, prepare_citations
-    from sciprism.tasks.citation_files.samplers import options_of
+    from sciprism.tasks.citation_files.samplers import GIVEN, options_of
     from sciprism.tasks.citation_files.sources import Papers
     from sciprism.training.samplers.domains import Balance
 
-    papers = Papers(files=tuple(files), citations=edges, ties=ties, without=tuple(without or ()))
+    papers = Papers(
+        files=tuple(files),
+        citations=edges,
+        ties=ties,
+        triples=triples,
+        fields=tuple(field or ()),
+        shards=tuple(shard or ()),
+        without=tuple(without or ()),
+    )
+    sampler = GIVEN if triples else sampler
     balance = Balance(smoothing=smoothing, cap=cap, crossing=crossing, seed=seed)
     options = options_of(sampler, option or ())
     made = Settings(sampler, options, balance, dev, abstracts, seed, workers)

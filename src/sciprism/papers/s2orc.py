@@ -63,6 +63,12 @@ def shards_in(folder: Path, tally: Tally) -> list[int]:
     return whole
 
 
+def check_shards(files: Sequence[Path], shards: Sequence[int]) -> None:
+    """Raise InputError where shards are named and a file is no folder of S2ORC."""
+    if shards and not all(map(is_s2orc, files)):
+        raise InputError("shards are a matter of S2ORC; name folders with metadata/ and pdf_parses/ alone")
+
+
 def _joined(metadata: Path, parses: Path, tally: Tally) -> Iterator[Paper]:
     held = _safe(metadata, tally)
     for _, row in _objects(parses, tally):

@@ -25,6 +25,7 @@ NO_TEXT, NO_ABSTRACT = "neither title nor abstract", "no abstract"
 TITLE_ALONE = "no abstract, the title stands alone (kept)"
 AGAIN = "id that another paper has"
 TESTED = "paper of a test"
+OTHER_FIELD = "of no field that is asked for"
 
 Edges = Iterable[tuple[str, str]]
 

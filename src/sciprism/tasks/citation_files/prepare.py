@@ -14,7 +14,7 @@ from sciprism.errors import InputError
 from sciprism.files import sha256, write_json, write_lines
 from sciprism.papers.records import Paper
 from sciprism.tally import Tally
-from sciprism.tasks.citation_files.corpus import TESTED, Corpus, Gathering, text_fault
+from sciprism.tasks.citation_files.corpus import OTHER_FIELD, TESTED, Corpus, Gathering, text_fault
 from sciprism.tasks.citation_files.samplers import Asked, samplers
 from sciprism.tasks.citation_files.sources import Papers
 from sciprism.tasks.split import names as names_of
@@ -84,6 +84,8 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     def fault(paper: Paper) -> str:
         if tested and not tested.isdisjoint((paper.id, *names_of(paper))):
             return TESTED
+        if papers.fields and not {*papers.fields} & {*paper.fields}:
+            return OTHER_FIELD
         return text_fault(paper, abstracts=settings.abstracts)
 
     whole = Gathering(fault, dropped).corpus(papers, out / NAME, papers.edges())
@@ -144,5 +146,6 @@ def _facts(prepared: Prepared, papers: Papers, settings: Settings) -> dict[str, 
 
 def _reasons(dropped: Tally, part: Part) -> str:
     tallies = (dropped, part.report.dropped)
-    found = [f"{reason} {tally.count(reason):,}" for tally in tallies for reason in tally.ids]
+    reasons = [(tally, reason) for tally in tallies for reason in tally.ids if not reason.endswith("(kept)")]
+    found = [f"{reason} {tally.count(reason):,}" for tally, reason in reasons]
     return ", ".join(found) or "none of them cites another"

@@ -1,8 +1,9 @@
-"""Files that SPECTER works on: papers, and strengths of ties."""
+"""Files that SPECTER and SciNCL work on: papers, strengths of ties, triplets."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,9 +14,14 @@ from sciprism.tally import Tally
 from sciprism.tasks.home import Home
 from sciprism.tasks.layouts.shelves import number_of
 from sciprism.tasks.rows import as_id
-from sciprism.tasks.scirepeval_files.records import words_of
+from sciprism.tasks.scimult_files.desk import numbered
+from sciprism.tasks.scirepeval_files.records import need, words_of
 
 NOT_THERE = "tie to a paper that is not there"
+LOST = "triplet of a paper that is not there"
+
+Triples = Mapping[int, list[tuple[int, int]]]
+"""Row of a query -> the rows of its positives and negatives, in pairs."""
 
 
 _KEY = r'"(?:[^"\\]|\\.)*"\s*:\s*'
@@ -59,3 +65,19 @@ def given_ties(
                 found[rows[other]] = strength
         if found:
             yield rows[name], found
+
+
+def given_triples(home: Home, path: Path, rows: Mapping[str, int], dropped: Tally) -> Triples:
+    """Return the triplets of a table query_paper_id, positive_id, negative_id, as SciNCL publishes them.
+
+    rows: id -> row. Triplets that name a paper that is not there are counted.
+    """
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for where, row in numbered(home, path):
+        names = [as_id(need(row, key, where)) for key in ("query_paper_id", "positive_id", "negative_id")]
+        if all(name in rows for name in names):
+            query, positive, negative = (rows[name] for name in names)
+            found[query].append((positive, negative))
+        else:
+            dropped.add(LOST, ", ".join(names))
+    return found

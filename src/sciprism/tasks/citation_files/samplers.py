@@ -22,7 +22,9 @@ from sciprism.training.samplers.specter import CitationTies, SpecterTriplets, dr
 Queries = Callable[[Iterable[int]], list[tuple[int, int]]]
 """Chooses (row, turn) of those that can be asked about."""
 Drawn = Iterator[tuple[int, Draw]]
-GIVEN = ("names", "ties", "most", "seed")
+GIVEN = "given"
+"""The kind of a negative that was drawn elsewhere, and the sampler that takes such triplets as they are."""
+TOLD = ("names", "ties", "seed")
 """What is no option: the corpus or the command says it."""
 
 
@@ -42,15 +44,10 @@ Draws = Callable[[Corpus, Queries, Asked, Sampled], Drawn]
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A way to draw triplets. record: its fields are the options, but for those of `GIVEN`."""
+    """A way to draw triplets, and the names of its options."""
 
-    record: type[SpecterTriplets] | type[SciNCL]
+    options: tuple[str, ...]
     draws: Draws
-
-    @property
-    def options(self) -> list[str]:
-        """Return the names of the options."""
-        return [each.name for each in fields(self.record) if each.name not in GIVEN]
 
 
 samplers: Registry[Sampler] = Registry("sampler")
@@ -66,7 +63,9 @@ def options_of(name: str, words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         key, _, text = word.partition("=")
         if key not in known:
-            raise InputError(f"--set {word}: the sampler {name} has no {key!r}; known: {', '.join(known)}")
+            raise InputError(
+                f"--set {word}: the sampler {name} has no {key!r}; known: {', '.join(known) or 'none'}"
+            )
         try:
             options[key] = tomllib.loads(f"v = {text}")["v"]
         except tomllib.TOMLDecodeError:
@@ -91,5 +90,20 @@ def scincl(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> D
     return sampler.draws(corpus.names, vectors, chosen, workers=asked.workers, report=report)
 
 
-samplers.register("specter")(Sampler(SpecterTriplets, specter))
-samplers.register("scincl")(Sampler(SciNCL, scincl))
+def given(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> Drawn:
+    """Yield triplets that others drew, those of a query together."""
+    found = asked.papers.sampled(rows_of(corpus.names), report.dropped)
+    for row, _ in queries(sorted(found)):
+        positives, negatives = zip(*found[row], strict=True)
+        draw = Draw(positives, negatives, (GIVEN,) * len(positives))
+        report.add(draw)
+        yield row, draw
+
+
+def _options(record: type[SpecterTriplets] | type[SciNCL]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(record) if each.name not in TOLD)
+
+
+samplers.register("specter")(Sampler(_options(SpecterTriplets), specter))
+samplers.register("scincl")(Sampler(_options(SciNCL), scincl))
+samplers.register(GIVEN)(Sampler((), given))

@@ -10,7 +10,7 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.s2orc import is_s2orc, read_s2orc, shards_in
+from sciprism.papers.s2orc import check_shards, is_s2orc, read_s2orc, shards_in
 from sciprism.tally import Tally
 from sciprism.tasks.citation_files.corpus import Gathering, table_of
 from sciprism.tasks.home import Home
@@ -38,10 +38,7 @@ class Given:
     def __post_init__(self) -> None:
         if not self.files:
             raise InputError("no papers to make a benchmark of; name files, or a folder with S2ORC's shards")
-        if self.shards and not all(map(is_s2orc, self.files)):
-            raise InputError(
-                "shards are a matter of S2ORC; name folders with metadata/ and pdf_parses/ alone"
-            )
+        check_shards(self.files, self.shards)
 
 
 @dataclass(frozen=True, slots=True)

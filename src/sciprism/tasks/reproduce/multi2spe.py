@@ -14,14 +14,24 @@ from sciprism.tasks.suites.scidocs import TASKS as SCIDOCS
 from sciprism.tasks.task import Published
 
 TRAIN = (
-    "train it: sciprism train recipes/{recipe}.toml{sets} --sources TRIPLETS -o RUN, with TRIPLETS of "
-    "`sciprism prepare citations` over {papers}, then --models {key}=RUN"
+    "train it: sciprism train recipes/{recipe}.toml{sets} --sources TRIPLETS -o RUN, with TRIPLETS {made}, "
+    "then --models {key}=RUN"
 )
-CORPORA = {
-    "": ("multi-domain", "papers of all fields (S2ORC shard 11, --sampler {0})"),
-    "cs": ("CS", "papers of computer science (SPECTER's own for --sampler specter)"),
-    "medicine": ("Medicine", "papers of medicine (S2ORC shards 22, 33, 44, --sampler {0})"),
+CORPORA = {"": "multi-domain", "cs": "CS", "medicine": "Medicine"}
+S2ORC = "of `sciprism prepare citations S2ORC {} --dev 0.2 --seed 321 -o TRIPLETS`"
+RELEASED = (
+    "of `sciprism prepare citations train_metadata.jsonl --triples train_triples.csv -o TRIPLETS` over "
+    "SciNCL's release {}"
+)
+TRIPLETS = {
+    ("", "specter"): S2ORC.format("--shard 11"),
+    ("cs", "specter"): S2ORC.format("--field 'Computer Science'")
+    + ", since the paper's are SPECTER's own, released as pickles that nothing reads here",
+    ("medicine", "specter"): S2ORC.format("--shard 22 --shard 33 --shard 44 --field Medicine"),
+    ("", "scincl"): RELEASED.format("without leakage (0.1-wol)"),
+    ("cs", "scincl"): RELEASED.format("with leakage (0.1)"),
 }
+"""Corpus and sampler -> where the paper's triplets come from (its S2ORC is 20200705v1)."""
 VARIANTS = {
     "specter": ("SPECTER", "specter", ""),
     "facets": ("Multi2SPE", "multi2spe", ""),
@@ -42,21 +52,20 @@ ABLATED = tuple(key for key, (_, _, change) in VARIANTS.items() if change)
 DEFAULT = "3 CLS, lambda 0.1"
 SIDES = {"specter": "1 CLS", "facets": "3 CLS"}
 SIZES = {"one-field": "1 field", "few-fields": "4 fields", "all-fields": "17 fields"}
-PAIRS = "{} of arXiv, where papers of one category stand in for cited ones (benchmarks/multi2spe_data.py)"
+PAIRS = "of {} of arXiv, where papers of one category stand in for cited ones (benchmarks/multi2spe_data.py)"
 
 
 def trained(variant: str, corpus: str, sampler: str = "specter") -> tuple[str, Model]:
     """Return the key and the model of a variant, trained on triplets of a corpus, drawn in some way."""
     key = "-".join(filter(None, (variant, "" if sampler == "specter" else sampler, corpus)))
-    shown, papers = CORPORA[corpus]
-    title = f"{VARIANTS[variant][0]}, {sampler} triplets, {shown}"
-    return key, Model(title=title, obtain=obtain(key, variant, papers.format(sampler)))
+    title = f"{VARIANTS[variant][0]}, {sampler} triplets, {CORPORA[corpus]}"
+    return key, Model(title=title, obtain=obtain(key, variant, TRIPLETS[corpus, sampler]))
 
 
-def obtain(key: str, variant: str, papers: str) -> str:
-    """Say how one comes by a model."""
+def obtain(key: str, variant: str, made: str) -> str:
+    """Say how one comes by a model. made: where its triplets come from."""
     _, recipe, change = VARIANTS[variant]
-    return TRAIN.format(key=key, recipe=recipe, sets=f" --set {change}" if change else "", papers=papers)
+    return TRAIN.format(key=key, recipe=recipe, sets=f" --set {change}" if change else "", made=made)
 
 
 MODELS = dict(
@@ -126,7 +135,7 @@ OF_SUITE = figures("multi-scidocs", f"Average, {GROUP}")
 
 def pair(corpus: str, sampler: str = "specter") -> tuple[Row, Row]:
     """Return one CLS and three, trained on the same triplets."""
-    own = CORPORA[corpus][0]
+    own = CORPORA[corpus]
     names = {"specter": ("SPECTER", "Multi2SPE"), "scincl": ("SciNCL", "Multi2SPE on SciNCL's data")}
     one, three = (f"{name} ({own})" for name in names[sampler])
     base = Row(name=one, model=trained("specter", corpus, sampler)[0])
@@ -135,7 +144,7 @@ def pair(corpus: str, sampler: str = "specter") -> tuple[Row, Row]:
 
 def ablation(name: str, corpus: str, figures: str) -> Table:
     """Return the model of the paper, and what each choice changes."""
-    shown = CORPORA[corpus][0]
+    shown = CORPORA[corpus]
     rows = [Row(name=DEFAULT, model=trained("facets", corpus)[0])]
     rows += [Row(name=VARIANTS[k][0], model=trained(k, corpus)[0], against=DEFAULT) for k in ABLATED]
     return Table(
