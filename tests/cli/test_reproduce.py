@@ -100,3 +100,33 @@ def test_the_open_data_must_lie_somewhere(workplace, monkeypatch, capsys):
     monkeypatch.delenv("SCIPRISM_DATA")
     status, _out, err = reproduce(monkeypatch, capsys, *OPEN)
     assert status == 2 and "SCIPRISM_DATA" in err
+
+
+def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
+    """Two queries of art, three triplets, one of them for a paper of law; who has two fields counts twice."""
+    fields = {"a": ["Art"], "b": ["Art", "Law"], "c": ["Law"], "d": ["Art"], "e": []}
+    papers = [{"id": name, "title": f"On {name}", "fields": own} for name, own in fields.items()]
+    (tmp_path / "papers.jsonl").write_text("\n".join(map(json.dumps, papers)))
+    rows = [("a", "b", "e"), ("a", "c", "b"), ("d", "b")]
+    triplets = [dict(zip(("query", "positive", "negative"), row, strict=False)) for row in rows]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, triplets)))
+    status, out, err = reproduce(monkeypatch, capsys, "multi2spe", "5", "--data", tmp_path)
+    assert status == 0, err
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines()[4:]]
+    assert cells == [
+        ["Art", "2", "3", "100.0", "3"],
+        ["Law", "0", "0", "0.0", "2"],
+        ["no field", "0", "0", "0.0", "1"],
+        ["across fields", "", "1", "33.3", ""],
+        ["all", "2", "3", "100.0", ""],
+    ]
+    reproduce(monkeypatch, capsys, "multi2spe", "5", "--data", tmp_path, "-o", tmp_path / "five.json")
+    assert json.loads((tmp_path / "five.json").read_text())["fields"]["Law"]["papers"] == 2
+    (tmp_path / "train.jsonl").write_text('{"query": "a", "positive": "z"}')
+    for words, said in (
+        (("--data", tmp_path), "'z' is no paper of papers.jsonl"),
+        (("--data", tmp_path / "gone"), "papers.jsonl does not exist"),
+        (("--data", tmp_path, "--quick"), "table 5 counts a sample"),
+    ):
+        status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "5", *words)
+        assert status == 2 and said in err

@@ -10,8 +10,9 @@ import typer
 from sciprism.cli.sources import plain_console, print_dropped, print_skipped, print_table
 
 if TYPE_CHECKING:
-    from sciprism.tasks.citation_files.prepare import Part, Prepared
+    from sciprism.tasks.citation_files.prepare import Prepared
     from sciprism.tasks.citation_files.sources import Papers
+    from sciprism.training.samplers.domains import DomainTable
 
 COUNTS = ("queries", "triplets", "%", "papers")
 
@@ -88,7 +89,7 @@ def print_triplets(prepared: Prepared, papers: Papers) -> None:
     """Print each part by field, what was dropped, and how fast it went."""
     console = plain_console()
     for name, part in prepared.parts.items():
-        print_table(console, (name,), COUNTS, _rows(part))
+        print_table(console, (name,), COUNTS, field_rows(part.table))
     print_dropped(console, "papers and citations", prepared.dropped)
     for name, part in prepared.parts.items():
         print_dropped(console, name, part.report.dropped)
@@ -99,8 +100,9 @@ def print_triplets(prepared: Prepared, papers: Papers) -> None:
     print(f"{pace}, {prepared.papers / prepared.seconds:,.0f} papers/s")
 
 
-def _rows(part: Part) -> list[list[str]]:
-    table, found = part.table, []
+def field_rows(table: DomainTable) -> list[list[str]]:
+    """Return the rows of a sample by fields, then the triplets across fields, then all."""
+    found = []
     for field, row in table.rows().items():
         share = f"{100 * row.triplets / max(1, table.triplets):.1f}"
         found.append([field, f"{row.queries:,}", f"{row.triplets:,}", share, f"{row.papers:,}"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,8 +26,9 @@ Listed = Annotated[bool, typer.Option("--list", help="Name the paper's tables an
 Data = Annotated[
     str,
     typer.Option(
-        help="The folder of the paper's data; or, in the folder of SCIPRISM_DATA: 'open' (the open suite), "
-        "'built' (the paper's tasks over other papers), 'fields' (over papers of all fields)."
+        help="The folder of the paper's data, or of the sample that multi2spe's Table 5 counts; or, in the "
+        "folder of SCIPRISM_DATA: 'open' (the open suite), 'built' (the paper's tasks over other papers), "
+        "'fields' (over papers of all fields)."
     ),
 ]
 Models = Annotated[
@@ -69,6 +70,11 @@ def reproduce(
     if listed or not table:
         _print_list(chosen)
         return
+    if table in chosen.samples:
+        if models or only or quick or results:
+            raise InputError(f"table {table} counts a sample; it takes --data and -o alone")
+        _show_sample(Path(data or "."), f"Table {table}: {chosen.samples[table]}", output)
+        return
     shape, folder = _data(chosen, data, quick)
     wanted = chosen_rows(chosen.table(table), shape, only or [])
     planned = plan(chosen, wanted, shape, read_given(models or [], chosen.models), folder)
@@ -95,21 +101,37 @@ def _data(paper: Reproduction, data: str, quick: bool) -> tuple[Shape, Path | No
     return next(iter(paper.shapes.values())), Path(folder) if folder else None
 
 
+def _show_sample(folder: Path, title: str, output: Path | None) -> None:
+    from sciprism.cli.prepare_citations import COUNTS, field_rows
+    from sciprism.tasks.citation_files.sample import sample_in
+    from sciprism.tasks.report.grid import Block
+    from sciprism.tasks.reproduce.printing import markdown
+
+    sample = sample_in(folder)
+    block = Block(title, ("field", *COUNTS), tuple(map(tuple, field_rows(sample))))
+    _put(output, markdown(block) + "\n", {"title": title, **sample.to_json()})
+
+
 def _show(filled: Filled, title: str, output: Path | None) -> None:
-    import json
     import shutil
 
-    from sciprism.tasks.reproduce.printing import text, to_json
+    from sciprism.tasks.reproduce.printing import WIDE, text, to_json
+
+    width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
+    page = text(filled, title, width=WIDE if output else width)
+    _put(output, page, to_json(filled, title))
+
+
+def _put(output: Path | None, page: str, values: dict[str, Any]) -> None:
+    """Print the page, or write it or, to a file called .json, the values."""
+    import json
 
     if output is None:
-        width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
-        print(text(filled, title, width=width), end="")
+        print(page, end="")
         return
     output.parent.mkdir(parents=True, exist_ok=True)
-    if output.suffix == ".json":
-        content = json.dumps(to_json(filled, title), indent=1, ensure_ascii=False) + "\n"
-    else:
-        content = text(filled, title)
+    as_json = output.suffix == ".json"
+    content = json.dumps(values, indent=1, ensure_ascii=False) + "\n" if as_json else page
     output.write_text(content, encoding="utf-8")
 
 
@@ -117,6 +139,8 @@ def _print_list(paper: Reproduction) -> None:
     print(f"{paper.title}\n\ntables")
     for table in paper.tables.values():
         print(f"  {table.name:4} {table.title}{_needs(table)}")
+    for name, title in paper.samples.items():
+        print(f"  {name:4} {title} [--data FOLDER]")
     print("\nmodels (--models KEY=NAME)")
     for key, model in paper.models.items():
         default = model.default or ", ".join(model.per_task.values()) or "no default"

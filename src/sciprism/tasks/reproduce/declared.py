@@ -165,7 +165,8 @@ class Column:
 class Reproduction:
     """A paper: its tables, who stands in them, the data that they can be made on, the paper's own first.
 
-    elsewhere: tables that are no scores, and what makes them.
+    samples: tables that count a training sample by fields, and their titles. elsewhere: other tables that are
+    no scores, and what makes them.
     """
 
     name: str
@@ -173,6 +174,7 @@ class Reproduction:
     tables: Mapping[str, Table]
     models: Mapping[str, Model]
     shapes: Mapping[str, Shape]
+    samples: Mapping[str, str] = field(default_factory=dict)
     elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -186,7 +188,7 @@ class Reproduction:
         if name in self.elsewhere:
             raise InputError(f"table {name} of {self.title} is no table of scores: {self.elsewhere[name]}")
         if name not in self.tables:
-            known = ", ".join(self.tables)
+            known = ", ".join((*self.tables, *self.samples))
             raise InputError(f"{self.name} has no table {name!r} that is reproduced; there are {known}")
         return self.tables[name]
 

@@ -260,6 +260,6 @@ reproductions.register("multi2spe")(
                 },
             ),
         },
-        elsewhere={"5": "the fields of a training sample are printed by `sciprism prepare citations`"},
+        samples={"5": "A training sample by fields"},
     )
 )
