@@ -154,9 +154,11 @@ def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
 
     found = triplets(tmp_path / "out")
     hard = [row for row in found if row["kind"] != "random"]
-    again = [*words, "-o", tmp_path / "again", "--set", "easy_from=queries"]
+    again = [*words, "-o", tmp_path / "again", "--set", "easy_from=queries", "--set", "most=30"]
     assert run(monkeypatch, capsys, *again)[0] == 0
-    assert facts(tmp_path / "again")["settings"]["options"]["easy_from"] == "queries"
+    told = facts(tmp_path / "again")
+    assert told["settings"]["options"]["easy_from"] == "queries" and told["train"]["queries"] == 30
+    assert told["train"]["dropped"]["beyond the number asked for"]["count"] == COUNT - 30
     assert len(found) == 400 and len(hard) == 160
     assert sum(away(row, "positive") < away(row, "negative") for row in hard) > 150
     status, _, err = run(monkeypatch, capsys, *words[:-4], "--set", "far=4000")

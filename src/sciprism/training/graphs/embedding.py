@@ -31,7 +31,8 @@ def embed_graph(
     alike. 0 steps: log10 of the size, for larger graphs need more (found on held-out citations). Then each
     row is averaged with the mean of its neighbours, `smoothing` times. A paper without citations has a zero
     vector; columns beyond what a small graph can fill are zero. The same seed gives the same bytes with any
-    number of threads. Raises InputError for a dim below 1 and for steps or smoothing below 0.
+    number of threads. A million papers with ten million citations take 110 s on 2 cores and 6.8 GB at dim
+    512 (results/graph.json). Raises InputError for a dim below 1 and for steps or smoothing below 0.
     """
     import torch
 
