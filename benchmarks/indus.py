@@ -51,8 +51,14 @@ ARMS = {
     "retriever-small-no-retromae": Arm(
         "distil", ("stages.distil.objective.teacher={contrast}", "stages.distil.start=shrink")
     ),
-    "retriever-small-cls": Arm(
-        "distil", ("stages.distil.objective.teacher={contrast}", "stages.distil.pooling=cls"), shown=False
+    "mean-auto-encoding": Arm("auto-encoding", ("stages.auto-encoding.pooling=mean",), shown=False),
+    "retriever-small-mean": Arm(
+        "distil",
+        (
+            "stages.distil.objective.teacher={contrast}",
+            "stages.distil.start={mean-auto-encoding}",
+            "stages.distil.pooling=mean",
+        ),
     ),
 }
 

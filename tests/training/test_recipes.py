@@ -102,6 +102,18 @@ def test_the_settings_of_scirepeval(recipe, stages):
     assert [(s.name, s.method) for s in twin.stages] == [(s.name, s.method) for s in found.stages]
 
 
+def test_a_laptops_retrievers_pool_as_the_published_ones():
+    """INDUS: the mean for the retriever, the first token for the small one and its auto-encoding."""
+    laptop = read_recipe(RECIPES / "indus" / "laptop.toml")
+    pooled = {stage.name: stage.pooling or laptop.model.pooling for stage in laptop.stages}
+    assert (
+        pooled["contrast"] == read_recipe(RECIPES / "indus" / "retriever-base.toml").model.pooling == "mean"
+    )
+    small = read_recipe(RECIPES / "indus" / "retriever-small.toml")
+    assert {stage.pooling or small.model.pooling for stage in small.stages} == {"cls"}
+    assert pooled["auto-encoding"] == pooled["distil"] == "cls"
+
+
 def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model)
     path.write_text(
