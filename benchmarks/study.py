@@ -14,6 +14,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,18 +68,37 @@ class Study:
         return ("--quick",) if self.data == "open" else ()
 
 
-def status(words: list[str]) -> int:
+def status_of(words: list[str]) -> int:
     """Run one command of the package; return its status."""
     print("+ sciprism", shlex.join(words), flush=True)
     return subprocess.run([sys.executable, "-m", "sciprism", *words]).returncode
 
 
 def run(words: list[str]) -> float:
-    """Run one command of the package, which must succeed; return its seconds."""
+    """Run one command of the package that all else needs; return its seconds."""
     began = time.monotonic()
-    if failed := status(words):
-        raise SystemExit(f"status {failed}; the same command goes on from here")
+    if status := status_of(words):
+        raise SystemExit(f"status {status}; the same command goes on from here")
     return time.monotonic() - began
+
+
+def reproduced(paper: str, name: str, models: Sequence[tuple[str, str]], *more: str) -> bool:
+    """Make one table of these models, (key, name); say whether it is whole.
+
+    Rows of other models are left out: they would have to be fetched.
+    """
+    words = ["reproduce", paper, name]
+    words += [word for key, model in models for word in ("--models", f"{key}={model}")]
+    rows = {row.model for row in reproductions[paper].table(name).rows}
+    if "--only" not in more:
+        words += [word for key in sorted(rows & {key for key, _ in models}) for word in ("--only", key)]
+    return not status_of([*words, *more])
+
+
+def say_missing(tables: Mapping[str, bool]) -> None:
+    """End with the names of the tables that are not whole, if there are such."""
+    if lacking := [name for name, whole in tables.items() if not whole]:
+        raise SystemExit(f"tables that are not whole: {', '.join(lacking)}; what they lack is said above")
 
 
 def trained(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
@@ -106,25 +126,15 @@ def backbone(runs: Path) -> Path:
 
 
 def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> bool:
-    """Make one table with all models that are there; what has been scored already is not scored again.
-
-    Rows of models that others made are left out: they would have to be fetched. Tell whether it was made.
-    """
-    ours = {"backbone", *(key for key, _ in folders)}
-    words = ["reproduce", study.paper, name, "--data", study.data]
-    words += ["--models", f"backbone={backbone(args.runs)}"]
-    for (key, _), folder in folders.items():
-        words += ["--models", f"{key}={folder}"]
+    """Make one table of all models that are there; what has been scored already is not scored again."""
+    models = [("backbone", str(backbone(args.runs)))]
+    models += [(key, str(folder)) for (key, _), folder in folders.items()]
     for key, name_of in study.ensembles.items():
         for seed in sorted({seed for _, seed in folders}):
             members = {other: str(folder) for (other, own), folder in folders.items() if own == seed}
             if set(_members(name_of)) <= set(members):
-                words += ["--models", f"{key}={name_of.format_map(members)}"]
-                ours.add(key)
-    rows = {row.model for row in reproductions[study.paper].table(name).rows}
-    if "--only" not in more:
-        words += [word for key in sorted(rows & ours) for word in ("--only", key)]
-    return status([*words, "--results", str(args.output), *more]) == 0
+                models.append((key, name_of.format_map(members)))
+    return reproduced(study.paper, name, models, "--data", study.data, "--results", str(args.output), *more)
 
 
 def _members(name: str) -> list[str]:
@@ -189,5 +199,4 @@ def main(study: Study, about: str | None) -> None:
         page: table(study, name, some, args, *view, "-o", str(args.output / page))
         for name, some, view, page in wanted
     }
-    if failed := [page for page, done in made.items() if not done]:
-        raise SystemExit(f"not whole, see above: {', '.join(failed)}")
+    say_missing(made)

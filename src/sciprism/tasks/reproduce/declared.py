@@ -108,7 +108,7 @@ class Shape:
     """A suite seen as a paper's groups: the names of the tasks of each. tasks: variants the suite lacks.
 
     own: whether it is the paper's own data, so that printed figures may stand beside. remarks: what must be
-    said of a group. view: the part of the suite that is left.
+    said of a group, or of whoever stands for a model. view: the part of the suite that is left.
     """
 
     suite: Suite

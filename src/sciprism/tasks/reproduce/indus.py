@@ -256,6 +256,9 @@ reproductions.register("indus")(
                 remarks={
                     NASA: "titles find their abstracts among others, Recall@10; each has one, as there",
                     BEIR: "SciFact, Cranfield, CACM, NPL and titles to abstracts stand for the twelve sets",
+                    "roberta-base": "in benchmarks/indus.py all-MiniLM-L6-v2 stands for it, with its own "
+                    "words, no masked-LM stage, the same stage of contrast: our encoder began with its "
+                    "layers too, but it was a finished retriever",
                     language.CLIMATE: "25 articles of climate science, other types than the paper's",
                     language.GEOSCIENCE: "answers in articles on COVID-19 stand for them",
                 },

@@ -60,7 +60,8 @@ def notes(filled: Filled) -> Iterator[str]:
         yield "Other data than the paper's: its figures are not comparable and are not shown."
     for row, models in zip(filled.table.rows, filled.models, strict=True):
         if models:
-            yield f"{row.name}: {', '.join(models)}."
+            told = (", ".join(models), filled.shape.remarks.get(row.model, ""))
+            yield f"{row.name}: {'; '.join(filter(None, told))}."
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
         for column, cell in zip(filled.columns, cells, strict=True):
             if cell.remark or cell.status == "failed":
