@@ -59,6 +59,18 @@ def test_words_without_a_token_are_tagged_o_and_counted(system):
     assert outcome.evidence["entity_f1"].columns[-1][2] >= 1  # what vanished is missed, not forgotten
 
 
+def test_a_text_all_of_whose_words_vanish_teaches_nothing_alone(system):
+    data = tagged(20)
+    first, last = int(data.train[0]), int(data.test[-1])
+    words, tags = list(data.words), list(data.tags)
+    for row in (first, last):
+        words[row], tags[row] = ("\u200b",), ("O",)
+    alone = replace(FAST, batches=(1,), epochs=(2,))
+    outcome = Tag(tuning=alone).evaluate(replace(data, words=words, tags=tags), system, VIEW)
+    assert outcome.tally.count(VANISHED) == 2 and outcome.details["diverged"] is False
+    assert not outcome.evidence["entity_f1"].columns[-1].any()
+
+
 def test_texts_without_a_tagged_word_teach_nothing(system):
     data = tagged(10)
     data = replace(data, tags=[("O",) * len(words) for words in data.words])

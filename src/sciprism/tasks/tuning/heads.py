@@ -31,8 +31,9 @@ class Head(nn.Module):
 
 
 def of_classes(outputs: Tensor, targets: Sequence[int]) -> Tensor:
-    """Return the sum of cross-entropies. outputs: (n, c). targets: n classes."""
-    return F.cross_entropy(outputs, torch.tensor(targets, device=outputs.device), reduction="sum")
+    """Return the sum of cross-entropies, 0 of none. outputs: (n, c). targets: n classes."""
+    wanted = torch.tensor(targets, dtype=torch.long, device=outputs.device)
+    return F.cross_entropy(outputs, wanted, reduction="sum")
 
 
 def of_labels(outputs: Tensor, targets: Sequence[Sequence[float]]) -> Tensor:
