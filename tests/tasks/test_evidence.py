@@ -124,6 +124,20 @@ def test_numbers_far_from_zero_keep_their_digits():
         assert estimate(numbers(names(50), gold, predicted, name)) == pytest.approx(expected, abs=1e-9)
 
 
+def test_a_collapsed_prediction_correlates_with_nothing():
+    rng, ids = np.random.default_rng(0), names(9)
+    gold, predicted = rng.random((2, 9))
+    level = np.full(9, 2.5, np.float32)
+    level[3] = np.nextafter(level[3], np.float32(3))
+
+    def found(gold, predicted, aggregate="pearson_or_zero"):
+        return estimate(numbers(ids, gold, predicted, aggregate))
+
+    assert found(gold, level) == 0.0 and found(gold, np.zeros(9)) == 0.0
+    assert np.isnan(found(gold, np.zeros(9), "pearson")) and np.isnan(found(np.zeros(9), predicted))
+    assert found(gold, predicted) == found(gold, predicted, "pearson") != 0.0
+
+
 def test_weighted_mean_worked_by_hand():
     values, weights = np.array([1.0, 0.5, 0.0]), np.array([2.0, 4.0, 4.0])
     evidence = Evidence(names(3), np.stack([values * weights, weights], axis=1), "weighted-mean")

@@ -39,6 +39,8 @@ OUTCOMES = ("true positive", "false positive", "false negative")
 NUMBERS = ("gold", "predicted")
 ROUNDING = 1e-14
 """What may be left of a constant's variance, where numbers reach up to 1."""
+ALIKE = 1e-6
+"""What single precision leaves between equal predictions, as a share of them."""
 
 
 def _mean(columns: Floats, weights: Floats) -> Floats:
@@ -74,6 +76,16 @@ def _pearson(columns: Floats, weights: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation: Floats = np.clip(xy / np.sqrt(xx) / np.sqrt(yy), -1.0, 1.0)
     return np.where(varied, correlation, np.nan)
+
+
+def _pearson_or_zero(columns: Floats, weights: Floats) -> Floats:
+    """Return Pearson's r, 0 where the gold varies and the prediction does not (a collapsed run)."""
+    gold, said = columns.T
+    if np.ptp(said) <= ALIKE * np.abs(said).max():
+        said = np.zeros_like(said)
+    both = np.stack([gold, said], axis=1)
+    found = _pearson(both, weights)
+    return np.where(np.isnan(found) & (_spreads(both, weights)[0] > ROUNDING), 0.0, found)
 
 
 def _r2(columns: Floats, weights: Floats) -> Floats:
@@ -125,6 +137,7 @@ aggregates["b3_difference"] = Aggregate(
     _b3_difference, ("precision", "recall", "precision of the other", "recall of the other")
 )
 aggregates["pearson"] = Aggregate(_pearson, NUMBERS)
+aggregates["pearson_or_zero"] = Aggregate(_pearson_or_zero, NUMBERS)
 aggregates["r2"] = Aggregate(_r2, NUMBERS)
 aggregates["kendall_tau"] = Aggregate(_of_two(weighted.kendall_tau), NUMBERS)
 aggregates["spearman"] = Aggregate(_of_two(weighted.spearman), NUMBERS)

@@ -92,7 +92,9 @@ def test_printed_seconds_where_the_data_are_the_papers_own(open_data, runs, cold
 
 def test_who_stands_for_a_model_is_said_beside_it(open_data, runs, cold):
     shape = Shape(suite=SMALL.suite, groups=SMALL.groups, remarks={"minilm": "a stand-in"})
-    page = text(filled(open_data, cold, {"minilm": (str(runs["plain"]),)}, shape=shape, only=("minilm",)), "8")
+    page = text(
+        filled(open_data, cold, {"minilm": (str(runs["plain"]),)}, shape=shape, only=("minilm",)), "8"
+    )
     (line,) = (line for line in page.splitlines() if "stand-in" in line)
     assert line.startswith("- MiniLM-v2: ") and line.endswith("; a stand-in.")
     assert "RoBERTa" not in page and "all-MiniLM-L6-v2" in OPEN.remarks["roberta-base"]

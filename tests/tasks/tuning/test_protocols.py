@@ -216,7 +216,9 @@ def test_runs_that_fail_are_flagged(system):
     constant = Pair(metric="pearson", tuning=slow)
     data = segments(kind="number")
     data = replace(data, texts=[("same",)] * len(data.ids))
-    assert constant.evaluate(data, system, VIEW).tally.ids[COLLAPSED] == ["seed 0"]
+    outcome = constant.evaluate(data, system, VIEW)
+    assert outcome.tally.ids[COLLAPSED] == ["seed 0"]
+    assert len({data.targets[row] for row in data.test}) == 2 and score(outcome) == 0.0  # not dropped
 
 
 def test_what_has_no_weights_is_not_served():

@@ -37,9 +37,9 @@ class Pair:
     """Fine-tune with a linear map on the first token (BLURB's sequence tasks).
 
     A text has one segment or two. Classes are learnt by cross-entropy, several labels of a text by one
-    decision each (p > 0.5), numbers by squared error. negative: the class that micro F1 leaves out, as
-    relation extraction does; positive: the class of "f1_binary". length: tokens that are read, the longer
-    segment cut first.
+    decision each (p > 0.5), numbers by squared error; one number for all texts scores 0. negative: the class
+    that micro F1 leaves out, as relation extraction does; positive: the class of "f1_binary". length: tokens
+    that are read, the longer segment cut first.
     """
 
     metric: Metric = "accuracy"
@@ -122,7 +122,7 @@ class _Saying:
     def _evidence(self, ids: Sequence[str], gold: Sequence[Any], outputs: Outputs) -> Evidence:
         metric = self.protocol.metric
         if self.kind == "number":
-            return numbers(ids, np.array(gold, np.float64), outputs[:, 0], metric)
+            return numbers(ids, np.array(gold, np.float64), outputs[:, 0], "pearson_or_zero")
         if self.kind == "labels":
             truth = np.array([self._marks(labels) for labels in gold], np.int64)
             return multi_label(ids, truth, (outputs > 0).astype(np.int64), metric, labels=self.names)
