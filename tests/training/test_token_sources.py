@@ -167,11 +167,16 @@ def test_shards_of_another_vocabulary_are_refused(home):
     assert not (home / "run" / "words" / "metrics.jsonl").exists()
 
 
-def test_a_corrupt_shard_is_refused_before_the_first_step(home):
-    (shard,) = (home / "train").glob("tokens-*.npy")
-    shard.write_bytes(shard.read_bytes()[:-20])
+@pytest.mark.parametrize("folder", ["train", "dev/space"])
+@pytest.mark.parametrize("damage", ["cut short", "one bit"])
+def test_a_corrupt_shard_is_refused_before_the_first_step(home, folder, damage):
+    (shard,) = (home / folder).glob("tokens-*.npy")
+    whole = shard.read_bytes()
+    changed = whole[:-20] if damage == "cut short" else whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]
+    shard.write_bytes(changed)
     with pytest.raises(InputError, match=shard.name):
         train(read_recipe(home / "recipe.toml"), home / "run", device="cpu")
+    assert not (home / "run" / "words").exists()
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,10 @@ def _opened(
     if kind.reads == "blocks":
         if method.places:
             raise InputError(f"{where}: blocks of tokens have no places for the tokens of {stage.method}")
-        return _enough(TokenSource(spec, kind), where, processes)
+        blocks = TokenSource(spec, kind)
+        if processes.first:
+            blocks.check_files()
+        return _enough(blocks, where, processes)
     formats = method.formats
     if spec.format not in formats:
         raise InputError(

@@ -28,6 +28,7 @@ class TokenSource:
         self.left_out = 0
         self.labels: tuple[str, ...] = ()
         self._shards = TokenShards(spec.file)
+        self._dev = self._opened_dev()
         self.sha256 = self._shards.sha256
         if not len(self):
             raise InputError(f"source {self.name}: {spec.file} holds no block")
@@ -41,19 +42,16 @@ class TokenSource:
 
     def dev(self, count: int) -> dict[str, Batch]:
         """Return the first held-out blocks of each domain, at most so many."""
-        path = self.spec.dev
-        if path is None:
-            return {}
-        if not path.is_dir():
-            raise InputError(f"source {self.name}: the dev folder {path} does not exist")
-        inner = sorted(each for each in path.iterdir() if each.is_dir())
-        folders = {self.name: path} if not inner else {f"{self.name}/{each.name}": each for each in inner}
-        opened = {name: TokenShards(folder) for name, folder in folders.items()}
         return {
             name: _batch(shards, range(min(count, len(shards))), 0, ())
-            for name, shards in opened.items()
+            for name, shards in self._dev.items()
             if len(shards)
         }
+
+    def check_files(self) -> None:
+        """Read all shards once, those of dev too, and refuse any that changed since it was written."""
+        for shards in (self._shards, *self._dev.values()):
+            shards.check()
 
     def check(self, encoder: Encoder) -> None:
         """Refuse a model of another vocabulary, or with fewer positions than a block has tokens."""
@@ -67,6 +65,16 @@ class TokenSource:
             raise InputError(
                 f"source {self.name}: blocks of {self._shards.length} tokens, positions for {longest}"
             )
+
+    def _opened_dev(self) -> dict[str, TokenShards]:
+        path = self.spec.dev
+        if path is None:
+            return {}
+        if not path.is_dir():
+            raise InputError(f"source {self.name}: the dev folder {path} does not exist")
+        inner = sorted(each for each in path.iterdir() if each.is_dir())
+        folders = {self.name: path} if not inner else {f"{self.name}/{each.name}": each for each in inner}
+        return {name: TokenShards(folder) for name, folder in folders.items()}
 
 
 def _batch(shards: TokenShards, rows: Sequence[int], seed: int, draw: tuple[int, ...]) -> Batch:
