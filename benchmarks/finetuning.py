@@ -1,10 +1,13 @@
 """Fine-tuning: ours against a plain loop over transformers' model, from the same weights.
 
-Both take the same rows in the same order, one setting, float32. `speed` times the same steps turn by turn;
-`agree` trains on the whole task once for each seed and asks whether the mean test scores differ by more than
-one standard deviation over seeds (pooled over both). Run from the repository root:
+Both take the same rows in the same order at the same rates, with one setting; rows longer than what a model
+reads at once are left out of both, and counted. `speed` times the same steps turn by turn; `check` copies the
+head too, drops nothing out, and sets the losses of some steps side by side; `agree` trains on the whole task
+once for each seed and asks whether the mean test scores differ by more than one standard deviation over seeds
+(pooled over both). Run from the repository root:
 
     python benchmarks/finetuning.py speed open-nlu open-gad-fold --data DATA -o results/finetuning_speed.json
+    python benchmarks/finetuning.py check open-nlu open-gad-fold --data DATA --steps 10
     python benchmarks/finetuning.py agree open-nlu open-gad-fold --data DATA -o results/finetuning_agree.json
 """
 
@@ -25,7 +28,7 @@ import numpy as np
 import torch
 from transformers.utils import logging
 
-from finetuning_peer import Peer, read_problem, train
+from finetuning_peer import Peer, Problem, batches_of, read_problem, train
 from rounds import provenance, ratio, write
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
@@ -54,18 +57,28 @@ Contender = Callable[[int], Run]
 
 def theirs(args: argparse.Namespace, data: Any, protocol: Any, seed: int) -> Run:
     """Train the peer and score it; only training is timed."""
-    folder, setting = resolve(args.model)[1], protocol.tuning.grid[0]
-    problem = read_problem(data, protocol, folder)
+    setting = protocol.tuning.grid[0]
+    problem = read_problem(data, protocol, resolve(args.model)[1])
     torch.manual_seed(seed)
-    model = Peer(folder, problem.width, protocol.tuning.dropout, each_token=problem.each_token).to(
-        args.device
-    )
+    model = peer(args, problem, protocol.tuning.dropout)
     features = [problem.feature(row) for row in np.sort(data.train)]
     began = time.monotonic()
-    steps = train(model, problem, features, (setting, protocol.tuning), seed)
+    losses = train(model, problem, features, (setting, protocol.tuning), seed)
     seconds = time.monotonic() - began
     score = problem.score(np.sort(data.test).tolist(), model)
-    return Run(score, seconds, steps, problem.read(features, setting, seed))
+    return Run(score, seconds, len(losses), problem.read(features, setting, seed))
+
+
+def peer(args: argparse.Namespace, problem: Problem, dropout: float) -> Peer:
+    """Return the peer's model with a new head."""
+    model = Peer(
+        resolve(args.model)[1],
+        problem.width,
+        dropout,
+        each_token=problem.each_token,
+        half=args.precision == "bfloat16",
+    )
+    return model.to(args.device)
 
 
 def ours(system: DenseSystem, data: Any, protocol: Any, view: View, seed: int) -> Run:
@@ -77,10 +90,15 @@ def ours(system: DenseSystem, data: Any, protocol: Any, view: View, seed: int) -
     return Run(score, facts["seconds of training"], facts["steps"], counts)
 
 
+def loaded(args: argparse.Namespace) -> DenseSystem:
+    """Return our encoder as the protocols take it."""
+    encoder = Encoder.load(args.model, device=args.device, precision=args.precision)
+    return DenseSystem(encoder, Path(tempfile.gettempdir()) / "sciprism-finetuning")
+
+
 def contenders(args: argparse.Namespace, data: Any, protocol: Any) -> dict[str, Contender]:
     """Return what runs each with a seed."""
-    encoder = Encoder.load(args.model, device=args.device)
-    system = DenseSystem(encoder, Path(tempfile.gettempdir()) / "sciprism-finetuning")
+    system = loaded(args)
     view = View(format="classification", memory=[])
     return {
         PEER: partial(theirs, args, data, protocol),
@@ -96,7 +114,7 @@ def speed(args: argparse.Namespace, data: Any, protocol: Any) -> dict[str, Any]:
     seconds: dict[str, list[float]] = {who: [] for who in both}
     for number in range(args.rounds + 1):
         for who, run in both.items():
-            found = run(args.seeds[0])
+            found = run(0)
             if number:
                 seconds[who].append(found.seconds)
             if who == PEER:
@@ -110,11 +128,43 @@ def speed(args: argparse.Namespace, data: Any, protocol: Any) -> dict[str, Any]:
     }
 
 
+def check(args: argparse.Namespace, data: Any, protocol: Any) -> dict[str, Any]:
+    """Take the same steps from the same weights, head included, without dropout; return both's losses."""
+    setting, tuning = protocol.tuning.grid[0], replace(protocol.tuning, dropout=0.0)
+    rows = some(data.train, args.steps * setting.batch)
+    data, protocol = replace(data, train=rows, test=rows), replace(protocol, tuning=tuning)
+    view = View(format="classification", memory=[])
+    ours(loaded(args), data, protocol, view, 0)  # which leaves the data in the view's memory, as we read them
+    (work,) = view.memory
+    problem = read_problem(data, protocol, resolve(args.model)[1])
+    model = peer(args, problem, 0.0)
+    step_of = {
+        int(rows[place]): step
+        for step, places in enumerate(batches_of(len(rows), setting.batch, 0, 0))
+        for place in places
+    }
+    sums, targets = np.zeros((2, max(step_of.values()) + 1))
+
+    def noted(outputs: torch.Tensor, examples: Sequence[Any]) -> torch.Tensor:
+        loss: torch.Tensor = work.problem.loss(outputs, examples)
+        sums[step_of[examples[0].row]] += float(loss.detach())
+        targets[step_of[examples[0].row]] += sum(len(example.targets) for example in examples)
+        return loss
+
+    with work.start.fresh(problem.width, 0.0, 0) as tuned:
+        model.head.load_state_dict(tuned.head.map.state_dict())
+        tuned.train(work.of_train, noted, setting, tuning, 0)
+    features = [problem.feature(row) for row in rows]
+    losses = {PEER: train(model, problem, features, (setting, tuning), 0), OURS: (sums / targets).tolist()}
+    apart = np.abs(np.array(losses[PEER]) - np.array(losses[OURS]))
+    return {"steps": len(sums), "losses": losses, "apart": float(apart.max())}
+
+
 def agree(args: argparse.Namespace, data: Any, protocol: Any) -> dict[str, Any]:
     """Train with every seed; return the scores side by side."""
     runs: dict[str, list[Run]] = {PEER: [], OURS: []}
     both = contenders(args, data, protocol)
-    for seed in args.seeds:
+    for seed in range(args.seeds):
         for who, run in both.items():
             runs[who].append(run(seed))
             print(f"seed {seed}, {who}: {runs[who][-1].score:.4f}", flush=True)
@@ -148,23 +198,28 @@ def some(rows: np.ndarray, count: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).permutation(rows)[: count or None])
 
 
-def read(args: argparse.Namespace) -> tuple[Any, Any]:
-    """Return the data of the task and its protocol with the one setting."""
+def read(args: argparse.Namespace) -> tuple[Any, Any, dict[str, int]]:
+    """Return the data of the task, its protocol with the one setting, and how many rows are too long."""
     (task,) = (task for task in suites[args.suite].tasks if task.name == args.task)
     asked = {"rates": (args.rate,), "batches": (args.batch,), "epochs": (args.epochs,)}
     tuning: Tuning = replace(task.protocol.tuning, **asked)
+    protocol = replace(task.protocol, tuning=tuning)
     data = task.data.read(Home(args.data))
-    data = replace(
-        data, train=some(data.train, args.train), test=some(data.test, args.test), dev=data.dev[:0]
-    )
-    return data, replace(task.protocol, tuning=tuning)
+    problem = read_problem(data, protocol, resolve(args.model)[1])
+    asked = {"train": some(data.train, args.train), "test": some(data.test, args.test)}
+    parts = {part: problem.fitting(rows) for part, rows in asked.items()}
+    too_long = {part: len(rows) - len(parts[part]) for part, rows in asked.items()}
+    return replace(data, **parts, dev=data.dev[:0]), protocol, too_long
+
+
+MODES = {"speed": speed, "check": check, "agree": agree}
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=["speed", "agree"])
+    parser.add_argument("mode", choices=list(MODES))
     parser.add_argument("suite")
     parser.add_argument("task", help="one that tags words, or says something of a text or two")
     parser.add_argument("--data", type=Path, required=True)
@@ -172,17 +227,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--epochs", type=int, default=3, help="of agree")
-    parser.add_argument("--steps", type=int, default=20, help="of speed")
+    parser.add_argument("--steps", type=int, default=20, help="of speed and check")
     parser.add_argument("--rounds", type=int, default=3, help="of speed")
     parser.add_argument("--train", type=int, default=0, help="rows to train on, 0 for all")
     parser.add_argument("--test", type=int, default=0, help="rows to test on, 0 for all")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, default=5, help="how many, of agree")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="of products")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
-    if args.mode == "agree" and len(args.seeds) < 2:
+    if args.mode == "agree" and args.seeds < 2:
         parser.error("a standard deviation needs two seeds or more")
-    args.epochs = 1 if args.mode == "speed" else args.epochs
+    args.epochs = args.epochs if args.mode == "agree" else 1
     return args
 
 
@@ -190,8 +246,8 @@ def main() -> None:
     args = arguments()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    data, protocol = read(args)
-    found = (speed if args.mode == "speed" else agree)(args, data, protocol)
+    data, protocol, too_long = read(args)
+    found = {"rows left out as too long": too_long} | MODES[args.mode](args, data, protocol)
     result = provenance(
         ["torch", "transformers"],
         suite=args.suite,
@@ -202,6 +258,7 @@ def main() -> None:
         setting=asdict(protocol.tuning.grid[0]) | protocol.tuning.shared,
         threads=torch.get_num_threads(),
         device=args.device,
+        precision=args.precision,
         **found,
     )
     print(json.dumps(found, indent=1))

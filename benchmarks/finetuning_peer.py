@@ -1,8 +1,9 @@
 """The fine-tuning script that people write with transformers, as a peer for ours.
 
-AutoModel in float32, dropout and a linear map on [CLS] or on the first piece of each word, data collators
-that pad to the longest text of a batch, AdamW, linear warm-up and decay. Longer texts are cut; words that are
-not read are tagged O.
+AutoModel, dropout and a linear map on [CLS] or on the first piece of each word, data collators that pad to
+the longest text of a batch, AdamW, linear warm-up and decay. Its rates are ours, (s + 1) / (w + 1) of the
+peak in step s of w: transformers' own schedule, s / w, teaches nothing in its first step. Tags are scored by
+seqeval where it is installed, else by a few lines of the same rules.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +20,15 @@ import torch
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader
 from transformers import (
     AutoModel,
     AutoTokenizer,
     DataCollatorForTokenClassification,
     DataCollatorWithPadding,
-    get_linear_schedule_with_warmup,
 )
 
-from sciprism.metrics.entities import entity_counts
 from sciprism.tasks.inputs import Tagged
 from sciprism.tasks.tuning.settings import Setting, Tuning
 
@@ -36,9 +37,11 @@ Feature = dict[str, Any]
 
 
 class Peer(nn.Module):
-    """A backbone and a linear map on every token, or on the first of each text."""
+    """A backbone and a linear map on every token, or on the first of each text. half: by bfloat16."""
 
-    def __init__(self, folder: Path, width: int, dropout: float, *, each_token: bool) -> None:
+    def __init__(
+        self, folder: Path, width: int, dropout: float, *, each_token: bool, half: bool = False
+    ) -> None:
         super().__init__()
         self.backbone = AutoModel.from_pretrained(
             folder,
@@ -51,29 +54,35 @@ class Peer(nn.Module):
         self.head = nn.Linear(self.backbone.config.hidden_size, width)
         nn.init.normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
-        self.each_token = each_token
+        self.each_token, self.half = each_token, half
 
     @property
     def device(self) -> torch.device:
         return self.head.weight.device
 
     def forward(self, **inputs: Tensor) -> Tensor:
-        states = self.backbone(**inputs).last_hidden_state
-        return self.head(self.dropout(states if self.each_token else states[:, 0]))
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
+            states = self.backbone(**inputs).last_hidden_state
+            outputs = self.head(self.dropout(states if self.each_token else states[:, 0]))
+        return outputs.float()
 
 
 class Problem:
-    """A task as the peer reads it: features, a collator, a loss, a score."""
+    """A task as the peer reads it: features, a collator, a loss, a score. Nothing is cut."""
 
     each_token = False
 
     def __init__(self, data: Any, protocol: Any, folder: Path) -> None:
         self.data, self.protocol = data, protocol
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
-        self.unread = 0
 
-    def tokens(self, *texts: Any, **how: Any) -> Any:
-        return self.tokenizer(*texts, truncation=True, max_length=self.protocol.length, **how)
+    def tokens(self, row: int) -> Any:
+        raise NotImplementedError
+
+    def fitting(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows that are no longer than what a model reads at once."""
+        lengths = np.array([len(self.tokens(row)["input_ids"]) for row in rows], dtype=int)
+        return rows[lengths <= self.protocol.length]
 
     def outputs(self, features: Sequence[Feature], model: Peer, batch: int = 32) -> list[np.ndarray]:
         """Return what the head says, of each text its own tokens only."""
@@ -86,11 +95,11 @@ class Problem:
         return found
 
     def read(self, features: Sequence[Feature], setting: Setting, seed: int) -> dict[str, int]:
-        """Return an epoch's tokens without and with padding, and the words of the test that were not read."""
+        """Return an epoch's tokens without and with padding."""
         lengths = np.array([len(feature["input_ids"]) for feature in features])
         batches = (lengths[rows] for rows in batches_of(len(lengths), setting.batch, seed, epoch=0))
         padded = sum(len(batch) * int(batch.max()) for batch in batches)
-        return {"tokens": int(lengths.sum()), "padded": padded, "test words unread": self.unread}
+        return {"tokens": int(lengths.sum()), "padded": padded}
 
 
 class Tagging(Problem):
@@ -100,12 +109,15 @@ class Tagging(Problem):
 
     def __init__(self, data: Any, protocol: Any, folder: Path) -> None:
         super().__init__(data, protocol, folder)
-        self.names = sorted({"O"} | {tag for row in data.train for tag in data.tags[row]})
+        self.names = ["O", *sorted({tag for row in data.train for tag in data.tags[row]} - {"O"})]
         self.width = len(self.names)
         self.collate = DataCollatorForTokenClassification(self.tokenizer)
 
+    def tokens(self, row: int) -> Any:
+        return self.tokenizer(list(self.data.words[row]), is_split_into_words=True)
+
     def feature(self, row: int) -> Feature:
-        encoded = self.tokens(list(self.data.words[row]), is_split_into_words=True)
+        encoded = self.tokens(row)
         labels = [IGNORED] * len(encoded["input_ids"])
         for word, place in firsts(encoded.word_ids()).items():
             tag = self.data.tags[row][word]
@@ -119,12 +131,9 @@ class Tagging(Problem):
         found = self.outputs([self.feature(row) for row in rows], model)
         predicted = []
         for row, outputs in zip(rows, found, strict=True):
-            words = self.data.words[row]
-            places = firsts(self.tokens(list(words), is_split_into_words=True).word_ids())
-            tags = ["O"] * len(words)
-            for word, place in places.items():
+            tags = ["O"] * len(self.data.words[row])
+            for word, place in firsts(self.tokens(row).word_ids()).items():
                 tags[word] = self.names[outputs[place].argmax()]
-            self.unread += len(words) - len(places)
             predicted.append(tags)
         return tag_score(self.protocol.metric, [self.data.tags[row] for row in rows], predicted)
 
@@ -145,6 +154,9 @@ class Saying(Problem):
         self.width = len(self.names)
         self.collate = DataCollatorWithPadding(self.tokenizer)
 
+    def tokens(self, row: int) -> Any:
+        return self.tokenizer(*self.data.texts[row])
+
     def feature(self, row: int) -> Feature:
         target = self.data.targets[row]
         if self.kind == "class":
@@ -153,7 +165,7 @@ class Saying(Problem):
             label = [float(name in target) for name in self.names]
         else:
             label = float(target)
-        return {**self.tokens(*self.data.texts[row]), "label": label}
+        return {**self.tokens(row), "label": label}
 
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         if self.kind == "class":
@@ -166,7 +178,7 @@ class Saying(Problem):
         outputs = np.stack(self.outputs([self.feature(row) for row in rows], model))
         gold = [self.data.targets[row] for row in rows]
         if self.kind == "number":
-            return float(np.corrcoef(np.array(gold), outputs[:, 0])[0, 1])
+            return float(np.nan_to_num(np.corrcoef(np.array(gold), outputs[:, 0])[0, 1]))
         if self.kind == "labels":
             truth = [[name in labels for name in self.names] for labels in gold]
             return class_score(self.protocol, np.array(truth), outputs > 0)
@@ -180,8 +192,8 @@ def read_problem(data: Any, protocol: Any, folder: Path) -> Tagging | Saying:
 
 def train(
     model: Peer, problem: Problem, features: Sequence[Feature], how: tuple[Setting, Tuning], seed: int
-) -> int:
-    """Take all epochs in the order of our runs; return the steps."""
+) -> list[float]:
+    """Take all epochs in the order of our runs; return the loss of each step."""
     setting, tuning = how
     steps = math.ceil(len(features) / setting.batch) * setting.epochs
     decayed, spared = [], []
@@ -189,7 +201,11 @@ def train(
         (decayed if parameter.ndim > 1 else spared).append(parameter)
     groups = [{"params": decayed, "weight_decay": tuning.decay}, {"params": spared, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=setting.rate, fused=True)
-    schedule = get_linear_schedule_with_warmup(optimiser, math.ceil(tuning.warmup * steps), steps)
+    warm = math.ceil(tuning.warmup * steps)
+    schedule = LambdaLR(
+        optimiser, lambda s: (s + 1) / (warm + 1) if s < warm else (steps - s) / max(1, steps - warm)
+    )
+    losses: list[float] = []
     model.train()
     for epoch in range(setting.epochs):
         batches = batches_of(len(features), setting.batch, seed, epoch)
@@ -198,12 +214,13 @@ def train(
             labels = given.pop("labels")
             loss = problem.loss(model(**given), labels)
             loss.backward()
+            losses.append(float(loss.detach()))
             if tuning.clip:
                 nn.utils.clip_grad_norm_(model.parameters(), tuning.clip)
             optimiser.step()
             schedule.step()
             optimiser.zero_grad(set_to_none=True)
-    return steps
+    return losses
 
 
 def batches_of(count: int, size: int, seed: int, epoch: int) -> list[list[int]]:
@@ -223,12 +240,38 @@ def firsts(words: Sequence[int | None]) -> dict[int, int]:
 
 def tag_score(metric: str, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
     """Return micro F1 of entities, or macro F1 of words."""
-    types = sorted({tag[2:] for side in (gold, predicted) for tags in side for tag in tags if tag != "O"})
     if metric == "entity_f1":
-        right, wrong, missed = entity_counts(gold, predicted, types).sum(axis=0).reshape(3, -1).sum(axis=1)
-        return float(2 * right / max(1, 2 * right + wrong + missed))
+        return entity_f1([list(tags) for tags in gold], [list(tags) for tags in predicted])
+    types = sorted({tag[2:] for side in (gold, predicted) for tags in side for tag in tags if tag != "O"})
     flat = [[tag[2:] for tags in side for tag in tags] for side in (gold, predicted)]
     return float(f1_score(*flat, labels=types, average="macro", zero_division=0))
+
+
+def entity_f1(gold: list[list[str]], predicted: list[list[str]]) -> float:
+    """Return the micro F1 of entities as conlleval and seqeval count them."""
+    if find_spec("seqeval"):
+        from seqeval.metrics import f1_score as of_seqeval
+
+        return float(of_seqeval(gold, predicted, zero_division=0))
+    truth, found = (
+        {(row, *span) for row, tags in enumerate(side) for span in entities(tags)}
+        for side in (gold, predicted)
+    )
+    return 2 * len(truth & found) / max(1, len(truth) + len(found))
+
+
+def entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Return type, first word and word after the last; an I behind anything but its own type begins one."""
+    found: list[tuple[str, int, int]] = []
+    before = "O"
+    for word, tag in enumerate(tags):
+        if tag[0] == "I" and before != "O" and before[1:] == tag[1:]:
+            kind, first, _ = found.pop()
+            found.append((kind, first, word + 1))
+        elif tag != "O":
+            found.append((tag[1:], word, word + 1))
+        before = tag
+    return found
 
 
 def class_score(protocol: Any, gold: np.ndarray, predicted: np.ndarray) -> float:
