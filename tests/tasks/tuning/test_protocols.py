@@ -19,6 +19,7 @@ from sciprism.tasks.systems import NotServedError
 from sciprism.tasks.systems.dense import DenseSystem
 from sciprism.tasks.task import View
 from sciprism.tasks.tuning.choosing import COLLAPSED, DIVERGED
+from sciprism.tasks.tuning.examples import Window, first_pieces, joined
 from sciprism.tasks.tuning.settings import Tuning
 
 VIEW = View(format="classification")
@@ -57,6 +58,27 @@ def test_words_without_a_token_are_tagged_o_and_counted(system):
     outcome = Tag(tuning=FAST).evaluate(replace(data, words=words, tags=tags), system, VIEW)
     assert outcome.tally.ids[VANISHED] == [f"{data.ids[-1]} '\\u200b'"]
     assert outcome.evidence["entity_f1"].columns[-1][2] >= 1  # what vanished is missed, not forgotten
+
+
+@pytest.mark.parametrize("length", [512, 24])
+def test_words_that_begin_with_what_vanishes_have_their_tokens(system, length):
+    data = tagged(40, longest=60)
+    strange = [tuple("\u200b" + word for word in words) for words in data.words]
+    protocol = Tag(length=length, stride=8, tuning=FAST)
+    found, plain = (protocol.evaluate(each, system, VIEW) for each in (replace(data, words=strange), data))
+    assert VANISHED not in found.tally.to_json()
+    assert np.array_equal(found.evidence["entity_f1"].columns, plain.evidence["entity_f1"].columns)
+
+
+def test_the_rest_of_a_cut_word_does_not_begin_it():
+    """Words "ab" (two pieces, cut between), "\u200bc" and "d"."""
+    starts = np.array([0, 3, 6])
+
+    def window(*offsets):
+        return Window([0] * len(offsets), [], np.zeros(len(offsets), np.int64), np.array(offsets))
+
+    windows = [window((1, 2)), window((2, 3), (5, 6), (7, 8)), window((5, 6), (7, 8))]
+    assert first_pieces(windows, starts) == [([0], [0]), ([1, 2], [1, 2]), ([1, 2], [0, 1])]
 
 
 def test_a_text_all_of_whose_words_vanish_teaches_nothing_alone(system):
@@ -228,7 +250,6 @@ def test_what_has_no_weights_is_not_served():
 
 def test_byte_level_words_keep_their_space(byte_level_folder):
     """The piece that begins a word inside a sentence begins it at the front too."""
-    from sciprism.tasks.tuning.examples import Window, first_pieces, joined
     from sciprism.text.tokenizer import read_tokenizer
 
     tokenizer, _ = read_tokenizer(byte_level_folder)
@@ -236,7 +257,7 @@ def test_byte_level_words_keep_their_space(byte_level_folder):
     encoding = tokenizer.encode(text)
     segments = np.array([-1 if s is None else s for s in encoding.sequence_ids])
     window = Window(encoding.ids, [], segments, np.array(encoding.offsets))
-    words, places = first_pieces(window, starts)
+    ((words, places),) = first_pieces([window], starts)
     assert words == [0, 1, 2]
     assert encoding.ids[places[0]] == encoding.ids[places[2]]
 

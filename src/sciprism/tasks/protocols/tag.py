@@ -101,7 +101,7 @@ class _Tagging:
         words, tags = self.data.words[row], self.data.tags[row]
         text, starts = joined(words)
         windows = self.pieces.windows(text, self.protocol.stride)
-        begun = [first_pieces(window, starts) for window in windows]
+        begun = first_pieces(windows, starts)
         if len(windows) > 1:
             self.tally.add(LONG, self.data.ids[row])
         for word in sorted(set(range(len(words))) - {word for found, _ in begun for word in found}):

@@ -118,18 +118,34 @@ def joined(words: Sequence[str]) -> tuple[str, NDArray[np.int64]]:
     return "".join(f" {word}" for word in words), np.cumsum(lengths) - lengths
 
 
-def first_pieces(window: Window, starts: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-    """Return the words that begin within a window and the position of each one's first piece.
+def first_pieces(windows: Sequence[Window], starts: NDArray[np.int64]) -> list[tuple[list[int], list[int]]]:
+    """Return of each window the words that begin within it and the position of each one's first piece.
 
-    starts: of `joined`. A piece belongs to the word of its last character; one that is a space alone to none.
+    windows: over one text. starts: of `joined`. A piece belongs to the word of its last character; one that
+    is a space alone to none. A word begins with the first of its pieces in any window: what a window's first
+    piece goes on with began in the one before.
     """
-    positions = window.of(0)
-    last = window.offsets[positions, 1] - 1
-    words = np.searchsorted(starts, last, side="right") - 1
-    inside = last > starts[words]
-    begun = window.offsets[positions, 0] <= starts[words] + 1  # not the rest of a word cut by the window
-    seen, firsts = np.unique(words[inside & begun], return_index=True)
-    return seen.tolist(), positions[inside & begun][firsts].tolist()
+    found = []
+    begins: dict[int, int] = {}
+    for window in windows:
+        positions = window.of(0)
+        last = window.offsets[positions, 1] - 1
+        words = np.searchsorted(starts, last, side="right") - 1
+        inside = last > starts[words]
+        pieces = positions[inside], words[inside], window.offsets[positions[inside], 0]
+        found.append(pieces)
+        for word, first in zip(*(each.tolist() for each in pieces[1:]), strict=True):
+            begins[word] = min(first, begins.get(word, first))
+    return [_begun(positions, words, firsts, begins) for positions, words, firsts in found]
+
+
+def _begun(
+    positions: NDArray[np.int64], words: NDArray[np.int64], firsts: NDArray[np.int64], begins: dict[int, int]
+) -> tuple[list[int], list[int]]:
+    """Return words and positions of the pieces whose first character is that of their word's first piece."""
+    begun = firsts == np.array([begins[word] for word in words.tolist()], np.int64)
+    seen, places = np.unique(words[begun], return_index=True)
+    return seen.tolist(), positions[begun][places].tolist()
 
 
 def owned(windows: Sequence[tuple[list[int], list[int]]], lengths: Sequence[int]) -> list[list[int]]:
