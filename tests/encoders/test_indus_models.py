@@ -14,6 +14,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.family import INDUS, QUERY_PROMPTS
 from sciprism.papers.records import Paper
+from sciprism.tasks.tuning.examples import Pieces
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
 ENDLESS = 1000000000000000019884624838656  # what `transformers` writes for "no maximum length"
@@ -98,6 +99,10 @@ def test_letters_are_small_with_the_files_of_a_slow_tokenizer_too(hub, tmp_path,
     hub_layout(write(tmp_path / "made", roberta(RobertaModel, 420), byte_level_folder), hub, INDUS[0])
     encoder = Encoder.load(INDUS[0], device="cpu")
     assert np.abs(encoder.encode(["Dark MATTER"]) - encoder.encode(["dark matter"])).max() < 1e-6
+    pieces = Pieces(encoder, 32)  # of fine-tuning
+    (large,), (small,) = (pieces.windows(text, 0) for text in (" Dark MATTER", " dark matter"))
+    assert large.ids == small.ids and np.array_equal(large.offsets, small.offsets)
+    assert small.offsets.max() == len(" dark matter")
 
 
 def test_the_retriever_states_its_pooling(hub, tmp_path, tokenizer_folder):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Encoding, Tokenizer, normalizers
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
@@ -60,6 +60,10 @@ class Pieces:
         self._typed = encoder.model.config.types > 1
         self._tokenizer = Tokenizer.from_str(encoder.tokenizer.to_str())
         self._tokenizer.no_padding()
+        if encoder.settings.template.lowercase:  # by the tokenizer, so that offsets are those of the text
+            own = self._tokenizer.normalizer
+            steps = [normalizers.Lowercase(), *([own] if own else [])]
+            self._tokenizer.normalizer = normalizers.Sequence(steps)
 
     def cut(self, texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[Window, bool]]:
         """Yield one window of each text or pair, the longer one cut first, and whether it was cut."""
