@@ -38,7 +38,7 @@ def encode_sequences(
             vectors = compute(pack([sequences[i] for i in batch], route, device=device))
         rows[batch] = vectors.cpu().numpy()
 
-    each_batch(run, token_batches(lengths, _budget(sum(lengths), device)), device)
+    each_batch(run, token_batches(lengths, budget(sum(lengths), device)), device)
 
 
 def each_batch(run: Callable[[list[int]], None], batches: Iterable[list[int]], device: torch.device) -> None:
@@ -50,7 +50,7 @@ def each_batch(run: Callable[[list[int]], None], batches: Iterable[list[int]], d
             run(batch)
 
 
-def _budget(tokens: int, device: torch.device) -> int:
+def budget(tokens: int, device: torch.device) -> int:
     """Choose tokens per batch from the work alone, so that small jobs use several cores too."""
     if device.type != "cpu":
         return CUDA_BUDGET

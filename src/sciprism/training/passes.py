@@ -115,7 +115,7 @@ def add_gradients(
     device: torch.device,
 ) -> None:
     """Add the gradients of all pieces to those of the parameters; on a CPU several run side by side."""
-    runs = _runs(pieces, _threads(device))
+    runs = _runs(pieces, threads(device))
 
     def work(run: Sequence[int]) -> list[Tensor | None]:
         total: list[Tensor | None] = [None] * len(parameters)
@@ -128,12 +128,13 @@ def add_gradients(
             parameter.grad = _sum(parameter.grad, gradient)
 
 
-def _threads(device: torch.device) -> int:
+def threads(device: torch.device) -> int:
+    """Return how many pieces are computed side by side."""
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
 def _side_by_side(work: Callable[[T], R], items: Sequence[T], device: torch.device) -> list[R]:
-    if _threads(device) > 1 and len(items) > 1:
+    if threads(device) > 1 and len(items) > 1:
         return on_all_cores(work, items)
     return [work(item) for item in items]
 

@@ -246,6 +246,12 @@ def test_runs_that_fail_are_flagged(system):
     assert len({data.targets[row] for row in data.test}) == 2 and score(outcome) == 0.0  # not dropped
 
 
+def test_products_of_half_precision_without_a_scaler_are_refused(tiny_model, tmp_path):
+    encoder = Encoder.load(tiny_model, pooling="mean", device="cpu", precision="float16")
+    with pytest.raises(InputError, match="bfloat16"):
+        Pair(tuning=FAST).evaluate(segments(), DenseSystem(encoder, tmp_path), VIEW)
+
+
 def test_what_has_no_weights_is_not_served():
     with pytest.raises(NotServedError, match="fine-tuned"):
         Tag(tuning=FAST).evaluate(tagged(), Voiceless(), VIEW)

@@ -16,19 +16,21 @@ from torch import Tensor, nn
 from sciprism.chance import number
 from sciprism.encoders.dropout import drawn_from
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.inference import each_batch
+from sciprism.encoders.inference import budget, each_batch
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
+from sciprism.errors import InputError
 from sciprism.tasks.tuning.examples import Example
 from sciprism.tasks.tuning.heads import Head
 from sciprism.tasks.tuning.settings import Setting, Tuning
 from sciprism.training.optimisers import adamw, set_rate
-from sciprism.training.passes import Memory, add_gradients, autocast
+from sciprism.training.passes import Memory, add_gradients, autocast, threads
 from sciprism.training.recipe import Optimiser, Schedule
 from sciprism.training.schedules import rate
 
 Outputs = NDArray[np.float32]
 PIECE = 2_048
-"""Tokens of a batch that go through the encoder at once, at most."""
+GPU_PIECE = 16_384
+"""Tokens of a batch that go through the encoder at once, at most: on a core, on a GPU."""
 
 
 class Loss(Protocol):
@@ -44,9 +46,14 @@ class DivergedRunError(Exception):
 
 
 class Start:
-    """An encoder that is fine-tuned again and again, each time from the weights that it came with."""
+    """An encoder that is fine-tuned again and again, each time from the weights that it came with.
+
+    Raises InputError for float16, whose small gradients would be lost.
+    """
 
     def __init__(self, encoder: Encoder, route: str) -> None:
+        if encoder.precision == "float16":
+            raise InputError(f"{encoder.name} cannot be fine-tuned in float16; take bfloat16 or float32")
         self.encoder, self.route = encoder, route
         self._weights = {name: value.detach().clone() for name, value in encoder.model.state_dict().items()}
         self._trained = {name: p.requires_grad for name, p in encoder.model.named_parameters()}
@@ -106,8 +113,7 @@ class Tuned:
     def _gradients(self, examples: Sequence[Example], loss: Loss, seed: int) -> float:
         """Add the gradient of the mean loss of a batch, piece by piece; return the loss."""
         lengths = [len(example.ids) for example in examples]
-        budget = min(PIECE, math.ceil(sum(lengths) / torch.get_num_threads()))
-        pieces = list(token_batches(lengths, max(budget, max(lengths))))
+        pieces = list(token_batches(lengths, max(_piece(sum(lengths), self.encoder.device), max(lengths))))
         parameters = [p for p in self.modules.parameters() if p.requires_grad]
         total = sum(len(example.targets) for example in examples)
         losses = [0.0] * len(pieces)
@@ -136,8 +142,9 @@ class Tuned:
             for row, part in zip(piece, np.split(rows, bounds), strict=True):
                 found[row] = part
 
-        pieces = token_batches([len(example.ids) for example in examples], PIECE)
-        each_batch(work, pieces, self.encoder.device)
+        lengths = [len(example.ids) for example in examples]
+        device = self.encoder.device
+        each_batch(work, token_batches(lengths, budget(sum(lengths), device)), device)
         return found
 
     def _outputs(self, examples: Sequence[Example]) -> Tensor:
@@ -145,6 +152,11 @@ class Tuned:
         with autocast(Memory(tokens=PIECE, precision=self.encoder.precision), self.encoder.device):
             states = self.encoder.model(batch)
             return self.head(states, batch, [example.places for example in examples]).float()  # type: ignore[no-any-return]
+
+
+def _piece(tokens: int, device: torch.device) -> int:
+    """Return the most tokens of a piece: every core has one, a GPU takes a batch at once."""
+    return min(PIECE, math.ceil(tokens / threads(device))) if device.type == "cpu" else GPU_PIECE
 
 
 def packed(examples: Sequence[Example], route: str, device: torch.device) -> PackedBatch:
