@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from sciprism import Encoder
+from sciprism.encoders.dropout import drawn_from
 from sciprism.encoders.masked_lm import read_head
 from sciprism.encoders.packing import pack
 from sciprism.training.blockwise import Blockwise
@@ -189,6 +190,28 @@ def test_auto_encoding_by_plain_code(encoder):
     hidden = sum(len(each.places) for each in blocks)
     expected = float(torch.stack(hidden_losses).sum() / hidden + torch.stack(losses).mean())
     assert step(encoder, learner)[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_decoder_drops_attention_at_its_encoders_rate(encoder):
+    encoder.model.set_dropout(0.4)
+    decoder = learner_of(encoder, "auto-encoding").decoder
+    assert (decoder.block.dropout.rate, decoder.block.attention.dropout) == (0.4, 0.4)
+    decoder.block.dropout.rate = 0.0  # what is left is that of attention
+    batch = pack([BLOCKS[0].tolist()])
+    count = len(BLOCKS[0])
+    queries, keys = torch.randn(2, count, 32, generator=torch.Generator().manual_seed(0))
+    visible = [~torch.eye(count, dtype=torch.bool)]
+
+    def said(seed, keys=keys):
+        with torch.no_grad(), drawn_from(seed, torch.device("cpu")):
+            return decoder(queries, keys, batch, visible)
+
+    assert torch.equal(said(1), said(1)) and not torch.allclose(said(1), said(2), atol=1e-3)
+    other = keys.clone()
+    other[5] += 1
+    assert torch.equal(said(1, other)[5], said(1)[5])  # what a row may not see
+    decoder.eval()
+    assert torch.equal(said(1), said(2))
 
 
 def test_dev_scores_are_one_over_perplexity(encoder):

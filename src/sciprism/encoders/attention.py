@@ -46,18 +46,23 @@ def _grouped(
         q = query[q0:q1].view(count, nq, *query.shape[1:]).transpose(1, 2)  # (count, H, nq, D)
         k = key[k0:k1].view(count, nk, *key.shape[1:]).transpose(1, 2)
         v = value[k0:k1].view(count, nk, *value.shape[1:]).transpose(1, 2)
-        out = _attended(q, k, v, dropout)
+        out = attended(q, k, v, dropout)
         parts.append(out.transpose(1, 2).flatten(0, 1))
         q0, k0 = q1, k1
     return torch.cat(parts)
 
 
-def _attended(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> Tensor:
-    """Attend over (count, H, L, D); torch's own call would draw its dropout from a generator of its own."""
+def attended(q: Tensor, k: Tensor, v: Tensor, dropout: float, seen: Tensor | None = None) -> Tensor:
+    """Attend over (..., L, D); torch's own call would draw its dropout from a generator of its own.
+
+    seen: which keys each query sees, (L, L), None for all.
+    """
     if dropout == 0.0:
-        return F.scaled_dot_product_attention(q, k, v)
-    weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), dim=-1)
-    return drop(weights, dropout) @ v
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    if seen is not None:
+        scores = scores.masked_fill(~seen, -math.inf)
+    return drop(torch.softmax(scores, dim=-1), dropout) @ v
 
 
 def _runs(queries: Lengths, keys: Lengths) -> Iterator[tuple[int, int, int]]:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from sciprism.encoders.attention import attended
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.starts import start_maps
-from sciprism.encoders.transformer import Attention, Block, TransformerConfig
+from sciprism.encoders.transformer import Attention, Block, Heads, Transformer
 
 
 class Decoder(nn.Module):
-    """A BERT block whose queries are not its keys, and each of whose rows sees other tokens."""
+    """A BERT block whose queries are not its keys, and each of whose rows sees other tokens.
 
-    def __init__(self, config: TransformerConfig) -> None:
+    It has the shape of the encoder's blocks and drops at the rates that these have now.
+    """
+
+    def __init__(self, encoder: Transformer) -> None:
         super().__init__()
-        self.block = Block(config)
+        rate = next(each.dropout for each in encoder.modules() if isinstance(each, Heads))
+        self.block = Block(
+            replace(encoder.config, dropout=encoder.embeddings.dropout.rate, attention_dropout=rate)
+        )
         start_maps(self.block)
 
     def forward(self, queries: Tensor, keys: Tensor, batch: PackedBatch, visible: Sequence[Tensor]) -> Tensor:
@@ -38,8 +45,9 @@ class Decoder(nn.Module):
             each.view(len(each), attention.heads, -1).transpose(0, 1)
             for each in (attention.query(queries), attention.key(keys), attention.value(keys))
         )
+        rate = attention.dropout if self.training else 0.0
         parts = [
-            F.scaled_dot_product_attention(q[:, a:b], k[:, a:b], v[:, a:b], attn_mask=seen)
+            attended(q[:, a:b], k[:, a:b], v[:, a:b], rate, seen)
             for (a, b), seen in zip(pairwise(batch.bounds), visible, strict=True)
         ]
         return attention.output(torch.cat(parts, dim=1).transpose(0, 1).flatten(1))  # type: ignore[no-any-return]

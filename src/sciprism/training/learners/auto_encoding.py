@@ -46,7 +46,7 @@ class AutoEncoding(MaskedLanguage):
 
     def __init__(self, objective: Any, tools: Tools) -> None:
         super().__init__(objective, tools)
-        self.decoder = Decoder(tools.encoder.model.config).to(tools.encoder.device)
+        self.decoder = Decoder(tools.encoder.model).to(tools.encoder.device)
         self.modules = nn.ModuleDict({"head": self.head, "decoder": self.decoder})
 
     def prepared(self, ids: Ids, draw: np.random.Generator) -> TwiceMasked:
