@@ -1,5 +1,8 @@
 """INDUS's tables: the rows that are always there, seconds per query, and claims from the results."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from sciprism.tasks.claims import claims
@@ -11,8 +14,10 @@ from sciprism.tasks.reproduce.printing import text, to_json
 from sciprism.tasks.reproduce.run import chosen_rows, make, plan
 from sciprism.tasks.run import Run
 from sciprism.tasks.suites import suites
+from sciprism.training.recipe import read_recipe
 
 INDUS = reproductions["indus"]
+RECIPES = Path(__file__).parents[3]
 OPEN = INDUS.shapes["open"]
 SMALL = Shape(
     suite=suites["open"], groups={"NASA-IR": ("cranfield",), "BEIR": ("cranfield",), "timed": ("cranfield",)}
@@ -48,6 +53,18 @@ def test_printed_averages_are_those_of_the_printed_sets():
 def test_bm25_stands_beside_whoever_is_chosen():
     rows = chosen_rows(INDUS.table("8"), OPEN, ["minilm"]).rows
     assert [row.name for row in rows] == ["BM25", "MiniLM-v2"]
+
+
+def test_recipes_that_rows_name_are_there():
+    """With the changes that the row states."""
+    told = [
+        word
+        for model in INDUS.models.values()
+        for word in re.findall(r"sciprism train (\S+.*?) -o", model.obtain)
+    ]
+    for path, *changes in map(str.split, told):
+        read_recipe(RECIPES / path, [change for change in changes if change != "--set"])
+    assert len(told) == 5
 
 
 @pytest.fixture

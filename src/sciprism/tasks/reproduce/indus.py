@@ -17,7 +17,7 @@ from sciprism.tasks.suites.open import COUNTED
 from sciprism.tasks.suites.printed import printed
 from sciprism.tasks.task import Published, Task
 
-TRAIN = "train it: sciprism train recipes/indus/{0}.toml -o RUN, then --models {1}=RUN"
+TRAIN = "train it: sciprism train recipes/indus/{0} -o RUN, then --models {1}=RUN"
 ARM = "train it: recipes/indus/{0}.toml with {2}, the same data and steps, then --models {1}=RUN"
 FETCH = "where there is a network: hf download {0}; or --models {1}=FOLDER"
 NASA, BEIR = "NASA-IR", "BEIR"
@@ -26,7 +26,9 @@ BOTH = (NASA, BEIR)
 
 def released(key: str, title: str, name: str) -> Model:
     """Return a retriever that the authors gave, which its recipe trains again."""
-    return Model(title=title, default=name, obtain=f"{FETCH.format(name, key)}; or {TRAIN.format(key, key)}")
+    return Model(
+        title=title, default=name, obtain=f"{FETCH.format(name, key)}; or {TRAIN.format(f'{key}.toml', key)}"
+    )
 
 
 def other(key: str, title: str, name: str) -> Model:
@@ -44,7 +46,9 @@ MODELS = {
     "bm25": Model(title="BM25", default="bm25", fixed=True),
     "roberta-base": Model(
         title="RoBERTa-base, trained by the same recipe",
-        obtain=TRAIN.format("retriever-roberta", "roberta-base"),
+        obtain=TRAIN.format(
+            "retriever-base.toml --set model.backbone=FacebookAI/roberta-base", "roberta-base"
+        ),
     ),
     "bge-base": other("bge-base", "BGE-base", "BAAI/bge-base-en-v1.5"),
     "retriever-base": released("retriever-base", "the retriever", "nasa-impact/nasa-smd-ibm-st-v2"),
