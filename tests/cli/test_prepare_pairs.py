@@ -39,7 +39,7 @@ def pairs(out, shape, query, part="train"):
 def test_three_shapes_of_papers(tmp_path, monkeypatch, capsys):
     out, papers = tmp_path / "out", corpus(tmp_path / "all.jsonl")
     status, printed, _ = prepare(monkeypatch, capsys, papers, "-o", out, "--dev", 0.2)
-    assert status == 0 and printed.split()[:6] == ["shape", "sheet", "query", "candidate", "train", "dev"]
+    assert status == 0 and printed.split()[:6] == ["source", "sheet", "query", "candidate", "train", "dev"]
     asked = {part: pairs(out, "title-abstract", "query", part) for part in ("train", "dev")}
     assert len(asked["train"]) + len(asked["dev"]) == 39 and asked["dev"]
     for title, paper in asked["train"] + asked["dev"]:
@@ -54,7 +54,7 @@ def test_three_shapes_of_papers(tmp_path, monkeypatch, capsys):
                 assert bool(citing.title) == bool(cited.title) == (shape == "citing-cited-titles")
     facts = json.loads((out / "pairs.json").read_text())
     assert facts["dropped"]["record that cannot be read"]["count"] == 1
-    told = facts["shapes"]
+    told = facts["sources"]
     lost = told["citing-cited-abstracts"]["dropped"]
     assert lost["a text of the pair is missing"]["count"] in (1, 2)
     made = told["citing-cited-titles"]
@@ -111,6 +111,47 @@ def test_rows_of_others(tmp_path, monkeypatch, capsys):
     chain = told[2:-2]  # three texts in some order, each with the next
     assert len(chain) == 2 and chain[0][1] == (chain[1][0],)
     assert {chain[0][0], chain[1][0], chain[1][1][0]} == {"x", "y", "z"}
+
+
+def test_rows_of_several_files_are_sources_of_their_own(tmp_path, monkeypatch, capsys):
+    """Each file of rows becomes one; a later call adds to the folder, and takes nothing away."""
+    for name in ("paq", "wiki.answers"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps([f"of {name}", "b"]) + "\n")
+    papers, out = corpus(tmp_path / "all.jsonl"), tmp_path / "out"
+    first, second = tmp_path / "paq.jsonl", tmp_path / "wiki.answers.jsonl"
+    rows = ("--shapes", "rows", "--dev", 0)
+    assert prepare(monkeypatch, capsys, papers, "-o", out, "--shapes", "title-abstract", "--dev", 0)[0] == 0
+    before = (out / "train" / "title-abstract.jsonl").read_bytes()
+    assert prepare(monkeypatch, capsys, first, second, "-o", out, *rows)[0] == 0
+    assert prepare(monkeypatch, capsys, first, "-o", out, *rows)[0] == 0  # again
+    assert (out / "train" / "title-abstract.jsonl").read_bytes() == before
+    for name in ("paq", "wiki.answers"):
+        assert pairs(out, name, "query")[0][0] == f"of {name}"
+    told = json.loads((out / "pairs.json").read_text())["sources"]
+    assert {name: each["train"]["pairs"] for name, each in told.items()} == {
+        "title-abstract": 39,
+        "paq": 1,
+        "wiki.answers": 1,
+    }
+
+
+def test_nothing_is_replaced_by_what_other_files_gave(tmp_path, monkeypatch, capsys):
+    out, other = tmp_path / "out", tmp_path / "other" / "paq.jsonl"
+    other.parent.mkdir()
+    first = tmp_path / "paq.jsonl"
+    for number, path in enumerate((first, other)):
+        path.write_text((json.dumps(["a", "b"]) + "\n") * (1 + number))
+    rows = ("--shapes", "rows", "--dev", 0)
+    assert prepare(monkeypatch, capsys, first, "-o", out, *rows)[0] == 0
+    account = (out / "pairs.json").read_bytes()
+    for words, message in (
+        ((other, *rows), "train/paq.jsonl was made of other files"),
+        ((first, other, *rows), "two sources would be train/paq.jsonl"),
+        ((first, "--shapes", "rows", "--dev", 0.5), "other papers would be held out"),
+    ):
+        status, _, told = prepare(monkeypatch, capsys, *words, "-o", out)
+        assert status == 2 and message in " ".join(told.split())
+    assert (out / "pairs.json").read_bytes() == account and len(pairs(out, "paq", "query")) == 1
 
 
 @pytest.mark.parametrize(

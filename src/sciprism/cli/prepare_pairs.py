@@ -41,7 +41,8 @@ def pairs(
 ) -> None:
     """Make pairs to train a retriever on: a title and its abstract, a paper and one that it cites.
 
-    Writes train/SHAPE.jsonl, dev/SHAPE.jsonl (sources of a recipe) and pairs.json: what was dropped and why.
+    Writes train/SHAPE.jsonl, dev/SHAPE.jsonl (sources of a recipe; of rows one for each file, named as it is)
+    and pairs.json: what was dropped and why. Other sources of the same folder stay.
 
     Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
     """
@@ -56,17 +57,16 @@ def pairs(
 
 def print_pairs(made: Pairs) -> None:
     """Print a row for each shape, and what was dropped of each."""
-    from sciprism.tasks.pair_files.prepare import ROWS
     from sciprism.tasks.pair_files.shapes import shapes
 
     console = plain_console()
     rows = []
     for name, parts in made.parts.items():
         told = ["", "query", "query"]
-        if name != ROWS:
+        if name in shapes:
             told = [shapes[name].sheet, shapes[name].query, shapes[name].candidate]
         rows.append([name, *told, *(f"{parts[p].pairs:,}" if p in parts else "" for p in ("train", "dev"))])
-    print_table(console, ("shape", "sheet", "query", "candidate"), ("train", "dev"), rows)
+    print_table(console, ("source", "sheet", "query", "candidate"), ("train", "dev"), rows)
     if made.dropped.ids:
         print_dropped(console, "papers and citations", made.dropped)
     for name, tally in made.lost.items():

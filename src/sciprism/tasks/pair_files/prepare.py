@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -24,11 +25,13 @@ from sciprism.tasks.text_files.filters import Filters
 from sciprism.text.documents.document import NOT_READ
 from sciprism.text.documents.papers import of_paper
 from sciprism.text.documents.reading import read_documents
+from sciprism.text.tokenizer import read_json
 from sciprism.training.examples import Example, key_of, write_examples
 from sciprism.training.paper_file import NAME, PaperFile
 
 ROWS = "rows"
 """The shape of files whose rows are pairs already."""
+ACCOUNT = "pairs.json"
 ACROSS = "train paper that cites a dev paper"
 NO_TEXT = "a text of the pair is missing"
 PARTS = ("train", "dev")
@@ -44,8 +47,12 @@ class Part:
 
 @dataclass(slots=True)
 class Pairs:
-    """What came of each shape: part -> file, and what was dropped; `dropped` of the papers themselves."""
+    """What came of each source, a shape or a file of rows: part -> file, and what was dropped.
 
+    files: that it was made of, name -> bytes. dropped: of the papers themselves.
+    """
+
+    files: dict[str, dict[str, int]] = field(default_factory=dict)
     parts: dict[str, dict[str, Part]] = field(default_factory=dict)
     lost: dict[str, Tally] = field(default_factory=dict)
     dropped: Tally = field(default_factory=Tally)
@@ -53,10 +60,9 @@ class Pairs:
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
-            "shapes": {
-                name: {
-                    part: {"pairs": each.pairs, "sha256": sha256(each.file)} for part, each in parts.items()
-                }
+            "sources": {
+                name: {"files": self.files[name]}
+                | {part: {"pairs": each.pairs, "sha256": sha256(each.file)} for part, each in parts.items()}
                 | {"dropped": self.lost[name].to_json()}
                 for name, parts in self.parts.items()
             },
@@ -85,42 +91,84 @@ class Settings:
             if name != ROWS:
                 shapes[name]
 
+    @property
+    def held_out(self) -> dict[str, float]:
+        """Return what decides which papers are dev."""
+        return {"dev": self.dev, "seed": self.seed}
+
     def part(self, name: str) -> str:
         """Return the part of a paper, by a hash of its id."""
         return PARTS[place(self.seed, "dev", name) < self.dev]
 
 
 def prepare_pairs(out: Path, files: Sequence[Path], settings: Settings) -> Pairs:
-    """Write `train/SHAPE.jsonl`, `dev/SHAPE.jsonl` and `pairs.json` below `out`.
+    """Write `train/SHAPE.jsonl`, `dev/SHAPE.jsonl` and `pairs.json` below `out`; of rows a source each file.
 
-    A citation is dev where the citing paper is, and train where neither is dev. Raises InputError
-    where nothing gave a pair.
+    A citation is dev where the citing paper is, and train where neither is dev. What `out` holds already
+    stays, and its account too. Raises InputError where nothing gave a pair, or something would be lost.
     """
-    made = Pairs()
+    wanted = _wanted(files, settings)
+    made = Pairs(files={name: {each.name: _size(each) for each in own} for name, (_, own) in wanted.items()})
+    before = _before(out, made, settings)
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".papers-", dir=out) as folder:
         citations: Iterable[tuple[Paper, Paper]] = ()
         if any(name != ROWS and shapes[name].of == "citation" for name in settings.shapes):
             citations = _Citations(Path(folder) / NAME, files, settings, made.dropped)
-        for name in settings.shapes:
+        for name, (shape, own) in wanted.items():
             lost = made.lost[name] = Tally()
             made.parts[name] = {}
             for part in PARTS if settings.dev else PARTS[:1]:
-                if name == ROWS:
-                    found = _rows(files, settings, part, lost)
-                elif shapes[name].of == "citation":
-                    found = _cited(citations, shapes[name], settings, part, lost)
+                if shape is None:
+                    found = _rows(own, settings, part, lost)
+                elif shape.of == "citation":
+                    found = _cited(citations, shape, settings, part, lost)
                 else:
-                    found = _documents(files, shapes[name], settings, part, lost)
+                    found = _documents(own, shape, settings, part, lost)
                 path = out / part / f"{name}.jsonl"
                 made.parts[name][part] = Part(path, write_examples(found, path))
                 lost = Tally()  # what is dropped is told once, not for each part
     if not any(part.pairs for parts in made.parts.values() for part in parts.values()):
         reasons = [f"{r} {t.count(r):,}" for t in (made.dropped, *made.lost.values()) for r in t.ids]
         raise InputError(f"no pair was made: {', '.join(reasons) or 'there was nothing to make one of'}")
-    told = {"shapes": list(settings.shapes), "dev": settings.dev, "seed": settings.seed}
-    write_json(out / "pairs.json", {"version": version("sciprism"), "settings": told} | made.to_json())
+    told = made.to_json()
+    told["sources"] = before.get("sources", {}) | told["sources"]
+    told["dropped"] = told["dropped"] or before.get("dropped", {})
+    write_json(out / ACCOUNT, {"version": version("sciprism"), "settings": settings.held_out} | told)
     return made
+
+
+def _wanted(files: Sequence[Path], settings: Settings) -> dict[str, tuple[Shape | None, Sequence[Path]]]:
+    """Return of each source its shape, None for rows, and the files that it is made of."""
+    named = [(name, shapes[name], files) for name in settings.shapes if name != ROWS]
+    rows = files if ROWS in settings.shapes else ()
+    sources = [*named, *((Path(path.name.removesuffix(".gz")).stem, None, [path]) for path in rows)]
+    names = Counter(name for name, _, _ in sources)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise InputError(f"two sources would be train/{twice[0]}.jsonl; rename a file of rows")
+    return {name: (shape, own) for name, shape, own in sources}
+
+
+def _before(out: Path, made: Pairs, settings: Settings) -> dict[str, Any]:
+    """Return the account of what a folder holds already; refuse to replace what other files gave."""
+    if not (out / ACCOUNT).exists():
+        return {}
+    known = read_json(out / ACCOUNT)
+    if known.get("settings") != settings.held_out:
+        raise InputError(
+            f"{out / ACCOUNT}: made with {known.get('settings')}, now {settings.held_out}, so that other "
+            "papers would be held out; name another folder"
+        )
+    for name, own in made.files.items():
+        if known["sources"].get(name, {}).get("files", own) != own:
+            raise InputError(
+                f"{out}/train/{name}.jsonl was made of other files; name another folder, or give all at once"
+            )
+    return known  # type: ignore[no-any-return]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 class _Citations:
