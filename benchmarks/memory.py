@@ -1,7 +1,7 @@
-"""Peak memory and time of embedding papers in all formats, and as queries, with a model of SPECTER2's shape.
+"""Peak memory and time of embedding papers in all formats, and their titles as queries.
 
-BERT-base, an adapter for each format, random weights, MiniLM's vocabulary; or any model with --model. Run
-from the repository root, where PAPERS is a file that `sciprism inspect` reads:
+The model has SPECTER2's shape: BERT-base, an adapter for each format, random weights, MiniLM's vocabulary; or
+any with --model. Run from the repository root, where PAPERS is a file that `sciprism inspect` reads:
 
     python benchmarks/memory.py PAPERS --count 2000 -o results/memory.json
 """
@@ -55,7 +55,8 @@ def main() -> None:
     encoder = Encoder.load(args.model) if args.model else specter2_shaped()
     read = (paper for paper in read_papers(args.papers) if isinstance(paper, Paper) and paper.abstract)
     papers = list(islice(read, args.count))
-    vectors = encoder.encode_all(papers) | {"query": encoder.encode(papers, format="search", role="query")}
+    vectors = encoder.encode_all(papers)
+    vectors |= {"queries": encoder.encode([p.title for p in papers], format="search", role="query")}
     result = provenance(
         ["torch", "sciprism"],
         model=encoder.name,
