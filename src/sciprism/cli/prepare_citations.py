@@ -66,23 +66,35 @@ def citations(
     """
     from sciprism.tasks.citation_files.prepare import Settings, prepare_citations
     from sciprism.tasks.citation_files.samplers import GIVEN, options_of
-    from sciprism.tasks.citation_files.sources import Papers
     from sciprism.training.samplers.domains import Balance
 
-    papers = Papers(
-        files=tuple(files),
-        citations=edges,
-        ties=ties,
-        triples=triples,
-        fields=tuple(field or ()),
-        shards=tuple(shard or ()),
-        without=tuple(without or ()),
-    )
+    papers = _papers(files, (edges, ties, triples), field, shard, without)
     sampler = GIVEN if triples else sampler
     balance = Balance(smoothing=smoothing, cap=cap, crossing=crossing, seed=seed)
     options = options_of(sampler, option or ())
     made = Settings(sampler, options, balance, dev, abstracts, seed, workers)
     print_triplets(prepare_citations(out, papers, made), papers)
+
+
+def _papers(
+    files: list[Path],
+    tables: tuple[Path | None, Path | None, Path | None],
+    fields: list[str] | None,
+    shards: list[int] | None,
+    without: list[Path] | None,
+) -> Papers:
+    from sciprism.tasks.citation_files.sources import Papers
+
+    edges, ties, triples = tables
+    return Papers(
+        files=tuple(files),
+        citations=edges,
+        ties=ties,
+        triples=triples,
+        fields=tuple(fields or ()),
+        shards=tuple(shards or ()),
+        without=tuple(without or ()),
+    )
 
 
 def print_triplets(prepared: Prepared, papers: Papers) -> None:
