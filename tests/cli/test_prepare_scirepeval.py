@@ -42,7 +42,7 @@ def test_own_papers_and_what_they_lack(tmp_path, monkeypatch, capsys):
     words = ("prepare", "scirepeval", "--papers", tmp_path / "papers.jsonl", "-o", tmp_path / "out")
     status, out, _ = run(monkeypatch, capsys, *words, "--year", 2007, "--most", 10)
     assert status == 0 and "mesh: left out: no table mesh" in out
-    years = next(line for line in out.splitlines() if line.startswith("year ")).split()
+    years = next(line for line in out.splitlines() if line.startswith("year_pred ")).split()
     assert years[4:] == ["10", "0"]  # a dev file of so few chooses nothing
     facts = json.loads((tmp_path / "out" / "sources.json").read_text())
     assert facts["sources"][0]["year"] == 2007 and facts["papers"][0]["papers"] == 60

@@ -1,11 +1,14 @@
 """Models of a new shape: random, or begun with another model's embeddings and layers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer
 
 from sciprism import Encoder
+from sciprism.encoders.methods import methods
 from sciprism.encoders.new import new_encoder
 from sciprism.encoders.transfer import copy_parts
 from sciprism.errors import InputError
@@ -61,17 +64,34 @@ def test_with_all_layers_and_the_same_words_it_is_the_other(tiny_model):
         "types": config.types,
         "norm_eps": config.norm_eps,
     }
-    made = new_encoder(shape, tiny_model)
-    copy_parts(made, other, range(1, config.layers + 1))
+    layers = range(1, config.layers + 1)
+    made = new_encoder(shape, tiny_model, begin=partial(copy_parts, other=other, layers=layers))
     np.testing.assert_allclose(made.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", [name for name in methods if methods[name].grows_from == "single"])
+def test_every_method_begins_with_the_copied_layers(method, tiny_model, tmp_path):
+    """What a method copies from a layer is a copy of the copied one, as if it began from that model."""
+    other = Encoder.load(tiny_model, pooling="mean", device="cpu")
+    config = other.model.config
+    shape = {key: getattr(config, key) for key in (*SHAPE, "types", "norm_eps")}
+    layers = range(1, config.layers + 1)
+    begin = partial(copy_parts, other=other, layers=layers)
+    made = new_encoder(shape, tiny_model, method=method, pooling="mean", begin=begin, seed=3, device="cpu")
+    one, two = (
+        Encoder.start(tiny_model, method=method, pooling="mean", seed=seed, device="cpu").model
+        for seed in (1, 2)
+    )
+    copied = {n: w for n, w in one.named_parameters() if torch.equal(w, two.get_parameter(n))}
+    assert len(copied) > 20
+    assert [n for n, weight in copied.items() if not torch.equal(weight, made.model.get_parameter(n))] == []
 
 
 def test_other_words_get_the_mean_of_their_parts(vocabulary, tiny_model):
     other = Encoder.load(tiny_model, pooling="mean", device="cpu")
     config = other.model.config
     shape = SHAPE | {"layers": 1, "heads": config.heads, "intermediate": config.intermediate}
-    made = new_encoder(shape, vocabulary)
-    copy_parts(made, other, [config.layers])
+    made = new_encoder(shape, vocabulary, begin=partial(copy_parts, other=other, layers=[config.layers]))
     table, given = made.model.embeddings.word.weight, other.model.embeddings.word.weight
     ours = made.tokenizer.get_vocab()
     parts = other.tokenizer.encode("galaxy", add_special_tokens=False).ids
@@ -88,6 +108,6 @@ def test_other_words_get_the_mean_of_their_parts(vocabulary, tiny_model):
 
 def test_widths_must_agree(vocabulary, tiny_model):
     other = Encoder.load(tiny_model, pooling="mean", device="cpu")
-    made = new_encoder(SHAPE | {"hidden": 16}, vocabulary)
+    begin = partial(copy_parts, other=other, layers=[1, 2])
     with pytest.raises(InputError, match=r"16 wide.*cannot be copies of the layers 1, 2"):
-        copy_parts(made, other, [1, 2])
+        new_encoder(SHAPE | {"hidden": 16}, vocabulary, begin=begin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from sciprism.text.template import Template
 from sciprism.text.tokens import open_tokenizer
 from sciprism.text.words import special_id
 
+Begin = Callable[[Transformer, Tokenizer], None]
+"""Gives a plain model, and its vocabulary, other weights than random ones."""
 ROBERTA = "<s>"
 """The first token of vocabularies whose models keep position rows free up to the padding's id."""
 
@@ -33,20 +35,22 @@ def new_encoder(
     max_length: int | None = None,
     template: Mapping[str, Any] | None = None,
     seed: int = 0,
+    begin: Begin | None = None,
     device: str | None = None,
     **settings: Any,
 ) -> Encoder:
-    """Return an encoder with random weights (BERT's start).
+    """Return an encoder with random weights (BERT's start), or what `begin` makes of the plain model.
 
     shape: fields of TransformerConfig besides those that the vocabulary decides. tokenizer: a model folder or
-    a tokenizer.json. settings: others of `Settings`. InputError where they do not fit each other.
+    a tokenizer.json. begin: called before the method fills its slots, which copy from the layers. settings:
+    others of `Settings`. InputError where they do not fit each other.
     """
     vocabulary = open_tokenizer(tokenizer)
     vocabulary.no_truncation()
     vocabulary.no_padding()
     config = config_of(shape, vocabulary)
     chosen = make(method, options or {})
-    model = _random(config, chosen, vocabulary.encode("").ids[0], seed)
+    model = _random(config, chosen, vocabulary, begin, seed)
     length = config.max_length if max_length is None else max_length
     if length > config.max_length:
         raise InputError(f"max length {length}, but the shape has positions for {config.max_length} tokens")
@@ -61,14 +65,18 @@ def new_encoder(
     return Encoder(model, vocabulary, made, name="new", device=device)
 
 
-def _random(config: TransformerConfig, method: Method, first: int, seed: int) -> Transformer:
-    """Return a transformer as a seed draws it. first: the token that texts begin with."""
+def _random(
+    config: TransformerConfig, method: Method, vocabulary: Tokenizer, begin: Begin | None, seed: int
+) -> Transformer:
+    """Return a transformer as a seed draws it."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = Transformer(config)
         start_maps(model)
+        if begin is not None:
+            begin(model, vocabulary)
         method.fill(model)
-        method.begin(model, first)
+        method.begin(model, vocabulary.encode("").ids[0])
     return model
 
 

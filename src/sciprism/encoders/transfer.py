@@ -9,19 +9,19 @@ from tokenizers import Tokenizer, decoders
 from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.transformer import TransformerConfig
+from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import ROBERTA_TOKENS
 from sciprism.text.words import INNER, is_byte_level, special_id, words_of
 
 
-def copy_parts(model: Encoder, other: Encoder, layers: Sequence[int]) -> None:
-    """Give a model another one's embeddings, and of its layers these, counted from 1, as its own.
+def copy_parts(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: Sequence[int]) -> None:
+    """Give a plain model another one's embeddings, and of its layers these, counted from 1, as its own.
 
     Where vocabularies differ, a token gets the mean of the other's embeddings of its letters. InputError
     where the widths differ, or there are not as many layers.
     """
-    ours, theirs = model.model, other.model
+    theirs = other.model
     mine, given = ours.config, theirs.config
     like = (mine.hidden, mine.heads, mine.intermediate) == (given.hidden, given.heads, given.intermediate)
     if not like or len(layers) != mine.layers or not all(1 <= n <= given.layers for n in layers):
@@ -39,8 +39,7 @@ def copy_parts(model: Encoder, other: Encoder, layers: Sequence[int]) -> None:
             theirs.embeddings.position.weight[given.first_position :],
         )
         table = ours.embeddings.word.weight
-        _copy_rows(table, _words(model.tokenizer, other.tokenizer, theirs.embeddings.word.weight))
-    model.prepare()
+        _copy_rows(table, _words(tokenizer, other.tokenizer, theirs.embeddings.word.weight))
 
 
 def _told(config: TransformerConfig) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,19 +66,20 @@ def _new(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes: Pr
     """Make a model of the stage's shape, with parts of another one where it says so."""
     model, shape = recipe.model, stage.shape
     assert shape is not None
-    encoder = new_encoder(
+    stages = [each.name for each in recipe.stages]
+    begin = None
+    if shape.copies is not None and (shape.copies in models or shape.copies not in stages):
+        other = Encoder.load(models.get(shape.copies, shape.copies), device=str(processes.device))
+        begin = partial(copy_parts, other=other, layers=shape.copied)
+    return new_encoder(
         shape.fields,
         model.tokenizer or resolve(model.backbone)[1],
         max_length=model.max_length,
         seed=seed_of(recipe, stage),
+        begin=begin,
         device=str(processes.device),
         **_settings(recipe, stage),
     )
-    stages = [each.name for each in recipe.stages]
-    if shape.copies is not None and (shape.copies in models or shape.copies not in stages):
-        other = Encoder.load(models.get(shape.copies, shape.copies), device=str(processes.device))
-        copy_parts(encoder, other, shape.copied)
-    return encoder
 
 
 def _settings(recipe: Recipe, stage: Stage) -> dict[str, Any]:
