@@ -98,7 +98,7 @@ class Reading:
         return torch.cat(parts).transpose(1, 2).flatten(2)
 
     def _attended(self, query: Tensor, keys: tuple[Tensor, Tensor], values: tuple[Tensor, Tensor]) -> Tensor:
-        """Attend over text and own tokens, (b, H, K, D); nothing of the text is copied."""
+        """Attend over text and own tokens, (b, H, K, D), without joining the two."""
         scores = torch.cat([query @ key.transpose(-1, -2) for key in keys], dim=-1)
         weights = self._drop(torch.softmax(scores / math.sqrt(query.shape[-1]), dim=-1))
         length = keys[0].shape[2]
