@@ -63,14 +63,7 @@ class Pair:
 
     def evaluate(self, data: Segments, system: System, view: View) -> Outcome:
         """Train on the training rows, score the test rows."""
-        return fine_tuned(
-            data,
-            system,
-            view,
-            length=self.length,
-            make=lambda pieces: _Saying(data, pieces, self),
-            tuning=self.tuning,
-        )
+        return fine_tuned(data, system, view, self, _Saying)
 
 
 class _Saying:

@@ -58,14 +58,7 @@ class Span:
 
     def evaluate(self, data: Questions, system: System, view: View) -> Outcome:
         """Train on the training questions, answer the test questions."""
-        return fine_tuned(
-            data,
-            system,
-            view,
-            length=self.length,
-            make=lambda pieces: _Answering(data, pieces, self),
-            tuning=self.tuning,
-        )
+        return fine_tuned(data, system, view, self, _Answering)
 
 
 class _Answering:

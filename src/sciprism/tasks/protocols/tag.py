@@ -51,14 +51,7 @@ class Tag:
 
     def evaluate(self, data: Tagged, system: System, view: View) -> Outcome:
         """Train on the training rows, tag the test rows."""
-        return fine_tuned(
-            data,
-            system,
-            view,
-            length=self.length,
-            make=lambda pieces: _Tagging(data, pieces, self),
-            tuning=self.tuning,
-        )
+        return fine_tuned(data, system, view, self, _Tagging)
 
 
 class _Tagging:

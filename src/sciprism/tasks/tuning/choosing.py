@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from sciprism.tasks.tuning.examples import Example, Pieces
 from sciprism.tasks.tuning.runs import DivergedRunError, Loss, Outputs, Start
 from sciprism.tasks.tuning.settings import Setting, Tuning
 
+D = TypeVar("D", Tagged, Segments, Questions)
+P = TypeVar("P", bound="Tunes")
 COLLAPSED = "run that says the same of every item (collapsed)"
 DIVERGED = "run whose loss was not finite any more, scored as it stood before training"
 
@@ -34,6 +36,20 @@ class Parts(NamedTuple):
     train: Rows
     dev: Rows
     test: Rows
+
+
+class Tunes(Protocol):
+    """A protocol that fine-tunes."""
+
+    @property
+    def length(self) -> int:
+        """Return the tokens of a window."""
+        ...
+
+    @property
+    def tuning(self) -> Tuning:
+        """Return the settings to choose from and what they share."""
+        ...
 
 
 class Problem(Protocol):
@@ -98,26 +114,20 @@ class Work:
 
 
 def fine_tuned(
-    data: Tagged | Segments | Questions,
-    system: System,
-    view: View,
-    *,
-    length: int,
-    make: Callable[[Pieces], Problem],
-    tuning: Tuning,
+    data: D, system: System, view: View, protocol: P, problem: Callable[[D, Pieces, P], Problem]
 ) -> Outcome:
     """Choose a setting, train with the view's seed and score the test rows.
 
-    length: tokens of a window. make: gives the data as a problem, by what cuts texts into pieces.
+    problem: makes one of the data, of what cuts texts into pieces, and of the protocol.
     """
     encoder = encoder_of(system)
 
     def work() -> Work:
-        problem = make(Pieces(encoder, length))
+        found = problem(data, Pieces(encoder, protocol.length), protocol)
         start = Start(encoder, encoder.route(view.format))
-        return Work(start, problem, Parts(data.train, data.dev, data.test))
+        return Work(start, found, Parts(data.train, data.dev, data.test))
 
-    return _tuned(view.once(work), tuning, view)
+    return _tuned(view.once(work), protocol.tuning, view)
 
 
 def _tuned(work: Work, tuning: Tuning, view: View) -> Outcome:

@@ -14,7 +14,7 @@ from sciprism.tally import Tally
 from sciprism.tasks.home import Home
 from sciprism.tasks.inputs import Segments
 from sciprism.tasks.layouts.language.parts import NO_TEXT, PartFiles, cut_dev
-from sciprism.tasks.layouts.language.records import TABLES, Record, records
+from sciprism.tasks.layouts.language.records import Record, is_table, records
 from sciprism.tasks.layouts.language.texts import ONE, Text, joined, segments
 
 HALLMARKS = (
@@ -54,8 +54,7 @@ class HallmarkAbstracts:
 
 
 def _abstracts(home: Home, path: Path) -> Iterable[Text]:
-    is_table = path.name.removesuffix(".gz").endswith(TABLES)
-    return _joined(home, path) if is_table else map(_abstract, records(home, path))
+    return _joined(home, path) if is_table(path) else map(_abstract, records(home, path))
 
 
 def _noted(found: Iterable[Text], tally: Tally) -> Iterator[Text]:

@@ -36,9 +36,14 @@ class Record(NamedTuple):
         raise InputError(f"{self.where}: no field {' or '.join(names)}; the record has {there}")
 
 
+def is_table(path: Path) -> bool:
+    """Tell by a file's ending whether its rows have columns instead of names."""
+    return path.name.removesuffix(".gz").endswith(TABLES)
+
+
 def records(home: Home, path: Path, columns: Sequence[str] = ()) -> Iterator[Record]:
     """Yield the records of a file, by its ending. columns: what the columns of a table are."""
-    if path.name.removesuffix(".gz").endswith(TABLES):
+    if is_table(path):
         for line, cells in _cells(home, path, len(columns)):
             values = dict(zip(columns, cells, strict=True))
             yield Record(values.get("id") or str(line), values, f"{path}, line {line}")

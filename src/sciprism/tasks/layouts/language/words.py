@@ -20,7 +20,7 @@ from sciprism.tasks.layouts.language.parts import (
     together,
     unique_ids,
 )
-from sciprism.tasks.layouts.language.records import TABLES, records
+from sciprism.tasks.layouts.language.records import is_table, records
 from sciprism.tasks.sources import PARTS, Part
 
 ENTITY = "entity"
@@ -64,14 +64,15 @@ class WordTags:
 
     def read(self, home: Home) -> Tagged:
         """Return the sentences that have words. Raises InputError where train has no entity."""
-        tally = Tally()
-        parts: Parts[Sentence] = {part: [] for part in PARTS}
+        tally, where = Tally(), self.files.where
         types: set[str] = set()
-        for part, path in self.files.find(home).items():
+
+        def rows(path: Path, part: Part) -> Iterator[Sentence]:
             for sentence in _sentences(home, path, part, tally):
-                types |= types_of(sentence.tags)
-                parts[part].append(sentence._replace(tags=self._tags(sentence.tags)))
-        where = self.files.where
+                types.update(types_of(sentence.tags))
+                yield sentence._replace(tags=self._tags(sentence.tags))
+
+        parts = self.files.read(home, rows)
         if self.only and self.only not in types:
             raise InputError(f"{where}: no entity of type {self.only}; there are {', '.join(sorted(types))}")
         cut_dev(parts, self.dev_share)
@@ -128,8 +129,7 @@ def one_type(tags: Sequence[str]) -> tuple[str, ...]:
 
 def _sentences(home: Home, path: Path, part: Part, tally: Tally) -> Iterator[Sentence]:
     """Yield the sentences of a file that have words, tags as ours; what is not as it should be is counted."""
-    is_table = path.name.removesuffix(".gz").endswith(TABLES)
-    for number, words, raw in _lines(home, path) if is_table else _objects(home, path):
+    for number, words, raw in _lines(home, path) if is_table(path) else _objects(home, path):
         name = f"{part}/{number}"
         if not words:
             tally.add(NO_WORDS, name)
