@@ -6,6 +6,8 @@ from made_commands import run
 from made_methods import started, unequal
 from sentence_transformers import SentenceTransformer
 
+from sciprism import Encoder
+
 
 @pytest.fixture
 def command(monkeypatch, capsys):
@@ -26,6 +28,13 @@ def test_a_plain_folder_and_a_module(command, tiny_model, tmp_path):
         model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=trust)
         expected = encoder.encode(["dark matter"], format=words[-1] if words else "proximity")
         assert np.abs(model.encode(["dark matter"]) - expected).max() < 1e-5
+
+
+def test_a_compact_folder(command, tiny_model, tmp_path):
+    pooled = ("--pooling", "mean")
+    status, out, _ = command(tiny_model, "-o", tmp_path / "c", *pooled, "--compact")
+    assert status == 0 and out == f"{tmp_path / 'c'}: sciprism opens it\n"
+    assert Encoder.load(tmp_path / "c", device="cpu").settings.pooling == "mean"
 
 
 def test_refusals(command, tiny_model, tmp_path):

@@ -15,7 +15,7 @@ from sciprism.encoders.settings import Settings
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 9, "a black hole in our galaxy", "light"] * 3
-STARTS_AS_BACKBONE = {"single", "attention-experts", "feedforward-experts"}
+STARTS_AS_BACKBONE = {"single", "attention-experts", "feedforward-experts", "prism"}
 
 
 @pytest.fixture(params=sorted(methods))
@@ -83,10 +83,11 @@ def test_half_precision(precision, name, tiny_model):
     assert rough.fingerprint == exact.fingerprint
 
 
-def test_encode_all_is_encode_of_each_format(encoder):
-    found = encoder.encode_all(TEXTS)
+def test_encode_all_is_encode_of_each_format(encoder, name):
+    """To the bit; but for rounding where all formats of a text are one product."""
+    found, off = encoder.encode_all(TEXTS), 1e-6 if name == "prism" else 0
     for format in encoder.formats:
-        assert np.array_equal(found[format], encoder.encode(TEXTS, format=format))
+        assert np.abs(found[format] - encoder.encode(TEXTS, format=format)).max() <= off
     assert len({id(v) for v in found.values()}) == len({encoder.path(f) for f in encoder.formats})
 
 

@@ -61,6 +61,18 @@ def test_new_weights_are_those_of_the_seed(tiny_model):
     assert one == same != other
 
 
+def test_what_codes_begin_as(tiny_model):
+    rows = {}
+    for start in ("random", "cls", "noise"):
+        encoder = started(tiny_model, "control-codes", options={"start": start})
+        rows[start] = encoder.model.embeddings.front.rows.weight.detach()
+    words = encoder.model.embeddings.word.weight.detach()
+    cls = words[encoder.tokenize(["light"])[0][0]]
+    assert torch.equal(rows["cls"], cls.expand(len(rows["cls"]), -1))
+    assert torch.allclose(rows["noise"] - cls, rows["random"], atol=1e-6)
+    assert abs(rows["random"].std().item() - 0.02) < 0.005
+
+
 def without_expert(name):
     before, _, after = name.partition(".experts.")
     return f"{before}.{after.partition('.')[2]}"

@@ -16,7 +16,7 @@ from sciprism.encoders.methods import ROLES, Format
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 
-Kind = Literal["plain", "module"]
+Kind = Literal["plain", "module", "compact"]
 MODULE = "sciprism.encoders.sentence_module.SciprismModule"
 ROUTED = (
     "attention",
@@ -25,14 +25,17 @@ ROUTED = (
 )  # slots that hold a part of BERT, or one per route
 
 
-def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None) -> Kind:
+def export(
+    encoder: Encoder, folder: str | Path, *, format: Format | None = None, compact: bool = False
+) -> Kind:
     """Write a folder that sentence-transformers opens, with the vectors of the encoder; say of which kind.
 
     "plain" opens in transformers too, without sciprism: formats that all take one way through a plain BERT,
     as those of `single` do, and one format of the experts, whose modules then stand where the routed ones
     stood. "module" needs sciprism installed; it holds the whole model and begins with the format that is
-    asked for, proximity where none is. `Encoder.load` opens both. InputError for a format that the model
-    lacks and for a folder that is not empty.
+    asked for, proximity where none is. "compact", where that is asked for, has int8 weights and is opened by
+    sciprism alone. `Encoder.load` opens all. InputError for a format that the model lacks and for a folder
+    that is not empty.
     """
     folder = Path(folder)
     if folder.is_dir() and any(folder.iterdir()):
@@ -40,19 +43,21 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
     formats = encoder.formats if format is None else (format,)
     routes = {encoder.route(each, role) for each in formats for role in ROLES}
     plain = dense(encoder.model, routes.pop()) if len(routes) == 1 else None
+    written = encoder
     shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
     about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
+    if plain is not None:
+        settings = replace(encoder.settings, method="single", options={})
+        written = Encoder(plain, encoder.tokenizer, settings, name=shown, device=str(encoder.device))
     with whole(folder) as draft:
+        written.save(draft, compact=compact, **about)
+        if compact:
+            return "compact"
+        chosen = None
         if plain is None:
             chosen = format or ("proximity" if "proximity" in formats else formats[0])
-            encoder.save(draft, **about)
             _write_modules(draft, encoder, chosen)
-            card = _card(encoder, shown, encoder.formats, chosen)
-        else:
-            settings = replace(encoder.settings, method="single", options={})
-            place = str(encoder.device)
-            Encoder(plain, encoder.tokenizer, settings, name=shown, device=place).save(draft, **about)
-            card = _card(encoder, shown, formats, None)
+        card = _card(encoder, shown, formats if chosen is None else encoder.formats, chosen)
         (draft / "README.md").write_text(card, encoding="utf-8")
     return "module" if plain is None else "plain"
 

@@ -141,29 +141,44 @@ class Model:
 
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
-        prism = self.model.beside
-        if isinstance(prism, Prism):
-            pooled, rays = self._rays(prism, batch, prism.parts(batch))
-            return self._scaled(torch.cat(rays) + pooled if prism.plus else torch.cat(rays))
+        if isinstance(prism := self.model.beside, Prism):
+            return self._scaled(self._own_tokens(prism, batch).mean(dim=1))
         return self._scaled(self._pooled(self.model(batch), batch))
 
-    def vectors_of_all(self, batch: PackedBatch, ways: Sequence[str]) -> Tensor:
-        """Return one vector per text and way, and behind them the text's own, (B, ways + 1, dim); prism's.
+    def vectors_of_all(self, batch: PackedBatch, ways: Sequence[str], *, text: bool = False) -> Tensor:
+        """Return one vector per text and way, (B, ways, dim), of one pass through the text; prism's.
 
-        One pass through the text serves them all.
+        text: put the text's own behind them, (B, ways + 1, dim).
         """
         prism = self.model.beside
         assert isinstance(prism, Prism), f"{self.method} takes one pass for each format"
-        everything = slice(0, len(batch.lengths))
-        pooled, rays = self._rays(prism, batch, [(way, everything) for way in ways])
-        rays = [ray + pooled for ray in rays] if prism.plus else rays
-        return self._scaled(torch.stack([*rays, pooled], dim=1))
+        asked = [(tuple(ways), slice(0, len(batch.lengths)))]
+        tokens, pooled = self._tokens(prism, batch, asked, text=text)
+        vectors = tokens[0].mean(dim=2).transpose(0, 1)
+        if text and pooled is not None:
+            vectors = torch.cat([vectors, pooled[:, None]], dim=1)
+        return self._scaled(vectors)
 
-    def _rays(self, prism: Prism, batch: PackedBatch, asked: Sequence[Asked]) -> tuple[Tensor, list[Tensor]]:
-        """Return the pooled text, (B, dim), and the states of the asked formats' own tokens."""
-        rays = prism.rays(self.model, batch, asked)
-        pooled = self._pooled(self.model(batch, watch=rays), batch)
-        return pooled, rays.vectors()
+    def _own_tokens(self, prism: Prism, batch: PackedBatch) -> Tensor:
+        """Return the vectors of the tokens of each text's own way, (B, K, dim)."""
+        tokens, _ = self._tokens(prism, batch, prism.parts(batch))
+        return torch.cat([each[0] for each in tokens])
+
+    def _tokens(
+        self, prism: Prism, batch: PackedBatch, asked: Sequence[Asked], *, text: bool = False
+    ) -> tuple[list[Tensor], Tensor | None]:
+        """Return the vectors of the asked formats' tokens, (W, b, K, dim) each, and the texts', (B, dim).
+
+        text: whether the latter are wanted; the last layer is computed for the text only where they are, or
+        where vectors rest on them.
+        """
+        rays, pooled = prism.rays(self.model, batch, asked), None
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not prism.frozen):
+            if text or prism.plus:
+                pooled = self._pooled(self.model(batch, watch=rays), batch)
+            else:
+                self.model.show(batch, rays)
+        return rays.tokens(pooled if prism.plus else None), pooled
 
     def _pooled(self, states: Tensor, batch: PackedBatch) -> Tensor:
         return poolings[self.settings.pooling](states, batch, self.method.places)
@@ -176,10 +191,12 @@ class Model:
 
         Raises InputError without facets.
         """
-        if self.settings.pooling != "facets":
+        if not self.method.facets:
             raise InputError(
                 f"{self.name} has no facets; its vectors are of the pooling {self.settings.pooling}"
             )
+        if isinstance(prism := self.model.beside, Prism):
+            return self._own_tokens(prism, batch) / prism.facets
         return facet_states(self.model(batch), batch, self.method.places)
 
     def _method(self, format: str, role: str, instruction: str | None) -> Method:

@@ -96,6 +96,12 @@ class Watch(Protocol):
         ...
 
 
+class Beside(nn.Module):
+    """What the slot `beside` holds. frozen: the text is no part of what is trained, and passes as it is."""
+
+    frozen: bool = False
+
+
 @runtime_checkable
 class Prepares(Protocol):
     """A slot's module that packs its weights for inference."""
@@ -149,8 +155,8 @@ class Heads(nn.Module):
         keys = batch.lengths
         if context is not None:
             _, more_keys, more_values = self.project(context.states)
-            key = _rows(torch.cat([more_keys, key]), context.index)
-            value = _rows(torch.cat([more_values, value]), context.index)
+            key = rows_of(torch.cat([more_keys, key]), context.index)
+            value = rows_of(torch.cat([more_values, value]), context.index)
             keys = context.lengths
         query, key, value = (t.view(len(t), self.heads, -1) for t in (query, key, value))
         if watch is not None:
@@ -185,7 +191,7 @@ class Attention(Heads):
         return self.output(super().forward(x, batch, context, watch))  # type: ignore[no-any-return]
 
 
-def _rows(x: Tensor, index: Tensor) -> Tensor:
+def rows_of(x: Tensor, index: Tensor) -> Tensor:
     """Return rows of x: the way that is three times as fast, or the one with a gradient of certain bits."""
     return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
 
@@ -283,7 +289,7 @@ class Transformer(nn.Module):
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.context: nn.Module | None = None
-        self.beside: nn.Module | None = None
+        self.beside: Beside | None = None
         self.shared: nn.Module | None = None
         self.recomputes = False
 
@@ -301,15 +307,27 @@ class Transformer(nn.Module):
             x = self._through(block, x, batch, contexts[number] if contexts else None, watch)
         return x  # type: ignore[no-any-return]
 
+    def show(self, batch: PackedBatch, watch: Watch) -> None:
+        """Tell each layer's keys and values to what watches; the last layer computes nothing else."""
+        last = self.blocks[-1].attention
+        assert isinstance(last, Heads)
+        x = self._below(batch, len(self.blocks), watch)
+        _, key, value = (t.view(len(t), last.heads, -1) for t in last.project(x))
+        watch.see(key, value)
+
     def projections(self, batch: PackedBatch, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values of a layer, counted from 1, each (T, hidden); layers above rest."""
-        x = self.embeddings(batch)
-        for block in self.blocks[: layer - 1]:
-            x = self._through(block, x, batch, None, None)
         attention = self.blocks[layer - 1].attention
         if self.context is not None or not isinstance(attention, Heads):
             raise InputError("the layers of this method have no queries, keys and values of their own")
-        return attention.project(x)
+        return attention.project(self._below(batch, layer))
+
+    def _below(self, batch: PackedBatch, layer: int, watch: Watch | None = None) -> Tensor:
+        """Return the input of a layer, counted from 1, without a context."""
+        x = self.embeddings(batch)
+        for block in self.blocks[: layer - 1]:
+            x = self._through(block, x, batch, None, watch)
+        return x  # type: ignore[no-any-return]
 
     def _through(
         self, block: nn.Module, x: Tensor, batch: PackedBatch, context: Context | None, watch: Watch | None
@@ -325,6 +343,14 @@ class Transformer(nn.Module):
         return checkpoint(
             block, x, batch, context, use_reentrant=False, preserve_rng_state=False, context_fn=repeatable
         )
+
+    def train(self, mode: bool = True) -> Self:
+        """Say whether training goes on: nothing of a frozen text is dropped then."""
+        super().train(mode)
+        if self.beside is not None and self.beside.frozen:
+            self.embeddings.eval()
+            self.blocks.eval()
+        return self
 
     def set_dropout(self, rate: float) -> None:
         """Drop hidden states and attention weights at this rate while training."""

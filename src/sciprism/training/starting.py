@@ -179,6 +179,10 @@ def _opened(
     if kind.reads == "blocks":
         if method.places:
             raise InputError(f"{where}: blocks of tokens have no places for the tokens of {stage.method}")
+        if not method.trainable("embeddings.word.weight"):
+            raise InputError(
+                f"{where}: blocks of tokens train the network, which {stage.method} keeps as it is"
+            )
         blocks = TokenSource(spec, kind)
         if processes.first:
             blocks.check_files()
@@ -188,7 +192,7 @@ def _opened(
         raise InputError(
             f"{where}: its format is {spec.format}, but the method {stage.method} has {', '.join(formats)}"
         )
-    if kind.by_facet and method.pooling != "facets":
+    if kind.by_facet and not method.facets:
         raise InputError(f"{where}: its objective looks at facets, which the method {stage.method} has not")
     source = Source(spec, kind)
     _enough(source, where, processes)

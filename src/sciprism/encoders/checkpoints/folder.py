@@ -21,6 +21,7 @@ from sciprism.encoders.checkpoints.backbone import (
     read_config,
     read_filled,
 )
+from sciprism.encoders.checkpoints.compact import COMPACT, write_compact
 from sciprism.encoders.checkpoints.family import named_settings, prompted
 from sciprism.encoders.methods import Method, make, methods
 from sciprism.encoders.settings import Settings
@@ -30,6 +31,9 @@ from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_json, read_tokenizer
 
 LAYOUT = 1
+WEIGHTS = "model.safetensors"
+REPLACED = ("modules.json", WEIGHTS, COMPACT)
+"""Files of a model that was there before, which would be taken for the new one's."""
 
 
 class Parts:
@@ -155,8 +159,9 @@ def whole(folder: Path) -> Iterator[Path]:
         if not folder.exists():
             draft.rename(folder)
             return
-        if not (draft / "modules.json").exists():
-            (folder / "modules.json").unlink(missing_ok=True)
+        for name in REPLACED:
+            if not (draft / name).exists():
+                (folder / name).unlink(missing_ok=True)
         for path in filter(Path.is_file, sorted(draft.rglob("*"))):
             target = folder / path.relative_to(draft)
             target.parent.mkdir(exist_ok=True)
@@ -166,15 +171,25 @@ def whole(folder: Path) -> Iterator[Path]:
 
 
 def write_folder(
-    folder: Path, *, model: Transformer, tokenizer: Tokenizer, settings: Settings, provenance: dict[str, Any]
+    folder: Path,
+    *,
+    model: Transformer,
+    tokenizer: Tokenizer,
+    settings: Settings,
+    provenance: dict[str, Any],
+    compact: bool = False,
 ) -> None:
     """Write a model folder; sentence-transformers and transformers too can load that of a `single` model.
 
-    The weights of any other method have our own names, those of `Transformer.state_dict()`.
+    The weights of any other method have our own names, those of `Transformer.state_dict()`. compact: int8
+    weights, which sciprism alone reads.
     """
     plain = settings.method == "single"
     state = backbone_state(model) if plain else {k: v.contiguous() for k, v in model.state_dict().items()}
-    save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+    if compact:
+        write_compact(state, folder)
+    else:
+        save_file(state, folder / WEIGHTS, metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
     _, special = read_tokenizer(folder)
     about = {"layout": LAYOUT, "settings": settings.to_json(), "provenance": provenance}
@@ -189,5 +204,5 @@ def write_folder(
         ("sciprism.json", about),
     ):
         (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    if plain:
+    if plain and not compact:
         sentence_transformers.write_settings(folder, settings, model.config.hidden)

@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from sciprism.encoders.checkpoints.compact import COMPACT, restored
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_json
 
@@ -20,8 +21,12 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     """Return all tensors of the folder by name, from safetensors or, where there are none, from `.bin`.
 
     Both may be sharded behind an index file. A `.bin` is read through torch's restricted unpickler and
-    kept as safetensors for the next time; one that needs code execution is refused.
+    kept as safetensors for the next time; one that needs code execution is refused. Our own compact weights
+    are given as float32.
     """
+    compact = folder / COMPACT
+    if compact.exists():
+        return restored(_read_safetensors(compact), compact)
     for stem, read in (("model.safetensors", _read_safetensors), ("pytorch_model.bin", _read_pickled)):
         if (folder / stem).exists():
             return read(folder / stem)

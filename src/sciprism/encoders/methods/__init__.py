@@ -23,13 +23,14 @@ class Method:
 
     Its options are the keywords of its constructor, JSON values, each kept as the attribute of that name.
     Methods override what differs from one set of weights and one vector per text. pooling: that of the
-    method, "" for the backbone's own. places: tokens kept free behind each text's first one. grows_from: the
-    method whose models it starts from; a backbone is `single`.
+    method, "" for the backbone's own. places: tokens kept free behind each text's first one. facets: how
+    many a vector is the sum of. grows_from: the method whose models it starts from; a backbone is `single`.
     """
 
     formats: tuple[Format, ...] = FORMATS
     pooling: str = ""
     places: int = 0
+    facets: int = 0
     grows_from: str = "single"
 
     def fill(self, model: Transformer) -> None:

@@ -7,10 +7,9 @@ states serve all formats, and its keys and values are computed once.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from itertools import groupby
+from functools import partial
 from typing import Literal
 
 import torch
@@ -22,19 +21,22 @@ from sciprism.encoders.methods import FORMATS, Format, methods
 from sciprism.encoders.methods.adapters import Bottleneck
 from sciprism.encoders.methods.per_format import PerFormat
 from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.reading import Reading
 from sciprism.encoders.starts import started
-from sciprism.encoders.transformer import Attention, Block, Transformer
+from sciprism.encoders.transformer import Attention, Beside, Block, Transformer
 from sciprism.errors import InputError
 
-Asked = tuple[str, slice]
-"""A way, and the texts of a batch that are asked for it."""
+Asked = tuple[tuple[str, ...], slice]
+"""Ways, and the texts of a batch that are asked for each of them."""
+Read = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Maps queries, keys and values of the tokens to what they read of their text and of one another."""
 Weights = Literal["whole", "bottleneck", "map", "none"]
 WEIGHTS: tuple[Weights, ...] = ("whole", "bottleneck", "map", "none")
 Text = Literal["frozen", "trained"]
 TEXT: tuple[Text, ...] = ("frozen", "trained")
 
 
-class OwnLayer(nn.Module):
+class Own(nn.Module):
     """What the tokens of a format have for themselves in one layer; what is None they take from the block.
 
     whole: query, output and feed-forward maps with their norms, begun as copies of the block's. bottleneck:
@@ -52,118 +54,113 @@ class OwnLayer(nn.Module):
         self.feed_forward = deepcopy(block.feed_forward) if whole else None
         self.feed_forward_norm = deepcopy(block.feed_forward_norm) if whole else None
         self.bottleneck = Bottleneck(hidden, hidden // reduction) if weights == "bottleneck" else None
-        self.map = Linear(hidden, hidden) if weights == "map" else None
-        if self.map is not None:
-            nn.init.zeros_(self.map.weight)
-            nn.init.zeros_(self.map.bias)
+        self.map = _none(hidden) if weights == "map" else None
+        self.dropout = Dropout(block.dropout.rate)
 
-    def forward(self, c: Tensor, block: Block, batch: PackedBatch, read: Reading) -> Tensor:
-        """Map the tokens' states, (b, K, hidden), to the next layer's."""
-        attention = _plain(block)
-        states = c.flatten(0, 1)
-        query = (self.query or attention.query)(states)
-        mixed = read(query.view_as(c), attention.key(states).view_as(c), attention.value(states).view_as(c))
-        mixed = (self.output or attention.output)(mixed.flatten(0, 1))
-        y = (self.attention_norm or block.attention_norm)(states + block.dropout(mixed))
-        change = block.dropout((self.feed_forward or block.feed_forward)(y, batch))
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack for inference what nothing else packs."""
+        for own in (self.query, self.output, self.map):
+            if own is not None:
+                own.pack(dtype)
+
+    def after(self, x: Tensor, mixed: Tensor, block: Block, batch: PackedBatch) -> Tensor:
+        """Map states and what their attention found, both (n, hidden), to the next layer's states."""
+        mixed = (self.output or _plain(block).output)(mixed)
+        y = (self.attention_norm or block.attention_norm)(x + self.dropout(mixed))
+        change = self.dropout((self.feed_forward or block.feed_forward)(y, batch))
         norm = self.feed_forward_norm or block.feed_forward_norm
         if self.bottleneck is not None:
             change = change + self.bottleneck(norm(y + change))
-        out = norm(y + change)
-        if self.map is not None:
-            out = out + self.map(out)
-        return out.view_as(c)  # type: ignore[no-any-return]
+        out: Tensor = norm(y + change)
+        return out if self.map is None else out + self.map(out)
 
 
-class Reading:
-    """Attention of some texts' own tokens to their text and to one another, in one layer.
+class OwnLayer(nn.ModuleDict):
+    """What each way has for itself in one layer: way -> `Own`."""
 
-    key, value: of the batch's text, (T, heads, width). texts: which of the batch. drop: of the weights.
-    """
-
-    def __init__(self, key: Tensor, value: Tensor, batch: PackedBatch, texts: slice, drop: nn.Module) -> None:
-        self._key, self._value, self._batch, self._texts, self._drop = key, value, batch, texts, drop
-
-    def __call__(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Map queries (b, K, hidden), with keys and values of the tokens themselves, to (b, K, hidden)."""
-        heads, width = self._key.shape[1:]
-        query, key, value = (t.view(*t.shape[:2], heads, width).transpose(1, 2) for t in (query, key, value))
-        parts = []
-        for rows, tokens, length in self._runs():
-            text_key, text_value = (
-                t[tokens].to(query.dtype).view(-1, length, heads, width).transpose(1, 2)
-                for t in (self._key, self._value)
-            )
-            parts.append(self._attended(query[rows], (text_key, key[rows]), (text_value, value[rows])))
-        return torch.cat(parts).transpose(1, 2).flatten(2)
-
-    def _attended(self, query: Tensor, keys: tuple[Tensor, Tensor], values: tuple[Tensor, Tensor]) -> Tensor:
-        """Attend over text and own tokens, (b, H, K, D), without joining the two."""
-        scores = torch.cat([query @ key.transpose(-1, -2) for key in keys], dim=-1)
-        weights = self._drop(torch.softmax(scores / math.sqrt(query.shape[-1]), dim=-1))
-        length = keys[0].shape[2]
-        mixed: Tensor = weights[..., :length] @ values[0] + weights[..., length:] @ values[1]
-        return mixed
-
-    def _runs(self) -> Iterator[tuple[slice, slice, int]]:
-        """Yield neighbouring texts of one length: their rows, their tokens in the batch, the length."""
-        row, bounds = 0, self._batch.bounds
-        for length, group in groupby(self._batch.lengths[self._texts]):
-            count = len(list(group))
-            start = bounds[self._texts.start + row]
-            yield slice(row, row + count), slice(start, start + count * length), length
-            row += count
+    def forward(
+        self, states: Tensor, ways: Sequence[str], block: Block, batch: PackedBatch, read: Read
+    ) -> Tensor:
+        """Map the tokens' states, (W, b, K, hidden), to the next layer's."""
+        owns = [own for own in map(self.__getitem__, ways) if isinstance(own, Own)]
+        each = states.flatten(1, 2)
+        query, key, value = (t.view_as(states) for t in _plain(block).project(each.flatten(0, 1)))
+        queries = [own.query(x) for own, x in zip(owns, each, strict=True) if own.query is not None]
+        if queries:
+            query = torch.stack(queries).view_as(states)
+        mixed = read(query, key, value).flatten(1, 2)
+        after = [own.after(x, m, block, batch) for own, x, m in zip(owns, each, mixed, strict=True)]
+        return torch.stack(after).view_as(states)
 
 
 class Rays:
-    """The states of formats' own tokens on their way through the layers, each asked way (b, K, hidden)."""
+    """The states of formats' own tokens on their way through the layers, (W, b, K, hidden) for each asked."""
 
     def __init__(self, prism: Prism, model: Transformer, batch: PackedBatch, asked: Sequence[Asked]) -> None:
         self._prism, self._model, self._batch, self._asked = prism, model, batch, asked
-        self._states = [prism.first(model, way, texts.stop - texts.start) for way, texts in asked]
+        self._readings = [Reading(batch, texts, prism.drop) for _, texts in asked]
+        self._states = [prism.first(model, ways, texts.stop - texts.start) for ways, texts in asked]
+        self._trains = torch.is_grad_enabled()
         self._layer = 0
 
     def see(self, key: Tensor, value: Tensor) -> None:
         """Take one layer, by the text's keys and values there, each (T, heads, width)."""
         block, layer = self._model.blocks[self._layer], self._prism.layers[self._layer]
-        assert isinstance(layer, nn.ModuleDict)
-        self._states = [
-            layer[way](states, block, self._batch, Reading(key, value, self._batch, texts, self._prism.drop))
-            for states, (way, texts) in zip(self._states, self._asked, strict=True)
-        ]
+        with torch.set_grad_enabled(self._trains):  # the text itself may go without
+            self._states = [
+                layer(states, ways, block, self._batch, partial(reading, (key, value)))
+                for states, (ways, _), reading in zip(self._states, self._asked, self._readings, strict=True)
+            ]
         self._layer += 1
 
-    def vectors(self) -> list[Tensor]:
-        """Return the sum over the tokens of each asked way, (b, hidden)."""
-        return [states.sum(dim=1) for states in self._states]
+    def tokens(self, pooled: Tensor | None) -> list[Tensor]:
+        """Return each token's vector, (W, b, K, hidden) for each asked; a text's vector is their mean.
+
+        pooled: the batch's texts, (B, hidden), that the tokens change; None where they stand for themselves.
+        """
+        if pooled is None:
+            return self._states
+        maps = self._prism.maps
+        return [
+            pooled[texts, None] + torch.stack([maps[w](x) for w, x in zip(ways, states, strict=True)])
+            for states, (ways, texts) in zip(self._states, self._asked, strict=True)
+        ]
 
 
-class Prism(nn.Module):
+class Prism(Beside):
     """The tokens of every way and what they have for themselves in each layer.
 
-    plus: whether the pooled text is added to their states.
+    maps: with `plus`, what a token's last state changes in the pooled text's vector; nothing at first.
     """
 
     def __init__(self, model: Transformer, ways: Sequence[str], method: PrismMethod) -> None:
         super().__init__()
+        hidden = model.config.hidden
         self.ways = {way: number for number, way in enumerate(ways)}
-        self.facets, self.plus = method.facets, method.plus
-        self.rows = started(nn.Embedding(len(ways) * method.facets, model.config.hidden))
-        self.drop = Dropout(model.config.attention_dropout)
+        self.facets, self.plus, self.frozen = method.facets, method.plus, method.text == "frozen"
+        self.rows = started(nn.Embedding(len(ways) * method.facets, hidden))
+        self.dropout, self.drop = Dropout(model.config.dropout), Dropout(model.config.attention_dropout)
         shared = len(model.blocks) - (method.depth or len(model.blocks))
         self.layers = nn.ModuleList()
         for number, block in enumerate(model.blocks):
             assert isinstance(block, Block)
             weights = method.weights if number >= shared else "none"
-            own = {way: OwnLayer(block, weights, method.reduction) for way in ways}
-            self.layers.append(nn.ModuleDict(own))
+            self.layers.append(OwnLayer({way: Own(block, weights, method.reduction) for way in ways}))
+        self.maps = nn.ModuleDict({way: _none(hidden) for way in ways} if self.plus else {})
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack the last maps for inference."""
+        for each in self.maps.values():
+            assert isinstance(each, Linear)
+            each.pack(dtype)
 
     def parts(self, batch: PackedBatch) -> list[Asked]:
         """Return the way that each text of a batch states, texts of one way together."""
-        found, start = [], 0
+        found: list[Asked] = []
+        start = 0
         for way, _, part in batch.parts:
             end = start + len(part.lengths)
-            found.append((way, slice(start, end)))
+            found.append(((way,), slice(start, end)))
             start = end
         return found
 
@@ -171,24 +168,24 @@ class Prism(nn.Module):
         """Return what watches a pass of the batch through the model."""
         return Rays(self, model, batch, asked)
 
-    def first(self, model: Transformer, way: str, count: int) -> Tensor:
-        """Return what the tokens of a way are in front of the first layer, (count, K, hidden)."""
+    def first(self, model: Transformer, ways: Sequence[str], count: int) -> Tensor:
+        """Return what the tokens of ways are in front of the first layer, (W, count, K, hidden)."""
         table = model.embeddings
-        start = self.ways[way] * self.facets
-        words = self.rows.weight[start : start + self.facets]
+        words = self.rows.weight.view(len(self.ways), 1, self.facets, -1)[[self.ways[way] for way in ways]]
         rows = words + table.position.weight[table.first_position] + table.segment.weight[0]
-        return table.dropout(table.norm(rows).expand(count, -1, -1))  # type: ignore[no-any-return]
+        return self.dropout(table.norm(rows).expand(-1, count, -1, -1))  # type: ignore[no-any-return]
 
 
 @methods.register("prism")
 class PrismMethod(PerFormat):
     """Each format has CLS tokens of its own that read the text; one pass of the text gives all formats.
 
-    facets: tokens of a format, whose states add up. weights: what a format has for itself at its tokens:
+    facets: tokens of a format, whose mean is the vector. weights: what a format has for itself at its tokens:
     "whole" query, output and feed-forward maps, a "bottleneck" behind the feed-forward, a "map" of the
     output, or "none", its tokens alone. depth: in how many of the last layers, 0 for all. reduction: how much
-    narrower than the model a bottleneck is. plus: the vector is the pooled text and the tokens' states, not
-    these alone. text: "frozen" keeps the backbone and its vectors as they are and takes no gradient through
+    narrower than the model a bottleneck is. plus: the vector is the pooled text and a linear map of the
+    token's state, a map that is zero at first: training begins at the backbone's vectors; without, it is the
+    state alone. text: "frozen" keeps the backbone and its vectors as they are and takes no gradient through
     the text.
     """
 
@@ -237,7 +234,15 @@ class PrismMethod(PerFormat):
         return self.own(name) or self.text == "trained"
 
 
-def _plain(block: Block) -> Attention:
-    if not isinstance(block.attention, Attention):
+def _none(hidden: int) -> Linear:
+    """Return a map whose output is zero at first."""
+    made = Linear(hidden, hidden)
+    nn.init.zeros_(made.weight)
+    nn.init.zeros_(made.bias)
+    return made
+
+
+def _plain(block: nn.Module) -> Attention:
+    if not isinstance(block, Block) or not isinstance(block.attention, Attention):
         raise InputError("prism reads the text's keys and values; this model has several attentions")
     return block.attention
