@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.objectives.relations import relation_distillation
 from sciprism.objectives.similarity import similarity_distillation
+from sciprism.objectives.vectors import vector_distillation
 
 QUERIES = torch.tensor([[1.0, 2.0], [0.3, -1.2]])
 PASSAGES = torch.tensor([[-0.7, 0.5], [1.5, -0.4]])
@@ -98,3 +99,12 @@ def test_similarities():
     assert both.item() == pytest.approx((found + turned).item() / 2, abs=1e-6)
     found.backward()
     assert student.grad.sum().item() == pytest.approx(0, abs=1e-6)
+
+
+def test_vectors_are_as_far_off_as_their_angle():
+    teacher = torch.tensor([[3.0, 4.0], [0.0, 2.0]], requires_grad=True)
+    student = torch.tensor([[4.0, 3.0], [0.0, -0.5]], requires_grad=True)
+    found = vector_distillation(teacher, student)
+    assert found.item() == pytest.approx((0.04 + 2) / 2, abs=1e-6)
+    found.backward()
+    assert teacher.grad is None and student.grad[0].abs().sum() > 0

@@ -174,7 +174,11 @@ def test_triplets_take_their_own_negatives(encoder):
 
 
 BLOCKS = [np.array([2, *range(5 + n, 17 + 3 * n), 3]) for n in range(4)]
-TAUGHT = {"relations": {"teacher": "t", "heads": 8}, "similarity": {"teacher": "t"}}
+TAUGHT = {
+    "relations": {"teacher": "t", "heads": 8},
+    "similarity": {"teacher": "t"},
+    "vectors": {"teacher": "t"},
+}
 
 
 @pytest.mark.parametrize("name", learners)
@@ -291,6 +295,18 @@ def test_heads_learn_and_are_scored(name, encoder):
         optimiser.step()
     encoder.prepare()
     assert loss < 0.1 and head.score(batch) == 1
+
+
+def test_a_scale_stands_in_front_of_the_head(encoder):
+    """The loss is the one of vectors so many times as long, by the head's own weights."""
+    examples = with_answers("regression")
+    learner = together(encoder, {"name": "regression", "dropout": 0.0, "scale": 20.0})
+    (loss,) = learner([(0, batch_of(examples))], 1.0)
+    _, head = learner.learners[0].modules
+    vectors = torch.from_numpy(encoder.encode([e.query for e in examples], format="search", role="query"))
+    said = 20 * (vectors @ head.weight.T).squeeze(1) + head.bias
+    wanted = (said - torch.tensor([float(e.answers[0]) for e in examples])).square().mean()
+    assert loss == pytest.approx(wanted.item(), rel=1e-4)
 
 
 def test_the_last_share_of_contrast(encoder):

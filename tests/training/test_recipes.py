@@ -47,7 +47,8 @@ def test_twins_of_triplets_score_dev_at_the_end_alone_and_keep_lengths(name):
     assert twin.model.normalize is False and twin.model.distance == original.model.distance
     for one, other in zip(original.stages, twin.stages, strict=True):
         assert one.evaluation.every == other.evaluation.every == 0 and other.sources[0].dev
-        assert (one.objective, one.options) == (other.objective, other.options)
+        begun = {"start": "kept"} if name == "multi2spe" else {}  # too few steps for the published start
+        assert (one.objective, {**one.options, **begun}) == (other.objective, other.options)
 
 
 def test_the_settings_of_the_paper():

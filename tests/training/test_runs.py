@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,6 +86,15 @@ def test_killed_and_run_again_it_ends_the_same(after, finished, recipe, tmp_path
     assert losses(run) == losses(finished)
     weights = [folder / "contrast" / "model" / "model.safetensors" for folder in (run, finished)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_a_run_goes_on_though_recipes_have_new_keys_since(finished, recipe, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    known = json.loads((run / "recipe.json").read_text())
+    del known["stages"][0]["schedule"]["end"]
+    (run / "recipe.json").write_text(json.dumps(known))
+    assert train(read_recipe(recipe), run, device="cpu") == run / "contrast" / "model"
 
 
 def test_another_recipe_does_not_touch_a_run(finished, recipe):

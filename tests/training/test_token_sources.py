@@ -185,6 +185,7 @@ def test_a_corrupt_shard_is_refused_before_the_first_step(home, folder, damage):
         ("stages.small.objective.teacher=later", "'?later"),
         ("stages.distil.sources.pairs.file=train", "train"),
         ("stages.words.method=facets", "no places for the tokens of facets"),
+        ("stages.words.method=prism", "train the network, which prism keeps as it is"),
         ("stages.words.shape.heads=5", "5 heads do not divide a width of 32"),
         ("stages.words.shape.positions=20", "positions for 18"),
         ("stages.search.shape={layers=1, hidden=8, heads=1, intermediate=8}", "not both"),

@@ -267,6 +267,14 @@ def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None
     return _placed(recipe, path.parent if sources is None else sources)
 
 
+def filled(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return a recipe that a run kept, with the defaults of keys that have come since."""
+    try:
+        return Recipe.model_validate(raw).model_dump(mode="json")
+    except ValidationError:  # of a version that knew other keys
+        return raw
+
+
 def _merged(defaults: Any, stage: Any) -> Any:
     """Return a stage with what it does not say itself taken from the defaults, tables key by key."""
     if not isinstance(defaults, dict) or not isinstance(stage, dict):

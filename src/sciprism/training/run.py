@@ -47,7 +47,8 @@ def train(
     sources = checked(recipe, processes, overlaps)
     check_starts(recipe, folder, processes, sources, hooks.open)
     if processes.first:
-        for changed in claim(folder, recipe.model_dump(mode="json"), _provenance(recipe, sources, processes)):
+        facts = _provenance(recipe, sources, processes)
+        for changed in claim(folder, recipe.model_dump(mode="json"), facts):
             hooks.note(f"{changed} has changed since the run began: digits may differ from then on")
     processes.wait()
     models: dict[str, Path] = {}

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from sciprism.errors import InputError
 from sciprism.files import write_json, write_lines
+from sciprism.training.recipe import filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def claim(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> lis
         return []
     known, before = (json.loads((folder / n).read_text("utf-8")) for n in ("recipe.json", "run.json"))
     places = (".file", ".dev", "model.tokenizer")
-    other = sorted(place for place in _differences(known, recipe) if not place.endswith(places))
+    other = sorted(place for place in _differences(filled(known), recipe) if not place.endswith(places))
     if other:
         raise InputError(
             f"{folder} holds a run of another recipe (differs in {', '.join(other[:5])}); choose another "

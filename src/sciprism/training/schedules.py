@@ -19,7 +19,7 @@ def rate(schedule: Schedule, step: int, steps: int, peak: float) -> float:
         return schedule.start + (peak - schedule.start) * (step + 1) / (warm + 1)
     if schedule.name == "linear":
         end = schedule.end or steps
-        share = max(0, end - step) / max(1, end - warm)
+        share = (end - step) / max(1, end - warm)
     elif schedule.name == "inverse-square-root":
         share = math.sqrt(max(1, warm) / (step - warm + max(1, warm)))
     else:

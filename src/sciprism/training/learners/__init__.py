@@ -142,4 +142,5 @@ from sciprism.training.learners import (  # noqa: E402, F401
     relations,
     similarity,
     triplet,
+    vector,
 )

@@ -26,9 +26,13 @@ from sciprism.training.tables import Table
 
 
 class HeadSettings(Table):
-    """dropout: of the vectors in front of the head, while it is trained."""
+    """dropout: of the vectors in front of the head, while it is trained. scale: what they are multiplied by.
+
+    From vectors of length 1 a new head says next to nothing, and learns slowly: 20 makes up for it.
+    """
 
     dropout: float = Field(0.2, ge=0, lt=1)
+    scale: float = Field(1.0, gt=0)
 
 
 class ClassificationSettings(HeadSettings):
@@ -71,13 +75,17 @@ class Head(Learner):
         """Return the papers."""
         return [([example.query for example in batch.examples], batch.query)]
 
+    def said(self, vectors: Tensor) -> Tensor:
+        """Map vectors (n, D) to what the head says, (n, width)."""
+        return self.modules(vectors * self.objective.scale)  # type: ignore[no-any-return]
+
     def outputs(self, batch: Batch) -> Tensor:
         """Return what the head says of held-out examples, (n, width)."""
         items = [example.query for example in batch.examples]
         vectors = self.tools.encoder.encode(items, format=batch.format, role=batch.query)
         self.modules.eval()
         with torch.inference_mode():
-            found: Tensor = self.modules(torch.from_numpy(vectors).to(self.tools.encoder.device)).cpu()
+            found = self.said(torch.from_numpy(vectors).to(self.tools.encoder.device)).cpu()
         self.modules.train()
         return found
 
@@ -105,7 +113,7 @@ class Classification(Head):
         (papers,) = vectors
         labels = torch.tensor([self.places[str(e.answers[0])] for e in batch.examples], device=papers.device)
         settings = self.objective
-        mean = classification(self.modules(papers), labels)
+        mean = classification(self.said(papers), labels)
         if settings.contrastive:
             alike = supervised_contrastive(papers, labels, temperature=settings.temperature)
             mean = (1 - settings.contrastive) * mean + settings.contrastive * alike
@@ -130,7 +138,7 @@ class MultiLabel(Head):
         labels = torch.zeros(len(papers), self.width)
         for row, example in zip(labels, batch.examples, strict=True):
             row[[self.places[str(answer)] for answer in example.answers]] = 1
-        return multi_label(self.modules(papers), labels.to(papers.device))
+        return multi_label(self.said(papers), labels.to(papers.device))
 
 
 @learners.register("regression")
@@ -154,7 +162,7 @@ class Regression(Head):
         """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
         numbers = torch.tensor([float(e.answers[0]) for e in batch.examples], device=papers.device)
-        return regression(self.modules(papers).squeeze(1), numbers)
+        return regression(self.said(papers).squeeze(1), numbers)
 
     def score(self, batch: Batch) -> float:
         """Return Kendall's tau between what the head says and the numbers, 0 where it says one number."""

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from sciprism.encoders.cached import CachedEncoder
-from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.objectives.similarity import similarity_distillation
-from sciprism.training.learners import Asked, Batch, Learner, Tools, learners
-from sciprism.training.learners.pairs import asked, shared
-from sciprism.training.tables import Table
+from sciprism.training.learners import Batch, learners
+from sciprism.training.learners.pairs import shared
+from sciprism.training.learners.taught import Taught, TaughtSettings
 
 
-class SimilaritySettings(Table):
+class SimilaritySettings(TaughtSettings):
     """What is handed on.
 
-    teacher: an earlier stage, a folder, or a name. teacher_length: tokens of a text that it reads, None for
-    as many as it can. temperature, teacher_temperature: of each one's cosines (or products). softness: a
-    second temperature, of both distributions (tau_KD). both_ways: passages over queries too, without hard
-    negatives.
+    temperature, teacher_temperature: of each one's cosines (or products). softness: a second temperature, of
+    both distributions (tau_KD). both_ways: passages over queries too, without hard negatives.
     """
 
     name: Literal["similarity"]
-    teacher: str
-    teacher_length: int | None = Field(None, ge=3)
     temperature: float = Field(0.02, gt=0)
     teacher_temperature: float = Field(0.02, gt=0)
     softness: float = Field(4.0, gt=0)
     similarity: Literal["dot", "cosine"] = "cosine"
-    hard_negatives: int = Field(0, ge=0)
     both_ways: bool = False
 
     @model_validator(mode="after")
@@ -44,38 +37,21 @@ class SimilaritySettings(Table):
 
 
 @learners.register("similarity")
-class Similarity(Learner):
-    """Each query's distribution over all passages of the batch; the teacher's vectors are kept on disk."""
+class Similarity(Taught):
+    """Each query's distribution over all passages of the batch."""
 
     settings = SimilaritySettings
     whole = True
-
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        super().__init__(objective, tools)
-        self.teacher = CachedEncoder(
-            tools.open(objective.teacher, objective.teacher_length), cache_folder() / "vectors"
-        )
-
-    def asks(self, batch: Batch) -> list[Asked]:
-        """Return queries, the first positive of each, and hard negatives."""
-        return asked(batch, self.objective.hard_negatives)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
         settings = self.objective
         own = self._scores(vectors) / settings.temperature
         with torch.no_grad():
-            given = self._scores(self._taught(batch)) / settings.teacher_temperature
+            given = self._scores(self.taught(batch)) / settings.teacher_temperature
         return similarity_distillation(
             given, own, temperature=settings.softness, both_ways=settings.both_ways
         )
-
-    def _taught(self, batch: Batch) -> list[Tensor]:
-        device = self.tools.encoder.device
-        found = [
-            self.teacher.encode(items, format=batch.format, role=role) for items, role in self.asks(batch)
-        ]
-        return [torch.from_numpy(each.copy()).to(device) for each in found]
 
     def _scores(self, vectors: Sequence[Tensor]) -> Tensor:
         queries, positives, negatives = shared(vectors, self.objective.similarity, self.tools.processes)

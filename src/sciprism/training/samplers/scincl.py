@@ -121,7 +121,7 @@ class SciNCL:
                 dropped.add(ALONE, names[row])
         asked = [*turns]
         kept = lowest([names[row] for row in asked], self.most, self.seed, dropped)
-        return {row: turns[row] for row in sorted(asked[at] for at in kept)}
+        return {asked[at]: turns[asked[at]] for at in kept}
 
     def _draw(
         self, random: Random, row: int, ranked: Rows, bands: tuple[range, range], pool: Rows
