@@ -1,13 +1,14 @@
 """What each method costs per paper against `single`: one format, all of them, a batch of several, training.
 
-Same backbone, texts of 256 tokens (--tokens), turn by turn in one process; `single` runs twice: it tells how
-far ratios spread on this machine. Random weights of MiniLM's shape or, with --shape bert-base, BERT's, unless
---model names a backbone or a saved `single` model. Run from the repository root:
+Same backbone, texts of 256 tokens (--tokens; with --shortest of all lengths from there), turn by turn in one
+process; `single` runs twice: it tells how far ratios spread on this machine. Random weights of MiniLM's shape
+or, with --shape bert-base, BERT's, unless --model names a backbone or a saved `single` model. Run from the
+repository root:
 
     python benchmarks/formats.py -o results/formats.json
     python benchmarks/formats.py --shape bert-base --papers 8 --rounds 3 --evidence results/scirepeval \\
         --methods control-codes adapters adapter-fusion pals facets -o results/formats-bert-base.json
-    python benchmarks/formats.py --tokens 30 -o results/formats-titles.json
+    python benchmarks/formats.py --shortest 10 --tokens 50 -o results/formats-titles.json
 
 "mixed batch" is a batch whose texts are of all formats in turn, against the same method's batch of one
 format. "training step" is a forward and a backward pass with a gradient for every vector.
@@ -16,6 +17,7 @@ format. "training step" is a forward and a backward pass with a gradient for eve
 from __future__ import annotations
 
 import argparse
+import datetime
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -35,6 +37,8 @@ from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.tasks.claims.declared import Direction, all_held, verdict
+from sciprism.tasks.claims.measured import add
+from sciprism.tasks.claims.prism import COST, MORE
 from sciprism.tasks.claims.records import Finding, Record
 from sciprism.tasks.claims.records import write as write_record
 from sciprism.training.passes import Memory, Pass
@@ -101,10 +105,13 @@ def untrained(name: str, args: argparse.Namespace) -> Encoder:
     )
 
 
-def some_texts(count: int) -> list[str]:
-    """Return texts that every tokenizer cuts at 256 tokens or fewer."""
+def some_texts(count: int, shortest: int, longest: int) -> list[str]:
+    """Return texts of all lengths from the shortest to the longest, special tokens counted.
+
+    Tokenizers with pieces of words cut them at the longest.
+    """
     draw = random.Random(0)
-    return [" ".join(draw.choices(WORDS, k=TOKENS)) for _ in range(count)]
+    return [" ".join(draw.choices(WORDS, k=draw.randint(shortest, longest) - 2)) for _ in range(count)]
 
 
 def instruction_tokens(encoder: Encoder) -> int | None:
@@ -207,35 +214,40 @@ COSTS: tuple[tuple[str, Direction, float], ...] = (
     ("adapter-fusion", "above", 0.15),
 )
 """SciRepEval's claim R6: codes cost nothing, adapters little, PALs and fusion much, 15 % and more."""
+ABOVE = "cost of a pass above `single`"
+
+
+def judged(
+    result: dict[str, Any], what: str, method: str, name: str, direction: Direction, margin: float
+) -> Finding:
+    """Return what a method costs above `single`, and whether that is so much.
+
+    The interval is that from the fastest round to the slowest.
+    """
+    cost = result["costs"][what][method]["cost"]
+    value, low, high = (cost[key] - 1 for key in ("median", "min", "max"))
+    edge = margin if direction == "below" else 0.0  # so many per cent above `single`, not below it
+    found = verdict((low - edge, high - edge), direction, margin - edge)
+    return Finding(name=name, value=value, low=low, high=high, verdict=found, unit="%", n=result["rounds"])
 
 
 def evidence(result: dict[str, Any]) -> Record:
-    """Return the verdict on R6; the interval of a cost is that from the fastest round to the slowest."""
-    findings = []
-    for name, direction, margin in COSTS:
-        cost = result["costs"]["one format"][name]["cost"]
-        low, high = cost["min"] - 1, cost["max"] - 1
-        edge = margin if direction == "below" else 0.0  # so many per cent above `single`, not below it
-        found = verdict((low - edge, high - edge), direction, margin - edge)
-        told = f"{name}: cost of a pass above `single`, {direction} {margin:.0%}"
-        value = cost["median"] - 1
-        findings.append(
-            Finding(name=told, value=value, low=low, high=high, verdict=found, unit="%", n=result["rounds"])
-        )
+    """Return the verdict on R6."""
+    findings = tuple(
+        judged(result, "one format", name, f"{name}: {ABOVE}, {direction} {margin:.0%}", direction, margin)
+        for name, direction, margin in COSTS
+    )
     verdicts = all_held(finding.verdict for finding in findings)
     remark = "intervals are from the fastest to the slowest round"
     commands = (result["command"],)
-    return Record(
-        claim="R6", verdict=verdicts, findings=tuple(findings), commands=commands, remarks=(remark,)
-    )
+    return Record(claim="R6", verdict=verdicts, findings=findings, commands=commands, remarks=(remark,))
 
 
 def show(result: dict[str, Any]) -> None:
     """Print the result as a table."""
     for what, rows in result["costs"].items():
-        print(
-            f"\n{what}, {result['papers']} papers of {result['tokens']} tokens, {result['threads']} thread(s)"
-        )
+        papers = f"{result['papers']} papers of {result['tokens_on_average']:g} tokens"
+        print(f"\n{what}, {papers}, {result['threads']} thread(s)")
         for name, row in rows.items():
             cost, known = row["cost"], result["methods"].get(name, {})
             line = f"  {name:<20} {row['papers_per_second']:>7.2f} papers/s  {cost['median']:.3f}x "
@@ -258,22 +270,29 @@ def main() -> None:
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--papers", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=TOKENS, help="of a text, at most 256")
+    parser.add_argument(
+        "--shortest", type=int, help="the shortest text in tokens, as the longest unless stated"
+    )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--methods", nargs="+", choices=METHODS[1:], default=METHODS[1:])
     parser.add_argument("--evidence", type=Path, help="the folder of SciRepEval's results, for the claim R6")
+    parser.add_argument("--cost", type=Path, help="the folder of prism's results, for the claim P1")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    texts = some_texts(args.papers)
+    shortest = args.shortest or args.tokens
+    texts = some_texts(args.papers, shortest, args.tokens)
     encoders = {method: untrained(method, args) for method in ("single", *args.methods)}
-    assert all(len(ids) == args.tokens for ids in encoders["single"].tokenize(texts))
+    lengths = [len(ids) for ids in encoders["single"].tokenize(texts)]
+    assert shortest <= min(lengths) and max(lengths) <= args.tokens
     result = provenance(
         ["torch", "tokenizers", "numpy"],
         model=encoders["single"].name,
         precision=args.precision,
         papers=len(texts),
         tokens=args.tokens,
+        tokens_on_average=round(sum(lengths) / len(lengths), 1),
         rounds=args.rounds,
         threads=args.threads,
         methods={name: facts(encoder) for name, encoder in encoders.items()},
@@ -284,6 +303,9 @@ def main() -> None:
         write(args.output, result)
     if args.evidence:
         write_record(args.evidence, evidence(result))
+    if args.cost:
+        cost = judged(result, "all formats", "prism", COST, "below", MORE)
+        add(args.cost, "P1", [cost], result["command"], datetime.date.today().isoformat())
 
 
 if __name__ == "__main__":

@@ -14,24 +14,18 @@ from study import Arm, Study, main
 
 SEEDED = ("adapters", "attention-experts", "prism")
 
+
+def arm(key: str, changes: tuple[str, ...], table: str) -> Arm:
+    """Return a method, or a variant of prism's, trained by prism's twin with some changes."""
+    method = table == "P1" or key == "prism"
+    return Arm(key=key, table=table, recipe="prism", changes=changes, method=method, seeded=key in SEEDED)
+
+
 STUDY = Study(
     paper="prism",
     arms=(
-        *(
-            Arm(key=key, table="P1", recipe=recipe, changes=changes, method=True, seeded=key in SEEDED)
-            for key, (_, recipe, changes) in RIVALS.items()
-        ),
-        *(
-            Arm(
-                key=key,
-                table="variants",
-                recipe="prism",
-                changes=changes,
-                method=key == "prism",
-                seeded=key in SEEDED,
-            )
-            for key, (_, changes) in VARIANTS.items()
-        ),
+        *(arm(key, changes, "P1") for key, (_, changes) in RIVALS.items()),
+        *(arm(key, changes, "variants") for key, (_, changes) in VARIANTS.items()),
     ),
     tables=("P1", "variants"),
 )

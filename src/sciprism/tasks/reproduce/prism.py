@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from sciprism.tasks.reproduce import reproductions
 from sciprism.tasks.reproduce.declared import Model, Reproduction, Row, Shape, Table
 from sciprism.tasks.reproduce.scirepeval import open_groups
 from sciprism.tasks.suites import suites
 
-TRAIN = "train it: sciprism train recipes/twins/{0}.toml {1} -o RUN, then --models {2}=RUN"
+TRAIN = "train it: sciprism train recipes/twins/prism.toml {0} -o RUN, then --models {1}=RUN"
+
+
+def of(method: str, rate: str, *more: str, options: str = "{}") -> tuple[str, ...]:
+    """Return what makes another method's recipe of prism's twin."""
+    return (
+        f"stages.formats.method={method}",
+        f"stages.formats.options={options}",
+        f"defaults.optimiser.lr={rate}",
+        *more,
+    )
+
+
 RIVALS = {
-    "single": ("one vector", "scirepeval-mtl-cls", ()),
-    "control-codes": ("control codes", "scirepeval-ctrl", ()),
-    "adapters": ("adapters", "scirepeval-adapters", ()),
-    "attention-experts": (
-        "attention experts",
-        "scirepeval-mtl-cls",
-        ("stages.formats.method=attention-experts",),
+    "single": ("one vector", of("single", "2e-4")),
+    "control-codes": (
+        "control codes",
+        of("control-codes", "2e-4", "model.pooling=code", options='{start="random"}'),
     ),
-    "facets": (
-        "three facets",
-        "scirepeval-mtl-cls",
-        ("stages.formats.method=facets", 'stages.formats.options={start="kept"}', "model.pooling=facets"),
-    ),
+    "adapters": ("adapters", of("adapters", "1e-3")),
+    "attention-experts": ("attention experts", of("attention-experts", "2e-4")),
+    "facets": ("three facets", of("facets", "2e-4", "model.pooling=facets", options='{start="kept"}')),
 }
-"""The methods of the papers: key -> title, twin, and what is changed in it."""
+"""The methods of the papers: key -> title, and what is changed in prism's twin."""
 VARIANTS = {
     "prism": ("prism", ()),
     "prism-bottleneck": ("prism, bottlenecks", ("stages.formats.options.weights=bottleneck",)),
@@ -41,17 +50,16 @@ VARIANTS = {
 GROUPS = ("In-Train", "Out-of-Train", "Average")
 
 
-def model(key: str, title: str, recipe: str, changes: tuple[str, ...]) -> tuple[str, Model]:
-    """Return a model that its twin trains, with some changes."""
-    told = " ".join(f"--set {change}" for change in changes)
-    return key, Model(title=title, obtain=TRAIN.format(recipe, told, key))
+def model(key: str, title: str, changes: tuple[str, ...]) -> tuple[str, Model]:
+    """Return a model that the twin trains, with some changes."""
+    told = " ".join(f"--set {quote(change)}" for change in changes)
+    return key, Model(title=title, obtain=TRAIN.format(told, key))
 
 
 MODELS = dict(
     [
         ("backbone", Model(title="the untouched backbone", fixed=True, obtain="--models backbone=NAME")),
-        *(model(key, title, recipe, changes) for key, (title, recipe, changes) in RIVALS.items()),
-        *(model(key, title, "prism", changes) for key, (title, changes) in VARIANTS.items()),
+        *(model(key, title, changes) for key, (title, changes) in (RIVALS | VARIANTS).items()),
     ]
 )
 
