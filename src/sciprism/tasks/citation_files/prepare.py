@@ -79,10 +79,10 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     of workers. Raises InputError where nothing can be sampled.
     """
     began, dropped = time.monotonic(), papers.read.dropped
-    tested = {name for paper in papers.tested() for name in (paper.id, *names_of(paper))}
+    tested = {name for paper in papers.tested() for name in _all_names(paper)}
 
     def fault(paper: Paper) -> str:
-        if tested and not tested.isdisjoint((paper.id, *names_of(paper))):
+        if tested and not tested.isdisjoint(_all_names(paper)):
             return TESTED
         if papers.fields and not {*papers.fields} & {*paper.fields}:
             return OTHER_FIELD
@@ -104,6 +104,11 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     )
     write_json(out / REPORT, _facts(prepared, papers, settings))
     return prepared
+
+
+def _all_names(paper: Paper) -> list[str]:
+    """Return the bare id too: a test may have the corpus' own ids."""
+    return [paper.id, *names_of(paper)]
 
 
 def _part(path: Path, corpus: Corpus, rows: Container[int], papers: Papers, settings: Settings) -> Part:
