@@ -187,7 +187,8 @@ def main(study: Study, about: str | None) -> None:
     folders: dict[Run, Path] = {}
     for arm, seed in order:
         folders[arm.key, seed] = trained(study, arm, seed, args)
-        table(study, arm.table, folders, args, *study.view, "--only", arm.key)
+        if not table(study, arm.table, folders, args, *study.view, "--only", arm.key):
+            raise SystemExit(f"{arm.key}, seed {seed}: not scored, as said above; the same command goes on")
     facts = provenance(["torch", "sciprism"], changes=args.change or [])
     runs = {f"{key}, seed {seed}": summary(folder) for (key, seed), folder in folders.items()}
     write(args.output / study.runs, facts | {"runs": runs})
