@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from sciprism import Encoder
 from sciprism.errors import BrokeError, InputError
+from sciprism.files import only_writer
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example, write_examples
 from sciprism.training.loop import Hooks
@@ -102,6 +103,12 @@ def test_another_recipe_does_not_touch_a_run(finished, recipe):
         train(read_recipe(recipe, ["seed=6"]), finished, device="cpu")
     with pytest.raises(InputError, match="not empty and holds no run"):
         train(read_recipe(recipe), recipe.parent, device="cpu")
+
+
+def test_one_process_at_a_time_writes_a_run(recipe, finished):
+    with only_writer(finished), pytest.raises(InputError, match="is being written by another"):
+        train(read_recipe(recipe), finished, device="cpu")
+    assert train(read_recipe(recipe), finished, device="cpu") == finished / "contrast" / "model"
 
 
 def test_stages_follow_each_other(recipe, finished, tmp_path):

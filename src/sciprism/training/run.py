@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +15,7 @@ import torch
 
 from sciprism.encoders.face import Encodes
 from sciprism.errors import MissingExtraError
-from sciprism.files import sha256
+from sciprism.files import only_writer, sha256
 from sciprism.training.curve import draw
 from sciprism.training.learners import Tools
 from sciprism.training.loop import Hooks, Loop
@@ -37,7 +38,7 @@ def train(
 
     folder: new, or of this same recipe, which then goes on where it stopped. overlaps: names the test papers
     among examples; sources that hold some are refused. Whatever is wrong with any stage is an InputError
-    before the first step of the first one.
+    before the first step of the first one, and so is a folder that another process is writing.
     """
     for package in ("accelerate", "tensorboard", "matplotlib"):
         if find_spec(package) is None:
@@ -51,6 +52,12 @@ def train(
         for changed in claim(folder, recipe.model_dump(mode="json"), facts):
             hooks.note(f"{changed} has changed since the run began: digits may differ from then on")
     processes.wait()
+    with only_writer(folder) if processes.first else nullcontext():
+        return _stages(recipe, folder, sources=sources, processes=processes, hooks=hooks)
+
+
+def _stages(recipe: Recipe, folder: Path, *, sources: Sources, processes: Processes, hooks: Hooks) -> Path:
+    """Run the stages that are not done yet; return the folder of the last one's model."""
     models: dict[str, Path] = {}
     for stage in recipe.stages:
         if stage.done is None:
