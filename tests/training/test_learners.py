@@ -154,6 +154,16 @@ def test_reciprocal_ranks_by_hand():
     assert reciprocal_rank(Fixed(vectors), batch_of(EXAMPLES)) == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
 
 
+def test_what_another_example_of_the_query_has_found_is_no_mistake():
+    """The better positive stands in another example of the same query: each is first among the rest."""
+    vectors = {"light wave": [1, 0, 0], "light": [2, 0, 0], "star": [1, 0, 0], "cell": [0, 1, 0]}
+    apart = [
+        Example(query="light wave", positives=(LIGHT,), negatives=(CELL,)),
+        Example(query="light wave", positives=(STAR,), negatives=(CELL,)),
+    ]
+    assert reciprocal_rank(Fixed(vectors), batch_of(apart)) == 1.0
+
+
 def test_triplets_take_their_own_negatives(encoder):
     """Two triplets; an example without a negative is none."""
     learner = together(encoder, {"name": "triplet", "margin": 0.7})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,20 +20,25 @@ Floats = NDArray[np.float32]
 def reciprocal_rank(encoder: Encoder, batch: Batch) -> float:
     """Return the mean of 1 / rank of each query's best positive among all candidates of the examples.
 
-    Candidates are the positives and hard negatives of all examples, each once and never the query itself,
-    compared by the encoder's distance. Ties count against the model, and so does what is no number.
+    Candidates are the positives and hard negatives of all examples, each once, compared by the encoder's
+    distance; never the query itself, nor what is a positive of the same query in another example. Ties count
+    against the model, and so does what is no number.
     """
     examples = batch.examples
     candidates = {key_of(item): item for e in examples for item in (*e.positives, *e.negatives)}
     places = {key: place for place, key in enumerate(candidates)}
     asked = encoder.encode([e.query for e in examples], format=batch.format, role=batch.query)
     given = encoder.encode(list(candidates.values()), format=batch.format, role=batch.candidate)
+    known: dict[str, set[int]] = defaultdict(set)
+    for example in examples:
+        known[key_of(example.query)].update(places[key_of(item)] for item in example.positives)
     found = []
     for example, row in zip(examples, _scores(asked, given, encoder.distance), strict=True):
         right = [places[key_of(item)] for item in example.positives]
         best = row[right].max()
+        query = key_of(example.query)
         others = np.ones(len(row), bool)
-        others[[*right, places.get(key_of(example.query), right[0])]] = False
+        others[[*known[query], places.get(query, right[0])]] = False
         found.append(1 / (1 + int(np.sum(~(row[others] < best)))))
     return float(np.mean(found))
 

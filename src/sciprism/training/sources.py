@@ -7,9 +7,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import chain, islice
+from heapq import nsmallest
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
+from sciprism.chance import place
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.template import Item
@@ -87,7 +90,7 @@ class Source:
         return self._batch(picked, seed)
 
     def dev(self, count: int) -> dict[str, Batch]:
-        """Return the first examples of the dev file under the source's name; nothing without such a file."""
+        """Return examples of the dev file under the source's name; nothing without such a file."""
         found = self.dev_examples(count)
         return {self.name: self._batch(found, 0)} if found else {}
 
@@ -95,19 +98,23 @@ class Source:
         """Accept any model: texts are cut into the tokens that it knows."""
 
     def dev_examples(self, count: int) -> list[Example]:
-        """Return the first examples of the dev file; without one there are none, an empty one is refused."""
+        """Return examples of the dev file, drawn by hash of their place and in the order of the file.
+
+        Without such a file there are none, an empty one is refused.
+        """
         path = self.spec.dev
         if path is None:
             return []
         if not path.is_file():
             raise InputError(f"source {self.name}: the dev file {path} does not exist")
         read = read_examples(path, query=self.spec.query, candidate=self.spec.candidate)
-        found = list(islice(filter(self.learner.fits, read), count))
+        fitting = enumerate(filter(self.learner.fits, read))
+        found = sorted(nsmallest(count, fitting, key=lambda each: place("dev", each[0])), key=itemgetter(0))
         if not found:
             raise InputError(
                 f"source {self.name}: the dev file {path} holds no example with {self.learner.wants}"
             )
-        return found
+        return [example for _, example in found]
 
     def _batch(self, examples: Sequence[Example], seed: int) -> Batch:
         spec = self.spec
