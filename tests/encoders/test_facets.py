@@ -8,8 +8,10 @@ import torch
 from made_methods import started, unequal
 
 from sciprism import Encoder
+from sciprism.encoders.methods import make
 from sciprism.encoders.methods.facets import FacetMaps
 from sciprism.encoders.packing import pack
+from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter in a galaxy", "", "the gene and the brain"]
@@ -68,6 +70,24 @@ def test_one_facet_that_keeps_its_function_is_the_backbone_at_cls(tiny_model):
     assert np.abs(encoder.encode(TEXTS) - plain.encode(TEXTS)).max() < 1e-5
 
 
+def test_one_map_has_no_mean_to_be_taken_away(tiny_model):
+    """Its weight less the mean of one would be zero for ever."""
+    model = facets(tiny_model, facets=1, after=[1], top=False).model
+    x = torch.randn(5, model.config.hidden, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(model.blocks[0].facets(x, pack([[1] * 5])), x)
+
+
+def test_maps_a_third_and_two_thirds_of_the_way():
+    """Of 12 blocks after 4 and 8, and behind the last one with a tanh (Multi2SPE, section 3)."""
+    config = TransformerConfig(
+        vocabulary=9, hidden=8, layers=12, heads=2, intermediate=16, positions=16, padding_id=0
+    )
+    model = Transformer(config)
+    make("facets", {}).fill(model)
+    found = {n: block.facets for n, block in enumerate(model.blocks, 1) if block.facets is not None}
+    assert {n: maps.tanh for n, maps in found.items()} == {4: False, 8: False, 12: True}
+
+
 def test_the_published_start_leaves_nothing_behind_the_inner_maps(tiny_model):
     """Identities less their mean are zero, as the published code has it; at "kept" the states go through."""
     for start, left in (("published", 0.0), ("kept", None)):
@@ -93,6 +113,7 @@ def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):
         ({"after": [3]}, "maps after block 3: the model has only 2"),
         ({"after": [0]}, r"after is \[0\], not numbers of blocks"),
         ({"start": "zero"}, "start is 'zero'; known: published, kept"),
+        ({"tanh": "False"}, "tanh is 'False'; it is true or false"),
     ],
 )
 def test_wrong_options(options, message, tiny_model):

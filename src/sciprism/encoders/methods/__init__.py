@@ -97,6 +97,13 @@ def served(formats: Sequence[str]) -> tuple[Format, ...]:
     return tuple(format for format in FORMATS if format in formats)
 
 
+def check_switches(**options: object) -> None:
+    """Check options that are on or off: in a recipe or `--set`, true or false."""
+    for name, value in options.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{name} is {value!r}; it is true or false")
+
+
 from sciprism.encoders.methods import (  # noqa: E402
     adapter_fusion,  # noqa: F401
     adapters,  # noqa: F401

@@ -8,7 +8,7 @@ from typing import Literal, Self
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.methods import Method, methods
+from sciprism.encoders.methods import Method, check_switches, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.starts import started
 from sciprism.encoders.transformer import Transformer
@@ -128,13 +128,14 @@ class Facets(Method):
         given = () if after is None else after
         if not isinstance(given, list | tuple) or not all(isinstance(n, int) and n > 0 for n in given):
             raise InputError(f"after is {after!r}, not numbers of blocks, counted from 1")
+        check_switches(top=top, tanh=tanh, reparameterise=reparameterise)
         if start not in STARTS:
             raise InputError(f"start is {start!r}; known: {', '.join(STARTS)}")
         self.facets = facets
         self.after = None if after is None else tuple(after)
-        self.top = bool(top)
-        self.tanh = bool(tanh)
-        self.reparameterise = bool(reparameterise)
+        self.top = top
+        self.tanh = tanh
+        self.reparameterise = reparameterise
         self.start = start
         self.places = facets - 1
 

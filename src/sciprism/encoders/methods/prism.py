@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.dropout import Dropout
 from sciprism.encoders.linear import Linear
-from sciprism.encoders.methods import FORMATS, Format, methods
+from sciprism.encoders.methods import FORMATS, Format, check_switches, methods
 from sciprism.encoders.methods.adapters import Bottleneck
 from sciprism.encoders.methods.per_format import PerFormat
 from sciprism.encoders.packing import PackedBatch
@@ -204,12 +204,13 @@ class PrismMethod(PerFormat):
         for name, value, least in (("facets", facets, 1), ("depth", depth, 0), ("reduction", reduction, 1)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InputError(f"{name} is {value!r}, not a whole number from {least} on")
+        check_switches(plus=plus)
         if weights not in WEIGHTS:
             raise InputError(f"weights is {weights!r}; known: {', '.join(WEIGHTS)}")
         if text not in TEXT:
             raise InputError(f"text is {text!r}; known: {', '.join(TEXT)}")
         self.facets, self.weights, self.depth, self.reduction = facets, weights, depth, reduction
-        self.plus, self.text = bool(plus), text
+        self.plus, self.text = plus, text
 
     def fill(self, model: Transformer) -> None:
         """Put the tokens of every way, and what is their own, beside the text."""
