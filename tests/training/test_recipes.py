@@ -8,6 +8,7 @@ import pytest
 from made_sources import write_recipe
 
 from sciprism.errors import InputError
+from sciprism.tasks.reproduce.multi2spe import VARIANTS
 from sciprism.training.examples import from_row
 from sciprism.training.recipe import (
     Evaluation,
@@ -59,6 +60,50 @@ def test_the_settings_of_the_paper():
         assert (stage.batch, stage.epochs, stage.optimiser.lr) == (1536, 20, 3e-4)
         assert (stage.schedule.warmup, stage.schedule.floor, stage.optimiser.clip) == (0.05, 1e-7, 2.0)
     assert (recipe.model.pooling, recipe.model.distance, recipe.seed) == ("cls", "dot", 12345)
+
+
+@pytest.mark.parametrize(
+    ("name", "objective", "warmup", "clip"),
+    [
+        ("multi2spe", {"name": "facets", "best": 0.1, "mix": "losses"}, 0.1, 0.0),
+        ("specter", {"name": "triplet", "margin": 1.0, "distance": "euclidean"}, 0.1, 0.0),
+        ("scincl", {"name": "triplet", "margin": 1.0, "distance": "euclidean"}, 0.0, 1.0),
+    ],
+)
+def test_the_settings_of_multi2spe(name, objective, warmup, clip):
+    """2e-5 without decay, eps 1e-8, linear over 2 epochs of 32, half precision, 512 tokens, SciBERT."""
+    recipe = read_recipe(RECIPES / f"{name}.toml")
+    (stage,) = recipe.stages
+    assert (stage.batch * stage.accumulate, stage.epochs, stage.precision) == (32, 2, "float16")
+    rate, optimiser = stage.schedule, stage.optimiser
+    assert (optimiser.lr, optimiser.weight_decay, optimiser.eps) == (2e-5, 0.0, 1e-8)
+    assert (rate.name, rate.warmup, optimiser.clip) == ("linear", warmup, clip)
+    assert stage.objective == objective
+    assert (recipe.model.max_length, recipe.model.separator) == (512, " [SEP] ")
+    assert recipe.model.backbone == "allenai/scibert_scivocab_uncased"
+
+
+VARIED = {
+    "facets-lambda-0": ("best", 0),
+    "facets-lambda-05": ("best", 0.5),
+    "facets-lambda-1": ("best", 1),
+    "facets-1": ("facets", 1),
+    "facets-5": ("facets", 5),
+    "facets-no-maps": ("after", []),
+    "facets-no-reparameterisation": ("reparameterise", False),
+}
+
+
+@pytest.mark.parametrize("key", VARIANTS)
+def test_a_variant_differs_from_multi2spe_in_one_thing(key):
+    _, name, change = VARIANTS[key]
+    base = read_recipe(RECIPES / f"{name}.toml").stages[0]
+    stage = read_recipe(RECIPES / f"{name}.toml", [change] if change else []).stages[0]
+    made = {**stage.objective, **stage.options}
+    different = {
+        key: value for key, value in made.items() if value != {**base.objective, **base.options}.get(key)
+    }
+    assert different == dict([VARIED[key]] if key in VARIED else [])
 
 
 FULL = {"epochs": 2, "lr": 5e-5, "name": "inverse-square-root", "start": 1e-4, "end": 0}
