@@ -19,15 +19,19 @@ LOCK_NAME = ".lock"
 
 
 def commit(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file beside its place, force it to the disk, then put it there in one step."""
+    """Write a file beside its place, force it to the disk, put it there in one step; or leave nothing."""
     part = path.with_name(path.name + UNFINISHED)
     with said_plainly(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        try:
+            with part.open("wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
         _sync_folder(path.parent)
 
 
