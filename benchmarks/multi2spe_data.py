@@ -7,7 +7,8 @@ paper by hash of its id (benchmarks/held-out); a second benchmark asks about the
 Fields: the 17 fields of arXiv, whose papers have no citations here. To train, papers of one category stand in
 for cited ones, papers of the same field and another category for those that cited papers cite; as many
 queries are asked of 1, 4 and 17 fields. To test (benchmarks/fields), the later of two test papers of a field
-"cites" the earlier one if they have a category or an author in common; as many queries of every field.
+"cites" the earlier one if they have a category or an author in common; as many queries of every field, each
+among papers of its own field.
 
     python benchmarks/multi2spe_data.py DATA OUT
 """
@@ -38,8 +39,8 @@ FIRST = "Computer Science"
 FIELDS = {"one": 1, "few": 4, "all": 17}
 TEST, LATER = 0.25, {"citegraph_vis": 2021, "citegraph_acl": 2008}
 TIES, QUERIES, CLASSES = 5, 2500, 120
-POOLED, ASKED = 200, 60
-"""Of each field: papers of its benchmark, and queries among them."""
+POOLED, ASKED, NEGATIVES = 120, 40, 60
+"""Of each field: papers of its benchmark, queries among them, and a query's negatives at most."""
 SEED = 0
 
 
@@ -106,6 +107,10 @@ def benchmark(out: Path, name: str, papers: Path, *words: object) -> None:
     shutil.copy(made / "paper_metadata_mag_mesh.json", copied)
 
 
+def category(entry: Entry) -> str:
+    return str(entry.row["primary_category"])
+
+
 def of_arxiv(home: Home, part: str) -> dict[str, list[Entry]]:
     """Return field -> papers of a part, fields in alphabetical order."""
     by_field: dict[str, list[Entry]] = defaultdict(list)
@@ -132,14 +137,15 @@ def across_fields(home: Home, out: Path) -> None:
     edges = write(
         out / "papers" / "fields-test-edges.jsonl", ({"citing": one, "cited": other} for one, other in pairs)
     )
-    benchmark(out, "fields", papers, "--edges", edges, "--most", ASKED)
+    pools = ("--negatives", NEGATIVES, "--within-fields", "--most", ASKED)
+    benchmark(out, "fields", papers, "--edges", edges, *pools)
 
 
 def alike(papers: list[Entry]) -> Iterator[tuple[str, str]]:
     """Yield (later, earlier) of the papers that have a primary category or an author in common."""
 
     def marks(entry: Entry) -> set[str]:
-        return {str(entry.row["primary_category"]), *map(str.casefold, entry.paper.authors)}
+        return {category(entry), *map(str.casefold, entry.paper.authors)}
 
     told = sorted((entry.paper.year or 0, entry.paper.id, marks(entry)) for entry in papers)
     for number, (_, later, own) in enumerate(told):
@@ -147,9 +153,13 @@ def alike(papers: list[Entry]) -> Iterator[tuple[str, str]]:
 
 
 def fields(home: Home, out: Path) -> None:
-    """Write triplets of 1, 4 and 17 fields of arXiv, the same number of queries each."""
+    """Write triplets of 1, 4 and 17 fields of arXiv, the same number of queries each.
+
+    Fields of one category, which have no hard negatives, are among the 17 alone.
+    """
     by_field = of_arxiv(home, "train")
-    names = sorted(by_field, key=lambda name: (name != FIRST, place(SEED, "field", name)))
+    lone = {name for name, found in by_field.items() if len({*map(category, found)}) == 1}
+    names = sorted(by_field, key=lambda name: (name != FIRST, name in lone, place(SEED, "field", name)))
     for key, count in FIELDS.items():
         chosen = names[:count]
         papers = out / "papers" / f"fields-{key}.jsonl"
@@ -164,10 +174,10 @@ def tied(papers: list[Entry], queries: int) -> Iterator[tuple[str, dict[str, dic
     """Yield papers with some of their category and some of their field's other categories."""
     by_category: dict[str, list[str]] = defaultdict(list)
     for entry in papers:
-        by_category[str(entry.row["primary_category"])].append(entry.paper.id)
+        by_category[category(entry)].append(entry.paper.id)
     asked = sorted(papers, key=lambda entry: place(SEED, "query", entry.paper.id))
     for entry in asked[:queries]:
-        own = str(entry.row["primary_category"])
+        own = category(entry)
         others = [
             name for category, names in sorted(by_category.items()) if category != own for name in names
         ]

@@ -112,7 +112,10 @@ def test_specter_files(tmp_path, monkeypatch, capsys):
     assert {(row["query"], row["positive"]) for row in found} == {("a", "b")} and len(found) == 5
     assert [row["negative"] for row in found if row["kind"] == "tied more weakly"] == ["c"]
     told = facts(tmp_path / "out")["train"]["dropped"]
-    assert told == {"tie to a paper that is not there": {"count": 1, "first": ["a -> z"]}}
+    assert told == {
+        "tie to a paper that is not there": {"count": 1, "first": ["a -> z"]},
+        "query without a citation, tie or triplet": {"count": 7, "first": [*"bcdefgh"]},
+    }
 
 
 def test_scincl_files(tmp_path, monkeypatch, capsys):
@@ -128,18 +131,56 @@ def test_scincl_files(tmp_path, monkeypatch, capsys):
     assert found == [("0", "1", "2"), ("1", "0", "2"), ("1", "2", "4")]
     told = facts(tmp_path / "out")
     lost = {"count": 2, "first": ["1, 3, 4", "9, 1, 2"]}
-    assert told["train"]["dropped"] == {"triplet of a paper that is not there": lost}
+    alone = {"count": 2, "first": ["2", "4"]}
+    assert told["train"]["dropped"] == {
+        "triplet of a paper that is not there": lost,
+        "query without a citation, tie or triplet": alone,
+    }
     assert told["settings"]["sampler"] == "given" and told["train"]["negatives"] == {"given": 3}
     read = read_examples(tmp_path / "out" / "train.jsonl", query="paper", candidate="paper")
     assert next(read).query.title == "On 0"
 
 
-def test_papers_of_one_field(tmp_path, monkeypatch, capsys):
+def test_papers_of_one_field_ask_among_all(tmp_path, monkeypatch, capsys):
+    """Papers of art cite one of art and one of physics: both may be positives."""
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0)
     assert run(monkeypatch, capsys, *words, "--field", "Art")[0] == 0
     told = facts(tmp_path / "out")
-    assert told["papers"] == 40 and told["dropped"]["of no field that is asked for"]["count"] == 40
-    assert [*told["train"]["domains"]["fields"]] == ["Art"] and told["data"]["fields"] == ["Art"]
+    assert told["papers"] == 80 and told["data"]["asked about"] == {"fields": ["Art"], "shards": "all"}
+    other = told["train"]["dropped"]["query of another field or shard (a candidate alone)"]
+    assert other["count"] == 40 and other["first"][0] == "p0"
+    rows = triplets(tmp_path / "out")
+    assert {int(row["query"][1:]) % 2 for row in rows} == {1}
+    assert {int(row["positive"][1:]) % 2 for row in rows} == {0, 1}
+    assert told["train"]["domains"]["fields"]["Physics"] == {"queries": 0, "triplets": 0, "papers": 40}
+
+
+def test_what_is_held_out(tmp_path, monkeypatch, capsys):
+    """Papers, and citations of and by them go, counted; or queries alone, and nothing goes."""
+    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0.2)
+    assert run(monkeypatch, capsys, *words)[0] == 0
+    papers, rows = facts(tmp_path / "out"), triplets(tmp_path / "out")
+    out = {row["query"] for row in triplets(tmp_path / "out", "dev")}
+    gone = {(n, m) for n in range(COUNT) for m in ((n + 1) % COUNT, (n + 2) % COUNT)}
+    gone = {(n, m) for n, m in gone if {f"p{n}", f"p{m}"} & out}
+    assert papers["dropped"]["citation of or by a paper that is held out"]["count"] == len(gone)
+    assert run(monkeypatch, capsys, *words, "--hold-out", "queries")[0] == 0
+    queries, rows = facts(tmp_path / "out"), triplets(tmp_path / "out")
+    assert {row["query"] for row in triplets(tmp_path / "out", "dev")} == out
+    assert {row["query"] for row in rows} == {f"p{n}" for n in range(COUNT)} - out
+    assert {row["positive"] for row in rows} & out
+    assert "citation of or by a paper that is held out" not in queries["dropped"]
+
+
+def test_what_an_earlier_call_left_does_not_stay(tmp_path, monkeypatch, capsys):
+    words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out")
+    assert run(monkeypatch, capsys, *words, "--dev", 0.2)[0] == 0
+    assert run(monkeypatch, capsys, *words, "--dev", 0)[0] == 0
+    assert not (tmp_path / "out" / "dev.jsonl").exists()
+    band = ("--sampler", "scincl", "--set", "far=4000")
+    assert run(monkeypatch, capsys, *words, *band)[0] == 2
+    assert facts(tmp_path / "out") == {"finished": False}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"citations.json", "papers.jsonl"}
 
 
 def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
@@ -174,7 +215,11 @@ def test_neighbours_of_small_fields_are_asked_about_again(tmp_path, monkeypatch,
     assert run(monkeypatch, capsys, *words)[0] == 0
     found = triplets(tmp_path / "out")
     fields = facts(tmp_path / "out")["train"]["domains"]["fields"]
-    assert fields["Art"]["queries"] == fields["Physics"]["queries"] == 40 and len(found) == 400
+    assert (fields["Art"]["queries"], fields["Physics"]["queries"]) == (10, 40)
+    assert fields["Art"]["triplets"] == fields["Physics"]["triplets"] == 200 and len(found) == 400
+    shown = ("reproduce", "multi2spe", "5", "--data", tmp_path / "out", "-o", tmp_path / "5.json")
+    assert run(monkeypatch, capsys, *shown)[0] == 0
+    assert json.loads((tmp_path / "5.json").read_text())["fields"] == fields
     easy = [row["negative"] for row in found if row["query"] == "p8" and row["kind"] == "random"]
     assert len(easy) == 12 and len({tuple(easy[at : at + 3]) for at in range(0, 12, 3)}) == 4
 
@@ -207,6 +252,31 @@ def test_papers_of_a_test_take_no_part(tmp_path, monkeypatch, capsys):
     assert '"p9"' not in (tmp_path / "out" / "train.jsonl").read_text()
     read = [(each["file"], each["papers"]) for each in facts(tmp_path / "out")["data"]["without"]]
     assert read == [(papers.name, 1), (keyed.name, 2), (titled.name, 1), ("s2orc, shard 0", 1)]
+
+
+def test_the_queries_of_a_benchmark_take_no_part(tmp_path, monkeypatch, capsys):
+    """A benchmark of the same papers: all of them are candidates, those it asks about are left out."""
+    path = corpus(tmp_path / "all.jsonl")
+    made = ("prepare", "multi-scidocs", path, "-o", tmp_path / "bench", "--val", 0.1, "--test", 0.2)
+    assert run(monkeypatch, capsys, *made)[0] == 0
+    asked = {
+        name
+        for part in ("val", "test")
+        for name in (tmp_path / f"bench/multi-scidocs/{part}.txt").read_text().split()
+    }
+    words = (
+        "prepare",
+        "citations",
+        path,
+        "-o",
+        tmp_path / "out",
+        "--without",
+        tmp_path / "bench/multi-scidocs",
+    )
+    assert run(monkeypatch, capsys, *words)[0] == 0
+    assert facts(tmp_path / "out")["dropped"]["paper of a test"]["count"] == len(asked) == 24
+    named = {row[side] for row in triplets(tmp_path / "out") for side in ("query", "positive", "negative")}
+    assert named and not named & asked
 
 
 def test_a_test_is_left_out_before_the_graph_is_embedded(tmp_path, monkeypatch, capsys):
@@ -263,8 +333,9 @@ def test_same_bytes_whatever_the_workers_and_the_hash_seed(tmp_path):
         (["--triples", "gone.csv"], "gone.csv"),
         (["--triples", "gone.csv", "--edges", "gone.csv"], "need no citations and no ties"),
         (["--shard", 1], "shards are a matter of S2ORC"),
-        (["--field", "Law"], "no triplet of 0 papers: of no field that is asked for 80"),
-        (["--crossing", "1"], "no triplet of 80 papers: of one field alone"),
+        (["--field", "Law"], r"no triplet of 80 papers: .*query of another field or shard .* 7\d"),
+        (["--hold-out", "years"], "hold out 'years'; known: papers, queries"),
+        (["--crossing", "1"], "no triplet of 80 papers: .*of one field alone 7"),
         (["--edges", "gone.csv"], "gone.csv"),
     ],
 )
@@ -291,11 +362,15 @@ def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
         {"paper_id": str(n), "abstract": [{"text": f"We look at {n}."}] if n < 8 else []} for n in range(9)
     ]
     words = ("prepare", "citations", s2orc(tmp_path, rows, texts), "-o", tmp_path / "out", "--dev", 0)
-    for part in ("metadata", "pdf_parses"):
-        (tmp_path / part / f"{part}_7.jsonl").write_text("no record")
+    more = {"paper_id": "20", "title": "On 20", "mag_field_of_study": ["Art"], "outbound_citations": ["0"]}
+    (tmp_path / "metadata" / "metadata_7.jsonl").write_text(json.dumps(more))
+    (tmp_path / "pdf_parses" / "pdf_parses_7.jsonl").write_text(json.dumps({**texts[0], "paper_id": "20"}))
     assert run(monkeypatch, capsys, *words, "--shard", 0)[0] == 0
     told = facts(tmp_path / "out")
-    (shard,) = told["data"]["papers"]
-    assert shard["file"].endswith(", shard 0") and shard["papers"] == 8
+    shards = [(shard["file"].partition(", ")[2], shard["papers"]) for shard in told["data"]["papers"]]
+    assert shards == [("shard 0", 8), ("shard 7 (candidates alone)", 1)]
     assert told["dropped"]["no parsed abstract"] == {"count": 1, "first": ["8"]}
-    assert told["papers"] == 8 and told["train"]["domains"]["fields"]["Art"]["queries"] == 7
+    assert told["papers"] == 9 and told["train"]["domains"]["fields"]["Art"]["queries"] == 7
+    other = told["train"]["dropped"]["query of another field or shard (a candidate alone)"]
+    assert other == {"count": 1, "first": ["20"]}
+    assert run(monkeypatch, capsys, *words, "--shard", 8)[0] == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -28,13 +28,24 @@ Triples = Annotated[
     Path | None,
     typer.Option(help="Triplets that are taken as they are: a table such as SciNCL's train_triples.csv."),
 ]
-Fields = Annotated[list[str] | None, typer.Option(help="Only papers of this field take part; repeatable.")]
-Shards = Annotated[list[int] | None, typer.Option(help="Of S2ORC: only this shard; repeatable.")]
+Fields = Annotated[
+    list[str] | None, typer.Option(help="A field whose papers are queries, repeatable; else all.")
+]
+Shards = Annotated[
+    list[int] | None, typer.Option(help="Of S2ORC: a shard whose papers are queries, repeatable; else all.")
+]
 Options = Annotated[list[str] | None, typer.Option("--set", help="key=value of the sampler; repeatable.")]
 Smoothing = Annotated[float, typer.Option(help="A field weighs its share to this power; 0: all equal.")]
 Crossing = Annotated[float, typer.Option(help="The least share of queries with several fields.")]
 Without = Annotated[
-    list[Path] | None, typer.Option(help="Papers of a test, read alike, which take no part; repeatable.")
+    list[Path] | None,
+    typer.Option(
+        help="Papers of a test, or a folder multi-scidocs/, whose queries take no part; repeatable."
+    ),
+]
+HeldOut = Annotated[
+    str,
+    typer.Option(help="papers: train names none that dev asks about; queries: it asks about none of them."),
 ]
 
 
@@ -52,6 +63,7 @@ def citations(
     cap: Annotated[int, typer.Option(help="Queries of a field at most; 0: no limit.")] = 0,
     crossing: Crossing = 0.0,
     dev: Annotated[float, typer.Option(help="The share of papers that is held out.")] = 0.05,
+    hold_out: HeldOut = "papers",
     without: Without = None,
     abstracts: Annotated[bool, typer.Option(help="Leave out papers without an abstract.")] = False,
     seed: Annotated[int, typer.Option(help="Of what is drawn by chance.")] = 0,
@@ -64,7 +76,7 @@ def citations(
 
     Example: sciprism prepare citations works.jsonl -o triplets --smoothing 0.7 --seed 1783
     """
-    from sciprism.tasks.citation_files.prepare import Settings, prepare_citations
+    from sciprism.tasks.citation_files.prepare import HoldOut, Settings, prepare_citations
     from sciprism.tasks.citation_files.samplers import GIVEN, options_of
     from sciprism.training.samplers.domains import Balance
 
@@ -72,7 +84,7 @@ def citations(
     sampler = GIVEN if triples else sampler
     balance = Balance(smoothing=smoothing, cap=cap, crossing=crossing, seed=seed)
     options = options_of(sampler, option or ())
-    made = Settings(sampler, options, balance, dev, abstracts, seed, workers)
+    made = Settings(sampler, options, balance, dev, cast(HoldOut, hold_out), abstracts, seed, workers)
     print_triplets(prepare_citations(out, papers, made), papers)
 
 

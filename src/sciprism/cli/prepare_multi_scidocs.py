@@ -22,6 +22,7 @@ EDGES = typer.Option(help="Who cites whom, a table with citing and cited; else t
 CONSTRUCTION = typer.Option(help="published: the authors' own rules; corrected: without their defects.")
 FIELD = typer.Option(help="A field that counts, repeatable; else all.")
 SHARD = typer.Option(help="Of S2ORC: a shard whose papers are queries, repeatable; else all.")
+WITHIN = typer.Option("--within-fields", help="Negatives have a field in common with their query.")
 MOST = typer.Option(help="Queries of a field in a part, 0: all; else 500 if corrected, all if published.")
 
 
@@ -34,6 +35,7 @@ def multi_scidocs(
     shard: Annotated[list[int] | None, SHARD] = None,
     positives: Annotated[int, typer.Option(help="Of a query, at most.")] = 5,
     negatives: Annotated[int, typer.Option(help="Of a query, at most.")] = 500,
+    within_fields: Annotated[bool, WITHIN] = False,
     val: Annotated[float, typer.Option(help="The share of each field that is for val.")] = 0.4,
     test: Annotated[float, typer.Option(help="The share of each field that is for test.")] = 0.4,
     most: Annotated[int | None, MOST] = None,
@@ -56,6 +58,7 @@ def multi_scidocs(
         seed=seed,
         positives=positives,
         negatives=negatives,
+        within_fields=within_fields,
         val=val,
         test=test,
         most=most,

@@ -32,6 +32,19 @@ def test_the_corrected_pool_holds_all_co_cited_papers_by_their_counts(starred):
     assert as_sets(pools["d"]) == ({"q"}, EVERYBODY - {*"dq", "x4"})
 
 
+def test_negatives_of_the_querys_own_fields(made):
+    """a and b are of art, c and d of law, e of both, f of music: each sees those that share a field."""
+    for number, name in enumerate("abcdef"):
+        fields = (["Art"], ["Art"], ["Law"], ["Law"], ["Art", "Law"], ["Music"])[number]
+        made.paper(name, f"z{name}", fields=fields)
+        made.paper(f"z{name}", fields=["Physics"])
+    pools = made.prepare(within_fields=True, **ALL).pools("cite")
+    found = {name: {*negatives} for name, (_, negatives) in pools.items()}
+    assert found == {"a": {*"be"}, "b": {*"ae"}, "c": {*"de"}, "d": {*"ce"}, "e": {*"abcd"}}
+    assert all(positives == [f"z{name}"] for name, (positives, _) in pools.items())
+    assert made.prepared.of_queries.ids[f"cite/test: {NO_NEGATIVE}"] == ["f"]
+
+
 def test_counts_go_before_chance_and_chance_parts_ties(starred):
     found = set()
     for seed in range(12):

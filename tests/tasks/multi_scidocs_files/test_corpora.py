@@ -147,10 +147,10 @@ def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
         cited = {pools.candidate_ids[row] for row, grade in zip(pool, grades, strict=True) if grade}
         assert cited == {f"0{name[1:]}", f"11{name[1:]}"} and len(pool) == 56
     record = json.loads((tmp_path / "out" / "multi-scidocs.json").read_text())
-    assert [(part["shard"], part["papers"], part["queries"]) for part in record["read"]] == [
-        (0, 19, False),
-        (7, 19, True),
-        (11, 19, False),
+    assert [(part["file"], part["format"], part["papers"]) for part in record["read"]] == [
+        ("s2orc, shard 0 (candidates alone)", "s2orc", 19),
+        ("s2orc, shard 7", "s2orc", 19),
+        ("s2orc, shard 11 (candidates alone)", "s2orc", 19),
     ]
     assert (
         sum(map(len, (counted.rows for name, counted in done.written.counts.items() if "mag" in name))) == 19

@@ -7,6 +7,7 @@ from sciprism.tally import Tally
 from sciprism.training.graphs.citations import CitationGraph
 from sciprism.training.samplers.drawing import NONE, RANDOM, Draw, Sampled
 from sciprism.training.samplers.specter import (
+    UNTIED,
     WEAKER,
     CitationTies,
     GivenTies,
@@ -46,7 +47,7 @@ def test_without_a_second_step_there_are_triplets_too():
     """The published code gives none."""
     draw = sampler(CitationTies(of_edges((0, 1), (0, 2))))((0, 0))
     assert {*draw.positives} <= {1, 2} and draw.kinds == (RANDOM,) * 5 and not {*draw.negatives} & {0, 1, 2}
-    assert sampler(CitationTies(of_edges((0, 1))))((1, 0)) == Draw()
+    assert sampler(CitationTies(of_edges((0, 1))))((1, 0)) == Draw(dropped=((UNTIED, "p1"),))
 
 
 def test_given_strengths_keep_their_margin():

@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sciprism.chance import place
 from sciprism.files import write_lines
@@ -25,8 +26,9 @@ NO_TEXT, NO_ABSTRACT = "neither title nor abstract", "no abstract"
 TITLE_ALONE = "no abstract, the title stands alone (kept)"
 AGAIN = "id that another paper has"
 TESTED = "paper of a test"
-OTHER_FIELD = "of no field that is asked for"
+GONE = "citation of or by a paper that is held out"
 
+Mask = NDArray[np.bool_]
 Edges = Iterable[tuple[str, str]]
 
 
@@ -38,16 +40,21 @@ class Corpus:
     fields: list[tuple[str, ...]]
     graph: CitationGraph
 
-    def divided(self, dev: float, seed: int) -> tuple[Corpus, list[int]]:
-        """Return the papers without those held out, and the rows of these: a share, by hash of the id."""
-        out = np.array([place(seed, "dev", name) < dev for name in self.names], bool)
+    def held_out(self, dev: float, seed: int) -> Mask:
+        """Tell of each paper whether it is held out: a share of them, by hash of the id."""
+        return np.array([place(seed, "dev", name) < dev for name in self.names], bool)
+
+    def without(self, out: Mask, dropped: Tally) -> Corpus:
+        """Return the corpus without some papers; count the citations that go with them."""
         kept = np.flatnonzero(~out)
         rows = np.cumsum(~out, dtype=np.int32) - 1
         citing, cited = self.graph.edges
         inside = ~(out[citing] | out[cited])
+        for edge in np.flatnonzero(~inside).tolist():
+            dropped.add(GONE, f"{self.names[citing[edge]]} -> {self.names[cited[edge]]}")
         graph = CitationGraph(len(kept), rows[citing[inside]], rows[cited[inside]])
         parts = ([self.names[row] for row in kept], [self.fields[row] for row in kept])
-        return Corpus(*parts, graph), np.flatnonzero(out).tolist()
+        return Corpus(*parts, graph)
 
 
 @dataclass(slots=True)

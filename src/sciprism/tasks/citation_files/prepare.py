@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_json, write_lines
 from sciprism.papers.records import Paper
 from sciprism.tally import Tally
-from sciprism.tasks.citation_files.corpus import OTHER_FIELD, TESTED, Corpus, Gathering, text_fault
+from sciprism.tasks.citation_files.corpus import TESTED, Corpus, Gathering, text_fault
 from sciprism.tasks.citation_files.samplers import Asked, samplers
 from sciprism.tasks.citation_files.sources import Papers
 from sciprism.tasks.split import names as names_of
@@ -23,6 +25,11 @@ from sciprism.training.samplers.domains import Balance, DomainTable
 from sciprism.training.samplers.drawing import NONE, Draw, Sampled
 
 REPORT = "citations.json"
+PARTS = ("train", "dev")
+HoldOut = Literal["papers", "queries"]
+HOLD_OUT: tuple[HoldOut, ...] = ("papers", "queries")
+UNABLE = "query without a citation, tie or triplet"
+NOT_ASKED = "query of another field or shard (a candidate alone)"
 IN_CIRCLE = "paper in a circle of citations or between two (kept)"
 
 
@@ -31,13 +38,15 @@ class Settings:
     """How triplets are made.
 
     sampler: its name, options: of it. balance: of the queries among fields. dev: the share of papers that is
-    held out, by hash: no train triplet names one of them. abstracts: papers need one.
+    held out, by hash. hold_out: "papers", no train triplet names one of them, or "queries", none asks about
+    one of them, as published. abstracts: papers need one.
     """
 
     sampler: str = "specter"
     options: dict[str, Any] = field(default_factory=dict)
     balance: Balance = field(default_factory=Balance)
     dev: float = 0.05
+    hold_out: HoldOut = "papers"
     abstracts: bool = False
     seed: int = 0
     workers: int = 1
@@ -45,6 +54,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.dev < 1:
             raise InputError(f"a share of {self.dev} for dev; it must be 0 or more, and less than 1")
+        if self.hold_out not in HOLD_OUT:
+            raise InputError(f"hold out {self.hold_out!r}; known: {', '.join(HOLD_OUT)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +87,27 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     """Write `papers.jsonl`, `train.jsonl`, `dev.jsonl` and `citations.json` below `out`.
 
     A line of the parts is a triplet of ids. The same papers and settings give the same bytes with any number
-    of workers. Raises InputError where nothing can be sampled.
+    of workers. Raises InputError where nothing can be sampled; then there are no parts, not those of an
+    earlier call either.
     """
     began, dropped = time.monotonic(), papers.read.dropped
+    write_json(out / REPORT, {"finished": False})
+    for name in PARTS:
+        (out / f"{name}.jsonl").unlink(missing_ok=True)
     tested = {name for paper in papers.tested() for name in _all_names(paper)}
 
     def fault(paper: Paper) -> str:
         if tested and not tested.isdisjoint(_all_names(paper)):
             return TESTED
-        if papers.fields and not {*papers.fields} & {*paper.fields}:
-            return OTHER_FIELD
         return text_fault(paper, abstracts=settings.abstracts)
 
     whole = Gathering(fault, dropped).corpus(papers, out / NAME, papers.edges())
     for row in whole.graph.in_circles.tolist():
         dropped.add(IN_CIRCLE, whole.names[row])
-    train, held_out = whole.divided(settings.dev, settings.seed)
-    parts = {"train": _part(out / "train.jsonl", train, range(len(train.names)), papers, settings)}
-    if settings.dev:
-        parts["dev"] = _part(out / "dev.jsonl", whole, {*held_out}, papers, settings)
+    parts = {
+        name: _part(out / f"{name}.jsonl", corpus, rows, papers, settings)
+        for name, corpus, rows in _divided(whole, settings, dropped)
+    }
     if not parts["train"].report.pairs:
         for part in parts.values():
             part.file.unlink()
@@ -106,16 +119,34 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     return prepared
 
 
+def _divided(whole: Corpus, settings: Settings, dropped: Tally) -> Iterator[tuple[str, Corpus, list[int]]]:
+    """Yield each part's name, what its triplets may name, and the rows of that it may ask about."""
+    out = whole.held_out(settings.dev, settings.seed)
+    if settings.hold_out == "queries":
+        yield "train", whole, np.flatnonzero(~out).tolist()
+    else:
+        train = whole.without(out, dropped)
+        yield "train", train, list(range(len(train.names)))
+    if settings.dev:
+        yield "dev", whole, np.flatnonzero(out).tolist()
+
+
 def _all_names(paper: Paper) -> list[str]:
     """Return the bare id too: a test may have the corpus' own ids."""
     return [paper.id, *names_of(paper)]
 
 
-def _part(path: Path, corpus: Corpus, rows: Container[int], papers: Papers, settings: Settings) -> Part:
+def _part(path: Path, corpus: Corpus, rows: Sequence[int], papers: Papers, settings: Settings) -> Part:
     report, table = Sampled(), DomainTable(corpus.fields)
 
     def queries(able: Iterable[int]) -> list[tuple[int, int]]:
-        mine = [row for row in able if row in rows]
+        can, mine = {*able}, list[int]()
+        for row in rows:
+            reason = UNABLE if row not in can else "" if papers.asks(corpus.names[row]) else NOT_ASKED
+            if reason:
+                report.dropped.add(reason, corpus.names[row])
+            else:
+                mine.append(row)
         return settings.balance.queries(mine, corpus.fields, corpus.names, report.dropped)
 
     asked = Asked(papers=papers, options=settings.options, seed=settings.seed, workers=settings.workers)

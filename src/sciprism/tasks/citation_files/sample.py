@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 from pathlib import Path
 
 from sciprism.errors import InputError
@@ -21,8 +20,7 @@ TRAIN = "train.jsonl"
 def sample_in(folder: Path) -> DomainTable:
     """Count the triplets of ids in `train.jsonl` by the fields of their papers in `papers.jsonl`.
 
-    Triplets of one query in a row are one query. Raises InputError where a file is not there, or where a
-    triplet names a paper that is not.
+    Raises InputError where a file is not there, or where a triplet names a paper that is not.
     """
     for name in (NAME, TRAIN):
         if not (folder / name).is_file():
@@ -30,18 +28,16 @@ def sample_in(folder: Path) -> DomainTable:
     papers = list(read_papers(folder / NAME, reader="jsonl"))
     rows = {paper.id: row for row, paper in enumerate(papers)}
     table = DomainTable([paper.fields for paper in papers])
-    for query, found in groupby(_triplets(folder / TRAIN, rows), key=lambda triplet: triplet[0]):
-        triplets = list(found)
-        negatives = [negative for *_, negative in triplets if negative is not None]
-        table.add(query, [positive for _, positive, _ in triplets], negatives)
+    for query, positive, negatives in _triplets(folder / TRAIN, rows):
+        table.add(query, [positive], negatives)
     return table
 
 
-def _triplets(path: Path, rows: Mapping[str, int]) -> Iterator[tuple[int, int, int | None]]:
+def _triplets(path: Path, rows: Mapping[str, int]) -> Iterator[tuple[int, int, list[int]]]:
     for where, triplet in numbered(Home(), path):
         names = [as_id(need(triplet, key, where)) for key in ("query", "positive")]
         names += [as_id(triplet["negative"])] if "negative" in triplet else []
         if lost := [name for name in names if name not in rows]:
             raise InputError(f"{where}: {lost[0]!r} is no paper of {NAME}")
-        query, positive, *negative = (rows[name] for name in names)
-        yield query, positive, negative[0] if negative else None
+        query, positive, *negatives = (rows[name] for name in names)
+        yield query, positive, negatives

@@ -91,9 +91,9 @@ def scincl(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> D
 
 
 def given(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> Drawn:
-    """Yield triplets that others drew, those of a query together."""
+    """Yield triplets that others drew, those of a query together and once: there are no others to draw."""
     found = asked.papers.sampled(rows_of(corpus.names), report.dropped)
-    for row, _ in queries(sorted(found)):
+    for row in dict.fromkeys(row for row, _ in queries(sorted(found))):
         positives, negatives = zip(*found[row], strict=True)
         draw = Draw(positives, negatives, (GIVEN,) * len(positives))
         report.add(draw)

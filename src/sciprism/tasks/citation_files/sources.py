@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,10 @@ from sciprism.tasks.citation_files.published import (
 from sciprism.tasks.home import Home
 from sciprism.training.samplers.specter import GivenTies
 
+CANDIDATES = " (candidates alone)"
+ASKED, CORPUS = ("val.txt", "test.txt"), "data_final.json"
+"""Of a folder of Multi-SciDocs: the ids of the queries, and the papers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -30,24 +34,45 @@ class Read:
     report: ReadReport = field(default_factory=ReadReport)
     dropped: Tally = field(default_factory=Tally)
 
-    def papers(self, path: Path, home: Home, shards: tuple[int, ...] = ()) -> Iterator[Paper]:
+    def papers(self, path: Path, home: Home, shards: Collection[int] = ()) -> Iterator[tuple[Paper, bool]]:
         """Yield the papers of a file of any format, an object keyed by id, or a folder of S2ORC.
 
-        shards: of S2ORC, () for all.
+        shards: of S2ORC, those whose papers are asked about, () for all; with each paper comes whether it is.
+        Raises InputError where one of them is not there.
         """
         if is_s2orc(path):
-            for shard in shards or shards_in(path, self.dropped):
+            there = shards_in(path, self.dropped)
+            if lost := sorted({*shards} - {*there}):
+                raise InputError(f"{path}: no shard {lost[0]}; there are {', '.join(map(str, there))}")
+            for shard in there:
+                asked = not shards or shard in shards
+                label = f"{path}, shard {shard}{'' if asked else CANDIDATES}"
                 found = read_s2orc(path, shards=[shard], tally=self.dropped)
-                yield from self._counted(f"{path}, shard {shard}", "s2orc", found)
+                yield from ((paper, asked) for paper in self._counted(label, "s2orc", found))
         elif is_keyed(path):
-            yield from self._counted(str(path), "keyed by id", keyed_papers(home, path))
+            found = self._counted(str(path), "keyed by id", keyed_papers(home, path))
+            yield from ((paper, True) for paper in found)
         else:
-            yield from read_papers(path, skip_bad=True, report=self.report)
+            yield from ((paper, True) for paper in read_papers(path, skip_bad=True, report=self.report))
+
+    def tested(self, path: Path, home: Home) -> Iterator[Paper]:
+        """Yield the papers of a test: those that a benchmark asks about, or all of any other file."""
+        if not all((path / name).is_file() for name in ASKED):
+            yield from (paper for paper, _ in self.papers(path, home))
+            return
+        names = {name for part in ASKED for name in (path / part).read_text(encoding="utf-8").split("\n")}
+        papers = (paper for paper in keyed_papers(home, path / CORPUS) if paper.id in names)
+        yield from self._counted(str(path), "Multi-SciDocs", papers)
 
     def to_json(self) -> list[dict[str, object]]:
         """Return what was read of each file."""
         return [
-            {"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped}
+            {
+                "file": Path(file.path).name,
+                "format": file.format,
+                "papers": file.papers,
+                "skipped": file.skipped,
+            }
             for file in self.report.files
         ]
 
@@ -65,9 +90,10 @@ class Papers:
 
     citations: a table with the columns citing and cited, instead of the papers' own references. ties: how
     strongly papers are tied, as SPECTER's data.json has it. triples: triplets that were sampled elsewhere, as
-    SciNCL's train_triples.csv has them. fields: only papers of one of these take part, () for all. shards: of
-    S2ORC, () for all. without: files of papers that take no part. read, tests: what came of the files, and of
-    those without.
+    SciNCL's train_triples.csv has them. fields, shards: papers of these fields, and of these shards of S2ORC,
+    are asked about, () for all; the others are candidates alone. without: files of papers that take no part,
+    or folders of Multi-SciDocs, whose queries take none. read, tests: what came of the files, and of those
+    without. asked: ids of papers to ask about, where not all are; complete once all are read.
     """
 
     files: tuple[Path, ...]
@@ -80,6 +106,7 @@ class Papers:
     home: Home = field(default_factory=lambda: Home(None))
     read: Read = field(default_factory=Read)
     tests: Read = field(default_factory=Read)
+    asked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         check_shards(self.files, self.shards)
@@ -88,13 +115,24 @@ class Papers:
 
     def __iter__(self) -> Iterator[Paper]:
         for path in self.files:
-            yield from self.read.papers(path, self.home, self.shards)
+            for paper, asked in self.read.papers(path, self.home, self.shards):
+                if self._some and asked and (not self.fields or {*self.fields} & {*paper.fields}):
+                    self.asked.add(paper.id)
+                yield paper
+
+    @property
+    def _some(self) -> bool:
+        return bool(self.fields or self.shards)
+
+    def asks(self, name: str) -> bool:
+        """Tell of an id that was read whether its paper is asked about."""
+        return not self._some or name in self.asked
 
     def tested(self) -> Iterator[Paper]:
         """Yield the papers that take no part. Raises InputError where a file has none."""
         for path in self.without:
             before = self.tests.report.papers
-            yield from self.tests.papers(path, self.home)
+            yield from self.tests.tested(path, self.home)
             if self.tests.report.papers == before:
                 raise InputError(f"--without {path}: no paper in it; `sciprism inspect` says what it holds")
 
@@ -117,4 +155,5 @@ class Papers:
     def provenance(self) -> dict[str, object]:
         """Return what was read of each file."""
         read = {"papers": self.read.to_json(), "without": self.tests.to_json()}
-        return read | {"fields": list(self.fields) or "all", "tables": self.home.provenance()}
+        asked = {"fields": list(self.fields) or "all", "shards": list(self.shards) or "all"}
+        return read | {"asked about": asked, "tables": self.home.provenance()}

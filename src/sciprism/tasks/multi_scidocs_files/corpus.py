@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.s2orc import check_shards, is_s2orc, read_s2orc, shards_in
+from sciprism.papers.s2orc import check_shards
 from sciprism.tally import Tally
 from sciprism.tasks.citation_files.corpus import Gathering, table_of
+from sciprism.tasks.citation_files.sources import Read
 from sciprism.tasks.home import Home
 from sciprism.training.graphs.citations import CitationGraph
 
@@ -55,7 +54,7 @@ class Corpus:
     graph: CitationGraph
     texts: Path
     dropped: Tally
-    read: Sequence[dict[str, Any]]
+    read: Sequence[dict[str, object]]
 
 
 def read_corpus(given: Given, home: Home, texts: Path) -> Corpus:
@@ -64,15 +63,19 @@ def read_corpus(given: Given, home: Home, texts: Path) -> Corpus:
     Papers that lack a title, an abstract or a field, or that stand there again, are counted and left out,
     whatever cites them or is cited by them. Raises InputError where none is left.
     """
-    dropped, read = Tally(), list[dict[str, Any]]()
+    read = Read()
+    dropped = read.dropped
     asking: set[str] = set()
 
     def papers() -> Iterator[Paper]:
-        for paper, asks in _papers(given, read, dropped):
-            asking.update([paper.id] if asks else ())
-            yield replace(
-                paper, fields=tuple(f for f in paper.fields if not given.fields or f in given.fields)
-            )
+        for path in given.files:
+            for paper, asked in read.papers(path, home, given.shards):
+                asking.update([paper.id] if asked else ())
+                kept = tuple(f for f in paper.fields if not given.fields or f in given.fields)
+                yield replace(paper, fields=kept)
+        skipped = read.report.skipped
+        for place in [*map(str, skipped), *[""] * (read.report.skipped_count - len(skipped))]:
+            dropped.add(NOT_READ, place)
 
     edges = None if given.edges is None else table_of(home, given.edges)
     whole = Gathering(_useless, dropped).corpus(papers(), texts, edges)
@@ -82,30 +85,7 @@ def read_corpus(given: Given, home: Home, texts: Path) -> Corpus:
             f"{', '.join(map(str, given.files))}: no paper with title, abstract, field ({counts or 'none'})"
         )
     rows = [row for row, name in enumerate(whole.names) if name in asking]
-    return Corpus(whole.names, whole.fields, rows, whole.graph, texts, dropped, read)
-
-
-def _papers(given: Given, read: list[dict[str, Any]], dropped: Tally) -> Iterator[tuple[Paper, bool]]:
-    """Yield the papers of all files, each with whether it may be a query; `read` tells of the files."""
-    report = ReadReport()
-    for path in given.files:
-        if not is_s2orc(path):
-            yield from ((paper, True) for paper in read_papers(path, skip_bad=True, report=report))
-            continue
-        there = shards_in(path, dropped)
-        if lost := sorted({*given.shards} - {*there}):
-            raise InputError(f"{path}: no shard {lost[0]}; there are {', '.join(map(str, there))}")
-        for shard in there:
-            asks, papers = not given.shards or shard in given.shards, 0
-            for paper in read_s2orc(path, shards=[shard], tally=dropped):
-                papers += 1
-                yield paper, asks
-            read.append({"path": str(path), "shard": shard, "papers": papers, "queries": asks})
-    for file in report.files:
-        told = {"path": file.path, "format": file.format, "papers": file.papers, "skipped": file.skipped}
-        read.append(told)
-    for place in [*map(str, report.skipped), *[""] * (report.skipped_count - len(report.skipped))]:
-        dropped.add(NOT_READ, place)
+    return Corpus(whole.names, whole.fields, rows, whole.graph, texts, dropped, read.to_json())
 
 
 def _useless(paper: Paper) -> str:

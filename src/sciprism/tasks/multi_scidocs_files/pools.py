@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from sciprism.errors import InputError
 from sciprism.tally import Tally
 from sciprism.tasks.multi_scidocs_files.constructions import Relation, constructions
 from sciprism.tasks.multi_scidocs_files.corpus import Corpus
-from sciprism.tasks.multi_scidocs_files.divide import Divided, Part, divided
+from sciprism.tasks.multi_scidocs_files.divide import Divided, Groups, Part, divided, of_each_field
 from sciprism.training.samplers.drawing import chance
 
 SEED, POSITIVES, NEGATIVES, SHARE = 321, 5, 500, 0.4
@@ -32,14 +33,15 @@ BEYOND = "beyond the number asked for"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
     """How the benchmark is made. val, test: shares of each field's papers. positives, negatives: of a query,
-    at most. most: queries of a field in a part and relation, and papers of a class in a part; 0 for all, None
-    for what the construction has.
+    at most. within_fields: negatives have a field in common with their query. most: queries of a field in a
+    part and relation, and papers of a class in a part; 0 for all, None for what the construction has.
     """
 
     construction: str = "corrected"
     seed: int = SEED
     positives: int = POSITIVES
     negatives: int = NEGATIVES
+    within_fields: bool = False
     val: float = SHARE
     test: float = SHARE
     most: int | None = None
@@ -153,10 +155,23 @@ class Drawing:
         """Draw a pool. As many rows more than asked for as may not be negatives always leave enough."""
         random = chance(self.choices.seed, relation, self.corpus.names[row])
         found = self._how.choose[relation](self.corpus.graph, row, self.choices.positives, random)
-        size = self.corpus.graph.size
-        drawn = random.sample(range(size), min(size, self.choices.negatives + len(found.closed)))
+        candidates = self._candidates(row)
+        most = min(len(candidates), self.choices.negatives + len(found.closed))
+        drawn = random.sample(candidates, most)
         negatives = [other for other in drawn if other not in found.closed]
         return Query(row, found.positives, negatives[: self.choices.negatives])
+
+    def _candidates(self, row: int) -> Sequence[int]:
+        if not self.choices.within_fields:
+            return range(self.corpus.graph.size)
+        first, *others = self.corpus.fields[row]
+        if not others:
+            return self._of_field[first]
+        return sorted(set(self._of_field[first]).union(*(self._of_field[name] for name in others)))
+
+    @cached_property
+    def _of_field(self) -> Groups:
+        return of_each_field(range(self.corpus.graph.size), self.corpus.fields)
 
     def _first(self, rows: list[int], where: str) -> list[int]:
         for row in rows[self._most :] if self._most else ():

@@ -53,7 +53,7 @@ def prepare_multi_scidocs(out: Path, given: Given, choices: Choices = _CHOICES) 
 
 
 def _record(
-    given: Given, choices: Choices, prepared: Prepared, read: list[dict[str, Any]], home: Home
+    given: Given, choices: Choices, prepared: Prepared, read: list[dict[str, object]], home: Home
 ) -> dict[str, Any]:
     written = prepared.written
     return {

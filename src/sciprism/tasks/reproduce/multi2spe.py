@@ -18,9 +18,10 @@ TRAIN = (
     "then --models {key}=RUN"
 )
 CORPORA = {"": "multi-domain", "cs": "CS", "medicine": "Medicine"}
-S2ORC = "of `sciprism prepare citations S2ORC {} --dev 0.2 --seed 321 -o TRIPLETS`"
+S2ORC = "of `sciprism prepare citations S2ORC {} --dev 0.2 --hold-out queries --seed 321 -o TRIPLETS`"
 RELEASED = (
-    "of `sciprism prepare citations train_metadata.jsonl --triples train_triples.csv -o TRIPLETS` over "
+    "of `sciprism prepare citations train_metadata.jsonl --triples train_triples.csv --hold-out queries "
+    "-o TRIPLETS` over "
     "SciNCL's release {}"
 )
 TRIPLETS = {
@@ -219,7 +220,9 @@ BY_COSINE = tuple(
     for task in SCIDOCS
 )
 THREE = tuple(task.name for task in TASKS)
-NO_CITATIONS = "arXiv papers with a category or an author in common, which are no citations"
+NO_CITATIONS = (
+    "arXiv papers with a category or an author in common, no citations; negatives of a query's field"
+)
 STAND_IN = {"SciDocs": "the tasks of Multi-SciDocs stand in for those of SciDocs"}
 reproductions.register("multi2spe")(
     Reproduction(

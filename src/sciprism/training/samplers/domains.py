@@ -22,9 +22,9 @@ class Balance:
     """How queries are shared out among fields.
 
     smoothing: a field weighs its share of papers to this power; 1 leaves shares as they are, 0 makes all
-    fields equal, the published code has 0.7. cap: queries of a field at most, 0 for no limit. crossing: the
-    least share of queries with several fields, others give way; 1 leaves these alone. A field with too few
-    papers has some of them asked about again.
+    fields equal, the published code has 0.7. cap: queries of a field at most, 0 for no limit. A field with
+    too few papers has some of them asked about again. crossing: the least share of queries with several
+    fields in what comes of that; others give way, of all fields alike, and 1 leaves none of them.
     """
 
     smoothing: float = 1.0
@@ -53,7 +53,7 @@ class Balance:
         """
         if self.idle:
             return [(row, 0) for row in rows]
-        members = self._members(self._crossing(rows, fields, names, dropped), fields, names, dropped)
+        members = self._members(rows, fields, names, dropped)
         total = sum(map(len, members.values()))
         weights = {field: (len(own) / total) ** self.smoothing for field, own in members.items()}
         scale = total / sum(weights.values()) if weights else 0.0
@@ -67,7 +67,7 @@ class Balance:
             found += [(row, wanted // len(own)) for row in rest]
             for row in own[len(rest) :] if wanted < len(own) else ():
                 dropped.add(BEYOND, names[row])
-        return sorted(found)
+        return self._crossing(sorted(found), fields, names, dropped)
 
     def _members(
         self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: Tally
@@ -85,24 +85,23 @@ class Balance:
         return dict(sorted(members.items()))
 
     def _crossing(
-        self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: Tally
-    ) -> Sequence[int]:
+        self, asked: list[tuple[int, int]], fields: Fields, names: Sequence[str], dropped: Tally
+    ) -> list[tuple[int, int]]:
         """Leave queries of one field out until those of several have their share."""
         if not self.crossing:
-            return rows
-        several = sum(len({*fields[row]}) > 1 for row in rows)
-        room = int(several / self.crossing) - several
-        single = [row for row in rows if len({*fields[row]}) < 2]
-        single.sort(key=lambda row: place(self.seed, "crossing", names[row]))
-        out = {*single[room:]}
-        for row in sorted(out):
+            return asked
+        single = [(row, turn) for row, turn in asked if len({*fields[row]}) < 2]
+        several = len(asked) - len(single)
+        single.sort(key=lambda each: place(self.seed, "crossing", names[each[0]], each[1]))
+        out = {*single[int(several / self.crossing) - several :]}
+        for row, _ in sorted(out):
             dropped.add(ONE_FIELD, names[row])
-        return [row for row in rows if row not in out]
+        return [each for each in asked if each not in out]
 
 
 @dataclass(slots=True)
 class Domain:
-    """What a sample holds of one field. papers: different ones, in any place of a triplet."""
+    """What a sample holds of one field. queries, papers: different ones, these in any place of a triplet."""
 
     queries: int = 0
     triplets: int = 0
@@ -114,33 +113,39 @@ class DomainTable:
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
+        self._asked: set[int] = set()
         self._papers: set[int] = set()
-        self.queries = 0
         self.triplets = 0
         self.crossing = 0
         """Triplets whose query and positive share no field, both having some."""
-        self._queries: Counter[str] = Counter()
         self._triplets: Counter[str] = Counter()
 
     def add(self, row: int, positives: Iterable[int], negatives: Iterable[int]) -> None:
-        """Take in what was drawn for one query."""
+        """Take in what was drawn for one query, for the first time or once more."""
         found = list(positives)
         own = {*self._fields[row]}
-        self.queries += 1
+        self._asked.add(row)
         self.triplets += len(found)
         self._papers |= {row, *found, *negatives}
         for field in own or {NO_FIELD}:
-            self._queries[field] += 1
             self._triplets[field] += len(found)
         for other in found:
             theirs = {*self._fields[other]}
             self.crossing += bool(own and theirs and not own & theirs)
 
+    @property
+    def queries(self) -> int:
+        """Return how many papers are asked about."""
+        return len(self._asked)
+
     def rows(self) -> Mapping[str, Domain]:
         """Return field -> what the sample holds of it, the largest first."""
-        papers = Counter(field for row in self._papers for field in {*self._fields[row]} or {NO_FIELD})
+        papers, queries = self._counted(self._papers), self._counted(self._asked)
         names = sorted(papers, key=lambda field: (-self._triplets[field], -papers[field], field))
-        return {name: Domain(self._queries[name], self._triplets[name], papers[name]) for name in names}
+        return {name: Domain(queries[name], self._triplets[name], papers[name]) for name in names}
+
+    def _counted(self, rows: Iterable[int]) -> Counter[str]:
+        return Counter(field for row in rows for field in {*self._fields[row]} or {NO_FIELD})
 
     def to_json(self) -> dict[str, object]:
         """Return the table as JSON values."""

@@ -16,6 +16,7 @@ from sciprism.training.samplers.triplets import outside
 DIRECT, SECOND = 5, 1
 """How strongly a cited paper is tied, and one that a cited paper cites."""
 WEAKER = "tied more weakly"
+UNTIED = "query whose ties have no strength"
 
 Ties = Callable[[int], Mapping[int, float]]
 """Gives the papers tied to a paper, and how strongly."""
@@ -89,7 +90,7 @@ class SpecterTriplets:
         row, turn = key
         ties = {other: strength for other, strength in self.ties(row).items() if strength > 0}
         if not ties:
-            return Draw()
+            return Draw(dropped=((UNTIED, self.names[row]),))
         random = chance(self.seed, self.names[row], turn)
         margin = self._margin(ties.values())
         least, most = min(ties.values()), max(ties.values())
