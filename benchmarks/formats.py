@@ -280,6 +280,8 @@ def main() -> None:
     parser.add_argument("--cost", type=Path, help="the folder of prism's results, for the claim P1")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
+    if args.cost and (args.tokens, args.shortest, "prism" in args.methods) != (TOKENS, None, True):
+        parser.error(f"--cost: P1 is about prism at {TOKENS} tokens")
     torch.set_num_threads(args.threads)
     shortest = args.shortest or args.tokens
     texts = some_texts(args.papers, shortest, args.tokens)

@@ -1,6 +1,8 @@
 """What holds of every method, tested the moment it is registered."""
 
 import json
+import subprocess
+import sys
 from itertools import product
 
 import numpy as np
@@ -52,6 +54,19 @@ def test_an_unknown_option(name):
         make(name, {"speed": 3})
     with pytest.raises(InputError, match="the options of a method are names and values, got 3"):
         Settings(pooling="cls", max_length=9, method=name, options=3)
+
+
+def test_loading_does_not_import_torchs_compiler(tiny_model, tmp_path):
+    """It would take a second or more; torch does it where weights are drawn that nobody sees."""
+    names = sorted(methods)
+    for name in names:
+        started(tiny_model, name).save(tmp_path / name)
+    code = "import sys; from sciprism import Encoder\n"
+    code += "for folder in sys.argv[1:]: Encoder.load(folder, device='cpu')\n"
+    code += "print([name for name in sys.modules if name.startswith('torch._dynamo')])"
+    command = [sys.executable, "-c", code, *(str(tmp_path / name) for name in names)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
 
 
 def test_order_is_kept_and_bits_repeat(encoder):

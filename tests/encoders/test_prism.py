@@ -10,8 +10,11 @@ from torch.nn import functional as F
 
 from sciprism import Encoder
 from sciprism.encoders.methods import FORMATS
+from sciprism.encoders.methods.prism import WEIGHTS
 from sciprism.encoders.packing import pack
+from sciprism.encoders.reading import alike
 from sciprism.errors import InputError
+from sciprism.tasks.tuning.runs import Start
 from sciprism.training.passes import Memory, Pass
 
 TEXTS = ["dark matter", "the gene and the brain " * 9, "a black hole in our galaxy", "light", "new light"]
@@ -56,12 +59,21 @@ def dense(encoder, ids, way, facets):
         weights = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]) + mask, dim=-1)
         mixed = (weights @ v).transpose(0, 1).flatten(1)
         y = each(norm, x + each(linear, mixed, "output", "attention.output"), *["attention_norm"] * 2)
-        change = F.gelu(each(linear, y, *["feed_forward.expand"] * 2))
-        x = each(norm, y + each(linear, change, *["feed_forward.contract"] * 2), *["feed_forward_norm"] * 2)
+        change = each(
+            linear, F.gelu(each(linear, y, *["feed_forward.expand"] * 2)), *["feed_forward.contract"] * 2
+        )
+        mine = f"beside.layers.{number}.{way}"
+        if f"{mine}.bottleneck.down.weight" in state:
+            adapted = norm((y + change)[:facets], f"blocks.{number}.feed_forward_norm")
+            adapted = F.relu(linear(adapted, f"{mine}.bottleneck.down"))
+            change = torch.cat([change[:facets] + linear(adapted, f"{mine}.bottleneck.up"), change[facets:]])
+        x = each(norm, y + change, *["feed_forward_norm"] * 2)
+        if f"{mine}.map.weight" in state:
+            x = torch.cat([x[:facets] + linear(x[:facets], f"{mine}.map"), x[facets:]])
     return x[:facets], x[facets:].mean(dim=0)
 
 
-@pytest.mark.parametrize("weights", ["whole", "none"])
+@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("facets", [1, 3])
 def test_it_is_one_sequence_with_a_mask(tiny_model, facets, weights):
     encoder = unequal(prism(tiny_model, facets=facets, weights=weights, depth=1, plus=False))
@@ -93,8 +105,12 @@ def test_weights_of_its_own_begin_as_the_blocks(tiny_model, weights):
     plain, own = (prism(tiny_model, weights=each, plus=False) for each in ("none", weights))
     gap = np.abs(plain.encode(TEXTS) - own.encode(TEXTS)).max()
     assert gap < (0.05 if weights == "bottleneck" else 1e-5)
-    moved = unequal(own)
-    assert np.abs(plain.encode(TEXTS) - moved.encode(TEXTS)).max() > 0.05
+    with torch.no_grad():
+        for name, weight in own.model.named_parameters():
+            if name.startswith("beside.layers."):
+                weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(1)), alpha=0.1)
+    own.prepare()
+    assert np.abs(plain.encode(TEXTS) - own.encode(TEXTS)).max() > 0.05
 
 
 def test_all_formats_come_of_one_pass(tiny_model):
@@ -109,6 +125,9 @@ def test_all_formats_come_of_one_pass(tiny_model):
     some = encoder.encode_all(TEXTS, formats=["search", "regression"])
     assert list(some) == ["search", "regression"]
     assert np.abs(some["search"] - found["search"]).max() < 1e-6
+    assert encoder.encode_all(TEXTS, formats=[]) == {}
+    alone, same = encoder.encode_with_text(TEXTS, formats=[])
+    assert alone == {} and np.array_equal(same, text)
     queries = encoder.encode_all(TEXTS, role="query")
     assert not np.array_equal(queries["search"], found["search"])  # a way of its own, as in SciRepEval
 
@@ -122,7 +141,6 @@ def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_enc
     optimiser = torch.optim.SGD(trained, lr=1e-3)
     for _ in range(3):
         batch = pack(encoder.tokenize(TEXTS), "proximity")
-        assert not encoder.model(batch).requires_grad  # no gradient goes through the text
         encoder.vectors(batch).square().sum().backward()
         optimiser.step()
         optimiser.zero_grad()
@@ -133,6 +151,29 @@ def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_enc
     assert np.abs(encoder.encode(TEXTS) - prism(tiny_model).encode(TEXTS)).max() > 1e-3
 
 
+def test_a_frozen_text_passes_as_for_inference(tiny_model):
+    """Nothing of it is dropped, and no gradient goes through it, even to weights that would take one."""
+    encoder = unequal(prism(tiny_model))
+    batch = pack(encoder.tokenize(TEXTS), "proximity")
+    with torch.no_grad():
+        expected = encoder.model(batch)
+    encoder.model.set_dropout(0.3)
+    encoder.model.train()
+    assert torch.allclose(encoder.model(batch), expected, atol=1e-5)
+    weight = encoder.model.blocks[0].attention.output.weight.requires_grad_(True)  # of the text alone
+    encoder.vectors(batch).square().sum().backward()
+    assert weight.grad is None and encoder.model.beside.layers[0]["proximity"].query.weight.grad.any()
+
+
+def test_fine_tuning_trains_all_of_it_with_dropout(tiny_model):
+    encoder = prism(tiny_model)
+    with Start(encoder, encoder.route("classification")).fresh(2, 0.1, 0) as tuned:
+        assert tuned.modules.train()["model"].blocks[0].training
+        assert all(weight.requires_grad for weight in encoder.model.parameters())
+    encoder.model.train()
+    assert not encoder.model.blocks[0].training
+
+
 def test_the_text_may_be_trained_too(tiny_model):
     encoder = unequal(prism(tiny_model, text="trained"))  # the last map no longer zero
     encoder.model.train()
@@ -140,6 +181,26 @@ def test_the_text_may_be_trained_too(tiny_model):
     assert encoder.model.blocks[0].attention.key.weight.grad.abs().max() > 0
     assert encoder.model.beside.layers[0]["search"].query.weight.grad.abs().max() > 0
     assert encoder.model.beside.layers[0]["regression"].query.weight.grad is None
+
+
+def test_short_texts_are_not_laid_out_to_long_ones():
+    """At least half as long as the longest beside it, less 16 tokens."""
+    lengths = (9, 512, 240, 30, 239, 10, 500)
+    assert alike(lengths) == [[1, 2, 6], [4], [0, 3, 5]]
+    assert alike((5, 5, 5)) == [[0, 1, 2]]
+
+
+def test_texts_of_all_lengths_in_any_order(tiny_model):
+    """Groups of like length are read apart and put together again."""
+    encoder = unequal(prism(tiny_model))
+    words = ["the", "gene", "and", "the", "brain", "light", "star", "galaxy"]
+    texts = [" ".join(words[n % 8] for n in range(size)) for size in (3, 60, 1, 25, 58, 2, 24)]
+    ids = encoder.tokenize(texts)
+    assert len(alike([len(each) for each in ids])) > 1
+    with torch.no_grad():
+        together = encoder.vectors(pack(ids, "search"))
+        apart = torch.cat([encoder.vectors(pack([each], "search")) for each in ids])
+    assert torch.allclose(together, apart, atol=1e-5)
 
 
 @pytest.mark.parametrize("text", ["frozen", "trained"])
@@ -179,6 +240,7 @@ def test_formats_that_are_served(tiny_model):
         ({"depth": 9}, "depth is 9; the model has 2 layers"),
         ({"weights": "some"}, "known: whole, bottleneck, map, none"),
         ({"text": "melted"}, "known: frozen, trained"),
+        ({"plus": "False"}, "plus is 'False'; it is true or false"),
         ({"weights": "bottleneck", "reduction": 99}, "only 32 wide"),
     ],
 )

@@ -167,6 +167,13 @@ def test_dropout_is_no_part_of_the_fingerprint(tiny_model, tiny_encoder, tmp_pat
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_a_model_of_any_precision_saves_its_weights_and_their_self_check(precision, saved, tmp_path):
+    Encoder.load(saved, precision=precision, device="cpu").save(tmp_path / "again")
+    found, before = (Encoder.load(folder, device="cpu") for folder in (tmp_path / "again", saved))
+    assert np.array_equal(found.encode(["light"]), before.encode(["light"]))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_the_self_check_passes_in_every_precision(precision, saved):
     assert Encoder.load(saved, precision=precision, device="cpu").precision == precision
 

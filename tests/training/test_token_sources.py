@@ -197,6 +197,25 @@ def test_what_is_refused_before_the_first_step(change, message, home):
     assert not (home / "run" / "words" / "metrics.jsonl").exists()
 
 
+def test_blocks_train_what_lies_in_the_texts_way(home, tmp_path):
+    """prism's own weights lie beside the text; an adapter's do not."""
+    changes = [
+        "stages.words.method=prism",
+        'stages.words.options={text="trained"}',
+        "stages.words.train=method",
+    ]
+    with pytest.raises(InputError, match="which prism keeps as it is"):
+        train(read_recipe(home / "recipe.toml", changes), tmp_path / "prism", device="cpu")
+    others = (
+        ["stages.words.method=adapters", "stages.words.steps=1"],
+        [*changes[:2], "stages.words.steps=1"],
+    )
+    for number, passed in enumerate(others):
+        recipe = read_recipe(home / "recipe.toml", passed)
+        recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
+        assert train(recipe, tmp_path / str(number), device="cpu").is_dir()
+
+
 def test_blocks_and_dev_by_domain(home):
     spec = SourceSpec(file=home / "train", dev=home / "dev")
     source = TokenSource(spec, learners["masked-lm"])

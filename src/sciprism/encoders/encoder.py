@@ -165,6 +165,8 @@ class Encoder(Model):
         routes = {
             format: self.route(format, role) for format in (self.formats if formats is None else formats)
         }
+        if not routes and not text:
+            return {}, np.empty((len(items), 0, self.dim), dtype=np.float32)
         ways = list(dict.fromkeys(routes.values()))
         compute = partial(self.vectors_of_all, ways=ways, text=text)
         rows = self._encoded(compute, (len(ways) + text, self.dim), items, role, FIELDS)
@@ -190,7 +192,8 @@ class Encoder(Model):
                     provenance=provenance,
                     compact=compact,
                 )
-                selfcheck.write(Encoder.load(draft, device=str(self.device)) if compact else self, draft)
+                exact = not compact and self.precision == "float32"
+                selfcheck.write(self if exact else Encoder.load(draft, device=str(self.device)), draft)
         finally:
             self.model.train(training)
 

@@ -148,10 +148,12 @@ class Model:
     def vectors_of_all(self, batch: PackedBatch, ways: Sequence[str], *, text: bool = False) -> Tensor:
         """Return one vector per text and way, (B, ways, dim), of one pass through the text; prism's.
 
-        text: put the text's own behind them, (B, ways + 1, dim).
+        text: put the text's own behind them, (B, ways + 1, dim); needed where there are no ways.
         """
         prism = self.model.beside
         assert isinstance(prism, Prism), f"{self.method} takes one pass for each format"
+        if not ways:
+            return self._scaled(self._pooled(self.model(batch), batch)[:, None])
         asked = [(tuple(ways), slice(0, len(batch.lengths)))]
         tokens, pooled = self._tokens(prism, batch, asked, text=text)
         vectors = tokens[0].mean(dim=2).transpose(0, 1)

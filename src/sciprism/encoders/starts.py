@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import torch
 from torch import nn
 
 T = TypeVar("T", bound=nn.Linear | nn.Embedding)
@@ -18,6 +19,11 @@ def started(module: T) -> T:
     if isinstance(module, nn.Linear) and module.bias is not None:
         nn.init.zeros_(module.bias)
     return module
+
+
+def table(rows: int, width: int) -> nn.Embedding:
+    """Make an embedding table with BERT's start."""
+    return started(nn.Embedding(rows, width, _weight=torch.empty(rows, width)))
 
 
 def start_maps(module: nn.Module) -> None:

@@ -31,7 +31,7 @@ from sciprism.encoders.attention import attend
 from sciprism.encoders.dropout import Dropout, repeatable
 from sciprism.encoders.linear import Linear, PackedLinear
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.starts import started
+from sciprism.encoders.starts import table
 from sciprism.errors import InputError
 
 
@@ -252,20 +252,15 @@ class Block(nn.Module):
         return out if self.facets is None else self.facets(out, batch)
 
 
-def _table(rows: int, width: int) -> nn.Embedding:
-    """Make an embedding table with BERT's start."""
-    return started(nn.Embedding(rows, width, _weight=torch.empty(rows, width)))
-
-
 class Embeddings(nn.Module):
     """Word, position and segment embeddings, summed and normalised."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.first_position = config.first_position
-        self.word = _table(config.vocabulary, config.hidden)
-        self.position = _table(config.positions, config.hidden)
-        self.segment = _table(config.types, config.hidden)
+        self.word = table(config.vocabulary, config.hidden)
+        self.position = table(config.positions, config.hidden)
+        self.segment = table(config.types, config.hidden)
         self.front: nn.Module | None = None
         self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
         self.dropout = Dropout(config.dropout)
@@ -308,7 +303,7 @@ class Transformer(nn.Module):
         return x  # type: ignore[no-any-return]
 
     def show(self, batch: PackedBatch, watch: Watch) -> None:
-        """Tell each layer's keys and values to what watches; the last layer computes nothing else."""
+        """Tell each layer's keys and values to what watches; the last layer stops at its projections."""
         last = self.blocks[-1].attention
         assert isinstance(last, Heads)
         x = self._below(batch, len(self.blocks), watch)

@@ -179,7 +179,8 @@ def _opened(
     if kind.reads == "blocks":
         if method.places:
             raise InputError(f"{where}: blocks of tokens have no places for the tokens of {stage.method}")
-        if not method.trainable("embeddings.word.weight"):
+        kept = stage.train == "method" or not method.trainable("embeddings.word.weight")
+        if method.apart and kept:
             raise InputError(
                 f"{where}: blocks of tokens train the network, which {stage.method} keeps as it is"
             )

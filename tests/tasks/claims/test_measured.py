@@ -8,7 +8,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.tasks.claims import claims
-from sciprism.tasks.claims.measured import FASTER, FEWER, add, fewer_tokens, times_as_fast
+from sciprism.tasks.claims.measured import FASTER, FEWER, SCORES, add, fewer_tokens, times_as_fast
 from sciprism.tasks.claims.records import measure, read
 from sciprism.tasks.reproduce import reproductions
 from sciprism.text.vocabulary import learn_vocabulary
@@ -64,7 +64,7 @@ def test_lower_case_is_for_both():
 def test_a_record_keeps_what_another_command_measured(tmp_path):
     fast = times_as_fast([1, 1], [4, 4], 3)
     add(tmp_path, "I3", [fast], "python benchmarks/retrieval_time.py", "2026-01-01")
-    assert read(tmp_path, "I3").verdict == "held"
+    assert (read(tmp_path, "I3").verdict, read(tmp_path, "I3").lacking) == ("undecided", (SCORES,))
     found = measure(claims["I3"], INDUS, OPEN, tmp_path)
     assert found.verdict == "undecided" and found.findings == (fast,) and found.date == "2026-01-01"
     assert FASTER not in found.lacking and len(found.lacking) == 4

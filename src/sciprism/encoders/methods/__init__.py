@@ -25,6 +25,7 @@ class Method:
     Methods override what differs from one set of weights and one vector per text. pooling: that of the
     method, "" for the backbone's own. places: tokens kept free behind each text's first one. facets: how
     many a vector is the sum of. grows_from: the method whose models it starts from; a backbone is `single`.
+    apart: whether what is the method's own changes nothing of the text's states.
     """
 
     formats: tuple[Format, ...] = FORMATS
@@ -32,6 +33,7 @@ class Method:
     places: int = 0
     facets: int = 0
     grows_from: str = "single"
+    apart: bool = False
 
     def fill(self, model: Transformer) -> None:
         """Put the method's modules into the transformer's slots, as copies of what the transformer has."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sciprism.encoders.methods import FORMATS, Format, methods
 from sciprism.encoders.methods.per_format import PerFormat
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.starts import started
+from sciprism.encoders.starts import table
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 
@@ -25,7 +25,7 @@ class Codes(nn.Module):
     def __init__(self, ways: Sequence[str], hidden: int) -> None:
         super().__init__()
         self.ways = {way: number for number, way in enumerate(ways)}
-        self.rows = started(nn.Embedding(len(ways), hidden))
+        self.rows = table(len(ways), hidden)
 
     def forward(self, words: Tensor, batch: PackedBatch) -> Tensor:
         """Map word embeddings (T, hidden) to the same with the codes in their places."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.methods import Method, check_switches, methods
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.starts import started
+from sciprism.encoders.starts import table
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 
@@ -23,7 +23,7 @@ class FacetTokens(nn.Module):
 
     def __init__(self, count: int, hidden: int) -> None:
         super().__init__()
-        self.rows = started(nn.Embedding(count, hidden))
+        self.rows = table(count, hidden)
 
     def forward(self, words: Tensor, batch: PackedBatch) -> Tensor:
         """Map word embeddings (T, hidden) to the same with the tokens in their places."""

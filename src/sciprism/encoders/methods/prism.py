@@ -22,7 +22,7 @@ from sciprism.encoders.methods.adapters import Bottleneck
 from sciprism.encoders.methods.per_format import PerFormat
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.reading import Reading
-from sciprism.encoders.starts import started
+from sciprism.encoders.starts import table
 from sciprism.encoders.transformer import Attention, Beside, Block, Transformer
 from sciprism.errors import InputError
 
@@ -138,7 +138,7 @@ class Prism(Beside):
         hidden = model.config.hidden
         self.ways = {way: number for number, way in enumerate(ways)}
         self.facets, self.plus, self.frozen = method.facets, method.plus, method.text == "frozen"
-        self.rows = started(nn.Embedding(len(ways) * method.facets, hidden))
+        self.rows = table(len(ways) * method.facets, hidden)
         self.dropout, self.drop = Dropout(model.config.dropout), Dropout(model.config.attention_dropout)
         shared = len(model.blocks) - (method.depth or len(model.blocks))
         self.layers = nn.ModuleList()
@@ -188,6 +188,8 @@ class PrismMethod(PerFormat):
     state alone. text: "frozen" keeps the backbone and its vectors as they are and takes no gradient through
     the text.
     """
+
+    apart = True
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from sciprism.errors import InputError
+from sciprism.tasks.claims import claims
 from sciprism.tasks.claims.declared import all_held, verdict
 from sciprism.tasks.claims.records import Finding, Record, read, write
 from sciprism.text.tokens import batches, token_ids
@@ -19,6 +20,7 @@ from sciprism.text.tokens import batches, token_ids
 LEVEL = 0.95
 FEWER = "tokens, all domains"
 FASTER = "times as fast"
+SCORES = "scores, which `make evidence` looks up"
 Counts = NDArray[np.int64]
 
 
@@ -62,7 +64,8 @@ def times_as_fast(ours: Sequence[float], other: Sequence[float], least: float) -
 
 def add(home: Path, claim: str, findings: Sequence[Finding], command: str, date: str = "") -> Path:
     """Write findings into the record of a claim below a folder of results, beside those that are there."""
-    known = read(home, claim) or Record(claim=claim, verdict="undecided", findings=())
+    lacking = (SCORES,) if claims[claim].questions else ()
+    known = read(home, claim) or Record(claim=claim, verdict="undecided", findings=(), lacking=lacking)
     names = {finding.name for finding in findings}
     every = (*findings, *(finding for finding in known.findings if finding.name not in names))
     record = replace(
