@@ -106,6 +106,23 @@ def test_other_words_get_the_mean_of_their_parts(vocabulary, tiny_model):
     )
 
 
+def test_layers_that_are_narrower_inside_keep_the_strongest_units(tiny_model):
+    """Of units whose weights out are zero but for some, these are kept: the layer computes the same."""
+    other = Encoder.load(tiny_model, pooling="mean", device="cpu")
+    config = other.model.config
+    kept = torch.arange(1, config.intermediate, 4)
+    gone = torch.ones(config.intermediate, dtype=torch.bool)
+    gone[kept] = False
+    with torch.no_grad():
+        for block in other.model.blocks:
+            block.feed_forward.contract.weight[:, gone] = 0
+    other.prepare()
+    shape = {key: getattr(config, key) for key in (*SHAPE, "types", "norm_eps")} | {"intermediate": len(kept)}
+    begin = partial(copy_parts, other=other, layers=range(1, config.layers + 1))
+    made = new_encoder(shape, tiny_model, begin=begin)
+    np.testing.assert_allclose(made.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
+
+
 def test_widths_must_agree(vocabulary, tiny_model):
     other = Encoder.load(tiny_model, pooling="mean", device="cpu")
     begin = partial(copy_parts, other=other, layers=[1, 2])

@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, models
 
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer
@@ -77,6 +77,20 @@ def test_counts_by_hand(learned):
     assert found.whole == {"ours": 0.5, "bytes": 0.0}
     assert found.shared["ours", "bytes"] == found.sizes["bytes"] == 261
     assert found.splits["ours", "Kinase binds"] == ["kinase", "binds"]
+
+
+def test_vocabularies_of_two_kinds_share_what_means_the_same():
+    """A word begins bare in WordPiece and behind a space in byte-level BPE; kinase, ase and é agree."""
+    pieces = {token: n for n, token in enumerate(["[UNK]", "kinase", "##ase", "ase", "star", "##é"])}
+    letters = {token: n for n, token in enumerate(["Ġkinase", "ase", "Ġase", "star", "Ã©", "Ã", "©", "<s>"])}
+    kinds = {
+        "pieces": Tokenizer(models.WordPiece(pieces, unk_token="[UNK]")),
+        "letters": Tokenizer(models.BPE(letters, [])),
+    }
+    found = compare_tokenizers(kinds, {})
+    assert found.sizes == {"pieces": 6, "letters": 8}
+    assert found.shared["pieces", "letters"] == found.shared["letters", "pieces"] == 4
+    assert found.shared["letters", "letters"] == 8
 
 
 def test_ranks_of_tiktoken_become_the_same_splits(tmp_path):

@@ -13,11 +13,15 @@ from sciprism import Encoder
 from sciprism.encoders.dropout import drawn_from
 from sciprism.encoders.masked_lm import read_head
 from sciprism.encoders.packing import pack
+from sciprism.errors import InputError
+from sciprism.text.words import words_of
 from sciprism.training.blockwise import Blockwise
 from sciprism.training.learners import Batch, Tools, learners, settings_of
+from sciprism.training.masking import rows_hidden
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
 
+OTHER = settings_of({"name": "auto-encoding", "head": "other"})
 BLOCKS = [np.array([2, *range(5 + n, 17 + 3 * n), 3]) for n in range(4)]
 
 
@@ -122,6 +126,33 @@ def test_a_kept_head_goes_on(encoder, tmp_path):
     again = Encoder.start(tmp_path / "model", device="cpu")
     assert learner_of(again, "masked-lm").head.bias.unique().tolist() == [0.5]
     assert learner_of(again, "auto-encoding").head.bias.unique().tolist() == [0.5]
+
+
+def test_auto_encoding_begins_with_the_head_of_another(encoder, tmp_path):
+    """A shrunk model has none of its own; where the named one has none either, that is said."""
+    encoder.save(tmp_path / "model")
+    without = Encoder.start(tmp_path / "model", device="cpu")
+    tools = Tools(encoder=without, processes=Processes("cpu"), open=lambda _name, _length: encoder)
+    head = learners["auto-encoding"](OTHER, tools).head
+    assert torch.equal(head.map.weight, learner_of(encoder, "masked-lm").head.map.weight)
+    tools = Tools(encoder=without, processes=Processes("cpu"), open=lambda _name, _length: without)
+    with pytest.raises(InputError, match="head = other has no masked-LM head"):
+        learners["auto-encoding"](OTHER, tools)
+
+
+def test_rows_hide_their_share_of_whole_words(encoder):
+    """On average, never a part of a word, never what is special."""
+    words = words_of(encoder.tokenizer)
+    ids = np.array([2, *range(5, 300), 3])
+    hidden = rows_hidden(ids, words, 0.5, np.random.default_rng(0))
+    np.fill_diagonal(hidden, False)
+    assert not hidden[:, [0, -1]].any() and 0.47 < hidden[:, 1:-1].mean() < 0.53
+    starts = np.flatnonzero(words.starts[ids[1:-1]]) + 1
+    for row in (3, 200):
+        for begin, end in zip(starts, [*starts[1:], len(ids) - 1], strict=True):
+            inside = np.delete(hidden[row, begin:end], row - begin if begin <= row < end else [])
+            assert inside.all() or not inside.any()
+    assert len(np.unique(hidden, axis=0)) > 100
 
 
 def test_a_student_that_is_its_teacher_has_nothing_to_learn(encoder):

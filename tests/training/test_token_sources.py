@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -187,6 +188,9 @@ def test_a_corrupt_shard_is_refused_before_the_first_step(home, folder, damage):
         ("stages.words.method=facets", "no places for the tokens of facets"),
         ("stages.words.method=prism", "train the network, which prism keeps as it is"),
         ("stages.words.shape.heads=5", "5 heads do not divide a width of 32"),
+        ("stages.words.shape.copies=words", "copies = words is no stage in front of it"),
+        ("stages.words.shape.copies=small", "copies = small is no stage in front of it"),
+        ("stages.small.shape.copies=words", "small: its shape cannot be copies of layers of words"),
         ("stages.words.shape.positions=20", "positions for 18"),
         ("stages.search.shape={layers=1, hidden=8, heads=1, intermediate=8}", "not both"),
     ],
@@ -223,7 +227,12 @@ def test_blocks_and_dev_by_domain(home):
     assert len(source) == 60
     assert len(batch) == 2
     assert batch.blocks[0].dtype == np.int64
-    assert {name: len(each) for name, each in source.dev(5).items()} == {"train/cells": 5, "train/space": 5}
+    held_out = source.dev(5)
+    assert {name: len(each) for name, each in held_out.items()} == {"train/cells": 5, "train/space": 5}
+    every = TokenSource(spec, learners["masked-lm"]).dev(1000)["train/cells"].blocks
+    shown = [block.tolist() for block in held_out["train/cells"].blocks]
+    assert shown == [block.tolist() for block in source.dev(5)["train/cells"].blocks]
+    assert shown != [block.tolist() for block in every[:5]], "drawn from all of them"
 
 
 def test_two_processes_equal_one_with_the_batch_of_both(home):
@@ -239,4 +248,17 @@ def test_two_processes_equal_one_with_the_batch_of_both(home):
         home / "one.toml", ["model.dropout=0.0", "stages.0.optimiser.lr=1e-4"], home, stage
     )
     assert len(two) == len(alone) == 6
+    assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4
+
+
+def test_a_process_without_a_block_of_a_source_takes_part(home):
+    """Batches of two blocks, one of each source: a process has none of one of them."""
+    shutil.copytree(home / "train", home / "other")
+    recipe = (home / "recipe.toml").read_text("utf-8")
+    head, *stages = recipe.split("[[stages]]")
+    (one,) = (each for each in stages if 'name = "words"' in each)
+    one = one.replace("objective", 'mixing = "equal"\nbatch = 2\nsteps = 3\nobjective', 1)
+    (home / "both.toml").write_text(f'{head}[[stages]]{one}\n[[stages.sources]]\nfile = "other"\n', "utf-8")
+    two, alone = by_two_and_by_one(home / "both.toml", ["model.dropout=0.0"], home, "words")
+    assert len(two) == len(alone) == 3
     assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4

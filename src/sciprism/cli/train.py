@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,7 +58,7 @@ def train(
     if home is None and not allow_overlap and first:
         print("sciprism: no --data: sources are not compared with any test", file=sys.stderr)
     check = _overlaps(home) if home is not None and not allow_overlap else None
-    hooks, close = _hooks(read, home)
+    hooks, close = _hooks(read, home, device or None)
     try:
         model = run(read, output, hooks=hooks, overlaps=check, device=device or None)
     finally:
@@ -79,7 +80,7 @@ def _overlaps(data: Path) -> Callable[[Iterable[Example]], Sequence[str]]:
     return check
 
 
-def _hooks(recipe: Recipe, data: Path | None) -> tuple[Hooks, Callable[[], None]]:
+def _hooks(recipe: Recipe, data: Path | None, device: str | None) -> tuple[Hooks, Callable[[], None]]:
     """Return the loop's hooks, and what closes the progress bar."""
     from rich.console import Console
 
@@ -110,14 +111,14 @@ def _hooks(recipe: Recipe, data: Path | None) -> tuple[Hooks, Callable[[], None]
                 note(f"{name} has no score: {result.reason}")
         return {name: next(iter(r.metrics.values())).value for name, r in results.items() if r.metrics}
 
-    return Hooks(evaluate=evaluate, tell=tell, note=note, open=_teacher), bar.stop
+    return Hooks(evaluate=evaluate, tell=tell, note=note, open=partial(_teacher, device=device)), bar.stop
 
 
-def _teacher(name: str, max_length: int | None) -> Encodes:
+def _teacher(name: str, max_length: int | None, *, device: str | None) -> Encodes:
     """Load a teacher: any encoder that `evaluate` knows by name."""
     from sciprism.tasks.systems.named import SystemOptions, load_encoder
 
-    return load_encoder(name, SystemOptions(max_length=max_length))
+    return load_encoder(name, SystemOptions(max_length=max_length, device=device))
 
 
 def _bar(console: Console) -> Progress:

@@ -48,11 +48,11 @@ class MaskedLM(nn.Module):
         return self.norm(self.map(states))  # type: ignore[no-any-return]
 
 
-def read_head(folder: Path | None, config: TransformerConfig) -> MaskedLM:
-    """Return the head that a model's folder holds, our own or a published one; else a new one."""
-    head = MaskedLM(config)
+def read_head(folder: Path | None, config: TransformerConfig) -> MaskedLM | None:
+    """Return the head that a model's folder holds, our own or a published one; None without one."""
     if folder is None:
-        return head
+        return None
+    head = MaskedLM(config)
     own = folder / FILE
     given = load_file(own) if own.exists() else read_weights(folder)
     for names in ({name: name for name in head.state_dict()}, *PUBLISHED.values()):
@@ -62,8 +62,8 @@ def read_head(folder: Path | None, config: TransformerConfig) -> MaskedLM:
                 head.load_state_dict({ours: tensor.float() for ours, tensor in found.items()})
             except RuntimeError as error:
                 raise InputError(f"{folder}: its masked-LM head is of another shape: {error}") from error
-            break
-    return head
+            return head
+    return None
 
 
 def write_head(head: MaskedLM, folder: Path) -> None:

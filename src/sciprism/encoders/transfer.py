@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from tokenizers import Tokenizer, decoders
@@ -18,12 +18,14 @@ from sciprism.text.words import INNER, is_byte_level, special_id, words_of
 def copy_parts(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: Sequence[int]) -> None:
     """Give a plain model another one's embeddings, and of its layers these, counted from 1, as its own.
 
-    Where vocabularies differ, a token gets the mean of the other's embeddings of its letters. InputError
-    where the widths differ, or there are not as many layers.
+    Where vocabularies differ, a token gets the mean of the other's embeddings of its letters. Where layers
+    are narrower inside, they keep the strongest inner units. InputError where other widths differ, or there
+    are not as many layers.
     """
     theirs = other.model
     mine, given = ours.config, theirs.config
-    like = (mine.hidden, mine.heads, mine.intermediate) == (given.hidden, given.heads, given.intermediate)
+    like = (mine.hidden, mine.heads) == (given.hidden, given.heads)
+    like = like and mine.intermediate <= given.intermediate
     if not like or len(layers) != mine.layers or not all(1 <= n <= given.layers for n in layers):
         raise InputError(
             f"shape: {_told(mine)} cannot be copies of the layers {', '.join(map(str, layers)) or '(none)'} "
@@ -31,7 +33,7 @@ def copy_parts(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: 
         )
     with torch.no_grad():
         for own, number in zip(ours.blocks, layers, strict=True):
-            own.load_state_dict(theirs.blocks[number - 1].state_dict())
+            own.load_state_dict(_narrowed(theirs.blocks[number - 1].state_dict(), mine.intermediate))
         ours.embeddings.norm.load_state_dict(theirs.embeddings.norm.state_dict())
         _copy_rows(ours.embeddings.segment.weight, theirs.embeddings.segment.weight)
         _copy_rows(
@@ -40,6 +42,15 @@ def copy_parts(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: 
         )
         table = ours.embeddings.word.weight
         _copy_rows(table, _words(tokenizer, other.tokenizer, theirs.embeddings.word.weight))
+
+
+def _narrowed(state: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
+    """Return a block with so many of its inner units: those of the largest weights in times weights out."""
+    inner, outer = "feed_forward.expand.weight", "feed_forward.contract.weight"
+    strength = state[inner].norm(dim=1) * state[outer].norm(dim=0)
+    kept = strength.topk(count).indices.sort().values
+    bias = "feed_forward.expand.bias"
+    return dict(state) | {inner: state[inner][kept], bias: state[bias][kept], outer: state[outer][:, kept]}
 
 
 def _told(config: TransformerConfig) -> str:

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer
+from sciprism.text.words import INNER, SPACE, is_byte_level
 
 BATCH = 1000
 
@@ -35,8 +36,8 @@ class Compared:
     """Tokenizers by name on domains by name.
 
     counts: (tokenizer, domain) -> what it makes of it. whole: tokenizer -> share of the terms that are one
-    token. sizes: tokens of each vocabulary; shared: (one, other) -> tokens in both. splits: (tokenizer,
-    sentence) -> its parts.
+    token. sizes: tokens of each vocabulary; shared: (one, other) -> tokens in both, which are the same text
+    at the same place, the beginning of a word or not. splits: (tokenizer, sentence) -> its parts.
     """
 
     counts: dict[tuple[str, str], Counts] = field(default_factory=dict)
@@ -68,9 +69,9 @@ def compare_tokenizers(
                 mine.texts += len(batch)
                 mine.words += words
                 mine.tokens += sum(map(len, token_ids(tokenizer, batch)))
-    vocabularies = {name: set(tokenizer.get_vocab()) for name, tokenizer in tokenizers.items()}
+    vocabularies = {name: _meant(tokenizer) for name, tokenizer in tokenizers.items()}
     for name, tokenizer in tokenizers.items():
-        found.sizes[name] = len(vocabularies[name])
+        found.sizes[name] = tokenizer.get_vocab_size()
         shown = [term.lower() if lower else term for term in terms]
         ids = zip(
             token_ids(tokenizer, shown), token_ids(tokenizer, [f" {term}" for term in shown]), strict=True
@@ -81,6 +82,16 @@ def compare_tokenizers(
         for sentence in sentences:
             found.splits[name, sentence] = parts_of(tokenizer, sentence.lower() if lower else sentence)
     return found
+
+
+def _meant(tokenizer: Tokenizer) -> set[tuple[bool, str]]:
+    """Return what the tokens of a vocabulary mean: whether a word begins with them, and their text."""
+    tokens = tokenizer.get_vocab()
+    if not is_byte_level(tokenizer):
+        return {(not token.startswith(INNER), token.removeprefix(INNER)) for token in tokens}
+    letters = decoders.ByteLevel()
+    texts = {token: letters.decode([token]).removeprefix(" ") for token in tokens}
+    return {(t.startswith(SPACE), t if "\ufffd" in text else text) for t, text in texts.items()}
 
 
 def parts_of(tokenizer: Tokenizer, text: str) -> list[str]:

@@ -37,7 +37,7 @@ class Blockwise:
 
     def _of_source(self, learner: BlockLearner, batch: Batch, scale: float) -> float:
         blocks = prepared(learner, batch)
-        weights = self._weights(blocks)
+        weights = self._weights(blocks, learner.parts)
         found = [
             [blocks[i] for i in piece]
             for piece in token_batches([len(b.ids) for b in blocks], self.memory.tokens)
@@ -56,7 +56,7 @@ class Blockwise:
         add_gradients(parameters, len(found), gradients, self.encoder.device)
         return self.processes.sum(sum(losses))
 
-    def _weights(self, blocks: Sequence[Block]) -> Tensor:
-        """Return over how many things each sum goes, in all processes."""
-        own = np.array([block.weights for block in blocks]).sum(axis=0)
+    def _weights(self, blocks: Sequence[Block], count: int) -> Tensor:
+        """Return over how many things each sum goes, in all processes; this one may have no block."""
+        own = np.array([block.weights for block in blocks]).reshape(-1, count).sum(axis=0)
         return torch.tensor([self.processes.sum(each) for each in own], device=self.encoder.device)

@@ -29,12 +29,25 @@ def chosen(ids: Ids, words: Words, share: float, draw: np.random.Generator, *, w
     wanted = max(1, math.floor(share * len(able) + draw.random()))
     if not whole:
         return np.sort(draw.permutation(able)[:wanted])
+    found: Places = able[_taken(_word_of(ids, able, words), np.array([wanted]), draw)[0]]
+    return found
+
+
+def _word_of(ids: Ids, able: Places, words: Words) -> Places:
+    """Return which word each of the tokens that are not special belongs to, counted from 0."""
     before = words.special[ids[able - 1]] | (able == 0)
-    word = np.cumsum(words.starts[ids[able]] | before)  # of each token that is not special
-    order = draw.permutation(np.unique(word))
-    sizes = np.bincount(word)[order] if len(able) else np.zeros(0, np.int64)
-    taken = order[np.cumsum(sizes) - sizes < wanted]
-    return able[np.isin(word, taken)]
+    found: Places = np.cumsum(words.starts[ids[able]] | before)
+    return found - found[:1]
+
+
+def _taken(word: Places, wanted: NDArray[np.int64], draw: np.random.Generator) -> Hidden:
+    """Return for each number that is wanted which tokens are drawn, (R, n): words until it is reached."""
+    sizes = np.bincount(word)
+    order = draw.random((len(wanted), len(sizes))).argsort(axis=1)
+    ordered = sizes[order]
+    found = np.zeros(order.shape, bool)
+    np.put_along_axis(found, order, ordered.cumsum(axis=1) - ordered < wanted[:, None], axis=1)
+    return found[:, word]
 
 
 def masked(ids: Ids, places: Places, words: Words, draw: np.random.Generator) -> Ids:
@@ -52,9 +65,10 @@ def rows_hidden(ids: Ids, words: Words, share: float, draw: np.random.Generator)
     Special tokens, the first among them, stay visible to every row but their own.
     """
     count = len(ids)
+    able = np.flatnonzero(~words.special[ids])
     masks = np.zeros((min(count, MASKS), count), bool)
-    for row in masks:
-        row[chosen(ids, words, share, draw, whole=True)] = True
+    wanted = np.maximum(1, np.floor(share * len(able) + draw.random(len(masks)))).astype(np.int64)
+    masks[:, able] = _taken(_word_of(ids, able, words), wanted, draw)
     hidden: Hidden = masks[draw.integers(len(masks), size=count)]
     np.fill_diagonal(hidden, True)
     return hidden

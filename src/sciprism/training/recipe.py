@@ -59,7 +59,8 @@ class Model(_Part):
 class Shape(_Part):
     """Of a new model, random or begun from parts of another.
 
-    copies: a model or earlier stage, whose embeddings it takes; copied: which of its layers, counted from 1.
+    copies: a model or earlier stage, whose embeddings it takes; copied: which of its layers, counted from 1,
+    of which a smaller `intermediate` keeps the strongest units.
     """
 
     layers: int = Field(ge=1)
@@ -77,6 +78,12 @@ class Shape(_Part):
     def fields(self) -> dict[str, Any]:
         """Return what a transformer's config wants to know."""
         return self.model_dump(exclude={"copies", "copied"})
+
+    def gives(self, other: Shape) -> bool:
+        """Say whether another shape can be made of this one's layers."""
+        like = (self.hidden, self.heads) == (other.hidden, other.heads)
+        layers = len(other.copied) == other.layers and all(1 <= n <= self.layers for n in other.copied)
+        return like and layers and other.intermediate <= self.intermediate
 
 
 class SourceSpec(_Part):
@@ -231,12 +238,26 @@ class Recipe(_Part):
         names = [stage.name for stage in self.stages]
         if len(set(names)) < len(names):
             raise ValueError(f"two stages of one name among {', '.join(names)}")
+        for place, stage in enumerate(self.stages):
+            self._check_copies(stage, names[:place])
         first = self.stages[0]
         if not self.model.backbone and first.shape is None and first.done is None:
             raise ValueError("model.backbone is missing, and the first stage states no shape")
         if not self.model.backbone and self.model.tokenizer is None:
             raise ValueError("model.tokenizer is missing: a new model wants a vocabulary")
         return self
+
+    def _check_copies(self, stage: Stage, before: list[str]) -> None:
+        """Refuse copies of a stage that is not in front, or of layers that it has not."""
+        shape = stage.shape
+        names = [each.name for each in self.stages]
+        if shape is None or shape.copies not in names:
+            return
+        if shape.copies not in before:
+            raise ValueError(f"stage {stage.name}: copies = {shape.copies} is no stage in front of it")
+        other = self.stages[names.index(shape.copies)].shape
+        if other is not None and not other.gives(shape):
+            raise ValueError(f"stage {stage.name}: its shape cannot be copies of layers of {shape.copies}")
 
 
 def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None = None) -> Recipe:

@@ -139,11 +139,12 @@ def _tried(recipe: Recipe, stage: Stage, made: Mapping[str, str], processes: Pro
 
 
 def _check_teachers(stage: Stage, made: Mapping[str, str], open_model: Open) -> None:
-    """Refuse a teacher that is no earlier stage and cannot be opened."""
+    """Refuse a teacher, or the owner of a head, that is no earlier stage and cannot be opened."""
     for source in stage.sources:
-        teacher = stage.objective_of(source).get("teacher")
-        if isinstance(teacher, str) and teacher not in made:
-            open_model(teacher, None)
+        for key in ("teacher", "head"):
+            other = stage.objective_of(source).get(key)
+            if isinstance(other, str) and other and other not in made:
+                open_model(other, None)
 
 
 def checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> Sources:

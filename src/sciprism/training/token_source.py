@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nsmallest
 
 import numpy as np
 
+from sciprism.chance import place
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.habits import tokenizer_key
@@ -41,9 +43,9 @@ class TokenSource:
         return _batch(self._shards, rows, seed, draw)
 
     def dev(self, count: int) -> dict[str, Batch]:
-        """Return the first held-out blocks of each domain, at most so many."""
+        """Return held-out blocks of each domain, at most so many, drawn by hash of their place."""
         return {
-            name: _batch(shards, range(min(count, len(shards))), 0, ())
+            name: _batch(shards, _drawn(len(shards), count), 0, ())
             for name, shards in self._dev.items()
             if len(shards)
         }
@@ -75,6 +77,10 @@ class TokenSource:
         inner = sorted(each for each in path.iterdir() if each.is_dir())
         folders = {self.name: path} if not inner else {f"{self.name}/{each.name}": each for each in inner}
         return {name: TokenShards(folder) for name, folder in folders.items()}
+
+
+def _drawn(size: int, count: int) -> list[int]:
+    return sorted(nsmallest(count, range(size), key=lambda row: place("dev", row)))
 
 
 def _batch(shards: TokenShards, rows: Sequence[int], seed: int, draw: tuple[int, ...]) -> Batch:

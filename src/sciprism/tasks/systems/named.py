@@ -23,6 +23,7 @@ class SystemOptions:
     max_length: int | None = None
     precision: str = "float32"
     seed: int = 0
+    device: str | None = None
 
 
 def load_system(name: str, options: SystemOptions) -> System:
@@ -59,5 +60,9 @@ def load_encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEnc
 
 def _own(name: str, options: SystemOptions) -> Encoder:
     return Encoder.load(
-        name, pooling=options.pooling, max_length=options.max_length, precision=options.precision
+        name,
+        pooling=options.pooling,
+        max_length=options.max_length,
+        precision=options.precision,
+        device=options.device,
     )

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
+from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.masked_lm import MaskedLM, read_head
 from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.encoders.pooling import poolings
+from sciprism.errors import InputError
 from sciprism.training.decoder import Decoder
 from sciprism.training.learners import Ids, Tools, learners
 from sciprism.training.learners.masked_lm import MaskedBlock, MaskedLanguage
@@ -23,9 +26,13 @@ from sciprism.training.tables import Table
 
 
 class AutoEncodingSettings(Table):
-    """share: of the tokens hidden from the encoder; decoder_share: from each of the decoder's rows."""
+    """share: of the tokens hidden from the encoder; decoder_share: from each of the decoder's rows.
+
+    head: an earlier stage or a folder whose masked-LM head it begins with, where the model has none itself.
+    """
 
     name: Literal["auto-encoding"]
+    head: str = ""
     share: float = Field(0.3, gt=0, lt=1)
     decoder_share: float = Field(0.5, gt=0, lt=1)
 
@@ -43,11 +50,24 @@ class AutoEncoding(MaskedLanguage):
     """Masked language modelling, and the text again from the vector that the masked one got."""
 
     settings = AutoEncodingSettings
+    parts = 2
 
     def __init__(self, objective: Any, tools: Tools) -> None:
         super().__init__(objective, tools)
         self.decoder = Decoder(tools.encoder.model).to(tools.encoder.device)
         self.modules = nn.ModuleDict({"head": self.head, "decoder": self.decoder})
+
+    def kept_head(self, objective: Any, tools: Tools) -> MaskedLM | None:
+        """Return the head beside the model, or that of the stage or folder which is named."""
+        found = super().kept_head(objective, tools)
+        if found is not None or not objective.head:
+            return found
+        other = tools.open(objective.head, None)
+        folder = other.folder if isinstance(other, Encoder) else None
+        found = read_head(folder, tools.encoder.model.config)
+        if found is None:
+            raise InputError(f"auto-encoding: head = {objective.head} has no masked-LM head beside it")
+        return found
 
     def prepared(self, ids: Ids, draw: np.random.Generator) -> TwiceMasked:
         """Return a block with whole words hidden, and what each of the decoder's rows may not see."""

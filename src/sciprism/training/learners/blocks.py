@@ -27,8 +27,12 @@ class Block:
 
 
 class BlockLearner(Learner):
-    """A loss of the states of tokens: sums over a piece's blocks, each divided by all blocks' weights."""
+    """A loss of the states of tokens: sums over a piece's blocks, each divided by all blocks' weights.
 
+    parts: how many sums there are.
+    """
+
+    parts: ClassVar[int] = 1
     reads: ClassVar[Literal["examples", "blocks"]] = "blocks"
 
     def prepared(self, ids: Ids, draw: np.random.Generator) -> Block:

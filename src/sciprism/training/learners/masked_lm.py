@@ -12,7 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sciprism.encoders.masked_lm import read_head, write_head
+from sciprism.encoders.masked_lm import MaskedLM, read_head, write_head
 from sciprism.objectives.masked_lm import masked_lm
 from sciprism.text.words import words_of
 from sciprism.training.learners import Ids, Tools, learners
@@ -47,8 +47,13 @@ class MaskedLanguage(BlockLearner):
         super().__init__(objective, tools)
         encoder = tools.encoder
         self.words = words_of(encoder.tokenizer)
-        self.head = read_head(encoder.folder, encoder.model.config).to(encoder.device)
+        head = self.kept_head(objective, tools)
+        self.head = (head or MaskedLM(encoder.model.config)).to(encoder.device)
         self.modules: nn.Module = self.head
+
+    def kept_head(self, objective: Any, tools: Tools) -> MaskedLM | None:
+        """Return the head that lies beside the model, if there is one."""
+        return read_head(tools.encoder.folder, tools.encoder.model.config)
 
     def prepared(self, ids: Ids, draw: np.random.Generator) -> MaskedBlock:
         """Return a block some of whose tokens are hidden."""
