@@ -160,6 +160,30 @@ def test_a_laptops_retrievers_pool_as_the_published_ones():
     assert pooled["auto-encoding"] == pooled["distil"] == "cls"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "stages.0.objective.temperature=true",
+        'stages.0.objective.temperature="2"',
+        "stages.0.objective.hard_negatives=true",
+        'stages.0.objective.mask_known="no"',
+        "stages.0.objective.mask_known=0",
+        "stages.0.optimiser.weight_decay=true",
+        'stages.0.optimiser.lr="1e-3"',
+        "stages.0.accumulate=true",
+        'stages.0.caching="off"',
+        "stages.0.caching=off",
+        "stages.0.evaluation.every=false",
+        "model.max_length=true",
+        "seed=true",
+    ],
+)
+def test_values_of_another_kind_are_refused_not_converted(change, tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model)
+    with pytest.raises(InputError, match=r"should be (a number|true or false|not true or false)"):
+        read_recipe(path, [change])
+
+
 def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model)
     path.write_text(

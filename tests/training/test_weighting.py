@@ -2,8 +2,12 @@
 
 import pytest
 import torch
+from made_sources import write_recipe
 
 from sciprism.errors import InputError
+from sciprism.training.processes import Processes
+from sciprism.training.recipe import read_recipe
+from sciprism.training.together import gradient_length
 from sciprism.training.weighting import weighting_of, weightings
 
 
@@ -45,6 +49,21 @@ def test_gradients_are_brought_to_like_lengths():
     for _ in range(200):
         weights = weigh(weighting, [0, 1], [1.0, 1.0], [3.0, 1.0])
     assert 3 * weights[0] == pytest.approx(weights[1], rel=0.2)
+
+
+def test_batches_of_one_source_have_nothing_to_compare(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model)
+    with pytest.raises(InputError, match="grad-norm wants batches of several sources, not one-source"):
+        read_recipe(path, ['stages.0.weighting={name="grad-norm"}'])
+    assert read_recipe(path, ['stages.0.weighting={name="grad-norm"}', "stages.0.mixing=equal"])
+
+
+def test_the_length_of_a_gradient_is_not_that_of_its_batch():
+    """A mean over the same vector once, twice and eight times has one length: twice that vector's."""
+    for count in (1, 2, 8):
+        vectors = torch.tensor([[3.0, 4.0]] * count, requires_grad=True)
+        loss = vectors.square().sum(dim=1).mean()
+        assert gradient_length(loss, [vectors], Processes("cpu")) == pytest.approx(10.0)
 
 
 def test_a_slow_source_may_have_a_longer_gradient():

@@ -7,24 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from sciprism.encoders.methods import Format, Role, make
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.training.batches import mixings
 from sciprism.training.learners import learners, settings_of
-from sciprism.training.weighting import weighting_of
+from sciprism.training.tables import Part
+from sciprism.training.weighting import weighting_of, weightings
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+ALONE = ("one-source", "sequential")
+"""Mixings whose batches are of one source."""
 OTHER_LENGTH = {"steps": "epochs", "epochs": "steps"}
 """A stage states one of the two; saying one unsays the other of its defaults."""
-
-
-class _Part(BaseModel):
-    """A table of a recipe: unknown keys are refused, values never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _known_pooling(value: str) -> str:
@@ -35,7 +32,7 @@ def _known_pooling(value: str) -> str:
 PoolingName = Annotated[str, AfterValidator(_known_pooling)]
 
 
-class Model(_Part):
+class Model(Part):
     """What is trained. What is None stays as the backbone's folder says.
 
     backbone: not needed where the first stage makes a model. tokenizer: of models that stages make, beside
@@ -56,7 +53,7 @@ class Model(_Part):
     dropout: float | None = Field(None, ge=0, lt=1)
 
 
-class Shape(_Part):
+class Shape(Part):
     """Of a new model, random or begun from parts of another.
 
     copies: a model or earlier stage, whose embeddings it takes; copied: which of its layers, counted from 1,
@@ -86,7 +83,7 @@ class Shape(_Part):
         return like and layers and other.intermediate <= self.intermediate
 
 
-class SourceSpec(_Part):
+class SourceSpec(Part):
     """Training examples of one task: a DPR-style file and what its texts are; or a folder of tokens.
 
     dev: examples of the same kind that choose the best checkpoint. rate: how often an epoch goes through
@@ -109,7 +106,7 @@ class SourceSpec(_Part):
         return self.file.stem
 
 
-class Optimiser(_Part):
+class Optimiser(Part):
     """AdamW.
 
     clip: the longest gradient, 0 for no limit. layer_decay: factor of the rate from a layer to the one below.
@@ -123,7 +120,7 @@ class Optimiser(_Part):
     layer_decay: float = Field(1.0, gt=0, le=1)
 
 
-class Schedule(_Part):
+class Schedule(Part):
     """The learning rate over the steps.
 
     warmup: steps, or below 1 a share of them. start: the rate it begins with. floor: the lowest after it.
@@ -137,7 +134,7 @@ class Schedule(_Part):
     end: int = Field(0, ge=0)
 
 
-class Evaluation(_Part):
+class Evaluation(Part):
     """What is measured while a stage runs, every so many steps.
 
     examples: of each dev file. tasks: names of benchmark tasks; they are recorded and choose nothing, since
@@ -150,7 +147,7 @@ class Evaluation(_Part):
     patience: int = Field(0, ge=0)
 
 
-class Stage(_Part):
+class Stage(Part):
     """One optimisation run.
 
     pooling: of this stage's model, where it is not that of all. start: previous (the stage before, or the
@@ -198,7 +195,9 @@ class Stage(_Part):
             raise ValueError("state either epochs or steps")
         make(self.method, self.options)
         mixings[self.mixing]
-        weighting_of(self.weighting)
+        weighing = weightings[weighting_of(self.weighting).name]
+        if weighing.by_gradients and self.mixing in ALONE:
+            raise ValueError(f"{self.weighting['name']} wants batches of several sources, not {self.mixing}")
         self._check_sources()
         names = [source.name for source in self.sources]
         if len(set(names)) < len(names):
@@ -224,7 +223,7 @@ class Stage(_Part):
         return self.objective if source.objective is None else source.objective
 
 
-class Recipe(_Part):
+class Recipe(Part):
     """All that makes a model: `sciprism train RECIPE -o RUN` runs its stages one after the other."""
 
     name: str

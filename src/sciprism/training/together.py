@@ -102,15 +102,22 @@ class Together:
     ) -> Tensor:
         norms = [1.0] * len(places)
         if self.weighting.by_gradients:
-            norms = [self._norm(loss, vectors) for loss, vectors in zip(losses, parts, strict=True)]
+            pairs = zip(losses, parts, strict=True)
+            norms = [gradient_length(loss, vectors, self.processes) for loss, vectors in pairs]
         device = self.encoder.device
         numbers = (torch.tensor(each, device=device) for each in (places, shown, norms))
         weights: Tensor = self.weighting(*numbers)
         return weights
 
-    def _norm(self, loss: Tensor, vectors: Sequence[Tensor]) -> float:
-        found: Sequence[Tensor | None] = ()
-        if loss.requires_grad:  # a process without examples of a source has no graph
-            found = torch.autograd.grad(loss, vectors, retain_graph=True, allow_unused=True)
-        own = sum(float(each.square().sum()) for each in found if each is not None)
-        return math.sqrt(self.processes.sum(own))
+
+def gradient_length(loss: Tensor, vectors: Sequence[Tensor], processes: Processes) -> float:
+    """Return the length of a loss's gradient by its vectors, as if its mean were over one of them.
+
+    That of a mean over n vectors shrinks with the root of n: a source would gain weight for its size.
+    """
+    found: Sequence[Tensor | None] = ()
+    if loss.requires_grad:  # a process without examples of a source has no graph
+        found = torch.autograd.grad(loss, vectors, retain_graph=True, allow_unused=True)
+    own = sum(float(each.square().sum()) for each in found if each is not None)
+    count = processes.sum(sum(map(len, vectors)))
+    return math.sqrt(processes.sum(own) * count)

@@ -185,7 +185,8 @@ def test_a_task_without_dev_has_no_dev_file(published, tmp_path):
 def test_a_source_without_examples_is_left_out(published, tmp_path):
     tasks = [published.config[0] | {"labels": ["Unheard of"]}, published.config[2]]
     prepared = prepare_scirepeval(tmp_path, config=published.write(tasks))
-    assert prepared.left_out == {"mesh": "no example is left of it"}
+    assert prepared.left_out.keys() == {"mesh"}
+    assert prepared.left_out["mesh"].startswith("no example is left of it; ")
     assert not (tmp_path / "train" / "mesh.jsonl").exists()
     with pytest.raises(
         InputError, match=r"no training source could be made\. mesh: no example is left of it"

@@ -103,9 +103,16 @@ def test_most_takes_queries_by_a_hash_of_seed_and_id():
     assert some != ids(e.query for e in CitationTriplets(most=10, seed=1).sample(papers, edges))
 
 
-@pytest.mark.parametrize("wrong", [{"positives": -1}, {"hard_share": 1.5}, {"hard_share": -0.1}])
-def test_wrong_options_are_refused(wrong):
-    with pytest.raises(InputError, match="share between 0 and 1"):
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"positives": -1}, "positives is -1; it counts something"),
+        ({"hard_share": 1.5}, "share between 0 and 1"),
+        ({"hard_share": -0.1}, "share between 0 and 1"),
+    ],
+)
+def test_wrong_options_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
         list(CitationTriplets(**wrong).sample(made("ab"), [("a", "b")]))
 
 

@@ -15,8 +15,11 @@ from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
 from sciprism.tally import Tally
 from sciprism.training.samplers.citation import CitationTriplets
+from sciprism.training.samplers.classes import OneHeading, VenueFields
 from sciprism.training.samplers.drawing import Draw, Sampled, chance, drawn, lowest
+from sciprism.training.samplers.influential import Influential
 from sciprism.training.samplers.label_pairs import LabelPairs
+from sciprism.training.samplers.quantities import LogCitations, ScaledYears
 from sciprism.training.samplers.same_author import SameAuthor
 from sciprism.training.samplers.triplets import outside
 
@@ -33,6 +36,24 @@ PAPERS = [
 ]
 LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(30)]
 CARRIED = [[i % 30, i % 7, i % 11] for i in range(COUNT)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: LogCitations(year="2016"),
+        lambda: LogCitations(year=2016, most=-1),
+        lambda: Influential(least="4"),
+        lambda: SameAuthor(positives=2.5),
+        lambda: CitationTriplets(most=-1),
+        lambda: VenueFields(most=-1),
+        lambda: OneHeading(descriptors=["a"], most=True),
+        lambda: ScaledYears(first=2000, last=2010.5),
+    ],
+)
+def test_options_that_count_nothing_are_refused(made):
+    with pytest.raises(InputError, match=r"not a whole number|it counts something"):
+        made()
 
 
 def samples(workers):

@@ -50,8 +50,11 @@ def _lines(claim: Claim, record: Record | None) -> Iterator[tuple[str, ...]]:
     verdict = f"**{_verdict(record)}**" if record else OPEN
     text = f"{claim.text}; tested: {claim.test}"
     yield (claim.id, text, claim.figure, "", "", "", verdict, _command(claim, record))
+    for remark in record.remarks if record else ():
+        yield ("", f"· {remark}", "", "", "", "", "", "")
     for finding in record.findings if record else ():
-        yield ("", f"· {finding.name} ({_part(finding)})", "", *_numbers(finding), _said(claim, finding), "")
+        part = f" ({told})" if (told := _part(finding)) else ""
+        yield ("", f"· {finding.name}{part}", "", *_numbers(finding), _said(claim, finding), "")
     for name in record.lacking if record else ():
         yield ("", f"· {name}", "", "", "", "", OPEN, "")
 

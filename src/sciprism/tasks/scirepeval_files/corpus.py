@@ -87,6 +87,13 @@ class Corpus:
             raise LackingError(f"no table {name}{where}; its columns are {', '.join(TABLES[name])}")
         next(self._rows(name), None)
 
+    def need_column(self, name: str, column: str) -> None:
+        """Raise LackingError where the first line of a table has no such column, which others do without."""
+        self.need(name)
+        _, row = next(self._rows(name), ("", {column: None}))
+        if column not in row:
+            raise LackingError(f"the table {name} has no column {column}")
+
     def part(self, name: str) -> Part:
         """Return the part of a paper's id or a query's words."""
         return "dev" if place(self._seed, "dev", name) < self._dev else "train"

@@ -171,7 +171,7 @@ def _triplets(name: str, form: Form) -> TrainingSource:
 
 
 def _influential(name: str, corpus: Corpus) -> TrainingSource:
-    corpus.need("citations")
+    corpus.need_column("citations", "mentions")
     return _triplets(name, InfluentialCitations(corpus))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_json
+from sciprism.tally import Tally
 from sciprism.tasks.home import Home
 from sciprism.tasks.scirepeval_files.config import PARTS
 from sciprism.tasks.scirepeval_files.source import Taken, TrainingSource, lists_for
@@ -83,6 +84,13 @@ class Written:
     reports: dict[Part, Taken] = field(default_factory=dict)
     answers: dict[Part, Answers] = field(default_factory=dict)
 
+    def reasons(self) -> list[str]:
+        """Return what most was dropped for in train, with counts."""
+        dropped = self.reports["train"].dropped if "train" in self.reports else Tally()
+        counts = {reason: dropped.count(reason) for reason in dropped.ids}
+        first = sorted(counts, key=lambda reason: -counts[reason])[:3]
+        return [f"{reason} {counts[reason]:,}" for reason in first]
+
     def short(self, part: Part) -> int:
         """Return how many examples were asked for where there were fewer, and all were used; else 0."""
         asked, limit = self.source.most.get(part, 0), self.limits.get(part, 0)
@@ -132,7 +140,7 @@ def write_sources(
         if "train" in found.files:
             written.append(found)
         else:
-            missing[source.name] = "no example is left of it"
+            missing[source.name] = "; ".join(["no example is left of it", *found.reasons()])
     for name in missing:
         for part in PARTS:
             _path(folder, name, part).unlink(missing_ok=True)  # of an earlier run

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
 from sciprism.training.graphs.citations import CitationGraph
-from sciprism.training.samplers.drawing import Sampled
+from sciprism.training.samplers.drawing import Sampled, check_numbers
 from sciprism.training.samplers.linked import from_links
 from sciprism.training.samplers.ties import with_text
 from sciprism.training.samplers.triplets import Triplets
@@ -29,6 +29,9 @@ class CitationTriplets:
     hard_share: float = 0.4
     most: int = 0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_numbers(self, whole=("positives", "most", "seed"), other=("hard_share",))
 
     def sample(
         self,

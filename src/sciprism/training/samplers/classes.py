@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
-from sciprism.training.samplers.drawing import Sampled
+from sciprism.training.samplers.drawing import Sampled, check_numbers
 from sciprism.training.samplers.strata import SEED, iteratively_stratified, stratified
 from sciprism.training.samplers.ties import with_text
 
@@ -33,6 +33,9 @@ class VenueFields:
 
     most: int = 0
     seed: int = SEED
+
+    def __post_init__(self) -> None:
+        check_numbers(self, whole=("most", "seed"))
 
     def sample(
         self, papers: Sequence[Paper], fields: Mapping[str, Sequence[str]], *, report: Sampled | None = None
@@ -69,6 +72,9 @@ class OneHeading:
     descriptors: Sequence[str]
     most: int = 0
     seed: int = SEED
+
+    def __post_init__(self) -> None:
+        check_numbers(self, whole=("most", "seed"))
 
     def sample(
         self,

@@ -82,13 +82,15 @@ def chance(seed: int, *names: object) -> Random:
 
 
 def check_numbers(sampler: object, *, whole: Iterable[str], other: Iterable[str] = ()) -> None:
-    """Raise InputError where one of a sampler's options is no number, or no whole one."""
+    """Raise InputError where one of a sampler's options is no number, no whole one, or a count below 0."""
     whole = [*whole]
     for name in (*whole, *other):
         value = getattr(sampler, name)
         number = isinstance(value, int if name in whole else int | float) and not isinstance(value, bool)
         if not number or not isfinite(value):
             raise InputError(f"{name} is {value!r}, not a {'whole ' * (name in whole)}number")
+        if value < 0 and name in whole and name != "seed":
+            raise InputError(f"{name} is {value}; it counts something")
 
 
 def lowest(names: Sequence[str], most: int, seed: int, dropped: Tally) -> list[int]:

@@ -10,7 +10,7 @@ from sciprism.chance import place
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
 from sciprism.training.graphs.citations import rows_of
-from sciprism.training.samplers.drawing import Sampled, lowest
+from sciprism.training.samplers.drawing import Sampled, check_numbers, lowest
 from sciprism.training.samplers.scored_lists import ScoredList, ScoredTriplets
 from sciprism.training.samplers.ties import with_text
 
@@ -31,6 +31,9 @@ class Influential:
     least: int = 4
     most: int = 0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_numbers(self, whole=("least", "most", "seed"))
 
     def sample(
         self,

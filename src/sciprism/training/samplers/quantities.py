@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
-from sciprism.training.samplers.drawing import Sampled, lowest
+from sciprism.training.samplers.drawing import Sampled, check_numbers, lowest
 from sciprism.training.samplers.ties import with_text
 
 AFTER = 2005
@@ -27,6 +27,9 @@ class LogCitations:
     year: int
     most: int = 0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_numbers(self, whole=("year", "most", "seed"))
 
     def sample(
         self, papers: Sequence[Paper], counts: Mapping[str, int], *, report: Sampled | None = None
@@ -67,6 +70,7 @@ class ScaledYears:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_numbers(self, whole=("first", "last", "most", "seed"), other=("factor",))
         if self.last <= self.first:
             raise InputError(f"years from {self.first} to {self.last} cannot be scaled; two are needed")
 

@@ -9,7 +9,7 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
 from sciprism.training.graphs.citations import rows_of
-from sciprism.training.samplers.drawing import Sampled
+from sciprism.training.samplers.drawing import Sampled, check_numbers
 from sciprism.training.samplers.linked import from_links
 from sciprism.training.samplers.ties import Shared, with_text
 from sciprism.training.samplers.triplets import Triplets
@@ -29,6 +29,9 @@ class SameAuthor:
     hard_share: float = 0.4
     most: int = 0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_numbers(self, whole=("positives", "most", "seed"), other=("hard_share",))
 
     def sample(
         self,
