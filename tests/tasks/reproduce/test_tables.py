@@ -24,6 +24,8 @@ def test_every_table_has_columns_and_printed_figures_that_fit(paper, table, shap
             assert all(
                 set(n.metrics) <= set(tasks[row.task(n.task)].protocol.metrics) for n in column.numbers
             )
+    found = {metric for column in columns for n in column.numbers for metric in n.metrics}
+    assert set(declared.metrics) <= found, "a metric that no task has"
     if on.own:
         names = {name for column in columns for name in column.printed}
         printed = {row.as_published or row.name for row in declared.rows}

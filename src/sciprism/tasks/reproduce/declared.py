@@ -105,7 +105,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A suite seen as a paper's groups: the names of the tasks of each. tasks: variants the suite lacks.
+    """A suite seen as a paper's groups: the names of the tasks of each. tasks: variants the suite lacks, each
+    called like the task that it varies, with a word behind.
 
     own: whether it is the paper's own data, so that printed figures may stand beside. remarks: what must be
     said of a group, or of whoever stands for a model. view: the part of the suite that is left.
@@ -130,6 +131,7 @@ class Shape:
     def part(self, view: str) -> Shape:
         """Return the shape over a view of its suite."""
         names = {task.name for task in self.suite.part(view).tasks}
+        names |= {task.name for task in self.tasks if task.name.rpartition("-")[0] in names}
         groups = {group: tuple(n for n in tasks if n in names) for group, tasks in self.groups.items()}
         return replace(self, groups=groups, view=view)
 
