@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.encoders.packing import PackedBatch, pack, token_batches
+from sciprism.encoders.packing import PackedBatch, even_batches, pack, token_batches
 
 lengths = st.lists(st.integers(0, 600), max_size=60)
 
@@ -70,3 +70,13 @@ def test_batches_hold_each_text_once_within_the_budget_longest_first(lengths, bu
 def test_equal_lengths_keep_their_order():
     assert list(token_batches([2, 5, 2, 5, 9, 2], 10)) == [[4], [1, 3], [0, 2, 5]]
     assert list(token_batches([], 10)) == []
+
+
+@given(st.lists(st.integers(1, 600), min_size=1, max_size=60), st.integers(16, 3000), st.integers(1, 4))
+def test_even_batches_hold_every_text_once_and_are_alike(lengths, budget, cores):
+    found = even_batches(lengths, budget, cores)
+    assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
+    assert len(found) == len(lengths) or len(found) % cores == 0
+    sizes = [sum(lengths[index] for index in batch) for batch in found]
+    assert max(sizes) - min(sizes) <= max(lengths) and all(found)
+    assert max(sizes) <= budget + max(lengths)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heapreplace
 from itertools import accumulate, groupby
 
 import torch
@@ -96,3 +98,19 @@ def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         tokens += lengths[index]
     if batch:
         yield batch
+
+
+def even_batches(lengths: Sequence[int], budget: int, side_by_side: int) -> list[list[int]]:
+    """Cut texts into batches of about `budget` tokens, alike, as many as are computed side by side or more.
+
+    The longest text that is left goes to the batch with the fewest tokens. Returns positions into `lengths`,
+    ascending; the order is a pure function of the lengths.
+    """
+    count = side_by_side * max(1, math.ceil(sum(lengths) / (side_by_side * budget)))
+    batches: list[list[int]] = [[] for _ in range(min(count, len(lengths)))]
+    tokens = [(0, number) for number in range(len(batches))]
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        size, number = tokens[0]
+        batches[number].append(index)
+        heapreplace(tokens, (size + lengths[index], number))
+    return [sorted(batch) for batch in batches]

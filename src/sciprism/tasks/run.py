@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -102,7 +103,7 @@ def _view(suite: Suite, task: Task, system: System, run: Run) -> View:
         seed=run.seed,
         first_seed=run.seed,
         kept=run.folder(suite, system) / "grid" / f"{task.name}.jsonl",
-        key=f"{task.key} {system.fingerprint}",
+        key=f"{task.key} {system.fingerprint} {json.dumps(dict(_versions()))}",
         memory=[],
     )
 

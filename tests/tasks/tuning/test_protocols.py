@@ -1,5 +1,6 @@
 """Fine-tuned tasks: what can be learnt is learnt, what is odd is counted, and the encoder stays as it was."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +20,8 @@ from sciprism.tasks.systems import NotServedError
 from sciprism.tasks.systems.dense import DenseSystem
 from sciprism.tasks.task import View
 from sciprism.tasks.tuning.choosing import COLLAPSED, DIVERGED
-from sciprism.tasks.tuning.examples import Window, first_pieces, joined
+from sciprism.tasks.tuning.examples import Pieces, Window, first_pieces, joined
+from sciprism.tasks.tuning.runs import Start, Tuned
 from sciprism.tasks.tuning.settings import Tuning
 
 VIEW = View(format="classification")
@@ -210,6 +212,11 @@ def test_runs_repeat_and_leave_the_encoder_as_it_was(system):
     other = Tag(tuning=replace(FAST, dropout=0.1)).evaluate(tagged(), system, replace(VIEW, seed=1))
     assert np.array_equal(first.evidence["entity_f1"].columns, again.evidence["entity_f1"].columns)
     assert other.details["steps"] == first.details["steps"]
+    with_seeds = {}
+    for seed in (0, 1):
+        with Start(system.encoder, "all").fresh(3, 0.0, seed) as tuned:
+            with_seeds[seed] = [weight.detach().clone() for weight in tuned.head.parameters()]
+    assert not torch.equal(with_seeds[0][0], with_seeds[1][0]), "another seed begins with another head"
     for name, value in system.encoder.model.state_dict().items():
         assert torch.equal(value, before[name]), name
     assert system.encoder.fingerprint == fingerprint
@@ -229,14 +236,31 @@ def test_a_grid_is_chosen_on_dev_and_kept(system, tmp_path):
     assert Tag(tuning=grid).evaluate(tagged(), system, view).details["setting"]["rate"] == 1e-9
     other = replace(view, key="another declaration")
     assert Tag(tuning=grid).evaluate(tagged(), system, other).details["setting"]["rate"] == 1e-2
+    assert {json.loads(line)["key"] for line in view.kept.read_text().splitlines()} == {"k", other.key}
     with pytest.raises(InputError, match="no dev part"):
         Tag(tuning=grid).evaluate(replace(tagged(), dev=np.empty(0, np.int64)), system, VIEW)
 
 
-def test_runs_that_fail_are_flagged(system):
-    wild = Tuning(rates=(1e18,), batches=(8,), epochs=(3,), clip=0.0)
-    outcome = Pair(tuning=wild).evaluate(segments(), system, VIEW)
-    assert DIVERGED in outcome.tally.to_json() or COLLAPSED in outcome.tally.to_json()
+def test_the_chosen_run_of_the_first_seed_is_not_made_again(system, tmp_path, monkeypatch):
+    """Two settings are tried, one of them with dev and test; another seed trains once more."""
+    trained = []
+    train = Tuned.train
+    monkeypatch.setattr(Tuned, "train", lambda self, *given: trained.append(given[-1]) or train(self, *given))
+    grid = Tag(tuning=replace(FAST, rates=(1e-9, 1e-2)))
+    view = replace(VIEW, kept=tmp_path / "grid.jsonl", key="k")
+    first = grid.evaluate(tagged(), system, view)
+    assert trained == [0, 0]
+    grid.evaluate(tagged(), system, replace(view, seed=1))
+    assert trained == [0, 0, 1]
+    again = grid.evaluate(tagged(), system, view)  # the choice is kept, the run is not
+    assert trained == [0, 0, 1, 0] and score(again) == score(first)
+
+
+def test_runs_that_fail_are_flagged(system, monkeypatch):
+    monkeypatch.setattr(Tuned, "_gradients", lambda *_: float("nan"))
+    outcome = Pair(tuning=FAST).evaluate(segments(), system, VIEW)
+    assert outcome.tally.ids[DIVERGED] == outcome.tally.ids[COLLAPSED] == ["seed 0"]
+    monkeypatch.undo()
     slow = Tuning(rates=(1e-12,), batches=(8,), epochs=(1,))
     constant = Pair(metric="pearson", tuning=slow)
     data = segments(kind="number")
@@ -279,3 +303,14 @@ def test_methods_with_places_of_their_own(tiny_model, tmp_path, method):
     system = DenseSystem(encoder, tmp_path)
     assert score(Tag(tuning=FAST).evaluate(tagged(), system, VIEW)) > 0.9
     assert score(Pair(tuning=FAST).evaluate(segments(kind="pair"), system, VIEW)) > 0.8
+
+
+def test_windows_of_a_shorter_model_share_less(system):
+    """Half as many positions: half as many tokens in common."""
+    positions = system.encoder.model.config.max_length
+    pieces = Pieces(system.encoder, 2 * positions)
+    assert pieces.length == positions and pieces.shared(100) == 50
+    found = pieces.windows("mouse bird " * positions, 100)
+    assert len(found) == 3 and max(len(window.ids) for window in found) == positions
+    with pytest.raises(InputError, match=f"windows of {2 * positions} tokens cannot share {positions}"):
+        pieces.windows("mouse", positions)

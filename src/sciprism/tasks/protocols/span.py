@@ -98,7 +98,8 @@ class _Answering:
 
     def _windows(self, row: int) -> Iterator[Example]:
         question, context = self.data.questions[row], self.data.contexts[row]
-        short = self.pieces.shortened(question, self.pieces.length // 2 - 2 - self.protocol.stride // 2)
+        share = self.pieces.shared(self.protocol.stride)
+        short = self.pieces.shortened(question, self.pieces.length // 2 - 2 - share // 2)
         if short != question:
             self.tally.add(LONG, self.data.ids[row])
         answer = next(iter(self.data.answers[row]), None)

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -27,7 +28,11 @@ from sciprism.tasks.tuning.settings import Setting, Tuning
 D = TypeVar("D", Tagged, Segments, Questions)
 P = TypeVar("P", bound="Tunes")
 COLLAPSED = "run that says the same of every item (collapsed)"
-DIVERGED = "run whose loss was not finite any more, scored as it stood before training"
+DIVERGED = "run whose loss was not finite any more, scored as if it said 0 of everything"
+
+
+Scored = Mapping[str, Mapping[str, Evidence]]
+"""Part -> metric -> evidence."""
 
 
 class Parts(NamedTuple):
@@ -90,23 +95,33 @@ class Work:
         self.start, self.problem, self.parts = start, problem, parts
         self.of_train, self.of_dev, self.of_test = (self._examples(rows) for rows in parts)
 
-    def run(self, setting: Setting, tuning: Tuning, seed: int, rows: Rows) -> tuple[Any, dict[str, Any]]:
-        """Train once; return the evidence of rows and what there is to say of the run."""
-        examples = self.of_dev if rows is self.parts.dev else self.of_test
+    def run(self, setting: Setting, tuning: Tuning, seed: int, *parts: str) -> tuple[Scored, dict[str, Any]]:
+        """Train once; return the evidence of parts, "dev" or "test", and what there is to say of the run.
+
+        The facts are those of the last part.
+        """
+        asked = {part: self.of_dev if part == "dev" else self.of_test for part in parts}
         facts: dict[str, Any] = {"steps": 0, "diverged": False}
         began = time.monotonic()
         with self.start.fresh(self.problem.width, tuning.dropout, seed) as tuned:
             try:
                 facts["steps"] = tuned.train(self.of_train, self.problem.loss, setting, tuning, seed)
                 trained = time.monotonic() - began
-                said = list(zip(examples, tuned.outputs(examples), strict=True))
+                said = {name: tuned.outputs(examples) for name, examples in asked.items()}
             except DivergedRunError:
                 facts["diverged"], trained = True, time.monotonic() - began
-                said = [
-                    (each, np.zeros((len(each.places), self.problem.width), np.float32)) for each in examples
-                ]
-        facts |= {"seconds of training": round(trained, 2), "collapsed": self.problem.uniform(said)}
-        return self.problem.evidence(rows, said), facts
+                width = self.problem.width
+                said = {
+                    name: [np.zeros((len(each.places), width), np.float32) for each in examples]
+                    for name, examples in asked.items()
+                }
+        pairs = {name: list(zip(examples, said[name], strict=True)) for name, examples in asked.items()}
+        facts |= {
+            "seconds of training": round(trained, 2),
+            "collapsed": self.problem.uniform(pairs[parts[-1]]),
+        }
+        rows = self.parts._asdict()
+        return {name: self.problem.evidence(rows[name], own) for name, own in pairs.items()}, facts
 
     def _examples(self, rows: Rows) -> list[Example]:
         wanted = set(rows.tolist())
@@ -131,9 +146,10 @@ def fine_tuned(
 
 
 def _tuned(work: Work, tuning: Tuning, view: View) -> Outcome:
-    tried = _tried(work, tuning, view)
+    tried, runs = _tried(work, tuning, view)
     best = _best(tuning, tried)
-    evidence, facts = work.run(best, tuning, view.seed, work.parts.test)
+    scored, facts = runs.get(str(best)) or work.run(best, tuning, view.seed, "test")
+    evidence = scored["test"]
     tally = Tally()
     tally.update(work.problem.tally)
     for reason, flag in ((COLLAPSED, "collapsed"), (DIVERGED, "diverged")):
@@ -151,20 +167,25 @@ def encoder_of(system: System) -> Encoder:
     raise NotServedError(f"{system.name} cannot be fine-tuned; only encoders that this package loads itself")
 
 
-def _tried(work: Work, tuning: Tuning, view: View) -> dict[str, float | None]:
-    """Return the dev score of every setting, None for one that failed; nothing where there is no choice."""
+def _tried(work: Work, tuning: Tuning, view: View) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """Return the dev score of every setting, None for one that failed; nothing where there is no choice.
+
+    With them come the runs that were made just now with the view's own seed, which need not be made again.
+    """
     if len(tuning.grid) == 1:
-        return {}
+        return {}, {}
     if not len(work.parts.dev):
         raise InputError("the grid has several settings and the data no dev part; give one setting (--grid)")
     found = _kept(view)
+    runs: dict[str, Any] = {}
+    parts = ("dev", "test") if view.seed == view.first_seed else ("dev",)
     for setting in tuning.grid:
         if str(setting) not in found:
-            evidence, facts = work.run(setting, tuning, view.first_seed, work.parts.dev)
-            score = estimate(next(iter(evidence.values())))
+            scored, facts = runs[str(setting)] = work.run(setting, tuning, view.first_seed, *parts)
+            score = estimate(next(iter(scored["dev"].values())))
             found[str(setting)] = None if math.isnan(score) or facts["diverged"] else score
             _keep(view, found)
-    return {str(setting): found[str(setting)] for setting in tuning.grid}
+    return {str(setting): found[str(setting)] for setting in tuning.grid}, runs if "test" in parts else {}
 
 
 def _best(tuning: Tuning, tried: Mapping[str, float | None]) -> Setting:
@@ -176,13 +197,18 @@ def _best(tuning: Tuning, tried: Mapping[str, float | None]) -> Setting:
 
 def _kept(view: View) -> dict[str, float | None]:
     """Return what an earlier run of the same task and model has tried."""
-    if view.kept is None or not view.kept.exists():
-        return {}
-    rows = [json.loads(line) for line in view.kept.read_text(encoding="utf-8").splitlines()]
+    rows = [] if view.kept is None else _lines(view.kept)
     return {row["setting"]: row["dev"] for row in rows if row["key"] == view.key}
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _keep(view: View, found: Mapping[str, float | None]) -> None:
     if view.kept is not None:
-        rows = ({"key": view.key, "setting": name, "dev": score} for name, score in found.items())
+        rows = [row for row in _lines(view.kept) if row["key"] != view.key]
+        rows += [{"key": view.key, "setting": name, "dev": score} for name, score in found.items()]
         write_lines(view.kept, map(json.dumps, rows))

@@ -50,12 +50,14 @@ class Window:
 class Pieces:
     """An encoder's tokenizer for fine-tuning: pairs of texts, windows, and the characters behind each token.
 
-    length: tokens of one window, special ones included, cut to what the model has positions for.
+    length: tokens of one window, special ones included, cut to what the model has positions for; what
+    windows share shrinks with them.
     """
 
     def __init__(self, encoder: Encoder, length: int) -> None:
         self._free = encoder.method.places
         self._filler = [encoder.model.config.padding_id] * self._free
+        self._asked = length
         self.length = min(length, encoder.model.config.max_length) - self._free
         self._typed = encoder.model.config.types > 1
         self._tokenizer = Tokenizer.from_str(encoder.tokenizer.to_str())
@@ -72,8 +74,14 @@ class Pieces:
             encoding = self._encoded(text)
             yield self._window(encoding), bool(encoding.overflowing)
 
+    def shared(self, stride: int) -> int:
+        """Return how many tokens neighbours share, where they share `stride` in windows of full length."""
+        if not 0 <= stride < self._asked // 2:
+            raise InputError(f"windows of {self._asked} tokens cannot share {stride}; at most half of them")
+        return stride * self.length // self._asked
+
     def windows(self, text: str, stride: int) -> list[Window]:
-        """Return windows over one text; neighbours share `stride` tokens."""
+        """Return windows over one text; neighbours share `stride` tokens, fewer in a shorter window."""
         return self._all((text,), stride, "longest_first")
 
     def beside(self, first: str, second: str, stride: int) -> list[Window]:
@@ -87,9 +95,7 @@ class Pieces:
         return text if len(offsets) <= tokens else text[: offsets[tokens - 1][1]]
 
     def _all(self, texts: tuple[str, ...], stride: int, strategy: str) -> list[Window]:
-        if not 0 <= stride < self.length // 2:
-            raise InputError(f"windows of {self.length} tokens cannot share {stride}; at most half of them")
-        self._tokenizer.enable_truncation(self.length, stride=stride, strategy=strategy)
+        self._tokenizer.enable_truncation(self.length, stride=self.shared(stride), strategy=strategy)
         encoding = self._encoded(texts)
         return [self._window(each) for each in (encoding, *encoding.overflowing)]
 

@@ -17,7 +17,7 @@ from sciprism.chance import number
 from sciprism.encoders.dropout import drawn_from
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.inference import budget, each_batch
-from sciprism.encoders.packing import PackedBatch, pack, token_batches
+from sciprism.encoders.packing import PackedBatch, even_batches, pack, token_batches
 from sciprism.errors import InputError
 from sciprism.tasks.tuning.examples import Example
 from sciprism.tasks.tuning.heads import Head
@@ -118,7 +118,8 @@ class Tuned:
     def _gradients(self, examples: Sequence[Example], loss: Loss, seed: int) -> float:
         """Add the gradient of the mean loss of a batch, piece by piece; return the loss."""
         lengths = [len(example.ids) for example in examples]
-        pieces = list(token_batches(lengths, max(_piece(sum(lengths), self.encoder.device), max(lengths))))
+        device = self.encoder.device
+        pieces = even_batches(lengths, PIECE if device.type == "cpu" else GPU_PIECE, threads(device))
         parameters = [p for p in self.modules.parameters() if p.requires_grad]
         total = sum(len(example.targets) for example in examples)
         losses = [0.0] * len(pieces)
@@ -157,11 +158,6 @@ class Tuned:
         with autocast(Memory(tokens=PIECE, precision=self.encoder.precision), self.encoder.device):
             states = self.encoder.model(batch)
             return self.head(states, batch, [example.places for example in examples]).float()  # type: ignore[no-any-return]
-
-
-def _piece(tokens: int, device: torch.device) -> int:
-    """Return the most tokens of a piece: every core has one, a GPU takes a batch at once."""
-    return min(PIECE, math.ceil(tokens / threads(device))) if device.type == "cpu" else GPU_PIECE
 
 
 def packed(examples: Sequence[Example], route: str, device: torch.device) -> PackedBatch:
