@@ -177,10 +177,11 @@ def test_what_an_earlier_call_left_does_not_stay(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, capsys, *words, "--dev", 0.2)[0] == 0
     assert run(monkeypatch, capsys, *words, "--dev", 0)[0] == 0
     assert not (tmp_path / "out" / "dev.jsonl").exists()
+    made = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert {*made} == {"citations.json", "papers.jsonl", "train.jsonl"}
     band = ("--sampler", "scincl", "--set", "far=4000")
     assert run(monkeypatch, capsys, *words, *band)[0] == 2
-    assert facts(tmp_path / "out") == {"finished": False}
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"citations.json", "papers.jsonl"}
+    assert made == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}, "nothing is lost"
 
 
 def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
 
 from sciprism.errors import InputError
-from sciprism.files import sha256, write_json, write_lines
+from sciprism.files import said_plainly, sha256, write_json, write_lines
 from sciprism.papers.records import Paper
 from sciprism.tally import Tally
 from sciprism.tasks.citation_files.corpus import TESTED, Corpus, Gathering, text_fault
@@ -25,7 +26,6 @@ from sciprism.training.samplers.domains import Balance, DomainTable
 from sciprism.training.samplers.drawing import NONE, Draw, Sampled
 
 REPORT = "citations.json"
-PARTS = ("train", "dev")
 HoldOut = Literal["papers", "queries"]
 HOLD_OUT: tuple[HoldOut, ...] = ("papers", "queries")
 UNABLE = "query without a citation, tie or triplet"
@@ -87,13 +87,36 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
     """Write `papers.jsonl`, `train.jsonl`, `dev.jsonl` and `citations.json` below `out`.
 
     A line of the parts is a triplet of ids. The same papers and settings give the same bytes with any number
-    of workers. Raises InputError where nothing can be sampled; then there are no parts, not those of an
-    earlier call either.
+    of workers. Files of an earlier call are replaced together, once all is made. Raises InputError where
+    nothing can be sampled; then they stay.
     """
-    began, dropped = time.monotonic(), papers.read.dropped
-    write_json(out / REPORT, {"finished": False})
-    for name in PARTS:
-        (out / f"{name}.jsonl").unlink(missing_ok=True)
+    began = time.monotonic()
+    with said_plainly(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".triplets-", dir=out) as folder:
+        draft = Path(folder)
+        whole = _gathered(draft / NAME, papers, settings)
+        parts = {
+            name: _part(draft / f"{name}.jsonl", corpus, rows, papers, settings)
+            for name, corpus, rows in _divided(whole, settings, papers.read.dropped)
+        }
+        if not parts["train"].report.pairs:
+            reasons = _reasons(papers.read.dropped, parts["train"])
+            raise InputError(f"no triplet of {len(whole.names):,} papers: {reasons}")
+        write_json(out / REPORT, {"finished": False})
+        (out / "dev.jsonl").unlink(missing_ok=True)
+        for name in (NAME, *(part.file.name for part in parts.values())):
+            (draft / name).replace(out / name)
+    parts = {name: replace(part, file=out / part.file.name) for name, part in parts.items()}
+    counts = len(whole.names), len(whole.graph.cited.others)
+    prepared = Prepared(*counts, papers.read.dropped, parts, time.monotonic() - began)
+    write_json(out / REPORT, _facts(prepared, papers, settings))
+    return prepared
+
+
+def _gathered(path: Path, papers: Papers, settings: Settings) -> Corpus:
+    """Write the papers that take part, and return them with their citations."""
+    dropped = papers.read.dropped
     tested = {name for paper in papers.tested() for name in _all_names(paper)}
 
     def fault(paper: Paper) -> str:
@@ -101,22 +124,10 @@ def prepare_citations(out: Path, papers: Papers, settings: Settings) -> Prepared
             return TESTED
         return text_fault(paper, abstracts=settings.abstracts)
 
-    whole = Gathering(fault, dropped).corpus(papers, out / NAME, papers.edges())
+    whole = Gathering(fault, dropped).corpus(papers, path, papers.edges())
     for row in whole.graph.in_circles.tolist():
         dropped.add(IN_CIRCLE, whole.names[row])
-    parts = {
-        name: _part(out / f"{name}.jsonl", corpus, rows, papers, settings)
-        for name, corpus, rows in _divided(whole, settings, dropped)
-    }
-    if not parts["train"].report.pairs:
-        for part in parts.values():
-            part.file.unlink()
-        raise InputError(f"no triplet of {len(whole.names):,} papers: {_reasons(dropped, parts['train'])}")
-    prepared = Prepared(
-        len(whole.names), len(whole.graph.cited.others), dropped, parts, time.monotonic() - began
-    )
-    write_json(out / REPORT, _facts(prepared, papers, settings))
-    return prepared
+    return whole
 
 
 def _divided(whole: Corpus, settings: Settings, dropped: Tally) -> Iterator[tuple[str, Corpus, list[int]]]:
