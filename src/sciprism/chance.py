@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
+from heapq import nsmallest
+from operator import itemgetter
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def number(*parts: object) -> int:
@@ -14,3 +20,9 @@ def number(*parts: object) -> int:
 def place(*parts: object) -> float:
     """Return a number in [0, 1) that all parts decide."""
     return number(*parts) / 2**64
+
+
+def some(items: Iterable[T], count: int, *parts: object) -> list[T]:
+    """Return so many items, or all of fewer, in their order; their places and all parts decide which."""
+    found = nsmallest(count, enumerate(items), key=lambda each: place(*parts, each[0]))
+    return [item for _, item in sorted(found, key=itemgetter(0))]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
-from tokenizers import Tokenizer, decoders
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import ROBERTA_TOKENS
-from sciprism.text.words import INNER, is_byte_level, special_id, words_of
+from sciprism.text.words import INNER, special_id, words_of, written
 
 
 def copy_parts(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: Sequence[int]) -> None:
@@ -70,11 +70,10 @@ def _words(tokenizer: Tokenizer, other: Tokenizer, table: Tensor) -> Tensor:
         return table
     rows = table.mean(dim=0).repeat(1 + max(tokens.values()), 1)
     words = words_of(tokenizer)
-    letters = decoders.ByteLevel() if is_byte_level(tokenizer) else None
-    plain = [(t, n) for t, n in tokens.items() if not words.special[n]]
-    written = [letters.decode([t]) if letters else t.removeprefix(INNER) for t, _ in plain]
-    found = other.encode_batch_fast([text.strip() for text in written], add_special_tokens=False)
-    for (_, number), text, part in zip(plain, written, found, strict=True):
+    said = written(tokenizer)
+    plain = [(said[t], n) for t, n in tokens.items() if not words.special[n]]
+    found = other.encode_batch_fast([text.strip() for text, _ in plain], add_special_tokens=False)
+    for (text, number), part in zip(plain, found, strict=True):
         piece = None if words.starts[number] else inner.get(f"{INNER}{text}")
         ids = part.ids if piece is None else [piece]
         if ids:

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer
-from sciprism.text.words import INNER, SPACE, is_byte_level
+from sciprism.text.words import begins_word, is_byte_level, written
 
 BATCH = 1000
 
@@ -86,12 +86,11 @@ def compare_tokenizers(
 
 def _meant(tokenizer: Tokenizer) -> set[tuple[bool, str]]:
     """Return what the tokens of a vocabulary mean: whether a word begins with them, and their text."""
-    tokens = tokenizer.get_vocab()
-    if not is_byte_level(tokenizer):
-        return {(not token.startswith(INNER), token.removeprefix(INNER)) for token in tokens}
-    letters = decoders.ByteLevel()
-    texts = {token: letters.decode([token]).removeprefix(" ") for token in tokens}
-    return {(t.startswith(SPACE), t if "\ufffd" in text else text) for t, text in texts.items()}
+    byte_level = is_byte_level(tokenizer)
+    return {
+        (begins_word(token, byte_level=byte_level), token if "\ufffd" in text else text.removeprefix(" "))
+        for token, text in written(tokenizer).items()
+    }
 
 
 def parts_of(tokenizer: Tokenizer, text: str) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, decoders
 
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import BERT_TOKENS, ROBERTA_TOKENS
@@ -36,6 +36,20 @@ def is_byte_level(tokenizer: Tokenizer) -> bool:
     return any(token.startswith(SPACE) for token in tokenizer.get_vocab())
 
 
+def begins_word(token: str, *, byte_level: bool) -> bool:
+    """Say whether a word begins with a token."""
+    return token.startswith(SPACE) if byte_level else not token.startswith(INNER)
+
+
+def written(tokenizer: Tokenizer) -> dict[str, str]:
+    """Return what each token stands for in a text, with the space in front where it has one."""
+    tokens = tokenizer.get_vocab()
+    if not is_byte_level(tokenizer):
+        return {token: token.removeprefix(INNER) for token in tokens}
+    letters = decoders.ByteLevel()
+    return {token: letters.decode([token]) for token in tokens}
+
+
 def special_id(tokenizer: Tokenizer, role: str) -> int | None:
     """Return the id of a role's token (`mask_token`, `pad_token` ...) by the names of BERT and RoBERTa."""
     for names in (BERT_TOKENS, ROBERTA_TOKENS):
@@ -54,7 +68,7 @@ def words_of(tokenizer: Tokenizer) -> Words:
     special[[number for number, token in added.items() if token.special]] = True
     byte_level = is_byte_level(tokenizer)
     for token, number in tokens.items():
-        starts[number] = token.startswith(SPACE) if byte_level else not token.startswith(INNER)
+        starts[number] = begins_word(token, byte_level=byte_level)
     mask = special_id(tokenizer, "mask_token")
     if mask is None:
         raise InputError("the vocabulary has no mask: neither [MASK] nor <mask>")

@@ -25,29 +25,27 @@ def chosen(ids: Ids, words: Words, share: float, draw: np.random.Generator, *, w
     whole: words are taken until the share is reached, never a part of one. Where the share is no whole number
     of tokens it is met on average.
     """
+    if whole:
+        return np.flatnonzero(_words_chosen(ids, words, share, draw, 1)[0])
     able = np.flatnonzero(~words.special[ids])
     wanted = max(1, math.floor(share * len(able) + draw.random()))
-    if not whole:
-        return np.sort(draw.permutation(able)[:wanted])
-    found: Places = able[_taken(_word_of(ids, able, words), np.array([wanted]), draw)[0]]
-    return found
+    return np.sort(draw.permutation(able)[:wanted])
 
 
-def _word_of(ids: Ids, able: Places, words: Words) -> Places:
-    """Return which word each of the tokens that are not special belongs to, counted from 0."""
+def _words_chosen(ids: Ids, words: Words, share: float, draw: np.random.Generator, times: int) -> Hidden:
+    """Return which tokens are chosen, so many times anew, (times, n): words until the share is reached."""
+    able = np.flatnonzero(~words.special[ids])
+    wanted = np.maximum(1, np.floor(share * len(able) + draw.random(times)))
     before = words.special[ids[able - 1]] | (able == 0)
-    found: Places = np.cumsum(words.starts[ids[able]] | before)
-    return found - found[:1]
-
-
-def _taken(word: Places, wanted: NDArray[np.int64], draw: np.random.Generator) -> Hidden:
-    """Return for each number that is wanted which tokens are drawn, (R, n): words until it is reached."""
-    sizes = np.bincount(word)
-    order = draw.random((len(wanted), len(sizes))).argsort(axis=1)
+    word = np.cumsum(words.starts[ids[able]] | before)
+    sizes = np.bincount(word - word[:1])
+    order = draw.random((times, len(sizes))).argsort(axis=1)
     ordered = sizes[order]
-    found = np.zeros(order.shape, bool)
-    np.put_along_axis(found, order, ordered.cumsum(axis=1) - ordered < wanted[:, None], axis=1)
-    return found[:, word]
+    taken = np.zeros(order.shape, bool)
+    np.put_along_axis(taken, order, ordered.cumsum(axis=1) - ordered < wanted[:, None], axis=1)
+    found = np.zeros((times, len(ids)), bool)
+    found[:, able] = taken[:, word - word[:1]]
+    return found
 
 
 def masked(ids: Ids, places: Places, words: Words, draw: np.random.Generator) -> Ids:
@@ -65,10 +63,7 @@ def rows_hidden(ids: Ids, words: Words, share: float, draw: np.random.Generator)
     Special tokens, the first among them, stay visible to every row but their own.
     """
     count = len(ids)
-    able = np.flatnonzero(~words.special[ids])
-    masks = np.zeros((min(count, MASKS), count), bool)
-    wanted = np.maximum(1, np.floor(share * len(able) + draw.random(len(masks)))).astype(np.int64)
-    masks[:, able] = _taken(_word_of(ids, able, words), wanted, draw)
+    masks = _words_chosen(ids, words, share, draw, min(count, MASKS))
     hidden: Hidden = masks[draw.integers(len(masks), size=count)]
     np.fill_diagonal(hidden, True)
     return hidden

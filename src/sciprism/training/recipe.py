@@ -12,14 +12,12 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_va
 from sciprism.encoders.methods import Format, Role, make
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
-from sciprism.training.batches import mixings
+from sciprism.training.batches import OneSource, mixings
 from sciprism.training.learners import learners, settings_of
 from sciprism.training.tables import Part
 from sciprism.training.weighting import weighting_of, weightings
 
 Share = Annotated[float, Field(ge=0, lt=1)]
-ALONE = ("one-source", "sequential")
-"""Mixings whose batches are of one source."""
 OTHER_LENGTH = {"steps": "epochs", "epochs": "steps"}
 """A stage states one of the two; saying one unsays the other of its defaults."""
 
@@ -194,9 +192,8 @@ class Stage(Part):
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("state either epochs or steps")
         make(self.method, self.options)
-        mixings[self.mixing]
-        weighing = weightings[weighting_of(self.weighting).name]
-        if weighing.by_gradients and self.mixing in ALONE:
+        mixing, weighing = mixings[self.mixing], weightings[weighting_of(self.weighting).name]
+        if weighing.by_gradients and issubclass(mixing, OneSource):
             raise ValueError(f"{self.weighting['name']} wants batches of several sources, not {self.mixing}")
         self._check_sources()
         names = [source.name for source in self.sources]

@@ -7,12 +7,10 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from heapq import nsmallest
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
-from sciprism.chance import place
+from sciprism.chance import some
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.template import Item
@@ -108,13 +106,12 @@ class Source:
         if not path.is_file():
             raise InputError(f"source {self.name}: the dev file {path} does not exist")
         read = read_examples(path, query=self.spec.query, candidate=self.spec.candidate)
-        fitting = enumerate(filter(self.learner.fits, read))
-        found = sorted(nsmallest(count, fitting, key=lambda each: place("dev", each[0])), key=itemgetter(0))
+        found = some(filter(self.learner.fits, read), count, "dev")
         if not found:
             raise InputError(
                 f"source {self.name}: the dev file {path} holds no example with {self.learner.wants}"
             )
-        return [example for _, example in found]
+        return found
 
     def _batch(self, examples: Sequence[Example], seed: int) -> Batch:
         spec = self.spec

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import nsmallest
 
 import numpy as np
 
-from sciprism.chance import place
+from sciprism.chance import some
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.habits import tokenizer_key
@@ -45,7 +44,7 @@ class TokenSource:
     def dev(self, count: int) -> dict[str, Batch]:
         """Return held-out blocks of each domain, at most so many, drawn by hash of their place."""
         return {
-            name: _batch(shards, _drawn(len(shards), count), 0, ())
+            name: _batch(shards, some(range(len(shards)), count, "dev"), 0, ())
             for name, shards in self._dev.items()
             if len(shards)
         }
@@ -77,10 +76,6 @@ class TokenSource:
         inner = sorted(each for each in path.iterdir() if each.is_dir())
         folders = {self.name: path} if not inner else {f"{self.name}/{each.name}": each for each in inner}
         return {name: TokenShards(folder) for name, folder in folders.items()}
-
-
-def _drawn(size: int, count: int) -> list[int]:
-    return sorted(nsmallest(count, range(size), key=lambda row: place("dev", row)))
 
 
 def _batch(shards: TokenShards, rows: Sequence[int], seed: int, draw: tuple[int, ...]) -> Batch:

@@ -21,8 +21,7 @@ CORPORA = {"": "multi-domain", "cs": "CS", "medicine": "Medicine"}
 S2ORC = "of `sciprism prepare citations S2ORC {} --dev 0.2 --hold-out queries --seed 321 -o TRIPLETS`"
 RELEASED = (
     "of `sciprism prepare citations train_metadata.jsonl --triples train_triples.csv --hold-out queries "
-    "-o TRIPLETS` over "
-    "SciNCL's release {}"
+    "-o TRIPLETS` over SciNCL's release {}"
 )
 TRIPLETS = {
     ("", "specter"): S2ORC.format("--shard 11"),

@@ -247,12 +247,8 @@ def by_pearson(tasks: Iterable[Task]) -> tuple[Task, ...]:
     return tuple(
         replace(task, name=f"{task.name}-pearson", protocol=replace(task.protocol, metric="pearson"))
         for task in tasks
-        if task.format == "regression" and isinstance(task.protocol, Probe)
+        if isinstance(task.protocol, Probe)
     )
-
-
-PUBLISHED_NUMBERS = by_pearson(suites["scirepeval-paper"].tasks)
-OPEN_NUMBERS = by_pearson(COUNTED)
 
 
 def own_groups() -> dict[str, tuple[str, ...]]:
@@ -265,11 +261,7 @@ def own_groups() -> dict[str, tuple[str, ...]]:
     kinds = {kind: (task,) for kind, task in zip(KINDS, (*chosen[0], *chosen[1]), strict=True)}
     tasks = suites["scirepeval-paper"].tasks
     plain = tuple(name for name in averages["Out-of-Train"] if name != "reviewers")
-    return (
-        averages
-        | kinds
-        | {"no citations": plain, "numbers": _with((*tasks, *PUBLISHED_NUMBERS), "regression")}
-    )
+    return averages | kinds | {"no citations": plain, "numbers": _with(tasks, "regression")}
 
 
 def open_groups() -> dict[str, tuple[str, ...]]:
@@ -294,6 +286,13 @@ def open_groups() -> dict[str, tuple[str, ...]]:
     return found
 
 
+def _shape(suite: str, groups: dict[str, tuple[str, ...]], *, own: bool = False) -> Shape:
+    """Return a suite as the paper's groups, the numbers by Pearson's correlation too."""
+    twice = by_pearson(task for task in suites[suite].tasks if task.name in groups["numbers"])
+    numbers = (*groups["numbers"], *(task.name for task in twice))
+    return Shape(suite=suites[suite], groups=groups | {"numbers": numbers}, tasks=twice, own=own)
+
+
 def _with(tasks: tuple[Task, ...], format: Format) -> tuple[str, ...]:
     return tuple(task.name for task in tasks if task.format == format)
 
@@ -305,14 +304,8 @@ reproductions.register("scirepeval")(
         tables={table.name: table for table in TABLES},
         models=MODELS,
         shapes={
-            "scirepeval-paper": Shape(
-                suite=suites["scirepeval-paper"], groups=own_groups(), tasks=PUBLISHED_NUMBERS, own=True
-            ),
-            "open": Shape(
-                suite=suites["open"],
-                groups=open_groups() | {"numbers": _with((*COUNTED, *OPEN_NUMBERS), "regression")},
-                tasks=OPEN_NUMBERS,
-            ),
+            "scirepeval-paper": _shape("scirepeval-paper", own_groups(), own=True),
+            "open": _shape("open", open_groups()),
         },
         elsewhere={
             "5": "time and parameters of each method are measured by python benchmarks/formats.py "

@@ -57,16 +57,16 @@ class AutoEncoding(MaskedLanguage):
         self.decoder = Decoder(tools.encoder.model).to(tools.encoder.device)
         self.modules = nn.ModuleDict({"head": self.head, "decoder": self.decoder})
 
-    def kept_head(self, objective: Any, tools: Tools) -> MaskedLM | None:
+    def kept_head(self) -> MaskedLM | None:
         """Return the head beside the model, or that of the stage or folder which is named."""
-        found = super().kept_head(objective, tools)
-        if found is not None or not objective.head:
+        found, named = super().kept_head(), self.objective.head
+        if found is not None or not named:
             return found
-        other = tools.open(objective.head, None)
+        other = self.tools.open(named, None)
         folder = other.folder if isinstance(other, Encoder) else None
-        found = read_head(folder, tools.encoder.model.config)
+        found = read_head(folder, self.tools.encoder.model.config)
         if found is None:
-            raise InputError(f"auto-encoding: head = {objective.head} has no masked-LM head beside it")
+            raise InputError(f"auto-encoding: head = {named} has no masked-LM head beside it")
         return found
 
     def prepared(self, ids: Ids, draw: np.random.Generator) -> TwiceMasked:

@@ -47,13 +47,14 @@ class MaskedLanguage(BlockLearner):
         super().__init__(objective, tools)
         encoder = tools.encoder
         self.words = words_of(encoder.tokenizer)
-        head = self.kept_head(objective, tools)
+        head = self.kept_head()
         self.head = (head or MaskedLM(encoder.model.config)).to(encoder.device)
         self.modules: nn.Module = self.head
 
-    def kept_head(self, objective: Any, tools: Tools) -> MaskedLM | None:
+    def kept_head(self) -> MaskedLM | None:
         """Return the head that lies beside the model, if there is one."""
-        return read_head(tools.encoder.folder, tools.encoder.model.config)
+        encoder = self.tools.encoder
+        return read_head(encoder.folder, encoder.model.config)
 
     def prepared(self, ids: Ids, draw: np.random.Generator) -> MaskedBlock:
         """Return a block some of whose tokens are hidden."""
