@@ -1,12 +1,13 @@
 """INDUS at the size of a laptop: every run and every table of results/indus, one by one.
 
-The recipe's stages are run once for each seed; every other arm repeats one stage with one thing changed, and
-takes the rest from that run. The small retrievers learn from citations too, which the recipe does without.
-What is done is kept: stopped at any moment, the same command goes on. Run from the repository root, after
-`sciprism prepare text` as recipes/indus/laptop.toml says, and `sciprism prepare pairs FILES -o SOURCES/pairs
---shapes title-abstract,citing-cited-titles`, where some of the papers cite each other:
+The recipe is run once; every other arm repeats one of its stages with one thing changed, and takes the rest
+from that run. Other seeds are of the retrievers alone: what they begin with, of words, masks and relations,
+is the one run's. The small retrievers of the paper's way learn from citations too, which the recipe does
+without. What is done is kept: stopped at any moment, the same command goes on. Run from the repository root,
+after `sciprism prepare text` as recipes/indus/laptop.toml says, and `sciprism prepare pairs FILES
+-o SOURCES/pairs --shapes title-abstract,citing-cited-titles`, where some of the papers cite each other:
 
-    python benchmarks/indus.py SOURCES --seeds 0 1 2
+    python benchmarks/indus.py SOURCES --seeds 0 1 2 --set defaults.precision=bfloat16
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from study import reproduced, run, say_missing
 
 RECIPE = Path("recipes/indus/laptop.toml")
 TABLES = ("8", "beir", "ablation", "I2", "I4", "I5", "pooling", "teachers")
-WHOLE = "laptop"
+WHOLE, WHOLE_SEED = "laptop", 0
 OTHERS = (("bm25", "bm25"), ("minilm", "all-MiniLM-L6-v2"))
 """Rows of models that are there without training: key, name."""
 
@@ -31,12 +32,14 @@ OTHERS = (("bm25", "bm25"), ("minilm", "all-MiniLM-L6-v2"))
 class Arm:
     """One stage again, with changes; {NAME} in them is the model of another arm or of a stage of the run.
 
-    row: the model that it is in the tables, None for the one of its own name, "" for none.
+    row: the model that it is in the tables, None for the one of its own name, "" for none. seeded: it is
+    trained with all seeds.
     """
 
     stage: str
     changes: tuple[str, ...] = ()
     row: str | None = None
+    seeded: bool = True
 
 
 TITLES = (
@@ -47,61 +50,67 @@ CITATIONS = (
     '{{file = "pairs/train/citing-cited-titles.jsonl", dev = "pairs/dev/citing-cited-titles.jsonl", '
     'format = "search"}}'
 )
-AT_ONCE = f"stages.distil.sources=[{TITLES}, {CITATIONS}]"
 OBJECTIVE = "stages.contrast.objective"
-OURS = "stages.distil.objective.teacher={contrast}"
+PLAIN = '{{name="contrast", similarity="cosine", temperature=0.05, hard_negatives=0}}'
+SIMILARITIES = (
+    '{{name="similarity", teacher="{contrast}", teacher_length=128, temperature=0.02, '
+    "teacher_temperature=0.02, softness=4.0}}"
+)
+
+
+def small(start: str, *, sources: str = f"{TITLES}, {CITATIONS}", steps: int = 120) -> tuple[str, ...]:
+    """Return the changes that make the paper's small retriever: similarities of our own one, first token."""
+    table = {"start": start, "pooling": "cls", "objective": SIMILARITIES, "sources": f"[{sources}]"}
+    table |= {"steps": str(steps), "optimiser.lr": "5e-4"}
+    return tuple(f"stages.distil.{key}={value}" for key, value in table.items())
+
+
 ARMS = {
-    "retriever-base": Arm("contrast"),
-    "retriever-base-contrast": Arm(
-        "contrast",
-        (f'{OBJECTIVE}={{{{name="contrast", similarity="cosine", temperature=0.05, hard_negatives=0}}}}',),
+    "base-auto-encoding": Arm(
+        "auto-encoding",
+        ("stages.auto-encoding.start=masked-lm", "stages.auto-encoding.pooling=cls"),
+        row="",
+        seeded=False,
     ),
-    "retriever-base-once": Arm("contrast", (f"{OBJECTIVE}.twice=false",)),
-    "retriever-base-cls": Arm("contrast", ("stages.contrast.pooling=cls",)),
-    "base-auto-encoding": Arm("auto-encoding", ("stages.auto-encoding.start=masked-lm",), row=""),
+    "small-auto-encoding": Arm("auto-encoding", ("stages.auto-encoding.pooling=cls",), row="", seeded=False),
+    "retriever-base": Arm("contrast"),
+    "retriever-base-contrast": Arm("contrast", (f"{OBJECTIVE}={PLAIN}",)),
+    "retriever-base-once": Arm("contrast", (f"{OBJECTIVE}.twice=false",), seeded=False),
+    "retriever-base-cls": Arm("contrast", ("stages.contrast.pooling=cls",), seeded=False),
     "retriever-base-retromae": Arm("contrast", ("stages.contrast.start={base-auto-encoding}",)),
     "retriever-general": Arm("contrast", ("stages.contrast.start=all-MiniLM-L6-v2",), row="roberta-base"),
-    "retriever-small-minilm": Arm("distil"),
-    "retriever-small": Arm("distil", (OURS,)),
-    "retriever-small-no-retromae": Arm("distil", (OURS, "stages.distil.start=shrink")),
-    "mean-auto-encoding": Arm("auto-encoding", ("stages.auto-encoding.pooling=mean",), row=""),
+    "retriever-small-minilm": Arm("distil", seeded=False),
+    "retriever-small": Arm("distil", small("{small-auto-encoding}")),
+    "retriever-small-no-retromae": Arm("distil", small("shrink")),
     "retriever-small-mean": Arm(
-        "distil",
-        (OURS, "stages.distil.start={mean-auto-encoding}", "stages.distil.pooling=mean"),
+        "distil", (*small("auto-encoding"), "stages.distil.pooling=mean"), seeded=False
     ),
     # In stages of 3 to 1, as the large retriever's, and as many steps in all as at once.
-    "small-unsupervised": Arm(
-        "distil", (OURS, f"stages.distil.sources=[{TITLES}]", "stages.distil.steps=150"), row=""
-    ),
-    "retriever-small-staged": Arm(
-        "distil",
-        (
-            OURS,
-            "stages.distil.start={small-unsupervised}",
-            f"stages.distil.sources=[{CITATIONS}]",
-            "stages.distil.steps=50",
-        ),
-    ),
+    "small-unsupervised": Arm("distil", small("{small-auto-encoding}", sources=TITLES, steps=90), row=""),
+    "retriever-small-staged": Arm("distil", small("{small-unsupervised}", sources=CITATIONS, steps=30)),
 }
 
 
 def trained(args: argparse.Namespace, seed: int) -> dict[str, Path]:
-    """Train the recipe and its arms with one seed; return the folder of each model."""
-    whole = args.runs / f"{WHOLE}-{seed}"
-    words = ["train", str(RECIPE), "--sources", str(args.sources), "--set", f"seed={seed}"]
-    words += ["--set", AT_ONCE.format()]
-    run([*words, "-o", str(whole)])
+    """Train the arms with one seed, and first the recipe; return the folder of each model."""
+    whole = args.runs / f"{WHOLE}-{WHOLE_SEED}"
+    words = ["train", str(RECIPE), "--sources", str(args.sources)]
+    words += [word for change in args.change or [] for word in ("--set", change)]
+    run([*words, "--set", f"seed={WHOLE_SEED}", "-o", str(whole)])
     stages = [stage.name for stage in read_recipe(RECIPE).stages]
     models = {stage: whole / stage / "model" for stage in stages}
     for name, arm in ARMS.items():
-        if not arm.changes:
+        own = seed if arm.seeded else WHOLE_SEED
+        if arm.changes or own != WHOLE_SEED:
+            folder = args.runs / f"{name}-{own}"
+            changes = [f"seed={own}", *(change.format_map(models) for change in arm.changes)]
+            changes += [f"stages.{stage}.done={models[stage]}" for stage in stages if stage != arm.stage]
+            run([*words, *(word for change in changes for word in ("--set", change)), "-o", str(folder)])
+            models[name] = folder / arm.stage / "model"
+        else:
             models[name] = models[arm.stage]
-            continue
-        folder = args.runs / f"{name}-{seed}"
-        changes = [f"stages.{stage}.done={models[stage]}" for stage in stages if stage != arm.stage]
-        changes += [change.format_map(models) for change in arm.changes]
-        run([*words, *(word for change in changes for word in ("--set", change)), "-o", str(folder)])
-        models[name] = folder / arm.stage / "model"
+        if not arm.changes:
+            models[arm.stage] = models[name]  # this seed's, for the arms that begin with it
     return {name: models[name] for name in ARMS}
 
 
@@ -122,7 +131,7 @@ def table(args: argparse.Namespace, name: str, models: list[dict[str, Path]]) ->
     named = list(OTHERS)
     for key, arm in ARMS.items():
         row = key if arm.row is None else arm.row
-        named += [(row, str(of_seed[key])) for of_seed in models if row]
+        named += [(row, str(folder)) for folder in dict.fromkeys(each[key] for each in models) if row]
     page = args.output / f"table-{name}.md"
     return reproduced("indus", name, named, "--data", "open", "--results", str(args.output), "-o", str(page))
 
@@ -134,16 +143,18 @@ def main() -> None:
     parser.add_argument("sources", type=Path, help="the folder with text/ and pairs/")
     parser.add_argument("--runs", type=Path, default=Path("out/indus"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--set", dest="change", action="append", help="for every run")
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("-o", "--output", type=Path, default=Path("results/indus"))
     args = parser.parse_args()
     models = [trained(args, seed) for seed in args.seeds]
     runs = {
-        f"{key}, seed {seed}": facts_of(folder.parent)
+        f"{key}, seed {seed if ARMS[key].seeded else WHOLE_SEED}": facts_of(folder.parent)
         for seed, of_seed in zip(args.seeds, models, strict=True)
         for key, folder in of_seed.items()
     }
-    write(args.output / "runs.json", provenance(["torch", "sciprism"]) | {"runs": runs})
+    facts = provenance(["torch", "sciprism"], changes=args.change or [])
+    write(args.output / "runs.json", facts | {"runs": runs})
     say_missing({name: table(args, name, models) for name in args.tables})
 
 

@@ -49,7 +49,7 @@ def encoder(whole_model):
 
 def learner_of(encoder, name, **settings):
     torch.manual_seed(1)
-    tools = Tools(encoder=encoder, processes=Processes("cpu"), open=lambda _name, _length: encoder)
+    tools = Tools(encoder=encoder, processes=Processes("cpu"), open=lambda _name: encoder)
     return learners[name](settings_of({"name": name} | settings), tools)
 
 
@@ -132,10 +132,10 @@ def test_auto_encoding_begins_with_the_head_of_another(encoder, tmp_path):
     """A shrunk model has none of its own; where the named one has none either, that is said."""
     encoder.save(tmp_path / "model")
     without = Encoder.start(tmp_path / "model", device="cpu")
-    tools = Tools(encoder=without, processes=Processes("cpu"), open=lambda _name, _length: encoder)
+    tools = Tools(encoder=without, processes=Processes("cpu"), open=lambda _name: encoder)
     head = learners["auto-encoding"](OTHER, tools).head
     assert torch.equal(head.map.weight, learner_of(encoder, "masked-lm").head.map.weight)
-    tools = Tools(encoder=without, processes=Processes("cpu"), open=lambda _name, _length: without)
+    tools = Tools(encoder=without, processes=Processes("cpu"), open=lambda _name: without)
     with pytest.raises(InputError, match="head = other has no masked-LM head"):
         learners["auto-encoding"](OTHER, tools)
 

@@ -57,8 +57,9 @@ def batch_of(examples, seed=0):
 def made(encoder, *objectives, labels=("bio", "physics")):
     """One learner for each objective; any teacher is the encoder with other weights."""
 
-    def teacher(_name, max_length):
-        other = Encoder.start(encoder.folder, pooling="mean", max_length=max_length, device="cpu")
+    def teacher(_name, max_length=None, precision="float32"):
+        asked = {"max_length": max_length, "precision": precision}
+        other = Encoder.start(encoder.folder, pooling="mean", device="cpu", **asked)
         with torch.no_grad():
             other.model.blocks[0].attention.value.weight.mul_(2)
         other.prepare()
@@ -336,3 +337,21 @@ def test_the_last_share_of_contrast(encoder):
         / 3  # texts
     )
     assert losses[1] == pytest.approx(by_hand.item(), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["vectors", "similarity"])
+def test_a_teachers_vectors_are_kept_unless_told_not_to(encoder, name, monkeypatch, tmp_path):
+    losses = []
+    for cached in (True, False):
+        monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / str(cached)))
+        learner = together(encoder, {"name": name, "teacher": "t", "cached": cached})
+        losses.append(learner([(0, batch_of(EXAMPLES))], 1.0))
+        assert any((tmp_path / str(cached)).rglob("keys")) == cached
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("name", ["vectors", "similarity"])
+def test_a_teacher_computes_in_its_own_precision(encoder, name):
+    for precision in ("float32", "bfloat16"):
+        (learner,) = made(encoder, {"name": name, "teacher": "t", "teacher_precision": precision})
+        assert learner.teacher.encoder.precision == precision

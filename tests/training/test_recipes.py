@@ -148,16 +148,103 @@ def test_the_settings_of_scirepeval(recipe, stages):
     assert [(s.name, s.method) for s in twin.stages] == [(s.name, s.method) for s in found.stages]
 
 
-def test_a_laptops_retrievers_pool_as_the_published_ones():
-    """INDUS: the mean for the retriever, the first token for the small one and its auto-encoding."""
+INDUS = {
+    "base": {
+        "masked-lm": {
+            "shape": (12, 768, 12, 3072, 514),
+            "batch": 9216,
+            "steps": 500_000,
+            "objective": {"name": "masked-lm", "share": 0.15},
+            "lr": 6e-4,
+            "warmup": 24_000,
+        }
+    },
+    "small": {
+        "relations": {
+            "shape": (4, 576, 12, 768, 514),
+            "batch": 480,
+            "steps": 500_000,
+            "objective": {"name": "relations", "teacher": "nasa-impact/nasa-smd-ibm-v0.1", "heads": 48},
+            "lr": 6e-4,
+            "warmup": 4000,
+        }
+    },
+    "retriever-base": {
+        stage: {
+            "shape": None,
+            "batch": 1024,
+            "steps": steps,
+            "objective": {"name": "four-sum", "temperature": 0.02},
+            "lr": 2e-5,
+            "warmup": 0.05,
+        }
+        for stage, steps in {"unsupervised": 300_000, "supervised": 100_000}.items()
+    },
+    "retriever-small": {
+        "auto-encoding": {
+            "shape": None,
+            "batch": 128,
+            "steps": None,
+            "objective": {"name": "auto-encoding", "share": 0.3, "decoder_share": 0.5},
+            "lr": 2e-5,
+            "warmup": 0.1,
+        },
+        "distil": {
+            "shape": None,
+            "batch": 2048,
+            "steps": 300_000,
+            "objective": {
+                "name": "similarity",
+                "teacher": "nasa-impact/nasa-smd-ibm-st-v2",
+                "cached": False,  # of 360 million pairs, a terabyte
+                "temperature": 0.02,
+                "teacher_temperature": 0.02,
+                "softness": 4.0,
+            },
+            "lr": 7e-4,
+            "warmup": 0.1,
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("name", INDUS)
+def test_the_settings_of_indus(name):
+    found = read_recipe(RECIPES / "indus" / f"{name}.toml")
+    stages = {}
+    for stage in found.stages:
+        shape = stage.shape
+        wide = shape and (shape.layers, shape.hidden, shape.heads, shape.intermediate, shape.positions)
+        stages[stage.name] = {
+            "shape": wide,
+            "batch": stage.batch,
+            "steps": stage.steps,
+            "objective": stage.objective,
+            "lr": stage.optimiser.lr,
+            "warmup": stage.schedule.warmup,
+        }
+        assert (stage.optimiser.weight_decay, stage.schedule.name) == (0.01, "linear")
+        assert (stage.mixing, stage.tempering) == ("one-source", 1.0), "each source as large as it is"
+    assert stages == INDUS[name]
+    assert {stage.pooling for stage in found.stages} == {None}
+    assert found.model.pooling == ("cls" if name.endswith("small") else "mean")
+    assert (found.model.max_length, found.model.dropout) == (512, 0.1)
+
+
+def test_indus_base_optimises_as_roberta_and_small_auto_encodes_twice():
+    base = read_recipe(RECIPES / "indus" / "base.toml").stages[0].optimiser
+    assert (base.betas, base.eps, base.clip) == ((0.9, 0.98), 1e-6, 0.0)
+    assert read_recipe(RECIPES / "indus" / "retriever-small.toml").stages[0].epochs == 2
+
+
+def test_the_laptop_has_all_stages_of_indus():
     laptop = read_recipe(RECIPES / "indus" / "laptop.toml")
-    pooled = {stage.name: stage.pooling or laptop.model.pooling for stage in laptop.stages}
-    assert (
-        pooled["contrast"] == read_recipe(RECIPES / "indus" / "retriever-base.toml").model.pooling == "mean"
-    )
-    small = read_recipe(RECIPES / "indus" / "retriever-small.toml")
-    assert {stage.pooling or small.model.pooling for stage in small.stages} == {"cls"}
-    assert pooled["auto-encoding"] == pooled["distil"] == "cls"
+    names = [stage.name for stage in laptop.stages]
+    assert names == ["masked-lm", "shrink", "auto-encoding", "contrast", "distil"]
+    assert {stage.pooling or laptop.model.pooling for stage in laptop.stages} == {"mean"}
+    student, whole = laptop.stages[1].shape, laptop.stages[0].shape
+    assert (student.copies, whole.copies) == ("masked-lm", "all-MiniLM-L6-v2")
+    assert laptop.stages[4].start == "auto-encoding", "the student is the shrunk one"
 
 
 @pytest.mark.parametrize(

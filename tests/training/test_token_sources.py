@@ -16,8 +16,10 @@ from sciprism.errors import InputError
 from sciprism.text.shards import ShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 from sciprism.training.learners import learners
+from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec, read_recipe
 from sciprism.training.run import train
+from sciprism.training.starting import checked
 from sciprism.training.token_source import TokenSource
 
 RECIPE = """
@@ -262,3 +264,17 @@ def test_a_process_without_a_block_of_a_source_takes_part(home):
     two, alone = by_two_and_by_one(home / "both.toml", ["model.dropout=0.0"], home, "words")
     assert len(two) == len(alone) == 3
     assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4
+
+
+@pytest.mark.parametrize("told", [None, False, True])
+def test_blocks_that_may_hold_test_papers_are_refused(home, told):
+    """Which papers packed blocks hold cannot be seen; the file beside them says if tests were left out."""
+    if told is not None:
+        (home / "mixture.json").write_text(json.dumps({"settings": {"split_table": told}}))
+    recipe, processes = read_recipe(home / "recipe.toml"), Processes("cpu")
+    if told:
+        assert checked(recipe, processes, lambda _examples: [])
+        return
+    with pytest.raises(InputError, match=r"source train: .*train may hold papers of tests.*--data.*--allow"):
+        checked(recipe, processes, lambda _examples: [])
+    assert checked(recipe, processes, None)

@@ -114,11 +114,13 @@ def _hooks(recipe: Recipe, data: Path | None, device: str | None) -> tuple[Hooks
     return Hooks(evaluate=evaluate, tell=tell, note=note, open=partial(_teacher, device=device)), bar.stop
 
 
-def _teacher(name: str, max_length: int | None, *, device: str | None) -> Encodes:
+def _teacher(
+    name: str, max_length: int | None = None, precision: str = "float32", *, device: str | None
+) -> Encodes:
     """Load a teacher: any encoder that `evaluate` knows by name."""
     from sciprism.tasks.systems.named import SystemOptions, load_encoder
 
-    return load_encoder(name, SystemOptions(max_length=max_length, device=device))
+    return load_encoder(name, SystemOptions(max_length=max_length, precision=precision, device=device))
 
 
 def _bar(console: Console) -> Progress:

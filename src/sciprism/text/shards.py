@@ -25,6 +25,8 @@ from sciprism.text.habits import tokenizer_key
 from sciprism.text.tokenizer import read_json
 
 MANIFEST = "tokens.json"
+MIXTURE = "mixture.json"
+"""What `sciprism prepare text` tells of the shards beside it."""
 LAYOUT = 1
 SHARD = 1 << 25
 """Tokens of a shard: 64 MB where the ids fit 16 bits. The writer holds one shard in memory."""

@@ -85,8 +85,8 @@ def _run(
     for source in sources:
         source.check(encoder)
 
-    def open_model(name: str, max_length: int | None) -> Encodes:
-        return hooks.open(str(models.get(name, name)), max_length)
+    def open_model(name: str, max_length: int | None = None, precision: str = "float32") -> Encodes:
+        return hooks.open(str(models.get(name, name)), max_length, precision)
 
     tools = Tools(encoder=encoder, processes=processes, open=open_model)
     with torch.random.fork_rng(devices=[]):

@@ -144,7 +144,7 @@ def _check_teachers(stage: Stage, made: Mapping[str, str], open_model: Open) -> 
         for key in ("teacher", "head"):
             other = stage.objective_of(source).get(key)
             if isinstance(other, str) and other and other not in made:
-                open_model(other, None)
+                open_model(other)
 
 
 def checked(recipe: Recipe, processes: Processes, overlaps: Overlaps | None) -> Sources:
@@ -188,6 +188,8 @@ def _opened(
         blocks = TokenSource(spec, kind)
         if processes.first:
             blocks.check_files()
+            if overlaps is not None:
+                blocks.refuse_overlaps()
         return _enough(blocks, where, processes)
     formats = method.formats
     if spec.format not in formats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from sciprism.chance import some
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.habits import tokenizer_key
-from sciprism.text.shards import TokenShards
+from sciprism.text.shards import MIXTURE, TokenShards
 from sciprism.training.batches import mixed
 from sciprism.training.learners import Batch, Learner
 from sciprism.training.recipe import SourceSpec
@@ -53,6 +54,15 @@ class TokenSource:
         """Read all shards once, those of dev too, and refuse any that changed since it was written."""
         for shards in (self._shards, *self._dev.values()):
             shards.check()
+
+    def refuse_overlaps(self) -> None:
+        """Refuse blocks that were made without a look at the tests: which papers they hold is forgotten."""
+        about = self.spec.file.parent / MIXTURE
+        if not (about.is_file() and json.loads(about.read_text("utf-8"))["settings"]["split_table"]):
+            raise InputError(
+                f"source {self.name}: {self.spec.file} may hold papers of tests; make it anew with "
+                "`sciprism prepare text --data`, or pass --allow-overlap and report no such test"
+            )
 
     def check(self, encoder: Encoder) -> None:
         """Refuse a model of another vocabulary, or with fewer positions than a block has tokens."""

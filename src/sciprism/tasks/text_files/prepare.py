@@ -24,11 +24,11 @@ from sciprism.tasks.text_files.mixture import Passes, held_out, interleaved, pas
 from sciprism.tasks.text_files.sources import Gathered, TextSource, gather
 from sciprism.text.habits import tokenizer_key
 from sciprism.text.packing import Packer, encode_documents
-from sciprism.text.shards import ShardWriter, SourceCounts, ends_of
+from sciprism.text.shards import MIXTURE, ShardWriter, SourceCounts, ends_of
 from sciprism.text.tokens import open_tokenizer
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
-TRAIN, DEV, MIXTURE, TOKENIZER = "train", "dev", "mixture.json", "tokenizer"
+TRAIN, DEV, TOKENIZER = "train", "dev", "tokenizer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

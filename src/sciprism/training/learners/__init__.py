@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +53,16 @@ class Batch:
         yield from (json.dumps({"tokens": block.tolist()}) for block in self.blocks)
 
 
-Open = Callable[[str, int | None], Encodes]
-"""Gives the model that is meant by a name, an earlier stage's for one, cut at so many tokens of a text."""
+class Open(Protocol):
+    """Gives the model that a name means, an earlier stage's for one, cut at so many tokens of a text."""
+
+    def __call__(self, name: str, max_length: int | None = None, precision: str = "float32") -> Encodes:
+        """Return the model, computing in a precision."""
 
 
-def load(name: str, max_length: int | None = None) -> Encodes:
+def load(name: str, max_length: int | None = None, precision: str = "float32") -> Encodes:
     """Load one of our own models."""
-    return Encoder.load(name, max_length=max_length)
+    return Encoder.load(name, max_length=max_length, precision=precision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

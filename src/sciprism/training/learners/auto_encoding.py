@@ -62,7 +62,7 @@ class AutoEncoding(MaskedLanguage):
         found, named = super().kept_head(), self.objective.head
         if found is not None or not named:
             return found
-        other = self.tools.open(named, None)
+        other = self.tools.open(named)
         folder = other.folder if isinstance(other, Encoder) else None
         found = read_head(folder, self.tools.encoder.model.config)
         if found is None:

@@ -44,7 +44,7 @@ class Relations(BlockLearner):
 
     def __init__(self, objective: Any, tools: Tools) -> None:
         super().__init__(objective, tools)
-        teacher, student = tools.open(objective.teacher, None), tools.encoder
+        teacher, student = tools.open(objective.teacher), tools.encoder
         if not isinstance(teacher, Encoder):
             raise InputError(f"relations: {objective.teacher} is another library's: its states are not known")
         self.teacher = teacher

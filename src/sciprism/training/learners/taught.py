@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sciprism.encoders.cached import CachedEncoder
 from sciprism.encoders.checkpoints.weights import cache_folder
+from sciprism.text.template import FIELDS
 from sciprism.training.learners import Asked, Batch, Learner, Tools
 from sciprism.training.learners.pairs import asked
 from sciprism.training.tables import Table
@@ -19,22 +20,25 @@ class TaughtSettings(Table):
     """What all learners of a teacher's vectors have.
 
     teacher: an earlier stage, a folder, or a name. teacher_length: tokens of a text that it reads, None for
-    as many as it can. hard_negatives: of each example.
+    as many as it can. teacher_precision: that it computes in. cached: its vectors are kept on disk, for
+    other epochs and runs; else computed each time. hard_negatives: of each example.
     """
 
     teacher: str
     teacher_length: int | None = Field(None, ge=3)
+    teacher_precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    cached: bool = True
     hard_negatives: int = Field(0, ge=0)
 
 
 class Taught(Learner):
-    """Queries, positives and hard negatives with a teacher's vectors, which are kept on disk."""
+    """Queries, positives and hard negatives with a teacher's vectors."""
 
     def __init__(self, objective: Any, tools: Tools) -> None:
         super().__init__(objective, tools)
-        self.teacher = CachedEncoder(
-            tools.open(objective.teacher, objective.teacher_length), cache_folder() / "vectors"
-        )
+        teacher = tools.open(objective.teacher, objective.teacher_length, objective.teacher_precision)
+        self.dim = teacher.dim
+        self.teacher = CachedEncoder(teacher, cache_folder() / "vectors") if objective.cached else teacher
 
     def asks(self, batch: Batch) -> list[Asked]:
         """Return queries, the first positive of each, and hard negatives."""
@@ -44,6 +48,7 @@ class Taught(Learner):
         """Return the teacher's vectors of all that is asked."""
         device = self.tools.encoder.device
         found = [
-            self.teacher.encode(items, format=batch.format, role=role) for items, role in self.asks(batch)
+            self.teacher.encode(items, format=batch.format, role=role, fields=FIELDS)
+            for items, role in self.asks(batch)
         ]
         return [torch.from_numpy(each.copy()).to(device) for each in found]

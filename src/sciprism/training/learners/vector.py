@@ -28,7 +28,7 @@ class Vectors(Taught):
 
     def __init__(self, objective: Any, tools: Tools) -> None:
         super().__init__(objective, tools)
-        own, other = tools.encoder.dim, self.teacher.encoder.dim
+        own, other = tools.encoder.dim, self.dim
         if own != other:
             raise InputError(
                 f"{objective.teacher} has vectors of {other} numbers, the student of {own}; the objective "
