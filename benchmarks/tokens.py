@@ -1,20 +1,35 @@
 """Tokens of the same texts, ours against another tokenizer's: the evidence for INDUS's claim on them (I1).
 
-Texts must be held out: no text that either vocabulary was learnt from. Run from the repository root:
+Texts must be held out: no text that either vocabulary was learnt from; --held-out takes the test papers
+alone of a set of the open data, of which `sciprism prepare text --data` learns nothing. Run from the
+repository root:
 
-    python benchmarks/tokens.py RUN/tokenizer other/ --texts physics=arxiv.jsonl --evidence results/indus
+    python benchmarks/tokens.py SOURCES/text/tokenizer other/ --held-out --texts arxiv=DATA/arxiv_multidomain
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+from collections.abc import Iterator
 from pathlib import Path
 
 from rounds import provenance
 from sciprism.cli.tokenizer import texts_of
+from sciprism.papers.reading import read_papers
 from sciprism.tasks.claims.measured import add, fewer_tokens
+from sciprism.tasks.home import Home
+from sciprism.tasks.split import SplitTable, names
 from sciprism.text.tokens import open_tokenizer
+
+
+def held_out(folder: Path) -> Iterator[str]:
+    """Yield titles and abstracts of the test papers of a data set among its neighbours."""
+    table = SplitTable.of(Home(folder.parent))
+    for path in sorted(folder.glob("*.jsonl.gz")):
+        for paper in read_papers(path, skip_bad=True):
+            if table.part(*names(paper, folder.name)) == "test":
+                yield " ".join(filter(None, (paper.title, paper.abstract)))
 
 
 def main() -> None:
@@ -24,6 +39,7 @@ def main() -> None:
     parser.add_argument("ours", type=Path, help="a model folder or tokenizer.json")
     parser.add_argument("other", type=Path)
     parser.add_argument("--texts", action="append", required=True, help="DOMAIN=FILE; repeatable")
+    parser.add_argument("--held-out", action="store_true", help="DOMAIN=DATA/SET: its test papers")
     parser.add_argument("--lower", action="store_true", help="lower-case the texts for both")
     parser.add_argument("--evidence", type=Path, help="the folder of INDUS's results")
     args = parser.parse_args()
@@ -32,7 +48,7 @@ def main() -> None:
         domain, mark, path = word.partition("=")
         if not mark:
             parser.error(f"--texts {word}: expected DOMAIN=FILE")
-        domains[domain] = texts_of(Path(path))
+        domains[domain] = held_out(Path(path)) if args.held_out else texts_of(Path(path))
     found = fewer_tokens(open_tokenizer(args.ours), open_tokenizer(args.other), domains, lower=args.lower)
     for each in found:
         edges = f"{100 * each.low:+.2f} to {100 * each.high:+.2f}"

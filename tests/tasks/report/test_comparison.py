@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sciprism.errors import InputError
 from sciprism.tasks import evidence as evidences
 from sciprism.tasks.report.build import build
+from sciprism.tasks.report.terminal import terminal
 from sciprism.tasks.task import Average, Published, Suite, Task
 
 
@@ -162,6 +163,21 @@ def test_seeds_are_averaged_and_paired(lab):
     assert third.difference is None
     assert "C, one: made with other seeds than the baseline" in notes(report)
     assert "seeds differ" in notes(report)
+
+
+@pytest.mark.parametrize(("last", "far"), [(0.62, True), (0.58, False)])
+def test_means_of_seeds_more_than_two_deviations_apart_are_marked(lab, last, far):
+    """INDUS, section 4, by hand: A's mean is 0.4, its deviation 0.1; B's mean is `last`, without any."""
+    for seed, value in ((0, 0.3), (1, 0.4), (2, 0.5)):
+        for task in ("one", "two"):
+            lab.add("A", task, {"map": [value, value]}, seed=seed)
+            lab.add("B", task, {"map": [last, last]}, seed=seed)
+    report = lab.report()
+    for name in ("one map", "two map", "format search"):
+        base, other = row(report, name).cells
+        assert base.difference is None and other.difference.apart == far
+    assert (" †" in terminal(report)) == far
+    assert ("two standard deviations apart" in notes(report)) == far
 
 
 def test_vectors_of_another_format_and_equal_names_are_systems_of_their_own(lab):

@@ -9,8 +9,9 @@ from made_words import segments
 
 from sciprism import Encoder
 from sciprism.tasks.protocols.pair import Pair
+from sciprism.tasks.report.numbers import apart
 from sciprism.tasks.reproduce.declared import Model, Reproduction, Row, Shape, Table
-from sciprism.tasks.reproduce.measured import Sample, apart, estimate
+from sciprism.tasks.reproduce.measured import Sample, estimate
 from sciprism.tasks.reproduce.printing import text, to_json
 from sciprism.tasks.reproduce.run import make, plan
 from sciprism.tasks.run import Run
@@ -26,8 +27,8 @@ def row(*seeds):
 def test_a_mark_is_two_standard_deviations_of_the_wider_row():
     """Worked by hand: sd of (1, 3) is the root of 2, 1.414; twice that is 2.83."""
     assert row(1, 3).value == 2
-    assert apart(row(1, 3), row(4.9, 4.9)) and not apart(row(1, 3), row(4.8, 4.8))
-    assert not apart(row(1), row(9))
+    assert apart((1, 3), (4.9, 4.9)) and not apart((1, 3), (4.8, 4.8))
+    assert not apart((1,), (9,))
     assert estimate(row(1, 3)).spread == pytest.approx(2**0.5)
     assert estimate(row(1)).spread == 0.0
 

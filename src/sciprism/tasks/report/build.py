@@ -12,7 +12,16 @@ from sciprism.tasks.report.entrants import Entrant, Run, TaskId
 from sciprism.tasks.report.lines import Line, Mean, difference_in_kind, lines_of, means_of, tasks_of
 from sciprism.tasks.report.model import Cell, Report, Row
 from sciprism.tasks.report.notes import notes_of
-from sciprism.tasks.report.numbers import Trial, difference, gap_of, mean_gap, mean_of, number_of, score
+from sciprism.tasks.report.numbers import (
+    Number,
+    Trial,
+    difference,
+    gap_of,
+    mean_gap,
+    mean_of,
+    number_of,
+    score,
+)
 from sciprism.tasks.report.resampling import Resampler
 from sciprism.tasks.task import Suite
 
@@ -36,7 +45,7 @@ def build(
         lines = [line for task in own for line in lines_of(task, ordered)]
         trials = [(line, _trials(line, entrants, baseline, resampler)) for line in lines]
         counted = [(line, some) for line, some in trials if line.counted]
-        rows += [_task_row(line, some) for line, some in trials]
+        rows += [_task_row(line, some, some[baseline]) for line, some in trials]
         rows += [
             _average_row(mean, counted, entrants, baseline)
             for mean in means_of(own, lines, suites.get(suite))
@@ -85,7 +94,7 @@ def _comparable(line: Line, entrant: Entrant) -> tuple[list[Run], str]:
     return kept, "; ".join(dict.fromkeys(filter(None, reasons.values())))
 
 
-def _task_row(line: Line, trials: Sequence[Trial]) -> Row:
+def _task_row(line: Line, trials: Sequence[Trial], base: Trial) -> Row:
     return Row(
         name=line.name,
         kind="task" if line.counted else "part",
@@ -94,15 +103,16 @@ def _task_row(line: Line, trials: Sequence[Trial]) -> Row:
         metric=", ".join(line.metrics),
         format=line.result.format,
         group=line.result.group,
-        cells=tuple(_cell(trial) for trial in trials),
+        cells=tuple(_cell(trial, base) for trial in trials),
     )
 
 
-def _cell(trial: Trial) -> Cell:
+def _cell(trial: Trial, base: Trial) -> Cell:
+    number, gap = trial.number, trial.gap
     return Cell(
         status=trial.status,
-        score=score(trial.number) if trial.number else None,
-        difference=difference(trial.gap) if trial.gap else None,
+        score=score(number) if number else None,
+        difference=difference(gap, number, base.number) if gap and number else None,
     )
 
 
@@ -128,15 +138,15 @@ def _average_row(
     for line, trials in inside if members else ():
         if line.task not in lacking:
             groups.setdefault(line.result.group if mean.by_group else "", []).append(trials)
+    by_group = [[[trials[i] for trials in group] for group in groups.values()] for i in range(len(entrants))]
+    means = [_mean_number(some) if i in members else None for i, some in enumerate(by_group)]
     return Row(
         name=mean.name,
         kind="average",
         suite=mean.tasks[0][0],
         cells=tuple(
-            _average_cell(
-                [[trials[i] for trials in group] for group in groups.values()], i in members, i == baseline
-            )
-            for i in range(len(entrants))
+            _average_cell(some, number, None if i == baseline else means[baseline])
+            for i, (some, number) in enumerate(zip(by_group, means, strict=True))
         ),
         tasks=tuple(task for _, task in (t for t in mean.tasks if t not in lacking)) if members else (),
         lacking=tuple(lacking.values()) if members else (),
@@ -155,18 +165,20 @@ def _without(trials: Sequence[list[Trial]], entrants: Sequence[Entrant], members
     return "; ".join(f"{status}: {', '.join(names)}" for status, names in lacking.items())
 
 
-def _average_cell(groups: Sequence[Sequence[Trial]], member: bool, is_baseline: bool) -> Cell:
-    """Return the mean of the groups' means."""
+def _mean_number(groups: Sequence[Sequence[Trial]]) -> Number | None:
+    """Return the mean of the groups' means, None where there is none."""
     numbers = [[trial.number for trial in trials if trial.number] for trials in groups]
-    if not member or not any(numbers):
+    return mean_of([mean_of(some) for some in numbers]) if any(numbers) else None
+
+
+def _average_cell(groups: Sequence[Sequence[Trial]], number: Number | None, base: Number | None) -> Cell:
+    """Return the mean of the groups' means, and its difference to the baseline's where all are paired."""
+    if number is None:
         return Cell(status="left out")
     gaps = [[trial.gap for trial in trials if trial.gap] for trials in groups]
-    paired = not is_baseline and [*map(len, gaps)] == [*map(len, numbers)]
-    return Cell(
-        status="done",
-        score=score(mean_of([mean_of(some) for some in numbers])),
-        difference=difference(mean_gap([mean_gap(some) for some in gaps])) if paired else None,
-    )
+    paired = base is not None and all(trial.gap for trials in groups for trial in trials if trial.number)
+    gap = mean_gap([mean_gap(some) for some in gaps]) if paired else None
+    return Cell(status="done", score=score(number), difference=difference(gap, number, base) if gap else None)
 
 
 def _corrected(rows: Sequence[Row], systems: int) -> list[Row]:

@@ -64,7 +64,7 @@ def score_text(score: Score) -> str:
 def difference_text(found: Difference) -> str:
     """Return a difference times 100: +1.20 [0.3, 2.1] *."""
     interval = f"{100 * found.value:+.2f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
-    return f"{interval} *" if found.marked else interval
+    return " ".join([interval, *["*"] * found.marked, *["†"] * found.apart])
 
 
 def cell_text(cell: Cell) -> str:

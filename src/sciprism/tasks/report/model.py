@@ -29,13 +29,17 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How far a score is above the baseline's: 95% interval, p, and p corrected by Holm."""
+    """How far a score is above the baseline's: 95% interval, p, and p corrected by Holm.
+
+    apart: the means over seeds are more than two standard deviations apart.
+    """
 
     value: float
     low: float
     high: float
     p: float
     corrected: float | None = None
+    apart: bool = False
 
     @property
     def marked(self) -> bool:

@@ -46,6 +46,8 @@ def _method(entrants: Sequence[Entrant], baseline: int, rows: Sequence[Row]) -> 
             f"{FEW:,} items, else by z on the bootstrap error; corrected by Holm over the tasks that two "
             "systems share, and over the averages."
         )
+    if any(cell.difference and cell.difference.apart for cell in cells):
+        yield "† marks means over seeds that are more than two standard deviations apart, the larger of both."
     if any(cell.status == "left out" for cell in cells):
         yield "Averages are over tasks that all systems have; one that a task does not serve has no average."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -126,8 +126,14 @@ def score(number: Number) -> Score:
     )
 
 
-def difference(gap: Gap) -> Difference:
-    """Return a difference with its interval and its two-sided p."""
+def difference(gap: Gap, number: Number, base: Number | None) -> Difference:
+    """Return a difference with interval, two-sided p, and whether the two numbers lie apart over seeds."""
+    found = _tested(gap)
+    far = base is not None and apart([*number.by_seed.values()], [*base.by_seed.values()])
+    return replace(found, apart=far)
+
+
+def _tested(gap: Gap) -> Difference:
     low, high = _interval(gap.draws)
     if gap.swaps is None:
         error = float(np.nanstd(gap.draws, ddof=1))
@@ -137,6 +143,15 @@ def difference(gap: Gap) -> Difference:
     small = int((np.abs(gap.swaps) < abs(gap.value) - TINY).sum())
     p = (1 + len(gap.swaps) - small) / (1 + len(gap.swaps))
     return Difference(value=gap.value, low=low, high=high, p=p)
+
+
+def apart(a: Sequence[float] | Floats, b: Sequence[float] | Floats) -> bool:
+    """Tell whether the means of several runs are more than two standard deviations apart, the larger one's.
+
+    How INDUS (section 4) picks out differences; it says nothing of items. False where neither has two runs.
+    """
+    spread = max(float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in (a, b))
+    return spread > 0 and abs(float(np.mean(a)) - float(np.mean(b))) > 2 * spread
 
 
 def _interval(draws: Floats | None) -> tuple[float, float]:

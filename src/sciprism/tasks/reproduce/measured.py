@@ -108,15 +108,6 @@ def estimate(found: Sample, *, level: float = LEVEL) -> Estimate:
     return Estimate(found.value, low, high, found.n, (len(found.seeds),), errors[0][0])
 
 
-def apart(a: Sample, b: Sample) -> bool:
-    """Tell whether the means of several runs are more than two standard deviations apart, the larger row's.
-
-    How INDUS (section 4) picks out differences; it says nothing of items. False where neither has two runs.
-    """
-    spread = max(float(np.std(each.seeds, ddof=1)) if len(each.seeds) > 1 else 0.0 for each in (a, b))
-    return spread > 0 and abs(a.value - b.value) > 2 * spread
-
-
 def missing(found: Sample) -> Sample:
     """Return what is missing to 1, the error: a change relative to it is the relative error reduction."""
     return replace(found, seeds=1 - found.seeds, draws=1 - found.draws)

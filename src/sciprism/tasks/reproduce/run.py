@@ -10,9 +10,10 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.tasks import run as runs
+from sciprism.tasks.report.numbers import apart
 from sciprism.tasks.reproduce.declared import Column, Reproduction, Row, Shape, Table, columns_of
 from sciprism.tasks.reproduce.kept import Kept, write_models
-from sciprism.tasks.reproduce.measured import Estimate, Sample, apart, estimate, missing
+from sciprism.tasks.reproduce.measured import Estimate, Sample, estimate, missing
 from sciprism.tasks.reproduce.missing import missing_data
 from sciprism.tasks.reproduce.models import Cast, Given, keys_of
 from sciprism.tasks.reproduce.scores import Scores
@@ -201,7 +202,7 @@ def _cell(mine: Sample | str, base: Sample | str, table: Table, scores: Scores) 
     found = None if isinstance(above, str) else above
     if isnan(mine.value):
         return Cell(status="undefined")
-    marked = table.form == "runs" and isinstance(base, Sample) and apart(mine, base)
+    marked = table.form == "runs" and isinstance(base, Sample) and apart(mine.seeds, base.seeds)
     return Cell(status="done", found=estimate(mine), above=found, marked=marked, remark=remark)
 
 
