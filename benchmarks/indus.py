@@ -133,7 +133,8 @@ def table(args: argparse.Namespace, name: str, models: list[dict[str, Path]]) ->
         row = key if arm.row is None else arm.row
         named += [(row, str(folder)) for folder in dict.fromkeys(each[key] for each in models) if row]
     page = args.output / f"table-{name}.md"
-    return reproduced("indus", name, named, "--data", "open", "--results", str(args.output), "-o", str(page))
+    options = ("--data", "open", "--precision", args.precision, "--results", str(args.output))
+    return reproduced("indus", name, named, *options, "-o", str(page))
 
 
 def main() -> None:
@@ -144,6 +145,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("out/indus"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--set", dest="change", action="append", help="for every run")
+    parser.add_argument("--precision", default="float32", help="of the scored vectors")
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("-o", "--output", type=Path, default=Path("results/indus"))
     args = parser.parse_args()

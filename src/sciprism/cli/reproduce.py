@@ -38,6 +38,7 @@ Models = Annotated[
 Only = Annotated[list[str] | None, typer.Option(help="Only the rows of this model (KEY); repeatable.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Only the tasks of the open suite's quick view.")]
 Results = Annotated[Path | None, typer.Option(help="The folder of results; results/PAPER.")]
+Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write to this file: .md, or .json with everything.")
 ]
@@ -52,6 +53,7 @@ def reproduce(
     only: Only = None,
     quick: Quick = False,
     results: Results = None,
+    precision: Precision = "float32",
     output: Output = None,
 ) -> None:
     """Make a table of a paper again: ours with 95% intervals, the printed figures in columns of their own.
@@ -77,7 +79,7 @@ def reproduce(
         return
     shape, folder = _data(chosen, data, quick)
     wanted = chosen_rows(chosen.table(table), shape, only or [])
-    planned = plan(chosen, wanted, shape, read_given(models or [], chosen.models), folder)
+    planned = plan(chosen, wanted, shape, read_given(models or [], chosen.models), folder, precision)
     run = Run(out=results or Path("results") / paper, data=folder, command=command_line())
     filled = make(planned, run, teller())
     _show(filled, f"Table {table}: {wanted.title} ({shape.name})", output)

@@ -219,6 +219,10 @@ def test_the_folder_of_a_run_is_its_last_stage(tmp_path, runs):
     assert trained(str(run / "one" / "model"))[1] == "vanilla-0-one"
     assert trained(str(run / "two" / "best"))[1] == "vanilla-0-two-best"
     assert trained("owner/model") == ("owner/model", "")
+    [half] = Cast(SCIMULT, {"vanilla": (str(run),)}, "bfloat16").systems(
+        SCIMULT.table("9").rows[0], "cranfield"
+    )
+    assert half.fingerprint.endswith("-bfloat16"), "other results than those in float32"
     [system] = Cast(SCIMULT, {"vanilla": (str(run),)}).systems(SCIMULT.table("9").rows[0], "cranfield")
     assert system.name == system.encoder.name == "vanilla-0"
     (run / "recipe.json").write_text("[]")

@@ -74,6 +74,7 @@ class Cast:
 
     paper: Reproduction
     given: Given
+    precision: str = "float32"
     missing: list[str] = field(default_factory=list)
     _loaded: dict[tuple[str, str, str], System | None] = field(default_factory=dict)
     _by_print: dict[str, System] = field(default_factory=dict)
@@ -96,8 +97,9 @@ class Cast:
     def _load(self, name: str, row: Row, pooling: str) -> System | None:
         key = name, pooling, row.instruction.key if row.instruction else ""
         if key not in self._loaded:
+            options = SystemOptions(pooling=pooling or None, precision=self.precision)
             try:
-                system = _loaded(name, SystemOptions(pooling=pooling or None), row.instruction)
+                system = _loaded(name, options, row.instruction)
                 self._loaded[key] = self._by_print.setdefault(system.fingerprint, system)
             except (InputError, OSError) as error:
                 self._loaded[key] = None

@@ -103,9 +103,16 @@ class Plan:
         return {name: self.cast.systems(row, name) for name in names} if row.model else {}
 
 
-def plan(paper: Reproduction, table: Table, shape: Shape, given: Given, data: Path | None) -> Plan:
+def plan(
+    paper: Reproduction,
+    table: Table,
+    shape: Shape,
+    given: Given,
+    data: Path | None,
+    precision: str = "float32",
+) -> Plan:
     """Return what is to be done. Raises InputError that lists all data and models that are missing."""
-    found = Plan(table, shape, columns_of(table, shape), Cast(paper, given))
+    found = Plan(table, shape, columns_of(table, shape), Cast(paper, given, precision))
     declared = shape.declared()
     lines = missing_data([declared[name] for name in found.tasks()], data)
     for row in table.rows:
