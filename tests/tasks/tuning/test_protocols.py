@@ -314,3 +314,8 @@ def test_windows_of_a_shorter_model_share_less(system):
     assert len(found) == 3 and max(len(window.ids) for window in found) == positions
     with pytest.raises(InputError, match=f"windows of {2 * positions} tokens cannot share {positions}"):
         pieces.windows("mouse", positions)
+
+
+def test_windows_are_no_longer_than_what_was_asked_of_the_model(tiny_model):
+    assert Pieces(Encoder.load(tiny_model, pooling="mean", max_length=20), 64).length == 20
+    assert Pieces(Encoder.load(tiny_model, pooling="mean"), 64).length == 64

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from torch import Tensor
@@ -15,20 +15,18 @@ from sciprism.errors import InputError
 from sciprism.metrics.answers import exact_match, token_f1
 from sciprism.tally import Tally
 from sciprism.tasks.evidence import Evidence
-from sciprism.tasks.inputs import Answer, Questions, Rows
+from sciprism.tasks.inputs import Questions, Rows
 from sciprism.tasks.protocols import protocols
 from sciprism.tasks.systems import System
 from sciprism.tasks.task import Outcome, View
-from sciprism.tasks.tuning import heads
+from sciprism.tasks.tuning import heads, spans
 from sciprism.tasks.tuning.choosing import fine_tuned
-from sciprism.tasks.tuning.examples import Example, Offsets, Pieces, Window
+from sciprism.tasks.tuning.examples import Example, Pieces
 from sciprism.tasks.tuning.runs import Outputs
 from sciprism.tasks.tuning.settings import Tuning
 
 Metric = Literal["f1", "exact"]
 SCORES: Mapping[Metric, Callable[[str, Sequence[str]], float]] = {"f1": token_f1, "exact": exact_match}
-NOWHERE = (0, 0)
-"""Start and end of a window without the answer: its first token."""
 LONG = "question longer than half a window, its end not read"
 
 
@@ -105,7 +103,7 @@ class _Answering:
         answer = next(iter(self.data.answers[row]), None)
         for window in self.pieces.beside(short, context, self.protocol.stride):
             places = window.of(1)
-            target = NOWHERE if answer is None else _target(window, answer)
+            target = spans.NOWHERE if answer is None else spans.place_of(answer, window.offsets[places])
             names = window.offsets[places]
             yield Example(row, window.ids, window.types, [0, *places.tolist()], [target], names)
 
@@ -118,35 +116,9 @@ class _Answering:
         for row, windows in of_row.items():
             none = min(float(outputs[0].sum()) for _, outputs in windows)
             best, (start, end) = max(
-                (_best(outputs, example.names, self.protocol.longest) for example, outputs in windows),
+                (spans.best(outputs, example.names, self.protocol.longest) for example, outputs in windows),
                 key=lambda pair: pair[0],
             )
             keep = best >= none or not self.protocol.unanswerable
             found[row] = self.data.contexts[row][start:end].strip() if keep else ""
         return found
-
-
-def _target(window: Window, answer: Answer) -> tuple[int, int]:
-    """Return start and end of an answer among the places of a window, the first token being place 0."""
-    offsets = window.offsets[window.of(1)]
-    last = answer.start + len(answer.text) - 1
-    covers = (offsets[:, 0] <= last) & (offsets[:, 1] > answer.start)
-    inside = len(offsets) and offsets[0, 0] <= answer.start and offsets[-1, 1] > last
-    if not inside or not covers.any():
-        return NOWHERE
-    found = np.flatnonzero(covers)
-    return int(found[0]) + 1, int(found[-1]) + 1
-
-
-def _best(outputs: Outputs, offsets: Sequence[Any] | Offsets, longest: int) -> tuple[float, tuple[int, int]]:
-    """Return the best score of a start and an end behind it, and the characters from one to the other."""
-    starts, ends = outputs[1:, 0], outputs[1:, 1]
-    if not len(starts):
-        return -np.inf, (0, 0)
-    found = (-np.inf, 0, 0)
-    for more in range(min(longest, len(starts))):
-        sums = starts[: len(starts) - more] + ends[more:]
-        place = int(sums.argmax())
-        found = max(found, (float(sums[place]), place, place + more), key=lambda best: best[0])
-    score, first, last = found
-    return score, (int(offsets[first][0]), int(offsets[last][1]))

@@ -50,15 +50,16 @@ class Window:
 class Pieces:
     """An encoder's tokenizer for fine-tuning: pairs of texts, windows, and the characters behind each token.
 
-    length: tokens of one window, special ones included, cut to what the model has positions for; what
-    windows share shrinks with them.
+    length: tokens of one window, special ones included, cut to what the model has positions for, and to what
+    was asked for when it was loaded; what windows share shrinks with them.
     """
 
     def __init__(self, encoder: Encoder, length: int) -> None:
         self._free = encoder.method.places
         self._filler = [encoder.model.config.padding_id] * self._free
         self._asked = length
-        self.length = min(length, encoder.model.config.max_length) - self._free
+        most = min(encoder.model.config.max_length, int(encoder.options.get("max_length", length)))
+        self.length = min(length, most) - self._free
         self._typed = encoder.model.config.types > 1
         self._tokenizer = Tokenizer.from_str(encoder.tokenizer.to_str())
         self._tokenizer.no_padding()
