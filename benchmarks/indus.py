@@ -7,7 +7,8 @@ without. What is done is kept: stopped at any moment, the same command goes on. 
 after `sciprism prepare text` as recipes/indus/laptop.toml says, and `sciprism prepare pairs FILES
 -o SOURCES/pairs --shapes title-abstract,citing-cited-titles`, where some of the papers cite each other:
 
-    python benchmarks/indus.py SOURCES --seeds 0 1 2 --set defaults.precision=bfloat16
+    python benchmarks/indus.py SOURCES --seeds 0 1 2 --set defaults.precision=bfloat16 \\
+        --set stages.distil.objective.teacher_precision=bfloat16 --precision bfloat16
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ def trained(args: argparse.Namespace, seed: int) -> dict[str, Path]:
     """Train the arms with one seed, and first the recipe; return the folder of each model."""
     whole = args.runs / f"{WHOLE}-{WHOLE_SEED}"
     words = ["train", str(RECIPE), "--sources", str(args.sources)]
-    words += [word for change in args.change or [] for word in ("--set", change)]
-    run([*words, "--set", f"seed={WHOLE_SEED}", "-o", str(whole)])
+    for_all = args.change or []
+    run([*words, *_set(f"seed={WHOLE_SEED}", *for_all), "-o", str(whole)])
     stages = [stage.name for stage in read_recipe(RECIPE).stages]
     models = {stage: whole / stage / "model" for stage in stages}
     for name, arm in ARMS.items():
@@ -105,13 +106,17 @@ def trained(args: argparse.Namespace, seed: int) -> dict[str, Path]:
             folder = args.runs / f"{name}-{own}"
             changes = [f"seed={own}", *(change.format_map(models) for change in arm.changes)]
             changes += [f"stages.{stage}.done={models[stage]}" for stage in stages if stage != arm.stage]
-            run([*words, *(word for change in changes for word in ("--set", change)), "-o", str(folder)])
+            run([*words, *_set(*changes, *for_all), "-o", str(folder)])
             models[name] = folder / arm.stage / "model"
         else:
             models[name] = models[arm.stage]
         if not arm.changes:
             models[arm.stage] = models[name]  # this seed's, for the arms that begin with it
     return {name: models[name] for name in ARMS}
+
+
+def _set(*changes: str) -> list[str]:
+    return [word for change in changes for word in ("--set", change)]
 
 
 def facts_of(stage: Path) -> dict[str, float | int]:
