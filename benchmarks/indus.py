@@ -78,8 +78,10 @@ ARMS = {
     "retriever-base-contrast": Arm("contrast", (f"{OBJECTIVE}={PLAIN}",)),
     "retriever-base-once": Arm("contrast", (f"{OBJECTIVE}.twice=false",), seeded=False),
     "retriever-base-cls": Arm("contrast", ("stages.contrast.pooling=cls",), seeded=False),
-    "retriever-base-retromae": Arm("contrast", ("stages.contrast.start={base-auto-encoding}",)),
-    "retriever-general": Arm("contrast", ("stages.contrast.start=all-MiniLM-L6-v2",), row="roberta-base"),
+    "retriever-base-retromae": Arm("contrast", ("stages.contrast.start={base-auto-encoding}",), seeded=False),
+    "retriever-general": Arm(
+        "contrast", ("stages.contrast.start=all-MiniLM-L6-v2",), row="roberta-base", seeded=False
+    ),
     "retriever-small-minilm": Arm("distil", seeded=False),
     "retriever-small": Arm("distil", small("{small-auto-encoding}")),
     "retriever-small-no-retromae": Arm("distil", small("shrink")),
@@ -100,7 +102,7 @@ def trained(args: argparse.Namespace, seed: int) -> dict[str, Path]:
     run([*words, *_set(f"seed={WHOLE_SEED}", *for_all), "-o", str(whole)])
     stages = [stage.name for stage in read_recipe(RECIPE).stages]
     models = {stage: whole / stage / "model" for stage in stages}
-    for name, arm in ARMS.items():
+    for name, arm in ((name, ARMS[name]) for name in args.only):
         own = seed if arm.seeded else WHOLE_SEED
         if arm.changes or own != WHOLE_SEED:
             folder = args.runs / f"{name}-{own}"
@@ -112,7 +114,7 @@ def trained(args: argparse.Namespace, seed: int) -> dict[str, Path]:
             models[name] = models[arm.stage]
         if not arm.changes:
             models[arm.stage] = models[name]  # this seed's, for the arms that begin with it
-    return {name: models[name] for name in ARMS}
+    return {name: models[name] for name in args.only}
 
 
 def _set(*changes: str) -> list[str]:
@@ -134,8 +136,8 @@ def facts_of(stage: Path) -> dict[str, float | int]:
 def table(args: argparse.Namespace, name: str, models: list[dict[str, Path]]) -> bool:
     """Make one table of all models that are there; say whether it is whole."""
     named = list(OTHERS)
-    for key, arm in ARMS.items():
-        row = key if arm.row is None else arm.row
+    for key in args.only:
+        row = key if ARMS[key].row is None else ARMS[key].row
         named += [(row, str(folder)) for folder in dict.fromkeys(each[key] for each in models) if row]
     page = args.output / f"table-{name}.md"
     options = ("--data", "open", "--precision", args.precision, "--results", str(args.output))
@@ -149,6 +151,7 @@ def main() -> None:
     parser.add_argument("sources", type=Path, help="the folder with text/ and pairs/")
     parser.add_argument("--runs", type=Path, default=Path("out/indus"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--only", nargs="+", choices=list(ARMS), default=list(ARMS), help="these arms")
     parser.add_argument("--set", dest="change", action="append", help="for every run")
     parser.add_argument("--precision", default="float32", help="of the scored vectors")
     parser.add_argument("--tables", nargs="*", default=list(TABLES))

@@ -19,7 +19,7 @@ from sciprism.training.learners import learners
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec, read_recipe
 from sciprism.training.run import train
-from sciprism.training.starting import checked
+from sciprism.training.starting import checked, started
 from sciprism.training.token_source import TokenSource
 
 RECIPE = """
@@ -278,3 +278,14 @@ def test_blocks_that_may_hold_test_papers_are_refused(home, told):
     with pytest.raises(InputError, match=r"source train: .*train may hold papers of tests.*--data.*--allow"):
         checked(recipe, processes, lambda _examples: [])
     assert checked(recipe, processes, None)
+
+
+def test_a_stage_has_a_dropout_of_its_own(home):
+    recipe = read_recipe(home / "recipe.toml", ["stages.words.dropout=0.3"])
+    assert recipe.model.dropout == 0.1
+    for stage, rate in (
+        (recipe.stages[0], 0.3),
+        (recipe.stages[0].model_copy(update={"dropout": None}), 0.1),
+    ):
+        blocks = started(recipe, stage, {}, Processes("cpu")).model.blocks
+        assert {(block.dropout.rate, block.attention.dropout) for block in blocks} == {(rate, rate)}

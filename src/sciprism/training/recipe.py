@@ -148,15 +148,15 @@ class Evaluation(Part):
 class Stage(Part):
     """One optimisation run.
 
-    pooling: of this stage's model, where it is not that of all. start: previous (the stage before, or the
-    backbone), backbone, an earlier stage's name, or the folder of a model. shape: of a new model, with
-    which the stage starts instead. done: a finished model that stands for this stage, which is then not
-    run. train: all, or the parameters that the method adds. mixing: what a batch takes from which source.
-    tempering: the power of a source's size by which it counts. weighting: of the sources' losses against
-    each other. batch: examples of one step over all processes. accumulate: batches, each with its own
-    negatives, whose gradients are added before the optimiser moves. tokens: of one piece of a batch, that
-    one core computes at once. caching: compute pieces twice and keep the memory of one (gradient
-    caching).
+    pooling, dropout: of this stage's model, where they are not those of all. start: previous (the stage
+    before, or the backbone), backbone, an earlier stage's name, or the folder of a model. shape: of a new
+    model, with which the stage starts instead. done: a finished model that stands for this stage, which
+    is then not run. train: all, or the parameters that the method adds. mixing: what a batch takes from
+    which source. tempering: the power of a source's size by which it counts. weighting: of the sources'
+    losses against each other. batch: examples of one step over all processes. accumulate: batches, each
+    with its own negatives, whose gradients are added before the optimiser moves. tokens: of one piece of
+    a batch, that one core computes at once. caching: compute pieces twice and keep the memory of one
+    (gradient caching).
     gradient: over processes the sum, that of the whole batch, or the mean, as published.
     """
 
@@ -164,6 +164,7 @@ class Stage(Part):
     method: str = "single"
     options: Mapping[str, Any] = {}
     pooling: PoolingName | None = None
+    dropout: float | None = Field(None, ge=0, lt=1)
     start: str = "previous"
     shape: Shape | None = None
     done: Path | None = None

@@ -34,8 +34,9 @@ def started(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes:
     model = recipe.model
     begun = _new if stage.shape else _from
     encoder = begun(recipe, stage, models, processes)
-    if model.dropout is not None:
-        encoder.model.set_dropout(model.dropout)
+    dropout = model.dropout if stage.dropout is None else stage.dropout
+    if dropout is not None:
+        encoder.model.set_dropout(dropout)
     if model.training_length is not None:
         if model.training_length > encoder.settings.max_length:
             raise InputError(
