@@ -78,11 +78,10 @@ def reproduce(
         _show_sample(Path(data or "."), f"Table {table}: {chosen.samples[table]}", output)
         return
     shape, folder = _data(chosen, data, quick)
-    wanted = chosen_rows(chosen.table(table), shape, only or [])
-    planned = plan(chosen, wanted, shape, read_given(models or [], chosen.models), folder, precision)
+    wanted, given = chosen_rows(chosen.table(table), shape, only or []), read_given(models, chosen.models)
+    planned = plan(chosen, wanted, shape, given, folder, precision)
     run = Run(out=results or Path("results") / paper, data=folder, command=command_line())
-    filled = make(planned, run, teller())
-    _show(filled, f"Table {table}: {wanted.title} ({shape.name})", output)
+    _show(filled := make(planned, run, teller()), f"Table {table}: {wanted.title} ({shape.name})", output)
     if filled.failed:
         raise typer.Exit(1)
 

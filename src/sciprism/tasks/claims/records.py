@@ -144,7 +144,7 @@ class _Bench:
     models: Mapping[str, tuple[str, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        kept = Kept(self.home, self.shape.suite.name)
+        kept = Kept(self.home, self.shape)
         views = [self.shape]
         views += [self.shape.part("quick")] if "quick" in self.shape.suite.views else []
         whole = Scores(self.shape, kept)

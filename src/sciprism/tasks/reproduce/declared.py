@@ -106,7 +106,7 @@ class Table:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """A suite seen as a paper's groups: the names of the tasks of each. tasks: variants the suite lacks, each
-    called like the task that it varies, with a word behind.
+    called like the task that it varies, with a word behind. others: further suites, to which results go.
 
     own: whether it is the paper's own data, so that printed figures may stand beside. remarks: what must be
     said of a group, or of whoever stands for a model. view: the part of the suite that is left.
@@ -115,6 +115,7 @@ class Shape:
     suite: Suite
     groups: Mapping[str, tuple[str, ...]]
     tasks: tuple[Task, ...] = ()
+    others: tuple[Suite, ...] = ()
     own: bool = False
     remarks: Mapping[str, str] = field(default_factory=dict)
     view: str = ""
@@ -126,7 +127,12 @@ class Shape:
 
     def declared(self) -> dict[str, Task]:
         """Return every task by name."""
-        return {task.name: task for task in (*self.suite.tasks, *self.tasks)}
+        suites = (self.suite, *self.others)
+        return {task.name: task for task in (*(t for suite in suites for t in suite.tasks), *self.tasks)}
+
+    def home(self, task: str) -> Suite:
+        """Return the suite below whose name the results of a task stand."""
+        return next((s for s in self.others if task in {each.name for each in s.tasks}), self.suite)
 
     def part(self, view: str) -> Shape:
         """Return the shape over a view of its suite."""

@@ -235,7 +235,8 @@ reproductions.register("indus")(
         shapes={
             "beir": Shape(
                 suite=suites["beir"],
-                tasks=(ONE_EACH, *language.PUBLISHED),
+                tasks=(ONE_EACH,),
+                others=language.PUBLISHED,
                 groups={
                     NASA: (ONE_EACH.name,),
                     BEIR: tuple(task.name for task in suites["beir"].tasks),
@@ -248,7 +249,8 @@ reproductions.register("indus")(
             ),
             "open": Shape(
                 suite=suites["open"],
-                tasks=(FOUND, RANKED, *language.OPEN),
+                tasks=(FOUND, RANKED),
+                others=language.OPEN,
                 groups={
                     NASA: (FOUND.name,),
                     BEIR: ("scifact", "cranfield", "cacm", "npl", RANKED.name),

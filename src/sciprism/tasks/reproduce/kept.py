@@ -11,6 +11,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.tasks import results
 from sciprism.tasks.report.entrants import Run
+from sciprism.tasks.reproduce.declared import Shape
 from sciprism.tasks.task import Task
 
 ROWS = "models.json"
@@ -19,17 +20,17 @@ ROWS = "models.json"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The results of one suite below a folder; read once each."""
+    """The results of a shape's tasks below a folder; read once each."""
 
     home: Path
-    suite: str
+    shape: Shape
     _read: dict[tuple[str, str], Run | None] = field(default_factory=dict)
 
     def run(self, system: str, task: Task) -> Run | None:
         """Return the result of a system (by name or folder) at a task as it is declared now, if any."""
         place = results.folder_name(system), task.name
         if place not in self._read:
-            folder = self.home / place[0] / self.suite
+            folder = self.home / place[0] / self.shape.home(task.name).name
             path = folder / f"{task.name}.json"
             found = Run(results.read(path), folder) if path.exists() else None
             self._read[place] = found if found and found.result.key == task.key else None

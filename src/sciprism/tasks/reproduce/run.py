@@ -133,17 +133,18 @@ def make(wanted: Plan, run: runs.Run, tell: runs.Tell) -> Filled:
     for row in wanted.table.rows:
         for task, some in wanted.systems(row).items():
             asked.setdefault((task, row.as_format), {}).update({s.fingerprint: s for s in some})
-    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    together: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for (task, as_format), systems in asked.items():
-        together.setdefault((as_format, tuple(systems)), []).append(task)
+        place = wanted.shape.home(task).name, as_format, tuple(systems)
+        together.setdefault(place, []).append(task)
     declared = wanted.shape.declared()
-    for (as_format, _), names in together.items():
+    for (_, as_format, _), names in together.items():
         systems = asked[names[0], as_format]
         tasks = [declared[name] for name in names]
         viewed = replace(run, as_format=as_format)
-        runs.evaluate(wanted.shape.suite, tasks, list(systems.values()), viewed, tell)
+        runs.evaluate(wanted.shape.home(names[0]), tasks, list(systems.values()), viewed, tell)
     note_models(wanted, run.out)
-    return fill(wanted, Kept(run.out, wanted.shape.suite.name))
+    return fill(wanted, Kept(run.out, wanted.shape))
 
 
 def note_models(wanted: Plan, home: Path) -> None:
