@@ -62,7 +62,7 @@ SIMILARITIES = (
 def small(start: str, *, sources: str = f"{TITLES}, {CITATIONS}", steps: int = 120) -> tuple[str, ...]:
     """Return the changes that make the paper's small retriever: similarities of our own one, first token."""
     table = {"start": start, "pooling": "cls", "objective": SIMILARITIES, "sources": f"[{sources}]"}
-    table |= {"steps": str(steps), "optimiser.lr": "5e-4"}
+    table |= {"batch": "128", "dropout": "0.1", "steps": str(steps), "optimiser.lr": "5e-4"}
     return tuple(f"stages.distil.{key}={value}" for key, value in table.items())
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from rounds import provenance
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--texts", action="append", required=True, help="DOMAIN=FILE; repeatable")
     parser.add_argument("--held-out", action="store_true", help="DOMAIN=DATA/SET: its test papers")
     parser.add_argument("--lower", action="store_true", help="lower-case the texts for both")
+    parser.add_argument("--named", default="", help="what is compared, behind the name of each finding")
     parser.add_argument("--evidence", type=Path, help="the folder of INDUS's results")
     args = parser.parse_args()
     domains = {}
@@ -49,10 +51,11 @@ def main() -> None:
         if not mark:
             parser.error(f"--texts {word}: expected DOMAIN=FILE")
         domains[domain] = held_out(Path(path)) if args.held_out else texts_of(Path(path))
-    found = fewer_tokens(open_tokenizer(args.ours), open_tokenizer(args.other), domains, lower=args.lower)
+    counted = fewer_tokens(open_tokenizer(args.ours), open_tokenizer(args.other), domains, lower=args.lower)
+    found = [replace(each, name=", ".join(filter(None, (each.name, args.named)))) for each in counted]
     for each in found:
         edges = f"{100 * each.low:+.2f} to {100 * each.high:+.2f}"
-        print(f"{each.name:32} {100 * each.value:+.2f} % ({edges}), {each.n:,} texts: {each.verdict}")
+        print(f"{each.name:48} {100 * each.value:+.2f} % ({edges}), {each.n:,} texts: {each.verdict}")
     if args.evidence:
         command = provenance(["tokenizers"])["command"]
         add(args.evidence, "I1", found, command, datetime.date.today().isoformat())
