@@ -185,6 +185,27 @@ def test_answers_are_found_in_windows(system, length):
     assert f1 > 0.8 and exact > 0.8
 
 
+def test_few_windows_without_the_answer_are_trained_on(system, monkeypatch):
+    """Of 20 windows with one answer; those that are scored are all."""
+    trained, data = [], questions(10, unanswerable=0.2)
+    contexts = [f"{context} {'bird ' * 300}" for context in data.contexts]
+    data, once = replace(data, contexts=contexts), replace(FAST, epochs=(1,))
+    train = Tuned.train
+
+    def spied(tuned, examples, *rest):
+        trained.append([each for each in examples if data.answers[each.row]])
+        return train(tuned, examples, *rest)
+
+    monkeypatch.setattr(Tuned, "train", spied)
+    for empty in (None, 1, 0):
+        outcome = Span(length=32, stride=2, empty=empty, tuning=once).evaluate(data, system, VIEW)
+        assert outcome.evidence["f1"].ids == tuple(data.ids[row] for row in data.test)
+    rows = len({each.row for each in trained[0]})
+    held = [[each.targets[0] != (0, 0) for each in some] for some in trained]
+    assert len(held[0]) > 5 * rows and (len(held[1]), len(held[2])) == (2 * rows, rows)
+    assert [sum(each) for each in held] == [rows] * 3, "every answer is learnt"
+
+
 @pytest.mark.parametrize(("unanswerable", "exact"), [(True, 0.0), (False, 1.0)])
 def test_where_all_can_be_answered_none_stays_empty(system, unanswerable, exact):
     """Training knows no answers, so that none scores best; the one word of a context is the one answer."""

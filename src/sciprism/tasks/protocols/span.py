@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from torch import Tensor
 
+from sciprism.chance import some
 from sciprism.errors import InputError
 from sciprism.metrics.answers import exact_match, token_f1
 from sciprism.tally import Tally
@@ -35,22 +36,26 @@ LONG = "question longer than half a window, its end not read"
 class Span:
     """Fine-tune with a linear map that scores each token as the start and as the end of the answer.
 
-    Contexts are read in windows of `length` tokens, the question in front, that share `stride`. The answer is
-    the best pair of start and end, at most `longest` tokens apart; with `unanswerable` there is none where
-    the first token scores higher in every window. metrics: the F1 of tokens and the share of exact matches,
-    both after SQuAD's normalisation.
+    Contexts are read in windows of `length` tokens, the question in front, that share `stride`. The
+    answer is the best pair of start and end, at most `longest` tokens apart; with `unanswerable` there is
+    none where the first token scores higher in every window. empty: so many windows without the answer
+    are trained on for a question that has one, None for all (of long articles nearly all are such).
+    metrics: the F1 of tokens and the share of exact matches, both after SQuAD's normalisation.
     """
 
     length: int = 384
     stride: int = 128
     longest: int = 30
     unanswerable: bool = True
+    empty: int | None = None
     metrics: tuple[Metric, ...] = ("f1", "exact")
     tuning: Tuning = field(default_factory=Tuning)
 
     def __post_init__(self) -> None:
         if self.longest < 1:
             raise InputError(f"span: answers of at most {self.longest} tokens")
+        if self.empty is not None and self.empty < 0:
+            raise InputError(f"span: {self.empty} windows without an answer")
         if not self.metrics:
             raise InputError(f"span: no metric; {' or '.join(SCORES)}")
 
@@ -94,18 +99,26 @@ class _Answering:
         """Tell whether all questions get the same answer, such as none."""
         return len(set(self._answers(said).values())) < 2
 
-    def _windows(self, row: int) -> Iterator[Example]:
+    def _windows(self, row: int) -> list[Example]:
         question, context = self.data.questions[row], self.data.contexts[row]
         share = self.pieces.shared(self.protocol.stride)
         short = self.pieces.shortened(question, self.pieces.length // 2 - 2 - share // 2)
         if short != question:
             self.tally.add(LONG, self.data.ids[row])
         answer = next(iter(self.data.answers[row]), None)
+        found = []
         for window in self.pieces.beside(short, context, self.protocol.stride):
             places = window.of(1)
             target = spans.NOWHERE if answer is None else spans.place_of(answer, window.offsets[places])
             names = window.offsets[places]
-            yield Example(row, window.ids, window.types, [0, *places.tolist()], [target], names)
+            found.append(Example(row, window.ids, window.types, [0, *places.tolist()], [target], names))
+        if answer is None or self.protocol.empty is None:
+            return found
+        without = [number for number, each in enumerate(found) if each.targets[0] == spans.NOWHERE]
+        kept = some(without, self.protocol.empty, self.data.ids[row])
+        return [
+            replace(each, idle=number in without and number not in kept) for number, each in enumerate(found)
+        ]
 
     def _answers(self, said: Sequence[tuple[Example, Outputs]]) -> dict[int, str]:
         """Return the text that answers each question, "" for none."""

@@ -153,7 +153,7 @@ TASKS = (
         "covid-qa",
         "spans",
         DocumentQuestions(folder="qa_covidqa"),
-        Span(length=384, stride=128, unanswerable=False, tuning=LARGE),
+        Span(length=384, stride=128, unanswerable=False, empty=2, tuning=LARGE),
         "COVID-QA (Möller et al. 2020), divided by article",
     ),
     task(

@@ -94,6 +94,7 @@ class Work:
             raise InputError(f"{len(parts.train)} texts to train on and {len(parts.test)} to test; need both")
         self.start, self.problem, self.parts = start, problem, parts
         self.of_train, self.of_dev, self.of_test = (self._examples(rows) for rows in parts)
+        self.of_train = [example for example in self.of_train if not example.idle]
 
     def run(self, setting: Setting, tuning: Tuning, seed: int, *parts: str) -> tuple[Scored, dict[str, Any]]:
         """Train once; return the evidence of parts, "dev" or "test", and what there is to say of the run.

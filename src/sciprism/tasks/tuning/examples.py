@@ -22,7 +22,7 @@ class Example:
 
     row: of the data. types: segment ids, empty for all zero. places: positions in `ids` whose states the head
     maps. targets: what training wants, one per place or one in all. names: what the places stand for in the
-    row (numbers of words, offsets of pieces).
+    row (numbers of words, offsets of pieces). idle: it is not trained on.
     """
 
     row: int
@@ -31,6 +31,7 @@ class Example:
     places: Sequence[int]
     targets: Sequence[Any]
     names: Sequence[Any] | Offsets = ()
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
