@@ -64,7 +64,7 @@ def main() -> None:
         documents=min(args.documents, len(data.documents)),
         queries=len(data.queries),
         threads=args.threads,
-        models={name: encoder.name for name, encoder in encoders.items()},
+        models={name: Path(encoder.name).name for name, encoder in encoders.items()},
         seconds={name: [round(t, 3) for t in times] for name, times in seconds.items()},
         times_as_fast=ratio(seconds["large"], seconds["small"]),
     )
