@@ -98,17 +98,17 @@ def trained(args: argparse.Namespace, seed: int) -> dict[str, Path]:
     """Train the arms with one seed, and first the recipe; return the folder of each model."""
     whole = args.runs / f"{WHOLE}-{WHOLE_SEED}"
     words = ["train", str(RECIPE), "--sources", str(args.sources)]
-    for_all = args.change or []
-    run([*words, *_set(f"seed={WHOLE_SEED}", *for_all), "-o", str(whole)])
+    run([*words, *_set(f"seed={WHOLE_SEED}", *args.change), "-o", str(whole)])
     stages = [stage.name for stage in read_recipe(RECIPE).stages]
     models = {stage: whole / stage / "model" for stage in stages}
-    for name, arm in ((name, ARMS[name]) for name in args.only):
+    for name in args.only:
+        arm = ARMS[name]
         own = seed if arm.seeded else WHOLE_SEED
         if arm.changes or own != WHOLE_SEED:
             folder = args.runs / f"{name}-{own}"
             changes = [f"seed={own}", *(change.format_map(models) for change in arm.changes)]
             changes += [f"stages.{stage}.done={models[stage]}" for stage in stages if stage != arm.stage]
-            run([*words, *_set(*changes, *for_all), "-o", str(folder)])
+            run([*words, *_set(*changes, *args.change), "-o", str(folder)])
             models[name] = folder / arm.stage / "model"
         else:
             models[name] = models[arm.stage]
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("out/indus"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(ARMS), default=list(ARMS), help="these arms")
-    parser.add_argument("--set", dest="change", action="append", help="for every run")
+    parser.add_argument("--set", dest="change", action="append", default=[], help="for every run")
     parser.add_argument("--precision", default="float32", help="of the scored vectors")
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     parser.add_argument("-o", "--output", type=Path, default=Path("results/indus"))
@@ -163,7 +163,7 @@ def main() -> None:
         for seed, of_seed in zip(args.seeds, models, strict=True)
         for key, folder in of_seed.items()
     }
-    facts = provenance(["torch", "sciprism"], changes=args.change or [])
+    facts = provenance(["torch", "sciprism"], changes=args.change)
     write(args.output / "runs.json", facts | {"runs": runs})
     say_missing({name: table(args, name, models) for name in args.tables})
 

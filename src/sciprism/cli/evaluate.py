@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sciprism.cli.scoring import command_line, teller
+from sciprism.cli.scoring import Precision, command_line, teller
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ DataFolder = Annotated[
 AsFormat = Annotated[str, typer.Option(help="Score with the vectors of this format everywhere.")]
 Pooling = Annotated[str, typer.Option(help="cls, mean or last, where the folder does not state it.")]
 MaxLength = Annotated[int, typer.Option(help="Tokens of a text that are read; 0: the model's.")]
-Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
 Solver = Annotated[str, typer.Option(help="Who fits linear probes: sciprism or sklearn.")]
 Seed = Annotated[int, typer.Option(help="Of what is drawn by chance: few-shot samples, bootstrap.")]
 Seeds = Annotated[

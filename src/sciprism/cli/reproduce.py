@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.scoring import command_line, teller
+from sciprism.cli.scoring import Precision, command_line, teller
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ Models = Annotated[
 Only = Annotated[list[str] | None, typer.Option(help="Only the rows of this model (KEY); repeatable.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Only the tasks of the open suite's quick view.")]
 Results = Annotated[Path | None, typer.Option(help="The folder of results; results/PAPER.")]
-Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write to this file: .md, or .json with everything.")
 ]
@@ -78,8 +77,8 @@ def reproduce(
         _show_sample(Path(data or "."), f"Table {table}: {chosen.samples[table]}", output)
         return
     shape, folder = _data(chosen, data, quick)
-    wanted, given = chosen_rows(chosen.table(table), shape, only or []), read_given(models, chosen.models)
-    planned = plan(chosen, wanted, shape, given, folder, precision)
+    wanted = chosen_rows(chosen.table(table), shape, only or [])
+    planned = plan(chosen, wanted, shape, read_given(models or [], chosen.models), folder, precision)
     run = Run(out=results or Path("results") / paper, data=folder, command=command_line())
     _show(filled := make(planned, run, teller()), f"Table {table}: {wanted.title} ({shape.name})", output)
     if filled.failed:

@@ -1,17 +1,21 @@
-"""What commands that score tasks share: the command as a result records it, and a line for each task."""
+"""What commands that score tasks share: options, the command as a result records it, a line for each task."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from sciprism.tasks.results import TaskResult
     from sciprism.tasks.run import Tell
     from sciprism.tasks.systems import System
     from sciprism.tasks.task import Task
+
+Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
 
 
 def command_line() -> str:

@@ -14,7 +14,7 @@ from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.training.batches import OneSource, mixings
 from sciprism.training.learners import learners, settings_of
-from sciprism.training.tables import Part
+from sciprism.training.tables import Part, Precision
 from sciprism.training.weighting import weighting_of, weightings
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -183,7 +183,7 @@ class Stage(Part):
     optimiser: Optimiser
     schedule: Schedule = Schedule()
     gradient: Literal["sum", "mean"] = "sum"
-    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    precision: Precision = "float32"
     checkpointing: bool = False
     checkpoint_every: int = Field(500, ge=1)
     evaluation: Evaluation = Evaluation()

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 
 from sciprism.errors import InputError
 
+Precision = Literal["float32", "bfloat16", "float16"]
+
 
 class Part(BaseModel):
     """A table of a recipe; values never change."""

@@ -115,10 +115,8 @@ class _Answering:
         if answer is None or self.protocol.empty is None:
             return found
         without = [number for number, each in enumerate(found) if each.targets[0] == spans.NOWHERE]
-        kept = some(without, self.protocol.empty, self.data.ids[row])
-        return [
-            replace(each, idle=number in without and number not in kept) for number, each in enumerate(found)
-        ]
+        idle = set(without) - set(some(without, self.protocol.empty, self.data.ids[row]))
+        return [replace(each, idle=number in idle) for number, each in enumerate(found)]
 
     def _answers(self, said: Sequence[tuple[Example, Outputs]]) -> dict[int, str]:
         """Return the text that answers each question, "" for none."""

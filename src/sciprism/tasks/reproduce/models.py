@@ -23,13 +23,13 @@ INSIDE = ("model", "best")
 """A stage's models inside of a run's folder: such names say nothing, so those of run and stage do."""
 
 
-def read_given(words: Iterable[str] | None, known: Mapping[str, Model]) -> dict[str, tuple[str, ...]]:
+def read_given(words: Iterable[str], known: Mapping[str, Model]) -> dict[str, tuple[str, ...]]:
     """Read `KEY=NAME` (repeated for several seeds) and TOML files of `key = "name"` or a list of names.
 
     A folder in a file is found from the file's own folder. Raises InputError for keys that no row has.
     """
     found: dict[str, list[str]] = {}
-    for word in words or ():
+    for word in words:
         key, _, name = word.partition("=")
         if name:
             found.setdefault(key, []).append(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from pydantic import Field
@@ -13,7 +13,7 @@ from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.text.template import FIELDS
 from sciprism.training.learners import Asked, Batch, Learner, Tools
 from sciprism.training.learners.pairs import asked
-from sciprism.training.tables import Table
+from sciprism.training.tables import Precision, Table
 
 
 class TaughtSettings(Table):
@@ -26,7 +26,7 @@ class TaughtSettings(Table):
 
     teacher: str
     teacher_length: int | None = Field(None, ge=3)
-    teacher_precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    teacher_precision: Precision = "float32"
     cached: bool = True
     hard_negatives: int = Field(0, ge=0)
 
