@@ -85,6 +85,24 @@ def test_titles_and_bodies(tmp_path, monkeypatch, capsys):
     assert "title-body: dropped: a text of the pair is missing 1" in printed
 
 
+def test_sentences_beside_each_other(tmp_path, monkeypatch, capsys):
+    first, second, third = "The spin of stars is seen.", "It slows with their age.", "We say why that is so."
+    papers = [
+        {"id": "1", "title": "Spin", "abstract": f"{first} {second} No. {third} And how fast it does so."},
+        {"id": "2", "title": "One sentence", "abstract": first},
+    ]
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, papers)))
+    words = (tmp_path / "all.jsonl", "-o", tmp_path / "out", "--shapes", "neighbour-sentences", "--dev", 0)
+    status, printed, _ = prepare(monkeypatch, capsys, *words)
+    made = pairs(tmp_path / "out", "neighbour-sentences", "query")
+    assert status == 0
+    assert [(one, paper.abstract) for one, paper in made] == [
+        (first, second),
+        (f"No. {third}", "And how fast it does so."),
+    ]
+    assert "neighbour-sentences: dropped: a text of the pair is missing 1" in printed
+
+
 def test_rows_of_others(tmp_path, monkeypatch, capsys):
     rows = [
         ["a", "b"],

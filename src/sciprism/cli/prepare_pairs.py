@@ -18,8 +18,8 @@ SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
 Shapes = Annotated[
     str,
     typer.Option(
-        help="title-abstract, title-body, citing-cited-abstracts, citing-cited-titles; or rows: files of "
-        '["a", "b"], {"set": []}, {"query", "pos", "neg"}.'
+        help="title-abstract, title-body, neighbour-sentences (of an abstract), citing-cited-abstracts, "
+        'citing-cited-titles; or rows: files of ["a", "b"], {"set": []}, {"query", "pos", "neg"}.'
     ),
 ]
 Edges = Annotated[Path | None, typer.Option(help="A table citing, cited; else papers' own references count.")]

@@ -10,10 +10,13 @@ from sciprism.encoders.methods import Role
 from sciprism.papers.records import Paper
 from sciprism.registry import Registry
 from sciprism.text.documents.document import BETWEEN, Document
+from sciprism.text.sentences import split_sentences
 from sciprism.training.examples import Example
 
 BODY = 5_000
 """Characters of a body that a pair keeps: more than any encoder here reads."""
+SENTENCE = 20
+"""Characters that a sentence has at least: less is a heading or a slip of the cut."""
 
 Made = Iterator[Example]
 
@@ -52,6 +55,14 @@ def _title_body(document: Document) -> Made:
         yield Example(title, (Paper(id=document.id, abstract=body),))
 
 
+def _neighbours(document: Document) -> Made:
+    """Take the first and the second sentence of an abstract, the third and the fourth, and so on."""
+    paper = document.paper
+    sentences = [each for each in split_sentences(paper.abstract) if len(each) >= SENTENCE]
+    for one, other in zip(sentences[::2], sentences[1::2], strict=False):
+        yield Example(one, (Paper(id=paper.id, abstract=other),))
+
+
 def _abstracts(citing: Paper, cited: Paper) -> Made:
     if citing.abstract and cited.abstract:
         one, other = (Paper(id=each.id, abstract=each.abstract) for each in (citing, cited))
@@ -68,6 +79,9 @@ shapes["title-abstract"] = Shape(
     query="query", candidate="paper", sheet="s2p", of="document", make=_title_abstract
 )
 shapes["title-body"] = Shape(query="query", candidate="paper", sheet="s2p", of="document", make=_title_body)
+shapes["neighbour-sentences"] = Shape(
+    query="query", candidate="paper", sheet="s2s", of="document", make=_neighbours
+)
 shapes["citing-cited-abstracts"] = Shape(
     query="paper", candidate="paper", sheet="p2p", of="citation", make=_abstracts
 )
