@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sciprism import Encoder
-from sciprism.training.optimisers import adamw, set_rate
+from sciprism.training.optimisers import optimiser_of, set_rate
 from sciprism.training.recipe import Optimiser, Schedule
 from sciprism.training.schedules import rate
 
@@ -36,7 +36,7 @@ def test_the_other_schedules():
 
 def test_biases_and_norms_do_not_decay(tiny_model):
     model = Encoder.start(tiny_model, pooling="mean", device="cpu").model
-    optimiser = adamw(model.named_parameters(), Optimiser(lr=1e-3, weight_decay=0.1), layers=2)
+    optimiser = optimiser_of(model.named_parameters(), Optimiser(lr=1e-3, weight_decay=0.1), layers=2)
     for group in optimiser.param_groups:
         assert {p.ndim > 1 for p in group["params"]} == {group["weight_decay"] == 0.1}
     counted = sum(p.numel() for group in optimiser.param_groups for p in group["params"])
@@ -47,13 +47,55 @@ def test_lower_layers_learn_more_slowly(tiny_model):
     """TASER: lr * 0.8^(layers + 2 - depth); embeddings 0, block n at depth n + 1."""
     model = Encoder.start(tiny_model, pooling="mean", device="cpu").model
     named = dict(model.named_parameters()) | {"head": torch.nn.Parameter(torch.zeros(2, 2))}
-    optimiser = adamw(named.items(), Optimiser(lr=1.0, layer_decay=0.8), layers=2)
+    optimiser = optimiser_of(named.items(), Optimiser(lr=1.0, layer_decay=0.8), layers=2)
     set_rate(optimiser, 0.5)
     of = {id(p): group["lr"] for group in optimiser.param_groups for p in group["params"]}
     assert of[id(named["embeddings.word.weight"])] == pytest.approx(0.5 * 0.8**4)
     assert of[id(named["blocks.0.attention.query.weight"])] == pytest.approx(0.5 * 0.8**3)
     assert of[id(named["blocks.1.attention.query.bias"])] == pytest.approx(0.5 * 0.8**2)
     assert of[id(named["head"])] == 0.5
+
+
+def muon_of(model):
+    settings = Optimiser(name="muon", lr=1e-2, weight_decay=0.0)
+    return optimiser_of(model.named_parameters(), settings, layers=2)
+
+
+def with_gradients(model, seed):
+    draw = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn(parameter.shape, generator=draw)
+    return model
+
+
+def test_muon_turns_a_matrix_by_its_gradient_made_orthogonal(tiny_model):
+    """Its change has singular values that are nearly equal, and AdamW's length: rate * 0.2 * sqrt(side)."""
+    model = with_gradients(Encoder.start(tiny_model, pooling="mean", device="cpu").model, 0)
+    weight, word = model.blocks[0].attention.query.weight, model.embeddings.word.weight
+    before, gradient, words = weight.detach().clone(), weight.grad.clone(), word.detach().clone()
+    muon_of(model).step()
+    change = before - weight.detach()
+    left, _, right = torch.linalg.svd(gradient)
+    length = 1e-2 * 0.2 * max(weight.shape) ** 0.5
+    along = torch.diagonal(left.T @ change @ right.T) / length
+    assert along.min() > 0.3 and along.max() < 1.3 and along.median() == pytest.approx(0.9, abs=0.3)
+    torch.testing.assert_close(words - word.detach(), 1e-2 * word.grad.sign(), rtol=1e-3, atol=1e-6)
+
+
+def test_muon_goes_on_from_its_state(tiny_model):
+    one, other = (Encoder.start(tiny_model, pooling="mean", device="cpu").model for _ in range(2))
+    first, second = muon_of(one), muon_of(other)
+    for optimiser, model in ((first, one), (second, other)):
+        with_gradients(model, 1)
+        optimiser.step()
+    third = muon_of(other)
+    third.load_state_dict(second.state_dict())
+    for optimiser, model in ((first, one), (third, other)):
+        set_rate(optimiser, 5e-3)
+        with_gradients(model, 2)
+        optimiser.step()
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
 
 
 def test_a_warm_up_may_go_down():

@@ -27,7 +27,7 @@ from sciprism.training.blockwise import Blockwise
 from sciprism.training.drift import WINDOW, DivergedError, Drift
 from sciprism.training.learners import Batch, Learner, Open, Tools, learners, load, settings_of
 from sciprism.training.learners.blocks import BlockLearner
-from sciprism.training.optimisers import adamw, set_rate
+from sciprism.training.optimisers import optimiser_of, set_rate
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Stage
@@ -116,7 +116,9 @@ class Loop:
         self.learners = [_learner(source, stage, tools) for source in sources]
         self.together = _together(stage, self.learners, encoder, processes)
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.together.modules})
-        self.optimiser = adamw(self.modules.named_parameters(), stage.optimiser, encoder.model.config.layers)
+        self.optimiser = optimiser_of(
+            self.modules.named_parameters(), stage.optimiser, encoder.model.config.layers
+        )
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
         sizes = tuple(map(len, sources))
         often = tempered(sizes, stage.tempering) if stage.tempering < 1 else (1.0,) * len(sizes)

@@ -105,11 +105,13 @@ class SourceSpec(Part):
 
 
 class Optimiser(Part):
-    """AdamW.
+    """AdamW, or with "muon" the matrices of blocks by Muon (Jordan 2024), steps as long as AdamW's.
 
-    clip: the longest gradient, 0 for no limit. layer_decay: factor of the rate from a layer to the one below.
+    betas, eps: of AdamW. clip: the longest gradient, 0 for no limit. layer_decay: factor of the rate from a
+    layer to the one below.
     """
 
+    name: Literal["adamw", "muon"] = "adamw"
     lr: float = Field(gt=0)
     weight_decay: float = Field(0.01, ge=0)
     betas: tuple[Share, Share] = (0.9, 0.999)

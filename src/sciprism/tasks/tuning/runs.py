@@ -22,7 +22,7 @@ from sciprism.errors import InputError
 from sciprism.tasks.tuning.examples import Example
 from sciprism.tasks.tuning.heads import Head
 from sciprism.tasks.tuning.settings import Setting, Tuning
-from sciprism.training.optimisers import adamw, set_rate
+from sciprism.training.optimisers import optimiser_of, set_rate
 from sciprism.training.passes import Memory, add_gradients, autocast, threads
 from sciprism.training.recipe import Optimiser, Schedule
 from sciprism.training.schedules import rate
@@ -96,7 +96,7 @@ class Tuned:
     ) -> int:
         """Take all epochs; return the steps. Raises DivergedRunError where a loss is not finite."""
         settings = Optimiser(lr=setting.rate, weight_decay=tuning.decay)
-        optimiser = adamw(self.modules.named_parameters(), settings, self.encoder.model.config.layers)
+        optimiser = optimiser_of(self.modules.named_parameters(), settings, self.encoder.model.config.layers)
         schedule = Schedule(name="linear", warmup=tuning.warmup)
         each = math.ceil(len(examples) / setting.batch)
         self.modules.train()
