@@ -5,10 +5,11 @@ from that run. Other seeds are of the retrievers alone: what they begin with, of
 is the one run's. The small retrievers of the paper's way learn from citations too, which the recipe does
 without. What is done is kept: stopped at any moment, the same command goes on. Run from the repository root,
 after `sciprism prepare text` as recipes/indus/laptop.toml says, and `sciprism prepare pairs FILES
--o SOURCES/pairs --shapes title-abstract,citing-cited-titles`, where some of the papers cite each other:
+-o SOURCES/pairs --shapes title-abstract,neighbour-sentences,citing-cited-titles`, where some of the papers cite each other:
 
     python benchmarks/indus.py SOURCES --seeds 0 1 2 --set defaults.precision=bfloat16 \\
-        --set stages.distil.objective.teacher_precision=bfloat16 --precision bfloat16
+        --set stages.distil.objective.teacher_precision=bfloat16 --precision bfloat16 \\
+        --set stages.polish.objective.teacher_precision=bfloat16
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ SIMILARITIES = (
 def small(start: str, *, sources: str = f"{TITLES}, {CITATIONS}", steps: int = 120) -> tuple[str, ...]:
     """Return the changes that make the paper's small retriever: similarities of our own one, first token."""
     table = {"start": start, "pooling": "cls", "objective": SIMILARITIES, "sources": f"[{sources}]"}
-    table |= {"batch": "128", "dropout": "0.1", "steps": str(steps), "optimiser.lr": "5e-4"}
+    table |= {"batch": "128", "dropout": "0.1", "steps": str(steps), "optimiser": "{{lr=5e-4}}"}
     return tuple(f"stages.distil.{key}={value}" for key, value in table.items())
 
 
@@ -82,7 +83,7 @@ ARMS = {
     "retriever-general": Arm(
         "contrast", ("stages.contrast.start=all-MiniLM-L6-v2",), row="roberta-base", seeded=False
     ),
-    "retriever-small-minilm": Arm("distil", seeded=False),
+    "retriever-small-minilm": Arm("polish", seeded=False),
     "retriever-small": Arm("distil", small("{small-auto-encoding}")),
     "retriever-small-no-retromae": Arm("distil", small("shrink")),
     "retriever-small-mean": Arm(

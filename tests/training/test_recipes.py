@@ -240,12 +240,12 @@ def test_indus_base_optimises_as_roberta_and_small_auto_encodes_twice():
 def test_the_laptop_has_all_stages_of_indus():
     laptop = read_recipe(RECIPES / "indus" / "laptop.toml")
     names = [stage.name for stage in laptop.stages]
-    assert names == ["masked-lm", "shrink", "auto-encoding", "contrast", "distil"]
+    assert names == ["masked-lm", "shrink", "auto-encoding", "contrast", "distil", "polish"]
     assert {stage.pooling or laptop.model.pooling for stage in laptop.stages} == {"mean"}
     student, whole = laptop.stages[1].shape, laptop.stages[0].shape
     assert (student.copies, whole.copies) == ("masked-lm", "all-MiniLM-L6-v2")
     assert laptop.stages[4].start == "auto-encoding", "the student is the shrunk one"
-    assert [stage.dropout for stage in laptop.stages] == [None, None, None, None, 0.0], "it sees texts once"
+    assert [stage.dropout for stage in laptop.stages] == [None, None, None, None, 0.0, 0.0], "it sees texts once"
 
 
 @pytest.mark.parametrize(
