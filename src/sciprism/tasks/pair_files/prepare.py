@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import pairwise
@@ -22,7 +22,7 @@ from sciprism.tasks.citation_files.sources import Papers, Read
 from sciprism.tasks.pair_files.rows import read_rows
 from sciprism.tasks.pair_files.shapes import Shape, shapes
 from sciprism.tasks.text_files.filters import Filters
-from sciprism.text.documents.document import NOT_READ
+from sciprism.text.documents.document import NOT_READ, Document
 from sciprism.text.documents.papers import of_paper
 from sciprism.text.documents.reading import read_documents
 from sciprism.text.tokenizer import read_json
@@ -219,8 +219,11 @@ def _documents(
             examples = list(shape.make(document))
             if not examples:
                 lost.add(NO_TEXT, document.id)
-            if settings.part(document.id) == part:
-                yield from examples
+            for example in examples:
+                if reason := _fault_of_texts(example, fault) if shape.cut else "":
+                    lost.add(reason, document.id)
+                elif settings.part(document.id) == part:
+                    yield example
 
 
 def _rows(files: Sequence[Path], settings: Settings, part: str, lost: Tally) -> Iterator[Example]:
@@ -228,9 +231,15 @@ def _rows(files: Sequence[Path], settings: Settings, part: str, lost: Tally) -> 
     fault = settings.filters.judge()
     for path in files:
         for example in read_rows(Source(path), seed=settings.seed, dropped=lost):
-            texts = (example.query, *example.positives, *example.negatives)
-            known = (of_paper(Paper(id="", title=text)) for text in texts if isinstance(text, str))
-            if reason := next(filter(None, map(fault, known)), ""):
+            if reason := _fault_of_texts(example, fault):
                 lost.add(reason, key_of(example.query)[:80])
             elif settings.part(key_of(example.query)) == part:
                 yield example
+
+
+def _fault_of_texts(example: Example, fault: Callable[[Document], str]) -> str:
+    """Return why a text of a pair may take no part, each as if it were a title; "" where all may."""
+    texts = (example.query, *example.positives, *example.negatives)
+    told = (text.abstract if isinstance(text, Paper) else text for text in texts)
+    papers = (Paper(id="", title=text) for text in told if isinstance(text, str))
+    return next(filter(None, (fault(of_paper(paper)) for paper in papers)), "")

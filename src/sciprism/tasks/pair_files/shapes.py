@@ -26,7 +26,7 @@ class Shape:
     """One shape. query, candidate: the roles a recipe gives a file of it. sheet: s2p, p2p or s2s.
 
     of: what it is made of: each document, each citation (citing and cited paper), or rows of others. make:
-    yields the pairs of one of these.
+    yields the pairs of one of these. cut: its texts are pieces, each of which may stand in a test by itself.
     """
 
     query: Role
@@ -34,6 +34,7 @@ class Shape:
     sheet: str
     of: Literal["document", "citation", "row"]
     make: Callable[..., Made]
+    cut: bool = False
 
 
 shapes: Registry[Shape] = Registry("shape of pairs")
@@ -80,7 +81,7 @@ shapes["title-abstract"] = Shape(
 )
 shapes["title-body"] = Shape(query="query", candidate="paper", sheet="s2p", of="document", make=_title_body)
 shapes["neighbour-sentences"] = Shape(
-    query="query", candidate="paper", sheet="s2s", of="document", make=_neighbours
+    query="query", candidate="paper", sheet="s2s", of="document", make=_neighbours, cut=True
 )
 shapes["citing-cited-abstracts"] = Shape(
     query="paper", candidate="paper", sheet="p2p", of="citation", make=_abstracts
