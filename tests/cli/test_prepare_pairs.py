@@ -102,6 +102,13 @@ def test_sentences_beside_each_other(tmp_path, monkeypatch, capsys):
     ]
     assert "neighbour-sentences: dropped: a text of the pair is missing 1" in printed
 
+    (tmp_path / "test.jsonl").write_text(json.dumps({"id": "9", "title": second}))
+    words = ("--without", tmp_path / "test.jsonl", *words[:2], tmp_path / "less", *words[3:])
+    status, printed, _ = prepare(monkeypatch, capsys, *words)
+    (left,) = pairs(tmp_path / "less", "neighbour-sentences", "query")
+    assert (status, left[0]) == (0, f"No. {third}"), "a sentence that is a test by itself takes its pair along"
+    assert "paper of a test 1" in printed
+
 
 def test_rows_of_others(tmp_path, monkeypatch, capsys):
     rows = [
