@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -37,6 +37,9 @@ from sciprism.training.starting import AnySource
 from sciprism.training.stopping import asked_to_stop
 from sciprism.training.together import Together
 from sciprism.training.weighting import weighting_of, weightings
+
+AHEAD = 32
+"""Steps whose batches learners hear of at once."""
 
 
 class Step(NamedTuple):
@@ -78,6 +81,19 @@ def _learner(source: AnySource, stage: Stage, tools: Tools) -> Learner:
     return learners[objective.name](objective, replace(tools, labels=source.labels))
 
 
+def _coming(step: int, steps: int, accumulate: int) -> range:
+    """Return the numbers of the batches of the coming steps."""
+    return range(step * accumulate, min(step + AHEAD, steps) * accumulate)
+
+
+def _look_ahead(learners: Sequence[Learner], coming: Iterable[Sequence[tuple[int, Batch]]]) -> None:
+    """Tell learners of their batches of coming steps, where any wants to know."""
+    wanting = [place for place, learner in enumerate(learners) if learner.looks_ahead]
+    batches = [pair for each in coming for pair in each] if wanting else []
+    for wanted in wanting:
+        learners[wanted].ahead([batch for place, batch in batches if place == wanted])
+
+
 def _together(
     stage: Stage, learners: Sequence[Learner], encoder: Encoder, processes: Processes
 ) -> Together | Blockwise:
@@ -116,9 +132,8 @@ class Loop:
         self.learners = [_learner(source, stage, tools) for source in sources]
         self.together = _together(stage, self.learners, encoder, processes)
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.together.modules})
-        self.optimiser = optimiser_of(
-            self.modules.named_parameters(), stage.optimiser, encoder.model.config.layers
-        )
+        named = self.modules.named_parameters()
+        self.optimiser = optimiser_of(named, stage.optimiser, encoder.model.config.layers)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
         sizes = tuple(map(len, sources))
         often = tempered(sizes, stage.tempering) if stage.tempering < 1 else (1.0,) * len(sizes)
@@ -150,6 +165,9 @@ class Loop:
                 self._save()
                 raise KeyboardInterrupt
             began = time.perf_counter()
+            if self.step % AHEAD == 0:
+                numbers = _coming(self.step, self.steps, self.stage.accumulate)
+                _look_ahead(self.learners, map(self._batches, numbers))
             row = self._take()
             self.step += 1
             seconds = time.perf_counter() - began

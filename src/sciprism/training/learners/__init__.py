@@ -84,8 +84,8 @@ class Learner:
     settings: what a recipe may say. wants: what an example must have, in words. reads: examples, whose
     texts become vectors, or blocks of tokens, whose states count (`BlockLearner`). whole: every process
     computes the loss of all, even one without examples; else each the mean over its own. by_facet: the
-    vectors that it gets are (n, K, D), those of facets. modules: what is trained besides the encoder and
-    dropped afterwards.
+    vectors that it gets are (n, K, D), those of facets. looks_ahead: it is told of batches before they come.
+    modules: what is trained besides the encoder and dropped afterwards.
     """
 
     settings: ClassVar[type[Table]] = Table
@@ -93,6 +93,7 @@ class Learner:
     reads: ClassVar[Literal["examples", "blocks"]] = "examples"
     whole: bool = False
     by_facet: ClassVar[bool] = False
+    looks_ahead: bool = False
     modules: nn.Module | None = None
 
     def __init__(self, objective: Any, tools: Tools) -> None:
@@ -107,6 +108,9 @@ class Learner:
     def asks(self, batch: Batch) -> list[Asked]:
         """Return the texts whose vectors the loss needs."""
         raise NotImplementedError
+
+    def ahead(self, batches: Sequence[Batch]) -> None:
+        """Make ready what coming batches need besides the encoder: many at once fill all cores."""
 
     def count(self, batch: Batch) -> int:
         """Return over how many things the loss is a mean, so that several processes' means can be joined."""

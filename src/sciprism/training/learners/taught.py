@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,7 +12,8 @@ from torch import Tensor
 
 from sciprism.encoders.cached import CachedEncoder
 from sciprism.encoders.checkpoints.weights import cache_folder
-from sciprism.text.template import FIELDS
+from sciprism.encoders.methods import Format, Role
+from sciprism.text.template import FIELDS, Item
 from sciprism.training.learners import Asked, Batch, Learner, Tools
 from sciprism.training.learners.pairs import asked
 from sciprism.training.tables import Precision, Table
@@ -39,10 +42,20 @@ class Taught(Learner):
         teacher = tools.open(objective.teacher, objective.teacher_length, objective.teacher_precision)
         self.dim = teacher.dim
         self.teacher = CachedEncoder(teacher, cache_folder() / "vectors") if objective.cached else teacher
+        self.looks_ahead = objective.cached
 
     def asks(self, batch: Batch) -> list[Asked]:
         """Return queries, the first positive of each, and hard negatives."""
         return asked(batch, self.objective.hard_negatives)
+
+    def ahead(self, batches: Sequence[Batch]) -> None:
+        """Keep the teacher's vectors of all that will be asked."""
+        items: dict[tuple[Format, Role], list[Item]] = defaultdict(list)
+        for batch in batches:
+            for each, role in self.asks(batch):
+                items[batch.format, role] += each
+        for (format, role), each in items.items():
+            self.teacher.encode(each, format=format, role=role, fields=FIELDS)
 
     def taught(self, batch: Batch) -> list[Tensor]:
         """Return the teacher's vectors of all that is asked."""
