@@ -106,7 +106,7 @@ def test_sentences_beside_each_other(tmp_path, monkeypatch, capsys):
     words = ("--without", tmp_path / "test.jsonl", *words[:2], tmp_path / "less", *words[3:])
     status, printed, _ = prepare(monkeypatch, capsys, *words)
     (left,) = pairs(tmp_path / "less", "neighbour-sentences", "query")
-    assert (status, left[0]) == (0, f"No. {third}"), "a sentence that is a test by itself takes its pair along"
+    assert (status, left[0]) == (0, f"No. {third}"), "a sentence of a test takes its pair along"
     assert "paper of a test 1" in printed
 
 

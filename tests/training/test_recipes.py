@@ -245,7 +245,9 @@ def test_the_laptop_has_all_stages_of_indus():
     student, whole = laptop.stages[1].shape, laptop.stages[0].shape
     assert (student.copies, whole.copies) == ("masked-lm", "all-MiniLM-L6-v2")
     assert laptop.stages[4].start == "auto-encoding", "the student is the shrunk one"
-    assert [stage.dropout for stage in laptop.stages] == [None, None, None, None, 0.0, 0.0], "it sees texts once"
+    assert [stage.dropout for stage in laptop.stages] == [None, None, None, None, 0.0, 0.0], (
+        "it sees texts once"
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from sciprism.errors import InputError
 from sciprism.text.shards import ShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 from sciprism.training.learners import learners
+from sciprism.training.loop import Hooks
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec, read_recipe
 from sciprism.training.run import train
@@ -130,14 +131,24 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(home):
         if step.stage == "small" and step.step == 3:
             raise RuntimeError("stopped")
 
-    from sciprism.training.loop import Hooks
-
     with pytest.raises(RuntimeError, match="stopped"):
         train(recipe, again, hooks=Hooks(tell=stop), device="cpu")
     train(recipe, again, device="cpu")
     assert longest == 6
     for name, weight in Encoder.load(again / "distil" / "model").model.state_dict().items():
         assert torch.equal(weight, small.model.state_dict()[name]), name
+
+
+def test_a_teacher_reads_the_texts_of_all_coming_steps_before_the_first(home):
+    kept = []
+
+    def look(step):
+        if step.stage == "distil":
+            kept.append({path: path.stat().st_size for path in (home / "cache").rglob("keys")})
+
+    train(read_recipe(home / "recipe.toml"), home / "run", hooks=Hooks(tell=look), device="cpu")
+    assert len(kept) == 6 and kept[0] == kept[-1]
+    assert sum(kept[0].values()) > 2 * 8 * 16, "more than one batch of queries and their positives"
 
 
 def test_words_are_learnt(home):
