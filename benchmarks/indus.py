@@ -5,7 +5,8 @@ from that run. Other seeds are of the retrievers alone: what they begin with, of
 is the one run's. The small retrievers of the paper's way learn from citations too, which the recipe does
 without. What is done is kept: stopped at any moment, the same command goes on. Run from the repository root,
 after `sciprism prepare text` as recipes/indus/laptop.toml says, and `sciprism prepare pairs FILES
--o SOURCES/pairs --shapes title-abstract,neighbour-sentences,citing-cited-titles`, where some of the papers cite each other:
+-o SOURCES/pairs --shapes title-abstract,neighbour-sentences,citing-cited-titles`, where some of the papers
+cite each other:
 
     python benchmarks/indus.py SOURCES --seeds 0 1 2 --set defaults.precision=bfloat16 \\
         --set stages.distil.objective.teacher_precision=bfloat16 --precision bfloat16 \\

@@ -328,7 +328,10 @@ def test_two_processes_share_a_batch_of_many_sources(tmp_path, tiny_model):
 
 WRONG = {
     "unknown key": (["stages.0.bacth=3"], r"stages.0.bacth: .*known: name, method"),
-    "unknown key of a part": (["stages.0.optimiser.rate=3"], r"optimiser.rate: .*known: name, lr, weight_decay"),
+    "unknown key of a part": (
+        ["stages.0.optimiser.rate=3"],
+        r"optimiser.rate: .*known: name, lr, weight_decay",
+    ),
     "unknown top key": (["colour=3"], "colour: .*known: name, reference, seed, model, stages"),
     "unknown objective": (["stages.0.objective.name=guess"], "unknown objective 'guess'; known: .*contrast"),
     "unknown key of an objective": (
