@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from sciprism import Encoder
+from sciprism.errors import InputError
 from sciprism.training.optimisers import optimiser_of, set_rate
 from sciprism.training.recipe import Optimiser, Schedule
 from sciprism.training.schedules import rate
@@ -80,6 +81,22 @@ def test_muon_turns_a_matrix_by_its_gradient_made_orthogonal(tiny_model):
     along = torch.diagonal(left.T @ change @ right.T) / length
     assert along.min() > 0.3 and along.max() < 1.3 and along.median() == pytest.approx(0.9, abs=0.3)
     torch.testing.assert_close(words - word.detach(), 1e-2 * word.grad.sign(), rtol=1e-3, atol=1e-6)
+
+
+def test_muon_without_a_matrix_of_a_block_is_refused():
+    named = {"head.weight": torch.nn.Parameter(torch.zeros(2, 2))}
+    with pytest.raises(InputError, match="nothing that is trained is a matrix of a block"):
+        optimiser_of(named.items(), Optimiser(name="muon", lr=1e-2), layers=2)
+
+
+def test_muon_obeys_the_rate_that_is_set(tiny_model):
+    model = with_gradients(Encoder.start(tiny_model, pooling="mean", device="cpu").model, 0)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    optimiser = muon_of(model)
+    set_rate(optimiser, 0.0)
+    optimiser.step()
+    for old, new in zip(before, model.parameters(), strict=True):
+        assert torch.equal(old, new)
 
 
 def test_muon_goes_on_from_its_state(tiny_model):

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from sciprism.errors import InputError
 from sciprism.training.recipe import Optimiser
 
 _BLOCK = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
@@ -20,8 +21,7 @@ class MuonAndAdamW(torch.optim.Optimizer):
 
     def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW) -> None:
         self._parts: dict[str, torch.optim.Optimizer] = {"muon": muon, "adamw": adamw}
-        super().__init__(self._groups(), {})
-        self.param_groups = self._groups()
+        super().__init__(self._groups(), {})  # which keeps these very groups
 
     def _groups(self) -> list[dict[str, Any]]:
         return [group for part in self._parts.values() for group in part.param_groups]
@@ -49,7 +49,8 @@ def optimiser_of(
 
     Biases and norms do not decay. With a layer decay d the rate is lr * d^(layers + 2 - depth), where the
     embeddings have depth 0, block n depth n + 1 and all else learns at the full rate (TASER's rule). Each
-    group keeps its share of the rate in `share`. Muon has the matrices of blocks, where it is asked for.
+    group keeps its share of the rate in `share`. Muon has the matrices of blocks, where it is asked for;
+    InputError where there are none.
     """
     groups: dict[tuple[bool, float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in named:
@@ -68,6 +69,8 @@ def optimiser_of(
     adamw = torch.optim.AdamW(part(False), betas=settings.betas, eps=settings.eps, fused=True)
     if settings.name == "adamw":
         return adamw
+    if not part(True):
+        raise InputError("optimiser muon: nothing that is trained is a matrix of a block; take adamw")
     return MuonAndAdamW(torch.optim.Muon(part(True), adjust_lr_fn="match_rms_adamw"), adamw)
 
 
