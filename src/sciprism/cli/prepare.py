@@ -9,6 +9,7 @@ import typer
 
 from sciprism.cli.prepare_citations import citations
 from sciprism.cli.prepare_ir import ir
+from sciprism.cli.prepare_lexical import lexical
 from sciprism.cli.prepare_multi_scidocs import multi_scidocs
 from sciprism.cli.prepare_pairs import pairs
 from sciprism.cli.prepare_scirepeval import scirepeval
@@ -99,6 +100,7 @@ prepare.command("citations")(citations)
 prepare.command("multi-scidocs")(multi_scidocs)
 prepare.command("text")(text)
 prepare.command("pairs")(pairs)
+prepare.command("lexical")(lexical)
 prepare.command("ir")(ir)
 
 

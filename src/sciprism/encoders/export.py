@@ -66,7 +66,8 @@ def dense(model: Transformer, route: str) -> Transformer | None:
     """Return a transformer with empty slots that computes what the model does on a route, if one can."""
     slots = [(block.adapter, block.side, block.facets) for block in model.blocks]
     if any(
-        slot is not None for slot in (model.context, model.beside, model.embeddings.front, *chain(*slots))
+        slot is not None
+        for slot in (model.context, model.beside, model.lexical, model.embeddings.front, *chain(*slots))
     ):
         return None
     plain = deepcopy(model)

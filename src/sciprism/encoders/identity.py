@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def fingerprint(encoder: Model) -> str:
     """Return a hash of all that decides the vectors: weights, shape, vocabulary and settings."""
     shape = asdict(replace(encoder.model.config, dropout=0.0, attention_dropout=0.0))
+    if not shape["lexical"]:
+        del shape["lexical"]
     digest = hashlib.sha256(json.dumps([encoder.settings.to_json(), shape], sort_keys=True).encode())
     digest.update(json.dumps(vocabulary_and_habits(encoder.tokenizer)).encode())
     for key, tensor in sorted(encoder.model.state_dict().items()):

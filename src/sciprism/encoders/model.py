@@ -142,8 +142,8 @@ class Model:
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
         if isinstance(prism := self.model.beside, Prism):
-            return self._scaled(self._own_tokens(prism, batch).mean(dim=1))
-        return self._scaled(self._pooled(self.model(batch), batch))
+            return self._finished(self._own_tokens(prism, batch).mean(dim=1), batch)
+        return self._finished(self._pooled(self.model(batch), batch), batch)
 
     def vectors_of_all(self, batch: PackedBatch, ways: Sequence[str], *, text: bool = False) -> Tensor:
         """Return one vector per text and way, (B, ways, dim), of one pass through the text; prism's.
@@ -153,13 +153,13 @@ class Model:
         prism = self.model.beside
         assert isinstance(prism, Prism), f"{self.method} takes one pass for each format"
         if not ways:
-            return self._scaled(self._pooled(self.model(batch), batch)[:, None])
+            return self._finished(self._pooled(self.model(batch), batch)[:, None], batch)
         asked = [(tuple(ways), slice(0, len(batch.lengths)))]
         tokens, pooled = self._tokens(prism, batch, asked, text=text)
         vectors = tokens[0].mean(dim=2).transpose(0, 1)
         if text and pooled is not None:
             vectors = torch.cat([vectors, pooled[:, None]], dim=1)
-        return self._scaled(vectors)
+        return self._finished(vectors, batch)
 
     def _own_tokens(self, prism: Prism, batch: PackedBatch) -> Tensor:
         """Return the vectors of the tokens of each text's own way, (B, K, dim)."""
@@ -185,7 +185,10 @@ class Model:
     def _pooled(self, states: Tensor, batch: PackedBatch) -> Tensor:
         return poolings[self.settings.pooling](states, batch, self.method.places)
 
-    def _scaled(self, vectors: Tensor) -> Tensor:
+    def _finished(self, vectors: Tensor, batch: PackedBatch) -> Tensor:
+        """Return the vectors of texts, or several of each, with their words and scaled, as the model does."""
+        if (lexical := self.model.lexical) is not None:
+            vectors = lexical(vectors, self.model.embeddings.word.weight, batch)
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
 
     def facets(self, batch: PackedBatch) -> Tensor:
@@ -193,10 +196,9 @@ class Model:
 
         Raises InputError without facets.
         """
-        if not self.method.facets:
-            raise InputError(
-                f"{self.name} has no facets; its vectors are of the pooling {self.settings.pooling}"
-            )
+        if not self.method.facets or self.model.lexical is not None:
+            why = f"are of the pooling {self.settings.pooling}" if not self.method.facets else "are no sums"
+            raise InputError(f"{self.name} has no facets; its vectors {why}")
         if isinstance(prism := self.model.beside, Prism):
             return self._own_tokens(prism, batch) / prism.facets
         return facet_states(self.model(batch), batch, self.method.places)

@@ -40,8 +40,23 @@ def copy_parts(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: 
             ours.embeddings.position.weight[mine.first_position :],
             theirs.embeddings.position.weight[given.first_position :],
         )
+        if ours.lexical is not None:
+            _copy_lexical(ours, tokenizer, other)
         table = ours.embeddings.word.weight
         _copy_rows(table, _words(tokenizer, other.tokenizer, theirs.embeddings.word.weight))
+
+
+def _copy_lexical(ours: Transformer, tokenizer: Tokenizer, other: Encoder) -> None:
+    """Take the lexical part of a model with the same words."""
+    theirs = other.model.lexical
+    same = tokenizer.get_vocab(with_added_tokens=True) == other.tokenizer.get_vocab(with_added_tokens=True)
+    if theirs is None or other.model.config.lexical != ours.config.lexical or not same:
+        raise InputError(
+            f"shape: lexical is {ours.config.lexical}; {other.name} has "
+            + ("other words" if theirs is not None and not same else f"{other.model.config.lexical}")
+        )
+    assert ours.lexical is not None
+    ours.lexical.load_state_dict(theirs.state_dict())
 
 
 def _narrowed(state: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:

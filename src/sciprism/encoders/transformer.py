@@ -10,10 +10,12 @@ A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm
     context       further keys and values per layer   SciMult prefix and instruction
     front         on the word embeddings              SciRepEval control codes, Multi2SPE CLS tokens
     beside        tokens that read the text           prism
+    lexical       the words of a text in its vector   ours
 
 Slots hold modules called as `module(x, batch)` and returning the shape of x; empty ones are None. The slot
 `context` is the transformer's, for all layers at once: `module(model, batch)` returns a `Context` for each.
 `beside` is its too: tokens that the text does not see, told the keys and values of every layer (`Watch`).
+`lexical` makes vectors of what is pooled, and is a matter of the shape, as all methods may have it.
 The slot `front` is the embeddings'. `shared` holds what modules of several layers have in common.
 A block's last norm belongs to its feed-forward and may be routed with it.
 """
@@ -29,6 +31,7 @@ from torch import Tensor, nn
 
 from sciprism.encoders.attention import attend
 from sciprism.encoders.dropout import Dropout, repeatable
+from sciprism.encoders.lexical import Lexical
 from sciprism.encoders.linear import Linear, PackedLinear
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.starts import table
@@ -40,7 +43,7 @@ class TransformerConfig:
     """The shape of a backbone, as its `config.json` states it.
 
     first_position: the index of a text's first token in the position table (0 for BERT; RoBERTa keeps
-    the rows up to its padding id free, hence 2).
+    the rows up to its padding id free, hence 2). lexical: directions of a vector that hold a text's words.
     """
 
     vocabulary: int
@@ -56,6 +59,7 @@ class TransformerConfig:
     attention_dropout: float = 0.1
     padding_id: int = 0
     first_position: int = 0
+    lexical: int = 0
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "hidden", "layers", "heads", "intermediate", "positions", "types"):
@@ -64,6 +68,8 @@ class TransformerConfig:
                 raise InputError(f"{name} is {value!r}, not a whole number above 0")
         if self.hidden % self.heads:
             raise InputError(f"{self.heads} heads do not divide a width of {self.hidden}")
+        if not isinstance(self.lexical, int) or not 0 <= self.lexical < self.hidden:
+            raise InputError(f"lexical is {self.lexical!r}, not a number of directions below {self.hidden}")
         if not 0 <= self.padding_id < self.vocabulary or not 0 <= self.first_position < self.positions:
             raise InputError(f"padding id {self.padding_id} is outside the embedding tables")
         if not 0 < self.norm_eps < 1 or not 0 <= self.dropout < 1 or not 0 <= self.attention_dropout < 1:
@@ -286,6 +292,9 @@ class Transformer(nn.Module):
         self.context: nn.Module | None = None
         self.beside: Beside | None = None
         self.shared: nn.Module | None = None
+        self.lexical: Lexical | None = None
+        if config.lexical:
+            self.lexical = Lexical(config.vocabulary, config.hidden, config.lexical)
         self.recomputes = False
 
     def forward(

@@ -55,7 +55,8 @@ class Shape(Part):
     """Of a new model, random or begun from parts of another.
 
     copies: a model or earlier stage, whose embeddings it takes; copied: which of its layers, counted from 1,
-    of which a smaller `intermediate` keeps the strongest units.
+    of which a smaller `intermediate` keeps the strongest units. lexical: directions of a vector that hold a
+    text's words, copied too.
     """
 
     layers: int = Field(ge=1)
@@ -66,6 +67,7 @@ class Shape(Part):
     types: int = Field(1, ge=1)
     norm_eps: float = Field(1e-5, gt=0)
     activation: str = "gelu"
+    lexical: int = Field(0, ge=0)
     copies: str | None = None
     copied: tuple[int, ...] = ()
 

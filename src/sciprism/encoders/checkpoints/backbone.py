@@ -37,6 +37,7 @@ LAYER = {
     "blocks.{n}.feed_forward_norm": "encoder.layer.{n}.output.LayerNorm",
 }
 ANCHOR = "embeddings.word_embeddings.weight"
+LEXICAL = "sciprism_lexical"
 
 
 def read_config(folder: Path) -> TransformerConfig:
@@ -68,6 +69,7 @@ def read_config(folder: Path) -> TransformerConfig:
             attention_dropout=raw.get("attention_probs_dropout_prob", 0.1),
             padding_id=padding_id,
             first_position=0 if family == "bert" else padding_id + 1,
+            lexical=raw.get(LEXICAL, 0),
         )
     except KeyError as error:
         raise InputError(f"{folder}/config.json: {error.args[0]} is missing") from error
@@ -187,7 +189,7 @@ def backbone_config(config: TransformerConfig) -> dict[str, Any]:
         "attention_probs_dropout_prob": config.attention_dropout,
         "pad_token_id": config.padding_id,
         "position_embedding_type": "absolute",
-    }
+    } | ({LEXICAL: config.lexical} if config.lexical else {})
 
 
 def _modern(name: str) -> str:

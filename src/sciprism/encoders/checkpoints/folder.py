@@ -74,7 +74,7 @@ class Parts:
         settings = self.settings
         method = make(settings.method, settings.options)
         if stored.method == "single":
-            model, ignored = read_backbone(inner)
+            model, ignored = _read_single(inner)
             method.fill(model)
             method.begin(model, self.tokenizer.encode("").ids[0])
             return model, ignored
@@ -89,6 +89,12 @@ class Parts:
                 f"{folder}: its options {stored.options} cannot become {settings.options}: {error}"
             ) from error
         return _grown(model, method), ()
+
+
+def _read_single(folder: Path) -> tuple[Transformer, tuple[str, ...]]:
+    if read_config(folder).lexical:  # under our own names
+        return read_filled(folder, make("single", {})), ()
+    return read_backbone(folder)
 
 
 def _grown(model: Transformer, method: Method) -> Transformer:
@@ -181,10 +187,10 @@ def write_folder(
 ) -> None:
     """Write a model folder; sentence-transformers and transformers too can load that of a `single` model.
 
-    The weights of any other method have our own names, those of `Transformer.state_dict()`. compact: int8
-    weights, which sciprism alone reads.
+    The weights of any other method, or with a lexical part, have our own names, those of
+    `Transformer.state_dict()`. compact: int8 weights, which sciprism alone reads.
     """
-    plain = settings.method == "single"
+    plain = settings.method == "single" and not model.config.lexical
     state = backbone_state(model) if plain else {k: v.contiguous() for k, v in model.state_dict().items()}
     if compact:
         write_compact(state, folder)

@@ -1,0 +1,191 @@
+"""A lexical part: what it is measured to be, what vectors it makes, and that all else goes on with it."""
+
+import numpy as np
+import pytest
+import torch
+from made_methods import started, unequal
+from sentence_transformers import SentenceTransformer
+
+from sciprism import Encoder
+from sciprism.encoders.export import export
+from sciprism.encoders.lexical_start import with_lexical
+from sciprism.encoders.methods import FORMATS
+from sciprism.encoders.new import new_encoder
+from sciprism.encoders.transfer import copy_parts
+from sciprism.errors import InputError
+
+WIDTH = 8
+WORDS = ("star", "gene", "market", "ocean", "proof", "engine", "insect", "laser")
+TEXTS = [f"the {a} and the {b} of a {c}" for a in WORDS for b in WORDS for c in ("cell", "planet")]
+OTHERS = ["a laser and an insect", "the the the", "", "proof of growth"]
+
+
+@pytest.fixture
+def plain(tiny_model):
+    return Encoder.load(tiny_model, pooling="mean", device="cpu")
+
+
+@pytest.fixture
+def made(plain):
+    return with_lexical(plain, TEXTS, width=WIDTH, share=0.5)
+
+
+def unit(rows):
+    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+
+
+def by_hand(made, plain, texts):
+    """Vectors from the weights alone."""
+    part = {name: weight.detach().double().numpy() for name, weight in made.model.lexical.named_parameters()}
+    table = plain.model.embeddings.word.weight.detach().double().numpy()
+    bags = []
+    for ids in plain.tokenize(texts):
+        bags.append(sum(part["weight"][each] * (table[each] - part["centre"]) for each in ids))
+    said = np.stack(bags) @ part["words.weight"].T
+    said *= part["share"] / np.maximum(np.linalg.norm(said, axis=1, keepdims=True), 1)
+    meant = unit(plain.encode(texts).astype(np.float64) @ part["dense.weight"].T)
+    return np.concatenate([meant, said], axis=1)
+
+
+def test_a_vector_is_what_is_meant_and_what_is_said(made, plain):
+    found = made.encode(OTHERS[:2])
+    np.testing.assert_allclose(found, by_hand(made, plain, OTHERS[:2]), atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(found[:, :-WIDTH], axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(found[0, -WIDTH:]), 0.5, atol=1e-5)
+    assert 0 < np.linalg.norm(found[1, -WIDTH:]) < 0.05
+
+
+def test_what_is_said_knows_no_order_and_an_empty_text_says_nothing(made):
+    one, other, empty = made.encode(["a laser and an insect", "an insect and a laser", ""])
+    np.testing.assert_allclose(one[-WIDTH:], other[-WIDTH:], atol=1e-5)
+    assert np.abs(one[:-WIDTH] - other[:-WIDTH]).max() > 1e-4
+    np.testing.assert_allclose(empty[-WIDTH:], 0, atol=1e-6)
+
+
+def test_words_weigh_as_in_bm25(made, plain):
+    weight = made.model.lexical.weight.detach().numpy()
+    number = plain.tokenizer.token_to_id
+    # "laser" stands in 30 of 128 texts: 14 with it first, 14 second, 2 twice
+    assert weight[number("laser")] == pytest.approx(np.log(1 + 98.5 / 30.5), abs=1e-5)
+    assert weight[number("the")] == pytest.approx(np.log(1 + 0.5 / 128.5), abs=1e-5)
+    assert weight[number("galaxy")] == pytest.approx(np.log(1 + 128.5 / 0.5), abs=1e-4)
+    assert weight[number("[CLS]")] == weight[number("[PAD]")] == 0
+
+
+def test_the_directions_that_stay_are_those_of_the_most_variance(made, plain):
+    vectors = unit(plain.encode(TEXTS).astype(np.float64))
+    kept = made.model.lexical.dense.weight.detach().double().numpy()
+    np.testing.assert_allclose(kept @ kept.T, np.eye(len(kept)), atol=1e-5)
+    values = np.linalg.eigvalsh(np.cov(vectors.T, bias=True))[::-1]
+    assert np.trace(kept @ np.cov(vectors.T, bias=True) @ kept.T) == pytest.approx(
+        values[: len(kept)].sum(), rel=1e-6
+    )
+
+
+def test_the_words_rows_are_alike_in_all_directions(made, plain):
+    part = made.model.lexical
+    seen = sorted({number for ids in plain.tokenize(TEXTS) for number in ids[1:-1]})
+    rows = (plain.model.embeddings.word.weight[seen] - part.centre).detach()
+    # fewer words than directions: of those that they span all are as long
+    values = np.linalg.eigvalsh(np.cov((part.words(rows)).detach().numpy().T))
+    assert values.max() < 1.01
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_it_is_saved_and_loaded(made, tmp_path, compact):
+    made.save(tmp_path / "model", compact=compact)
+    assert not (tmp_path / "model" / "modules.json").exists()
+    again = Encoder.load(tmp_path / "model", device="cpu")
+    np.testing.assert_allclose(again.encode(OTHERS), made.encode(OTHERS), atol=0.03 if compact else 0)
+    assert compact or again.fingerprint == made.fingerprint
+
+
+def test_the_given_model_stays_as_it_is(plain, tiny_model):
+    before = plain.encode(OTHERS)
+    made = with_lexical(plain, TEXTS, width=WIDTH)
+    np.testing.assert_array_equal(plain.encode(OTHERS), before)
+    assert made.fingerprint != plain.fingerprint
+    assert plain.fingerprint == Encoder.load(tiny_model, pooling="mean", device="cpu").fingerprint
+
+
+def test_sentence_transformers_opens_what_is_exported(made, tmp_path):
+    assert export(made, tmp_path / "out") == "module"
+    opened = SentenceTransformer(str(tmp_path / "out"), device="cpu", trust_remote_code=True)
+    np.testing.assert_allclose(opened.encode(OTHERS), made.encode(OTHERS), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["prism", "adapters", "control-codes"])
+def test_methods_grow_from_it(made, method, tmp_path):
+    made.save(tmp_path / "model")
+    grown = unequal(started(tmp_path / "model", method, pooling=None))
+    every = grown.encode_all(OTHERS)
+    for format in FORMATS:
+        np.testing.assert_allclose(every[format], grown.encode(OTHERS, format=format), atol=1e-5)
+    said = {format: rows[:3, -WIDTH:] for format, rows in every.items()}
+    if method != "control-codes":  # whose places are words too
+        for format in FORMATS:
+            np.testing.assert_allclose(said[format], said["search"], atol=1e-5)
+    grown.save(tmp_path / "grown")
+    again = Encoder.load(tmp_path / "grown", device="cpu").encode(OTHERS, format="search")
+    np.testing.assert_allclose(again, every["search"], atol=1e-5)
+
+
+def test_a_frozen_text_keeps_its_own_vector_in_prism(made, tmp_path):
+    made.save(tmp_path / "model")
+    prism = started(tmp_path / "model", "prism", pooling=None)
+    assert not any(weight.requires_grad for weight in prism.model.lexical.parameters())
+    _, own = prism.encode_with_text(OTHERS)
+    np.testing.assert_allclose(own, made.encode(OTHERS), atol=1e-6)
+    with pytest.raises(InputError, match="no sums"):
+        prism.encode(OTHERS, facets=True)
+
+
+def test_a_smaller_model_copies_it(made, plain, tmp_path):
+    made.save(tmp_path / "model")
+    config = made.model.config
+    shape = {
+        name: getattr(config, name) for name in ("hidden", "heads", "intermediate", "positions", "types")
+    }
+    shape |= {"layers": 1, "norm_eps": config.norm_eps, "lexical": WIDTH}
+
+    def begin(model, tokenizer):
+        copy_parts(model, tokenizer, made, [2])
+
+    small = new_encoder(shape, tmp_path / "model", begin=begin, device="cpu")
+    found, whole = small.encode(OTHERS), made.encode(OTHERS)
+    np.testing.assert_allclose(found[:, -WIDTH:], whole[:, -WIDTH:], atol=1e-5)
+    with pytest.raises(InputError, match=r"lexical is 4; .* has 8"):
+        new_encoder(shape | {"lexical": 4}, tmp_path / "model", begin=begin, device="cpu")
+    with pytest.raises(InputError, match="below 32"):
+        new_encoder(shape | {"lexical": 32}, tmp_path / "model", device="cpu")
+
+
+def test_gradients_reach_every_weight_of_it(made):
+    from sciprism.encoders.packing import pack
+
+    made.model.train()
+    vectors = made.vectors(pack(made.tokenize(OTHERS[:2])))
+    (vectors[0] @ vectors[1]).backward()
+    for weight in made.model.lexical.parameters():
+        assert weight.grad is not None and torch.isfinite(weight.grad).all() and weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "changes", "message"),
+    [
+        (TEXTS[:10], {}, "10 texts are too few"),
+        (TEXTS, {"width": 32}, "32 directions in vectors of 32"),
+        (TEXTS, {"width": 0}, "0 directions"),
+        (TEXTS, {"share": 0.0}, "a number above 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(plain, texts, changes, message):
+    with pytest.raises(InputError, match=message):
+        with_lexical(plain, texts, **({"width": WIDTH} | changes))
+
+
+def test_a_second_part_and_other_methods_are_refused(made, tiny_model):
+    with pytest.raises(InputError, match="has a lexical part"):
+        with_lexical(made, TEXTS, width=WIDTH)
+    with pytest.raises(InputError, match="is of prism"):
+        with_lexical(started(tiny_model, "prism"), TEXTS, width=WIDTH)
