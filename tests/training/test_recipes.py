@@ -320,3 +320,18 @@ def test_the_page_shows_a_recipe_and_an_example_that_work(tmp_path):
     keys = set(re.findall(r"`(\w+)`", page))
     for part in (Model, Stage, Optimiser, Schedule, Evaluation, SourceSpec):
         assert set(part.model_fields) - {"name", "objective", "sources"} <= keys | {"method", "options"}, part
+
+
+def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
+    """`sciprism prepare lexical -o OUT/lexical` is a model that the recipe of the shipped one names."""
+    path = RECIPES / "sciprism-small.toml"
+    before = read_recipe(path, sources=tmp_path)
+    assert before.stages[0].shape.copies == before.stages[0].objective["teacher"] == "lexical"
+    (tmp_path / "lexical").mkdir()
+    (tmp_path / "lexical" / "config.json").write_text("{}")
+    recipe = read_recipe(path, sources=tmp_path)
+    place = str(tmp_path / "lexical")
+    first, second, _ = recipe.stages
+    assert first.shape.copies == first.objective["teacher"] == second.objective["teacher"] == place
+    assert recipe.model.backbone == "all-MiniLM-L6-v2"
+    assert "teacher" not in second.sources[0].objective and second.sources[1].objective is None

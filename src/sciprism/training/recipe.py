@@ -264,7 +264,8 @@ class Recipe(Part):
 def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None = None) -> Recipe:
     """Return the recipe of a TOML file with `key=value` changes.
 
-    sources: the folder of the files that the recipe names; without it they lie beside the recipe. The table
+    sources: the folder of the files that the recipe names, and of models that lie there (backbone, copies,
+    teacher); without it they lie beside the recipe. The table
     `defaults` holds what stages share. A key is a path, `seed` or `stages.0.optimiser.lr`; stages and sources
     may go by their names. A value is TOML, or else text. Raises InputError with a line for each thing that is
     wrong.
@@ -369,14 +370,29 @@ def _step(place: Any, step: str, change: str) -> Any:
 
 
 def _placed(recipe: Recipe, home: Path) -> Recipe:
-    """Return the recipe with the paths of its sources made whole."""
+    """Return the recipe with the paths of its sources made whole, and of models that lie among them."""
+
+    def near(name: str | None) -> str | None:
+        return str(home / name) if name and (home / name / "config.json").is_file() else name
+
+    def taught(objective: Mapping[str, Any]) -> dict[str, Any]:
+        return (
+            {**objective, "teacher": near(objective["teacher"])} if "teacher" in objective else {**objective}
+        )
 
     def place(source: SourceSpec) -> SourceSpec:
         dev = None if source.dev is None else home / source.dev
-        return source.model_copy(update={"file": home / source.file, "dev": dev})
+        own = None if source.objective is None else taught(source.objective)
+        return source.model_copy(update={"file": home / source.file, "dev": dev, "objective": own})
 
-    stages = [s.model_copy(update={"sources": tuple(map(place, s.sources))}) for s in recipe.stages]
-    model = recipe.model
+    def placed(stage: Stage) -> Stage:
+        shape = stage.shape and stage.shape.model_copy(update={"copies": near(stage.shape.copies)})
+        sources = tuple(map(place, stage.sources))
+        return stage.model_copy(
+            update={"shape": shape, "sources": sources, "objective": taught(stage.objective)}
+        )
+
+    model = recipe.model.model_copy(update={"backbone": near(recipe.model.backbone)})
     if model.tokenizer is not None:
         model = model.model_copy(update={"tokenizer": home / model.tokenizer})
-    return recipe.model_copy(update={"model": model, "stages": tuple(stages)})
+    return recipe.model_copy(update={"model": model, "stages": tuple(map(placed, recipe.stages))})
