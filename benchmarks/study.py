@@ -134,7 +134,8 @@ def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Name
             members = {other: str(folder) for (other, own), folder in folders.items() if own == seed}
             if set(_members(name_of)) <= set(members):
                 models.append((key, name_of.format_map(members)))
-    return reproduced(study.paper, name, models, "--data", study.data, "--results", str(args.output), *more)
+    where = ("--data", study.data, "--results", str(args.output), "--precision", args.precision)
+    return reproduced(study.paper, name, models, *where, *more)
 
 
 def _members(name: str) -> list[str]:
@@ -177,6 +178,7 @@ def main(study: Study, about: str | None) -> None:
     parser.add_argument("--only", nargs="+", default=[arm.key for arm in study.arms])
     parser.add_argument("--tables", nargs="*", default=list(study.tables))
     parser.add_argument("--set", dest="change", action="append", help="for every recipe")
+    parser.add_argument("--precision", default="float32", help="that models are scored in")
     parser.add_argument("-o", "--output", type=Path, default=Path("results") / study.paper)
     parser.add_argument("--full", action="store_true", help="then the whole suite, once per method")
     args = parser.parse_args()

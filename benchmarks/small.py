@@ -1,0 +1,101 @@
+"""Papers per second of the shipped model against all-MiniLM-L6-v2, one format and all; and a cold start.
+
+The same texts, cut at the same length, at the same precision, turn by turn in one process. Four formats of
+MiniLM are four passes, as methods with a pass for each need. Run from the repository root:
+
+    SCIPRISM_DATA=... python benchmarks/small.py -o results/small/speed.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from encode import contender, read_texts
+from rounds import interleave, provenance, ratio, write
+from sciprism import Encoder
+
+LARGE, PEER = "all-MiniLM-L6-v2", "sentence-transformers, batch 8 (best)"
+COLD = "from sciprism import Encoder; Encoder.load({!r}).encode(['one paper'])"
+
+
+def contenders(
+    model: str | None, texts: list[str], length: int, precision: str
+) -> dict[str, Callable[[], Any]]:
+    """Return what is timed, by name."""
+    small = Encoder.load(model, max_length=length, precision=precision, device="cpu")
+    large = Encoder.load(LARGE, max_length=length, precision=precision, device="cpu")
+    peer = contender(PEER)
+
+    def four_passes() -> None:
+        for _ in small.formats:
+            large.encode(texts)
+
+    return {
+        f"{LARGE}, one format": lambda: large.encode(texts),
+        f"{LARGE}, a pass for each format": four_passes,
+        "one format": lambda: small.encode(texts),
+        "all formats": lambda: small.encode_all(texts),
+        f"{PEER}, float32": lambda: peer(texts),
+    }
+
+
+def cold_starts(model: str | None, times: int) -> list[float]:
+    """Return the seconds of fresh processes that load a model and encode one paper."""
+    found = []
+    for _ in range(times + 1):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", COLD.format(model)], check=True)
+        found.append(round(time.perf_counter() - began, 3))
+    return found[1:]  # the first one reads the files from disk
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
+    parser.add_argument("--model", help="folder or name; the default model otherwise")
+    parser.add_argument("--papers", type=int, default=300)
+    parser.add_argument("--tokens", type=int, default=256, help="at which texts are cut")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", default="float32")
+    parser.add_argument("-o", "--output", type=Path)
+    args = parser.parse_args()
+    if args.data is None:
+        parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
+    torch.set_num_threads(args.threads)
+    texts = read_texts(Path(args.data), args.papers)
+    runs = contenders(args.model, texts, args.tokens, args.precision)
+    seconds = interleave(runs, args.rounds)
+    one, each, *_ = seconds
+    times = {
+        "one format": ratio(seconds[one], seconds["one format"]),
+        "all formats": ratio(seconds[each], seconds["all formats"]),
+        "all formats against one": ratio(seconds["all formats"], seconds["one format"]),
+        "one format, sentence-transformers": ratio(seconds[f"{PEER}, float32"], seconds["one format"]),
+    }
+    for name, found in times.items():
+        print(f"{name}: {found['median']:.2f}x ({found['min']:.2f} to {found['max']:.2f})")
+    cold = cold_starts(args.model, args.rounds)
+    print(f"cold start: {statistics.median(cold):.2f} s ({min(cold):.2f} to {max(cold):.2f})")
+    if args.output:
+        rates = {name: round(len(texts) / statistics.median(took), 1) for name, took in seconds.items()}
+        facts = {"papers": len(texts), "tokens": args.tokens, "precision": args.precision}
+        facts |= {"threads": args.threads, "rounds": args.rounds, "papers_per_second": rates, "times": times}
+        packages = ["torch", "sentence-transformers", "tokenizers", "numpy"]
+        write(args.output, provenance(packages, **facts, cold_start_seconds=cold))
+
+
+if __name__ == "__main__":
+    main()
