@@ -46,6 +46,7 @@ def description(encoder: Model) -> dict[str, Any]:
         "max_length": settings.max_length,
         "distance": encoder.distance,
         "dim": encoder.dim,
+        **({"lexical directions": config.lexical} if config.lexical else {}),
         "precision": encoder.precision,
         "device": str(encoder.device),
         "fingerprint": encoder.fingerprint,
