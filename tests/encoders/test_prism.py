@@ -36,22 +36,24 @@ def dense(encoder, ids, way, facets):
         return F.layer_norm(x, x.shape[-1:], state[f"{name}.weight"], state[f"{name}.bias"], 1e-12)
 
     first = encoder.model.beside.ways[way] * facets
-    words = torch.cat(
-        [state["beside.rows.weight"][first : first + facets], state["embeddings.word.weight"][ids]]
-    )
-    places = torch.tensor([0] * facets + list(range(len(ids))))
+    rows, split = state["beside.rows.weight"][first : first + facets], encoder.method.split
+    own = 0 if split else facets  # tokens in front of the text
+    words = torch.cat([rows[:own], state["embeddings.word.weight"][ids]])
+    places = torch.tensor([0] * own + list(range(len(ids))))
     x = words + state["embeddings.position.weight"][places] + state["embeddings.segment.weight"][0]
     x = norm(x, "embeddings.norm")
-    mask = torch.zeros(len(x), len(x))
-    mask[facets:, :facets] = -math.inf  # the text does not see the tokens
     for number in range(encoder.model.config.layers):
+        if split and number == encoder.model.config.layers - encoder.method.depth:
+            own, x = facets, torch.cat([x[0] + rows, x])
+        mask = torch.zeros(len(x), len(x))
+        mask[own:, :own] = -math.inf  # the text does not see the tokens
 
-        def each(function, x, own, name, number=number):
+        def each(function, x, part, name, number=number, own=own):
             """The tokens by the way's own weights, if there are such, the text by the block's."""
-            mine = f"beside.layers.{number}.{way}.{own}"
+            mine = f"beside.layers.{number}.{way}.{part}"
             shared = f"blocks.{number}.{name}"
             mine = mine if f"{mine}.weight" in state else shared
-            return torch.cat([function(x[:facets], mine), function(x[facets:], shared)])
+            return torch.cat([function(x[:own], mine), function(x[own:], shared)])
 
         q = each(linear, x, "query", "attention.query")
         k, v = (linear(x, f"blocks.{number}.attention.{part}") for part in ("key", "value"))
@@ -64,20 +66,22 @@ def dense(encoder, ids, way, facets):
         )
         mine = f"beside.layers.{number}.{way}"
         if f"{mine}.bottleneck.down.weight" in state:
-            adapted = norm((y + change)[:facets], f"blocks.{number}.feed_forward_norm")
+            adapted = norm((y + change)[:own], f"blocks.{number}.feed_forward_norm")
             adapted = F.relu(linear(adapted, f"{mine}.bottleneck.down"))
-            change = torch.cat([change[:facets] + linear(adapted, f"{mine}.bottleneck.up"), change[facets:]])
+            change = torch.cat([change[:own] + linear(adapted, f"{mine}.bottleneck.up"), change[own:]])
         x = each(norm, y + change, *["feed_forward_norm"] * 2)
         if f"{mine}.map.weight" in state:
-            x = torch.cat([x[:facets] + linear(x[:facets], f"{mine}.map"), x[facets:]])
+            x = torch.cat([x[:own] + linear(x[:own], f"{mine}.map"), x[own:]])
     return x[:facets], x[facets:].mean(dim=0)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("facets", [1, 3])
-def test_it_is_one_sequence_with_a_mask(tiny_model, facets, weights):
-    encoder = unequal(prism(tiny_model, facets=facets, weights=weights, depth=1, plus=False))
-    added = unequal(prism(tiny_model, facets=facets, weights=weights, depth=1, plus=True))
+def test_it_is_one_sequence_with_a_mask(tiny_model, facets, weights, split):
+    options = {"facets": facets, "weights": weights, "depth": 1, "split": split}
+    encoder = unequal(prism(tiny_model, **options, plus=False))
+    added = unequal(prism(tiny_model, **options, plus=True))
     added.model.load_state_dict(encoder.model.state_dict(), strict=False)  # the last maps stay its own
     added.prepare()
     for format in FORMATS:

@@ -97,8 +97,8 @@ class Context:
 class Watch(Protocol):
     """What goes through the layers beside the text."""
 
-    def see(self, key: Tensor, value: Tensor) -> None:
-        """Take the text's keys and values of the next layer, each (T, heads, width of a head)."""
+    def see(self, states: Tensor, key: Tensor, value: Tensor) -> None:
+        """Take what the next layer begins with, (T, hidden), and its keys and values, (T, heads, width)."""
         ...
 
 
@@ -166,7 +166,7 @@ class Heads(nn.Module):
             keys = context.lengths
         query, key, value = (t.view(len(t), self.heads, -1) for t in (query, key, value))
         if watch is not None:
-            watch.see(key, value)
+            watch.see(x, key, value)
         dropout = self.dropout if self.training else 0.0
         return attend(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout).flatten(1)
 
@@ -317,7 +317,7 @@ class Transformer(nn.Module):
         assert isinstance(last, Heads)
         x = self._below(batch, len(self.blocks), watch)
         _, key, value = (t.view(len(t), last.heads, -1) for t in last.project(x))
-        watch.see(key, value)
+        watch.see(x, key, value)
 
     def projections(self, batch: PackedBatch, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values of a layer, counted from 1, each (T, hidden); layers above rest."""

@@ -99,19 +99,27 @@ class Rays:
     def __init__(self, prism: Prism, model: Transformer, batch: PackedBatch, asked: Sequence[Asked]) -> None:
         self._prism, self._model, self._batch, self._asked = prism, model, batch, asked
         self._readings = [Reading(batch, texts, prism.drop) for _, texts in asked]
-        self._states = [prism.first(model, ways, texts.stop - texts.start) for ways, texts in asked]
+        self._states: list[Tensor] = []
+        if not prism.split:
+            self._states = [prism.first(model, ways, texts.stop - texts.start) for ways, texts in asked]
         self._trains = torch.is_grad_enabled()
         self._layer = 0
 
-    def see(self, key: Tensor, value: Tensor) -> None:
-        """Take one layer, by the text's keys and values there, each (T, heads, width)."""
-        block, layer = self._model.blocks[self._layer], self._prism.layers[self._layer]
-        with torch.set_grad_enabled(self._trains):  # the text itself may go without
-            self._states = [
-                layer(states, ways, block, self._batch, partial(reading, (key, value)))
-                for states, (ways, _), reading in zip(self._states, self._asked, self._readings, strict=True)
-            ]
+    def see(self, states: Tensor, key: Tensor, value: Tensor) -> None:
+        """Take one layer, by the text's states there, (T, hidden), and keys and values, (T, heads, width)."""
+        number, prism = self._layer, self._prism
         self._layer += 1
+        if prism.split and number < prism.shared:
+            return
+        block, layer = self._model.blocks[number], prism.layers[number]
+        with torch.set_grad_enabled(self._trains):  # the text itself may go without
+            if prism.split and number == prism.shared:
+                starts = states[self._batch.starts]
+                self._states = [prism.parted(starts[texts], ways) for ways, texts in self._asked]
+            self._states = [
+                layer(tokens, ways, block, self._batch, partial(reading, (key, value)))
+                for tokens, (ways, _), reading in zip(self._states, self._asked, self._readings, strict=True)
+            ]
 
     def tokens(self, pooled: Tensor | None) -> list[Tensor]:
         """Return each token's vector, (W, b, K, hidden) for each asked; a text's vector is their mean.
@@ -140,11 +148,12 @@ class Prism(Beside):
         self.facets, self.plus, self.frozen = method.facets, method.plus, method.text == "frozen"
         self.rows = table(len(ways) * method.facets, hidden)
         self.dropout, self.drop = Dropout(model.config.dropout), Dropout(model.config.attention_dropout)
-        shared = len(model.blocks) - (method.depth or len(model.blocks))
+        self.split = method.split
+        self.shared = len(model.blocks) - (method.depth or len(model.blocks))
         self.layers = nn.ModuleList()
         for number, block in enumerate(model.blocks):
             assert isinstance(block, Block)
-            weights = method.weights if number >= shared else "none"
+            weights = method.weights if number >= self.shared else "none"
             self.layers.append(OwnLayer({way: Own(block, weights, method.reduction) for way in ways}))
         self.maps = nn.ModuleDict({way: _none(hidden) for way in ways} if self.plus else {})
 
@@ -171,9 +180,16 @@ class Prism(Beside):
     def first(self, model: Transformer, ways: Sequence[str], count: int) -> Tensor:
         """Return what the tokens of ways are in front of the first layer, (W, count, K, hidden)."""
         table = model.embeddings
-        words = self.rows.weight.view(len(self.ways), 1, self.facets, -1)[[self.ways[way] for way in ways]]
-        rows = words + table.position.weight[table.first_position] + table.segment.weight[0]
+        rows = self._own_rows(ways) + table.position.weight[table.first_position] + table.segment.weight[0]
         return self.dropout(table.norm(rows).expand(-1, count, -1, -1))  # type: ignore[no-any-return]
+
+    def parted(self, starts: Tensor, ways: Sequence[str]) -> Tensor:
+        """Return what the tokens of ways are where they part from texts' first tokens, (W, b, K, hidden)."""
+        return self.dropout(starts[None, :, None] + self._own_rows(ways))  # type: ignore[no-any-return]
+
+    def _own_rows(self, ways: Sequence[str]) -> Tensor:
+        rows = self.rows.weight.view(len(self.ways), 1, self.facets, -1)
+        return rows[[self.ways[way] for way in ways]]
 
 
 @methods.register("prism")
@@ -182,11 +198,12 @@ class PrismMethod(PerFormat):
 
     facets: tokens of a format, whose mean is the vector. weights: what a format has for itself at its tokens:
     "whole" query, output and feed-forward maps, a "bottleneck" behind the feed-forward, a "map" of the
-    output, or "none", its tokens alone. depth: in how many of the last layers, 0 for all. reduction: how much
-    narrower than the model a bottleneck is. plus: the vector is the pooled text and a linear map of the
-    token's state, a map that is zero at first: training begins at the backbone's vectors; without, it is the
-    state alone. text: "frozen" keeps the backbone and its vectors as they are and takes no gradient through
-    the text.
+    output, or "none", its tokens alone. depth: in how many of the last layers, 0 for all. split: the tokens
+    part from the text's first one where these layers begin, and cost nothing below; else they are there
+    from the start. reduction: how much narrower than the model a bottleneck is. plus: the vector is the
+    pooled text and a linear map of the token's state, a map that is zero at first: training begins at the
+    backbone's vectors; without, it is the state alone. text: "frozen" keeps the backbone and its vectors as
+    they are and takes no gradient through the text.
     """
 
     apart = True
@@ -198,6 +215,7 @@ class PrismMethod(PerFormat):
         weights: Weights = "whole",
         depth: int = 0,
         reduction: int = 16,
+        split: bool = False,
         plus: bool = True,
         text: Text = "frozen",
         formats: Sequence[Format] = FORMATS,
@@ -206,13 +224,13 @@ class PrismMethod(PerFormat):
         for name, value, least in (("facets", facets, 1), ("depth", depth, 0), ("reduction", reduction, 1)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InputError(f"{name} is {value!r}, not a whole number from {least} on")
-        check_switches(plus=plus)
+        check_switches(split=split, plus=plus)
         if weights not in WEIGHTS:
             raise InputError(f"weights is {weights!r}; known: {', '.join(WEIGHTS)}")
         if text not in TEXT:
             raise InputError(f"text is {text!r}; known: {', '.join(TEXT)}")
         self.facets, self.weights, self.depth, self.reduction = facets, weights, depth, reduction
-        self.plus, self.text = plus, text
+        self.split, self.plus, self.text = split, plus, text
 
     def fill(self, model: Transformer) -> None:
         """Put the tokens of every way, and what is their own, beside the text."""
@@ -224,7 +242,7 @@ class PrismMethod(PerFormat):
 
     def begin(self, model: Transformer, first: int) -> None:
         """Start the tokens near the first one of the texts."""
-        if isinstance(model.beside, Prism):
+        if isinstance(model.beside, Prism) and not self.split:
             with torch.no_grad():
                 model.beside.rows.weight.add_(model.embeddings.word.weight[first])
 

@@ -39,6 +39,14 @@ VARIANTS = {
     "prism-map": ("prism, maps", ("stages.formats.options.weights=map",)),
     "prism-none": ("prism, tokens alone", ("stages.formats.options.weights=none",)),
     "prism-half": ("prism, the upper half", ("stages.formats.options.depth=3",)),
+    "prism-split": (
+        "prism, parted in the upper half",
+        ("stages.formats.options.depth=3", "stages.formats.options.split=true"),
+    ),
+    "prism-split-last": (
+        "prism, parted in the last layer",
+        ("stages.formats.options.depth=1", "stages.formats.options.split=true"),
+    ),
     "prism-facets": ("prism, three tokens each", ("stages.formats.options.facets=3",)),
     "prism-alone": ("prism, without the pooled text", ("stages.formats.options.plus=false",)),
     "prism-trained": (
