@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -45,7 +46,7 @@ from sciprism.tasks.claims.records import write as write_record
 from sciprism.training.passes import Memory, Pass
 
 METHODS = ("single", *sorted(set(methods) - {"single"}), "prism:weights=bottleneck")
-"""A method, or one with an option of its own."""
+"""A method, or one with options of its own, as `prism:split=true,depth=3`."""
 AGAIN = "single, again"
 FORMAT = "proximity"
 TOKENS = 256
@@ -84,10 +85,12 @@ def random_encoder(name: str, shape: str, precision: str, tokens: int) -> Encode
 
 def method_of(name: str) -> tuple[str, dict[str, Any]]:
     """Return a method and its options."""
-    method, _, option = name.partition(":")
-    key, _, value = option.partition("=")
+    method, _, said = name.partition(":")
+    pairs = (each.partition("=") for each in said.split(",") if each)
+    options = {key: value if value.isidentifier() else json.loads(value) for key, _, value in pairs}
+    options |= {key: value == "true" for key, value in options.items() if value in ("true", "false")}
     instructed = {"instructions": {FORMAT: INSTRUCTION}} if method in ("instruction", "prefix") else {}
-    return method, instructed | ({key: value} if key else {})
+    return method, instructed | options
 
 
 def untrained(name: str, args: argparse.Namespace) -> Encoder:
@@ -276,7 +279,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--methods", nargs="+", choices=METHODS[1:], default=METHODS[1:])
+    parser.add_argument("--methods", nargs="+", default=METHODS[1:])
     parser.add_argument("--evidence", type=Path, help="the folder of SciRepEval's results, for the claim R6")
     parser.add_argument("--cost", type=Path, help="the folder of prism's results, for the claim P1")
     parser.add_argument("-o", "--output", type=Path)
