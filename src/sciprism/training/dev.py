@@ -18,7 +18,12 @@ Floats = NDArray[np.float32]
 
 
 def reciprocal_rank(encoder: Encoder, batch: Batch) -> float:
-    """Return the mean of 1 / rank of each query's best positive among all candidates of the examples.
+    """Return the mean of `reciprocal_ranks`."""
+    return float(np.mean(reciprocal_ranks(encoder, batch)))
+
+
+def reciprocal_ranks(encoder: Encoder, batch: Batch) -> list[float]:
+    """Return 1 / rank of each query's best positive among all candidates of the examples.
 
     Candidates are the positives and hard negatives of all examples, each once, compared by the encoder's
     distance; never the query itself, nor what is a positive of the same query in another example. Ties count
@@ -40,7 +45,7 @@ def reciprocal_rank(encoder: Encoder, batch: Batch) -> float:
         others = np.ones(len(row), bool)
         others[[*known[query], places.get(query, right[0])]] = False
         found.append(1 / (1 + int(np.sum(~(row[others] < best)))))
-    return float(np.mean(found))
+    return found
 
 
 def _scores(queries: Floats, candidates: Floats, distance: str) -> Floats:
