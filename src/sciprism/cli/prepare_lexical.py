@@ -19,8 +19,9 @@ def lexical(
 ) -> None:
     """Give a model's vectors a part for the words of a text, in place of directions that say least.
 
-    Such a model finds rare names better and is as fast and as wide. What stands for a word and how much it
-    weighs is measured on the examples' queries and first candidates; nothing is trained.
+    Rare words count for more in what such a model finds, and its vectors are as wide as before. What stands
+    for a word and how much it weighs is measured on the examples' queries and first candidates; nothing is
+    trained.
 
     Example: sciprism prepare lexical all-MiniLM-L6-v2 pairs/train/title-abstract.jsonl -o words
     """
