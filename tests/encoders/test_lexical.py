@@ -189,3 +189,5 @@ def test_a_second_part_and_other_methods_are_refused(made, tiny_model):
         with_lexical(made, TEXTS, width=WIDTH)
     with pytest.raises(InputError, match="is of prism"):
         with_lexical(started(tiny_model, "prism"), TEXTS, width=WIDTH)
+    with pytest.raises(InputError, match="compares by dot"):
+        with_lexical(started(tiny_model, "single", distance="dot"), TEXTS, width=WIDTH)

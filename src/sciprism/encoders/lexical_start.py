@@ -30,12 +30,14 @@ def with_lexical(
     A word's weight is log(1 + (N - n + 0.5) / (n + 0.5)), as in BM25, n of the N texts having it. The rows
     of the word table are made alike in all directions (whitened) and turned by chance into the `width`;
     those of the vectors where the texts vary least give way. InputError where the model is not `single`, has
-    a lexical part, or is not wider, and for fewer texts than directions.
+    a lexical part, compares by lengths too, or is not wider, and for fewer texts than directions.
     """
     model = encoder.model
     if encoder.settings.method != "single" or model.lexical is not None:
         has = "has a lexical part" if model.lexical is not None else f"is of {encoder.settings.method}"
         raise InputError(f"{encoder.name} {has}; a lexical part is for a model of the method single without")
+    if encoder.distance != "cosine":
+        raise InputError(f"{encoder.name} compares by {encoder.distance}; a lexical part is for cosines")
     if not 1 <= width < encoder.dim:
         raise InputError(f"a lexical part of {width} directions in vectors of {encoder.dim}")
     if not 0 < share < float("inf"):
