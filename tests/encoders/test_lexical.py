@@ -163,8 +163,12 @@ def test_a_smaller_model_copies_it(made, plain, tmp_path):
 def test_gradients_reach_every_weight_of_it(made):
     from sciprism.encoders.packing import pack
 
+    prepared = made.encode(OTHERS[:2])
+    made.model.set_dropout(0.0)
     made.model.train()
+    assert made.model.lexical.rows is None
     vectors = made.vectors(pack(made.tokenize(OTHERS[:2])))
+    np.testing.assert_allclose(vectors.detach(), prepared, atol=1e-5)
     (vectors[0] @ vectors[1]).backward()
     for weight in made.model.lexical.parameters():
         assert weight.grad is not None and torch.isfinite(weight.grad).all() and weight.grad.abs().sum() > 0

@@ -8,7 +8,7 @@ inner product, and the vectors are as wide as before.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor, nn
@@ -38,20 +38,33 @@ class Lexical(nn.Module):
         self.words = nn.Linear(hidden, width, bias=False)
         self.dense = nn.Linear(hidden, hidden - width, bias=False)
         self.share = nn.Parameter(torch.full((1,), SHARE))
+        self.rows: Tensor | None = None
+
+    def prepare(self, table: Tensor) -> None:
+        """Keep what each word adds, (V, width), for inference; called again after the weights change."""
+        with torch.no_grad():
+            self.rows = self.words((table - self.centre) * self.weight[:, None])
+
+    def train(self, mode: bool = True) -> Self:
+        """Drop what was prepared where training begins: the weights are about to change."""
+        self.rows = None if mode else self.rows
+        return super().train(mode)
 
     def forward(self, pooled: Tensor, table: Tensor, batch: PackedBatch) -> Tensor:
         """Map vectors of a batch's texts, (B, hidden) or several of each, (B, W, hidden), to the same shape.
 
         table: the embeddings of the vocabulary, (V, hidden).
         """
-        said = self.words(self.bags(table, batch)).float()
-        said = self.share * F.normalize(said, dim=-1, eps=LEAST)
+        said = self.share * F.normalize(self.said(table, batch).float(), dim=-1, eps=LEAST)
         meant = F.normalize(self.dense(pooled).float(), dim=-1)
         said = said.view(len(said), *(1,) * (pooled.dim() - 2), -1).expand(*pooled.shape[:-1], -1)
         return torch.cat([meant, said], dim=-1)
 
-    def bags(self, table: Tensor, batch: PackedBatch) -> Tensor:
-        """Return the sum of the weighted rows of each text's words, (B, hidden)."""
+    def said(self, table: Tensor, batch: PackedBatch) -> Tensor:
+        """Return the sum of what each text's words add, (B, width)."""
+        if self.rows is not None and not torch.is_grad_enabled():
+            return F.embedding_bag(batch.ids, self.rows, batch.starts, mode="sum")
         rows = (F.embedding(batch.ids, table) - self.centre) * self.weight[batch.ids, None]
         lengths = torch.tensor(batch.lengths, device=rows.device)
-        return torch.segment_reduce(rows, "sum", lengths=lengths, unsafe=True)
+        bags: Tensor = self.words(torch.segment_reduce(rows, "sum", lengths=lengths, unsafe=True))
+        return bags

@@ -374,4 +374,6 @@ class Transformer(nn.Module):
         for module in (*self.blocks.modules(), *shared, *beside, self.context):
             if isinstance(module, Prepares):
                 module.prepare(dtype)
+        if self.lexical is not None:
+            self.lexical.prepare(self.embeddings.word.weight)
         return self.eval()
