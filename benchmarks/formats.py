@@ -38,6 +38,7 @@ from sciprism.encoders.methods import Format, make, methods
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
+from sciprism.errors import InputError
 from sciprism.tasks.claims.declared import Direction, all_held, verdict
 from sciprism.tasks.claims.measured import add
 from sciprism.tasks.claims.prism import COST, MORE
@@ -87,10 +88,26 @@ def method_of(name: str) -> tuple[str, dict[str, Any]]:
     """Return a method and its options."""
     method, _, said = name.partition(":")
     pairs = (each.partition("=") for each in said.split(",") if each)
-    options = {key: value if value.isidentifier() else json.loads(value) for key, _, value in pairs}
-    options |= {key: value == "true" for key, value in options.items() if value in ("true", "false")}
+    options = {key: value_of(text) for key, _, text in pairs}
     instructed = {"instructions": {FORMAT: INSTRUCTION}} if method in ("instruction", "prefix") else {}
     return method, instructed | options
+
+
+def value_of(text: str) -> Any:
+    """Return a number, true or false, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def known(name: str) -> str:
+    """Return the name of a method that can be made."""
+    try:
+        make(*method_of(name))
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return name
 
 
 def untrained(name: str, args: argparse.Namespace) -> Encoder:
@@ -279,7 +296,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--methods", nargs="+", default=METHODS[1:])
+    parser.add_argument("--methods", nargs="+", type=known, default=METHODS[1:])
     parser.add_argument("--evidence", type=Path, help="the folder of SciRepEval's results, for the claim R6")
     parser.add_argument("--cost", type=Path, help="the folder of prism's results, for the claim P1")
     parser.add_argument("-o", "--output", type=Path)
