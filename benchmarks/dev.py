@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,11 @@ from sciprism.training.examples import read_examples
 from sciprism.training.learners import Batch
 
 
-def batches(sources: Path, count: int) -> Iterator[tuple[str, Batch]]:
-    """Yield the name and some dev examples of each source that has positives."""
+def batches(sources: Path, only: Sequence[str], count: int) -> Iterator[tuple[str, Batch]]:
+    """Yield the name and some dev examples of each source that has positives; only: none for all."""
     for row in json.loads((sources / "sources.json").read_text(encoding="utf-8"))["sources"]:
         path = sources / "dev" / f"{row['name']}.jsonl"
-        if not path.exists():
+        if not path.exists() or (only and row["name"] not in only):
             continue
         read = read_examples(path, query=row["query"], candidate=row["candidate"])
         examples = some((each for each in read if each.positives), count, "dev")
@@ -68,16 +68,19 @@ def main() -> None:
     )
     parser.add_argument("sources", type=Path)
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--only", nargs="+", help="sources by name")
+    parser.add_argument("--only", nargs="+", default=[], help="sources by name")
     parser.add_argument("--examples", type=int, default=500, help="of each source")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
-    parts = {name: b for name, b in batches(args.sources, args.examples) if name in (args.only or [name])}
-    found = {}
-    for model in args.models:
-        encoder = Encoder.load(model, precision=args.precision)
-        found[Path(model).name] = scored(encoder, parts)
+    names = [Path(model).name for model in args.models]
+    if len(set(names)) < len(names):
+        parser.error(f"two models of one name among {', '.join(names)}; copy or rename a folder")
+    parts = dict(batches(args.sources, args.only, args.examples))
+    found = {
+        name: scored(Encoder.load(model, precision=args.precision), parts)
+        for name, model in zip(names, args.models, strict=True)
+    }
     made = list(rows(found))
     for row in made:
         more = f"  {row['above']:+.1f} [{row['from']:+.1f}, {row['to']:+.1f}]" if "above" in row else ""

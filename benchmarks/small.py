@@ -1,7 +1,8 @@
 """Papers per second of the shipped model against all-MiniLM-L6-v2, one format and all; and a cold start.
 
 The same texts, cut at the same length, at the same precision, turn by turn in one process. Four formats of
-MiniLM are four passes, as methods with a pass for each need. Run from the repository root:
+MiniLM are four passes, as methods with a pass for each need; sentence-transformers computes in float32.
+Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/small.py -o results/small/speed.json
 """
@@ -20,20 +21,19 @@ from typing import Any
 
 import torch
 
-from encode import contender, read_texts
+from encode import MAX_LENGTH, contender, read_texts
 from rounds import interleave, provenance, ratio, write
 from sciprism import Encoder
 
 LARGE, PEER = "all-MiniLM-L6-v2", "sentence-transformers, batch 8 (best)"
+ONE, EACH = f"{LARGE}, one format", f"{LARGE}, a pass for each format"
 COLD = "from sciprism import Encoder; Encoder.load({!r}).encode(['one paper'])"
 
 
-def contenders(
-    model: str | None, texts: list[str], length: int, precision: str
-) -> dict[str, Callable[[], Any]]:
+def contenders(model: str | None, texts: list[str], precision: str) -> dict[str, Callable[[], Any]]:
     """Return what is timed, by name."""
-    small = Encoder.load(model, max_length=length, precision=precision, device="cpu")
-    large = Encoder.load(LARGE, max_length=length, precision=precision, device="cpu")
+    small = Encoder.load(model, max_length=MAX_LENGTH, precision=precision, device="cpu")
+    large = Encoder.load(LARGE, max_length=MAX_LENGTH, precision=precision, device="cpu")
     peer = contender(PEER)
 
     def four_passes() -> None:
@@ -41,11 +41,11 @@ def contenders(
             large.encode(texts)
 
     return {
-        f"{LARGE}, one format": lambda: large.encode(texts),
-        f"{LARGE}, a pass for each format": four_passes,
+        ONE: lambda: large.encode(texts),
+        EACH: four_passes,
         "one format": lambda: small.encode(texts),
         "all formats": lambda: small.encode_all(texts),
-        f"{PEER}, float32": lambda: peer(texts),
+        PEER: lambda: peer(texts),
     }
 
 
@@ -66,7 +66,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
     parser.add_argument("--model", help="folder or name; the default model otherwise")
     parser.add_argument("--papers", type=int, default=300)
-    parser.add_argument("--tokens", type=int, default=256, help="at which texts are cut")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", default="float32")
@@ -76,14 +75,12 @@ def main() -> None:
         parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
     torch.set_num_threads(args.threads)
     texts = read_texts(Path(args.data), args.papers)
-    runs = contenders(args.model, texts, args.tokens, args.precision)
-    seconds = interleave(runs, args.rounds)
-    one, each, *_ = seconds
+    seconds = interleave(contenders(args.model, texts, args.precision), args.rounds)
     times = {
-        "one format": ratio(seconds[one], seconds["one format"]),
-        "all formats": ratio(seconds[each], seconds["all formats"]),
+        "one format": ratio(seconds[ONE], seconds["one format"]),
+        "all formats": ratio(seconds[EACH], seconds["all formats"]),
         "all formats against one": ratio(seconds["all formats"], seconds["one format"]),
-        "one format, sentence-transformers": ratio(seconds[f"{PEER}, float32"], seconds["one format"]),
+        "one format, sentence-transformers": ratio(seconds[PEER], seconds["one format"]),
     }
     for name, found in times.items():
         print(f"{name}: {found['median']:.2f}x ({found['min']:.2f} to {found['max']:.2f})")
@@ -91,7 +88,7 @@ def main() -> None:
     print(f"cold start: {statistics.median(cold):.2f} s ({min(cold):.2f} to {max(cold):.2f})")
     if args.output:
         rates = {name: round(len(texts) / statistics.median(took), 1) for name, took in seconds.items()}
-        facts = {"papers": len(texts), "tokens": args.tokens, "precision": args.precision}
+        facts = {"papers": len(texts), "tokens": MAX_LENGTH, "precision": args.precision}
         facts |= {"threads": args.threads, "rounds": args.rounds, "papers_per_second": rates, "times": times}
         packages = ["torch", "sentence-transformers", "tokenizers", "numpy"]
         write(args.output, provenance(packages, **facts, cold_start_seconds=cold))
