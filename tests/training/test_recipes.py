@@ -335,3 +335,10 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
     assert first.shape.copies == first.objective["teacher"] == second.objective["teacher"] == place
     assert recipe.model.backbone == "all-MiniLM-L6-v2"
     assert "teacher" not in second.sources[0].objective and second.sources[1].objective is None
+
+
+def test_a_lexical_part_that_the_copied_stage_has_not_is_refused_before_that_stage_runs():
+    path = RECIPES / "indus" / "laptop.toml"  # its second stage copies the first one's layers
+    with pytest.raises(InputError, match="stage shrink: its shape cannot be copies of layers of masked-lm"):
+        read_recipe(path, ["stages.shrink.shape.lexical=128"])
+    read_recipe(path, ["stages.masked-lm.shape.lexical=128", "stages.shrink.shape.lexical=128"])

@@ -80,7 +80,8 @@ class Shape(Part):
         """Say whether another shape can be made of this one's layers."""
         like = (self.hidden, self.heads) == (other.hidden, other.heads)
         layers = len(other.copied) == other.layers and all(1 <= n <= self.layers for n in other.copied)
-        return like and layers and other.intermediate <= self.intermediate
+        words = other.lexical in (0, self.lexical)
+        return like and layers and words and other.intermediate <= self.intermediate
 
 
 class SourceSpec(Part):
@@ -265,10 +266,9 @@ def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None
     """Return the recipe of a TOML file with `key=value` changes.
 
     sources: the folder of the files that the recipe names, and of models that lie there (backbone, copies,
-    teacher); without it they lie beside the recipe. The table
-    `defaults` holds what stages share. A key is a path, `seed` or `stages.0.optimiser.lr`; stages and sources
-    may go by their names. A value is TOML, or else text. Raises InputError with a line for each thing that is
-    wrong.
+    teacher); without it they lie beside the recipe. The table `defaults` holds what stages share. A key is a
+    path, `seed` or `stages.0.optimiser.lr`; stages and sources may go by their names. A value is TOML, or
+    else text. Raises InputError with a line for each thing that is wrong.
     """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -376,9 +376,7 @@ def _placed(recipe: Recipe, home: Path) -> Recipe:
         return str(home / name) if name and (home / name / "config.json").is_file() else name
 
     def taught(objective: Mapping[str, Any]) -> dict[str, Any]:
-        return (
-            {**objective, "teacher": near(objective["teacher"])} if "teacher" in objective else {**objective}
-        )
+        return {key: near(value) if key == "teacher" else value for key, value in objective.items()}
 
     def place(source: SourceSpec) -> SourceSpec:
         dev = None if source.dev is None else home / source.dev
