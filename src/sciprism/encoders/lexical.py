@@ -40,13 +40,13 @@ class Lexical(nn.Module):
         self.share = nn.Parameter(torch.full((1,), SHARE))
         self.rows: Tensor | None = None
 
-    def prepare(self, table: Tensor) -> None:
+    def tabulate(self, table: Tensor) -> None:
         """Keep what each word adds, (V, width), for inference; called again after the weights change."""
         with torch.no_grad():
             self.rows = self.words((table - self.centre) * self.weight[:, None])
 
     def train(self, mode: bool = True) -> Self:
-        """Drop what was prepared where training begins: the weights are about to change."""
+        """Drop what was kept where training begins: the weights are about to change."""
         self.rows = None if mode else self.rows
         return super().train(mode)
 

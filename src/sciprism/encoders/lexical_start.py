@@ -92,17 +92,14 @@ def _words(
 
 def _strongest(encoder: Encoder, texts: Sequence[Item], count: int) -> Tensor:
     """Return the directions in which the texts' vectors vary most, (count, hidden)."""
-    total, products, number = np.zeros(encoder.dim), np.zeros((encoder.dim, encoder.dim)), 0
+    total, products = np.zeros(encoder.dim), np.zeros((encoder.dim, encoder.dim))
     for window in _windows(texts):
         vectors = encoder.encode(window, format=encoder.formats[0]).astype(np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), TINY)
-        total, products, number = (
-            total + vectors.sum(axis=0),
-            products + vectors.T @ vectors,
-            number + len(window),
-        )
-    mean = total / number
-    _, directions = np.linalg.eigh(products / number - np.outer(mean, mean))
+        total += vectors.sum(axis=0)
+        products += vectors.T @ vectors
+    mean = total / len(texts)
+    _, directions = np.linalg.eigh(products / len(texts) - np.outer(mean, mean))
     return _floats(directions[:, ::-1][:, :count].T)
 
 

@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.lexical import Lexical
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import ROBERTA_TOKENS
@@ -40,23 +41,26 @@ def copy_parts(ours: Transformer, tokenizer: Tokenizer, other: Encoder, layers: 
             ours.embeddings.position.weight[mine.first_position :],
             theirs.embeddings.position.weight[given.first_position :],
         )
+        same = _vocabulary(tokenizer) == _vocabulary(other.tokenizer)
         if ours.lexical is not None:
-            _copy_lexical(ours, tokenizer, other)
-        table = ours.embeddings.word.weight
-        _copy_rows(table, _words(tokenizer, other.tokenizer, theirs.embeddings.word.weight))
+            _copy_lexical(ours.lexical, mine.lexical, other, same_words=same)
+        table = theirs.embeddings.word.weight
+        words = table if same else _words(tokenizer, other.tokenizer, table)
+        _copy_rows(ours.embeddings.word.weight, words)
 
 
-def _copy_lexical(ours: Transformer, tokenizer: Tokenizer, other: Encoder) -> None:
-    """Take the lexical part of a model with the same words."""
-    theirs = other.model.lexical
-    same = tokenizer.get_vocab(with_added_tokens=True) == other.tokenizer.get_vocab(with_added_tokens=True)
-    if theirs is None or other.model.config.lexical != ours.config.lexical or not same:
-        raise InputError(
-            f"shape: lexical is {ours.config.lexical}; {other.name} has "
-            + ("other words" if theirs is not None and not same else f"{other.model.config.lexical}")
-        )
-    assert ours.lexical is not None
-    ours.lexical.load_state_dict(theirs.state_dict())
+def _copy_lexical(ours: Lexical, width: int, other: Encoder, *, same_words: bool) -> None:
+    """Take the lexical part, as wide, of a model with the same words."""
+    theirs, given = other.model.lexical, other.model.config.lexical
+    if theirs is None or given != width:
+        raise InputError(f"shape: lexical is {width}; {other.name} has {given}")
+    if not same_words:
+        raise InputError(f"shape: lexical is {width}; {other.name} has other words")
+    ours.load_state_dict(theirs.state_dict())
+
+
+def _vocabulary(tokenizer: Tokenizer) -> dict[str, int]:
+    return tokenizer.get_vocab(with_added_tokens=True)
 
 
 def _narrowed(state: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
@@ -79,10 +83,8 @@ def _copy_rows(ours: Tensor, theirs: Tensor) -> None:
 
 
 def _words(tokenizer: Tokenizer, other: Tokenizer, table: Tensor) -> Tensor:
-    """Return a row for each token of a vocabulary, out of another's table."""
-    tokens, inner = tokenizer.get_vocab(with_added_tokens=True), other.get_vocab()
-    if tokens == other.get_vocab(with_added_tokens=True):
-        return table
+    """Return a row for each token of a vocabulary, out of the table of another one."""
+    tokens, inner = _vocabulary(tokenizer), other.get_vocab()
     rows = table.mean(dim=0).repeat(1 + max(tokens.values()), 1)
     words = words_of(tokenizer)
     said = written(tokenizer)

@@ -375,5 +375,5 @@ class Transformer(nn.Module):
             if isinstance(module, Prepares):
                 module.prepare(dtype)
         if self.lexical is not None:
-            self.lexical.prepare(self.embeddings.word.weight)
+            self.lexical.tabulate(self.embeddings.word.weight)
         return self.eval()
