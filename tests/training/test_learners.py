@@ -313,11 +313,30 @@ def test_a_scale_stands_in_front_of_the_head(encoder):
     examples = with_answers("regression")
     learner = together(encoder, {"name": "regression", "dropout": 0.0, "scale": 20.0})
     (loss,) = learner([(0, batch_of(examples))], 1.0)
-    _, head = learner.learners[0].modules
+    head = learner.learners[0].head
     vectors = torch.from_numpy(encoder.encode([e.query for e in examples], format="search", role="query"))
     said = 20 * (vectors @ head.weight.T).squeeze(1) + head.bias
     wanted = (said - torch.tensor([float(e.answers[0]) for e in examples])).square().mean()
     assert loss == pytest.approx(wanted.item(), rel=1e-4)
+
+
+def test_a_head_reads_standardised_vectors(encoder):
+    """Each direction less its mean over its deviation, of the first batches exactly."""
+    examples = with_answers("regression")
+    settings = {"name": "regression", "dropout": 0.0, "standardise": True}
+    (head,) = together(encoder, settings).learners
+    vectors = torch.randn(1000, encoder.dim) * 0.1 + 3
+    even = head.even
+    wanted = head.head((vectors - vectors.mean(dim=0)) / vectors.std(dim=0, unbiased=False))
+    assert torch.allclose(head.said(vectors), wanted, atol=1e-3)
+    for _ in range(200):
+        head.said(vectors[torch.randint(1000, (64,))])
+    head.modules.eval()
+    assert torch.allclose(even.mean, vectors.mean(dim=0), atol=0.05)
+    assert torch.allclose(even.square.sqrt(), vectors.std(dim=0), rtol=0.3)
+    seen = even.mean.clone()
+    head.score(batch_of(examples))
+    assert torch.equal(even.mean, seen), "held-out examples change nothing"
 
 
 def test_the_last_share_of_contrast(encoder):

@@ -24,15 +24,20 @@ from sciprism.training.examples import Example
 from sciprism.training.learners import Asked, Batch, Learner, Tools, learners
 from sciprism.training.tables import Table
 
+MOMENTUM = 0.05
+
 
 class HeadSettings(Table):
     """dropout: of the vectors in front of the head, while it is trained. scale: what they are multiplied by.
 
-    From vectors of length 1 a new head says next to nothing, and learns slowly: 20 makes up for it.
+    From vectors of length 1 a new head says next to nothing, and learns slowly: 20 makes up for it, or
+    `standardise`: each direction less its running mean, over its running deviation, in front of all else;
+    so then are the numbers that it learns.
     """
 
     dropout: float = Field(0.2, ge=0, lt=1)
     scale: float = Field(1.0, gt=0)
+    standardise: bool = False
 
 
 class ClassificationSettings(HeadSettings):
@@ -55,13 +60,42 @@ class RegressionSettings(HeadSettings):
     name: Literal["regression"]
 
 
+class Standardised(nn.Module):
+    """Vectors (n, D) less their running mean, over their running deviation, each direction by itself.
+
+    What a direction's mean and deviation are is learnt while training, the first batches counting alike.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.square: Tensor
+        self.seen: Tensor
+        self.register_buffer("mean", torch.zeros(dim))
+        self.register_buffer("square", torch.ones(dim))
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return vectors of the same shape."""
+        if self.training:
+            with torch.no_grad():
+                self.seen += 1
+                share = max(MOMENTUM, 1 / float(self.seen))
+                self.mean.lerp_(vectors.mean(dim=0), share)
+                self.square.lerp_((vectors - self.mean).square().mean(dim=0), share)
+        return (vectors - self.mean) / (self.square + torch.finfo(torch.float32).eps).sqrt()
+
+
 class Head(Learner):
     """A linear map of the queries' vectors; what the candidates are does not matter."""
 
     def __init__(self, objective: Any, tools: Tools) -> None:
         super().__init__(objective, tools)
         head = started(nn.Linear(tools.encoder.dim, self.width)).to(tools.encoder.device)
-        self.modules: nn.Module = nn.Sequential(Dropout(objective.dropout), head)
+        self.even = self._even(tools.encoder.dim)
+        self.before = Dropout(objective.dropout)
+        self.head = head
+        self.modules: nn.Module = nn.ModuleList([self.even, self.before, head])
         self.places = {label: place for place, label in enumerate(tools.labels)}
 
     @property
@@ -77,7 +111,11 @@ class Head(Learner):
 
     def said(self, vectors: Tensor) -> Tensor:
         """Map vectors (n, D) to what the head says, (n, width)."""
-        return self.modules(vectors * self.objective.scale)  # type: ignore[no-any-return]
+        return self.head(self.before(self.even(vectors) * self.objective.scale))  # type: ignore[no-any-return]
+
+    def _even(self, dim: int) -> nn.Module:
+        made = Standardised(dim) if self.objective.standardise else nn.Identity()
+        return made.to(self.tools.encoder.device)
 
     def outputs(self, batch: Batch) -> Tensor:
         """Return what the head says of held-out examples, (n, width)."""
@@ -143,10 +181,15 @@ class MultiLabel(Head):
 
 @learners.register("regression")
 class Regression(Head):
-    """A number of each paper, by squared error."""
+    """A number of each paper, by squared error; of standardised vectors, a standardised number."""
 
     settings = RegressionSettings
     wants: ClassVar[str] = "a number as its answer"
+
+    def __init__(self, objective: Any, tools: Tools) -> None:
+        super().__init__(objective, tools)
+        self.numbers = self._even(1)
+        self.modules = nn.ModuleList([self.modules, self.numbers])
 
     @property
     def width(self) -> int:
@@ -161,8 +204,8 @@ class Regression(Head):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
-        numbers = torch.tensor([float(e.answers[0]) for e in batch.examples], device=papers.device)
-        return regression(self.said(papers).squeeze(1), numbers)
+        numbers = torch.tensor([[float(e.answers[0])] for e in batch.examples], device=papers.device)
+        return regression(self.said(papers).squeeze(1), self.numbers(numbers).squeeze(1))
 
     def score(self, batch: Batch) -> float:
         """Return Kendall's tau between what the head says and the numbers, 0 where it says one number."""
