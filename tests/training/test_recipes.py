@@ -290,6 +290,22 @@ def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
     )
 
 
+def test_a_file_is_several_sources_by_names_of_their_own(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model)
+    again = '\n[[stages.sources]]\nfile = "search.jsonl"\nformat = "proximity"\n'
+    text = path.read_text()
+    path.write_text(text + again)
+    with pytest.raises(InputError, match="two sources of one name among search, topics, search; give one a"):
+        read_recipe(path)
+    path.write_text(text + again + 'name = "near"\n')
+    (stage,) = read_recipe(path, ["stages.contrast.sources.near.rate=0.5"]).stages
+    assert [(s.name, s.file.name, s.rate) for s in stage.sources] == [
+        ("search", "search.jsonl", 1.0),
+        ("topics", "topics.jsonl", 1.0),
+        ("near", "search.jsonl", 0.5),
+    ]
+
+
 def test_another_objective_takes_nothing_from_the_defaults(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model)
     text = path.read_text()

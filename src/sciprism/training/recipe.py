@@ -87,12 +87,14 @@ class Shape(Part):
 class SourceSpec(Part):
     """Training examples of one task: a DPR-style file and what its texts are; or a folder of tokens.
 
-    dev: examples of the same kind that choose the best checkpoint. rate: how often an epoch goes through
-    the file. positives: which of several positives and negatives stand for an example in an epoch; "first" is
+    name: the file's, without its suffix, if it says nothing; by names of their own a file is several sources.
+    dev: examples of the same kind that choose the best checkpoint. rate: how often an epoch goes through the
+    file. positives: which of several positives and negatives stand for an example in an epoch; "first" is
     the published default. objective: of this source, where it is not the stage's.
     """
 
     file: Path
+    name: str = Field(default_factory=lambda given: given["file"].stem, min_length=1)
     format: Format | None = None
     query: Role = "paper"
     candidate: Role = "paper"
@@ -100,11 +102,6 @@ class SourceSpec(Part):
     rate: float = Field(1.0, gt=0)
     positives: Literal["random", "first"] = "random"
     objective: Mapping[str, Any] | None = None
-
-    @property
-    def name(self) -> str:
-        """Return the file's name without its suffix."""
-        return self.file.stem
 
 
 class Optimiser(Part):
@@ -204,7 +201,7 @@ class Stage(Part):
         self._check_sources()
         names = [source.name for source in self.sources]
         if len(set(names)) < len(names):
-            raise ValueError(f"two sources of one name among {', '.join(names)}; rename a file")
+            raise ValueError(f"two sources of one name among {', '.join(names)}; give one a name")
         return self
 
     def _check_sources(self) -> None:
@@ -363,8 +360,7 @@ def _step(place: Any, step: str, change: str) -> Any:
         for number, item in enumerate(place):
             if not isinstance(item, dict):
                 continue
-            names = (str(number), item.get("name"), Path(item.get("file", "")).stem)
-            if step in names:
+            if step in (str(number), item.get("name") or Path(item.get("file", "")).stem):
                 return item
     raise InputError(f"--set {change!r}: the recipe has no {step!r}")
 
