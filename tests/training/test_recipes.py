@@ -347,7 +347,7 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
     (tmp_path / "lexical" / "config.json").write_text("{}")
     recipe = read_recipe(path, sources=tmp_path)
     place = str(tmp_path / "lexical")
-    first, second, _ = recipe.stages
+    first, second, *_ = recipe.stages
     assert first.shape.copies == first.objective["teacher"] == second.objective["teacher"] == place
     assert recipe.model.backbone == "all-MiniLM-L6-v2"
     assert "teacher" not in second.sources[0].objective and second.sources[1].objective is None
