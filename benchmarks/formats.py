@@ -8,7 +8,8 @@ repository root:
     python benchmarks/formats.py -o results/formats.json
     python benchmarks/formats.py --shape bert-base --papers 8 --rounds 3 --evidence results/scirepeval \\
         --methods control-codes adapters adapter-fusion pals facets -o results/formats-bert-base.json
-    python benchmarks/formats.py --papers 64 --rounds 5 --methods prism -o results/formats-prism-256.json
+    python benchmarks/formats.py --papers 64 --rounds 5 --methods prism prism:split=true,depth=3 \\
+        prism:split=true,depth=1 -o results/formats-prism-256.json
     python benchmarks/formats.py --shortest 10 --tokens 50 -o results/formats-titles.json
 
 "mixed batch" is a batch whose texts are of all formats in turn, against the same method's batch of one
