@@ -39,6 +39,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/encode.py -o results/encode.json
 	$(BIN)/python benchmarks/search.py -o results/search.json
 	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
+	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks-minilm.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json

@@ -53,6 +53,8 @@ def test_the_shipped_model():
     name, folder = resolve(None)
     assert name == DEFAULT_MODEL == "sciprism-small" and (folder / "config.json").exists()
     assert resolve("sciprism-small") == (name, folder)
+    shipped = Encoder.load("sciprism-small", device="cpu")
+    assert Encoder.load(device="cpu").fingerprint == shipped.fingerprint
 
 
 def test_a_packaged_model():
@@ -111,7 +113,8 @@ def test_a_cached_model_without_weights_is_not_taken(tiny_model, tmp_path, monke
         ("some--owner/un..known", "the hub did not give it"),
         (
             "unknown",
-            "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2, sciprism-small;",
+            "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2, sciprism-small; "
+            "hub ids look like",
         ),
         ("./unknown/folder", "no folder ./unknown/folder"),
         ("/unknown/folder", "no folder /unknown/folder"),
