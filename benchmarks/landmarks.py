@@ -11,7 +11,9 @@ from pathlib import Path
 
 from rounds import provenance, write
 from sciprism import Encoder
+from sciprism.index import topk
 from sciprism.papers import read_papers
+from sciprism.store.matrix import Matrix
 
 FOLDER = Path(__file__).parent.parent / "examples" / "landmarks"
 
@@ -24,10 +26,10 @@ def ranks(encoder: Encoder) -> list[dict[str, str | int]]:
     place = {paper.id: number for number, paper in enumerate(papers)}
     vectors = encoder.encode(papers, format="search")
     queries = encoder.encode([q["query"] for q in questions], format="search", role="query")
-    scores = queries @ vectors.T
+    _, found = topk(queries, [Matrix(vectors)], len(papers), distance=encoder.distance)
     return [
-        q | {"rank": int((row > row[place[q["expected"]]]).sum()) + 1}
-        for q, row in zip(questions, scores, strict=True)
+        q | {"rank": row.tolist().index(place[q["expected"]]) + 1}
+        for q, row in zip(questions, found, strict=True)
     ]
 
 
