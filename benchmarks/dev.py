@@ -1,8 +1,10 @@
 """Models side by side on held-out training examples: what may be looked at while a model is made.
 
 For each source with queries and what answers them: the mean reciprocal rank of a query's best answer among
-the answers and hard negatives of all, and the difference to the first model, paired, with 95% intervals. No
-test paper is among the sources. Run from the repository root, after `sciprism prepare open -o SOURCES`:
+the answers and hard negatives of all; of labels, the mean average precision among all labels that the source
+has, train and dev, since a few examples' labels are too easy. With the difference to the first model, paired,
+and 95% intervals. No test paper is among the sources. Run from the repository root, after `sciprism prepare
+open -o SOURCES` or `sciprism prepare pairs -o SOURCES`:
 
     python benchmarks/dev.py SOURCES all-MiniLM-L6-v2 MODEL ... -o results/dev.json
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,41 +24,92 @@ from rounds import provenance, write
 from sciprism import Encoder
 from sciprism.chance import some
 from sciprism.tasks.evidence import Evidence, estimate, interval, paired_difference
+from sciprism.text.template import Item
 from sciprism.training.dev import reciprocal_ranks
-from sciprism.training.examples import read_examples
+from sciprism.training.examples import key_of, read_examples
 from sciprism.training.learners import Batch
 
+PAIRS = {"format": "search", "query": "query", "candidate": "paper"}
+"""What stands in the sources of `sciprism prepare pairs`, which have no sources.json."""
 
-def batches(sources: Path, only: Sequence[str], count: int) -> Iterator[tuple[str, Batch]]:
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some dev examples of a source; labels: all that it has, by key, if labels answer them."""
+
+    batch: Batch
+    labels: dict[str, Item]
+
+    @property
+    def measure(self) -> str:
+        """Return what a query's number is."""
+        return "map" if self.labels else "mrr"
+
+    def numbers(self, encoder: Encoder) -> list[float]:
+        """Return a number for each example."""
+        return average_precisions(encoder, self) if self.labels else reciprocal_ranks(encoder, self.batch)
+
+
+def listed(sources: Path) -> list[dict[str, Any]]:
+    """Return what is known of each source."""
+    if (sources / "sources.json").exists():
+        found: list[dict[str, Any]] = json.loads((sources / "sources.json").read_text("utf-8"))["sources"]
+        return found
+    return [{"name": path.stem, **PAIRS} for path in sorted((sources / "dev").glob("*.jsonl"))]
+
+
+def parts_of(sources: Path, only: Sequence[str], count: int) -> Iterator[tuple[str, Part]]:
     """Yield the name and some dev examples of each source that has positives; only: none for all."""
-    for row in json.loads((sources / "sources.json").read_text(encoding="utf-8"))["sources"]:
+    for row in listed(sources):
         path = sources / "dev" / f"{row['name']}.jsonl"
         if not path.exists() or (only and row["name"] not in only):
             continue
-        read = read_examples(path, query=row["query"], candidate=row["candidate"])
-        examples = some((each for each in read if each.positives), count, "dev")
+        roles: dict[str, Any] = {"query": row["query"], "candidate": row["candidate"]}
+        examples = some((each for each in read_examples(path, **roles) if each.positives), count, "dev")
+        labels = {}
+        if row["candidate"] == "label":
+            files = (path, sources / "train" / path.name)
+            known = (
+                item for file in files for each in read_examples(file, **roles) for item in each.positives
+            )
+            labels = {key_of(item): item for item in known}
         if examples:
-            roles = {"query": row["query"], "candidate": row["candidate"]}
-            yield row["name"], Batch(examples=examples, format=row["format"], seed=0, **roles)
+            yield row["name"], Part(Batch(examples=examples, format=row["format"], seed=0, **roles), labels)
 
 
-def scored(encoder: Encoder, parts: dict[str, Batch]) -> dict[str, Evidence]:
-    """Return each source's evidence."""
-    found = {}
-    for name, batch in parts.items():
-        ranks = np.array(reciprocal_ranks(encoder, batch))[:, None]
-        found[name] = Evidence(tuple(f"{name} {n}" for n in range(len(ranks))), ranks, "mean")
+def average_precisions(encoder: Encoder, part: Part) -> list[float]:
+    """Return of each example the average precision of its labels among all."""
+    form, places = part.batch.format, {key: place for place, key in enumerate(part.labels)}
+    queries = [each.query for each in part.batch.examples]
+    asked = encoder.encode(queries, format=form, role=part.batch.query)
+    given = encoder.encode(list(part.labels.values()), format=form, role=part.batch.candidate)
+    asked, given = (x / np.linalg.norm(x, axis=1, keepdims=True).clip(1e-12) for x in (asked, given))
+    found = []
+    for example, row in zip(part.batch.examples, asked @ given.T, strict=True):
+        right = np.zeros(len(row), bool)
+        right[[places[key_of(item)] for item in example.positives]] = True
+        hits = right[np.argsort(-row, kind="stable")]
+        found.append(float((np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits].mean()))
     return found
 
 
-def rows(found: dict[str, dict[str, Evidence]]) -> Iterator[dict[str, Any]]:
+def scored(encoder: Encoder, parts: dict[str, Part]) -> dict[str, Evidence]:
+    """Return each source's evidence."""
+    found = {}
+    for name, part in parts.items():
+        numbers = np.array(part.numbers(encoder))[:, None]
+        found[name] = Evidence(tuple(f"{name} {n}" for n in range(len(numbers))), numbers, "mean")
+    return found
+
+
+def rows(found: dict[str, dict[str, Evidence]], measures: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Yield a row for each source and model, with the difference to the first model."""
     first = next(iter(found.values()))
     for source in first:
         for model, parts in found.items():
             low, high = interval(parts[source], seed=0)
-            row = {"source": source, "model": model, "mrr": 100 * estimate(parts[source]), "low": 100 * low}
-            row |= {"high": 100 * high, "queries": len(parts[source].ids)}
+            row = {"source": source, "model": model, measures[source]: 100 * estimate(parts[source])}
+            row |= {"low": 100 * low, "high": 100 * high, "queries": len(parts[source].ids)}
             if parts is not first:
                 apart = paired_difference(parts[source], first[source], seed=0)
                 row |= {"above": 100 * apart.value, "from": 100 * apart.low, "to": 100 * apart.high}
@@ -76,15 +130,17 @@ def main() -> None:
     names = [Path(model).name for model in args.models]
     if len(set(names)) < len(names):
         parser.error(f"two models of one name among {', '.join(names)}; copy or rename a folder")
-    parts = dict(batches(args.sources, args.only, args.examples))
+    parts = dict(parts_of(args.sources, args.only, args.examples))
     found = {
         name: scored(Encoder.load(model, precision=args.precision), parts)
         for name, model in zip(names, args.models, strict=True)
     }
-    made = list(rows(found))
+    measures = {name: part.measure for name, part in parts.items()}
+    made = list(rows(found, measures))
     for row in made:
         more = f"  {row['above']:+.1f} [{row['from']:+.1f}, {row['to']:+.1f}]" if "above" in row else ""
-        print(f"{row['source']:<24} {row['model']:<28} {row['mrr']:>6.2f}{more}")
+        measure = measures[row["source"]]
+        print(f"{row['source']:<24} {row['model']:<28} {measure} {row[measure]:>6.2f}{more}")
     if args.output:
         facts = {"precision": args.precision, "rows": made}
         write(args.output, provenance(["torch", "tokenizers", "numpy"], **facts))

@@ -349,7 +349,11 @@ WRONG = {
         "every",
     ),
     "a start that is nowhere": (["stages.0.start=/nowhere/at/all"], "/nowhere/at/all"),
-    "a length beyond the model": (["model.training_length=64"], "training_length is 64"),
+    "a length beyond the model": (["model.training_length=64"], "model: training_length is 64"),
+    "a stage's length beyond the model": (
+        ["stages.0.training_length=65"],
+        "stage contrast: training_length is 65",
+    ),
     "patience without dev": (["stages.0.evaluation.patience=2"], "patience needs"),
     "too deep a key": (["seed.x=3"], "seed"),
     "an empty dev file": (["stages.0.sources.0.dev=empty.jsonl"], "dev file .* holds no example"),

@@ -150,9 +150,9 @@ class Evaluation(Part):
 class Stage(Part):
     """One optimisation run.
 
-    pooling, dropout: of this stage's model, where they are not those of all. start: previous (the stage
-    before, or the backbone), backbone, an earlier stage's name, or the folder of a model. shape: of a new
-    model, with which the stage starts instead. done: a finished model that stands for this stage, which
+    pooling, dropout, training_length: of this stage, where they are not those of all. start: previous (the
+    stage before, or the backbone), backbone, an earlier stage's name, or the folder of a model. shape: of a
+    new model, with which the stage starts instead. done: a finished model that stands for this stage, which
     is then not run. train: all, or the parameters that the method adds. mixing: what a batch takes from
     which source. tempering: the power of a source's size by which it counts. weighting: of the sources'
     losses against each other. batch: examples of one step over all processes. accumulate: batches, each
@@ -167,6 +167,7 @@ class Stage(Part):
     options: Mapping[str, Any] = {}
     pooling: PoolingName | None = None
     dropout: float | None = Field(None, ge=0, lt=1)
+    training_length: int | None = Field(None, ge=3)
     start: str = "previous"
     shape: Shape | None = None
     done: Path | None = None

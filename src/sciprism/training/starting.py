@@ -37,13 +37,15 @@ def started(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes:
     dropout = model.dropout if stage.dropout is None else stage.dropout
     if dropout is not None:
         encoder.model.set_dropout(dropout)
-    if model.training_length is not None:
-        if model.training_length > encoder.settings.max_length:
+    length = model.training_length if stage.training_length is None else stage.training_length
+    if length is not None:
+        if length > encoder.settings.max_length:
+            where = "model" if stage.training_length is None else f"stage {stage.name}"
             raise InputError(
-                f"model: training_length is {model.training_length}, but the model reads "
+                f"{where}: training_length is {length}, but the model reads "
                 f"{encoder.settings.max_length} tokens"
             )
-        encoder.cut(model.training_length)
+        encoder.cut(length)
     encoder.model.recomputes = stage.checkpointing
     _freeze(encoder, stage.train)
     return encoder
