@@ -411,6 +411,18 @@ def test_test_papers_are_refused(recipe, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_run_says_whether_its_sources_were_held_against_tests(recipe, finished, tmp_path):
+    run = tmp_path / "run"
+    train(read_recipe(recipe), run, device="cpu", overlaps=lambda examples: [e for e in examples if not e])
+    kept = json.loads((run / "run.json").read_text())["papers_of_tests"]
+    assert set(kept) == set(json.loads((finished / "run.json").read_text())["sources"])
+    assert set(kept.values()) == {0}
+    assert set(json.loads((finished / "run.json").read_text())["papers_of_tests"].values()) == {None}
+    notes = []
+    train(read_recipe(recipe), run, device="cpu", hooks=Hooks(note=notes.append))
+    assert json.loads((run / "run.json").read_text())["papers_of_tests"] == kept and not notes
+
+
 def test_a_recipe_that_is_no_toml(tmp_path):
     (tmp_path / "bad.toml").write_text("name = \n")
     with pytest.raises(InputError, match=r"bad\.toml"):

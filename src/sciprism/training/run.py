@@ -21,7 +21,7 @@ from sciprism.training.learners import Tools
 from sciprism.training.loop import Hooks, Loop
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, Stage
-from sciprism.training.run_folder import StageFolder, claim, draft_of, replace_folder
+from sciprism.training.run_folder import TESTED, StageFolder, claim, draft_of, replace_folder
 from sciprism.training.sources import Overlaps
 from sciprism.training.starting import AnySource, Sources, check_starts, checked, seed_of, started
 
@@ -132,6 +132,7 @@ def _provenance(recipe: Recipe, sources: Sources, processes: Processes) -> dict[
         "device": str(processes.device),
         "processes": processes.count,
         "threads": torch.get_num_threads(),
+        TESTED: {f"{stage}/{name}": source.of_tests for (stage, name), source in sources.items()},
         "done": {str(stage.done): _weights(stage.done) for stage in recipe.stages if stage.done},
         "sources": {
             f"{stage}/{name}": {

@@ -1,7 +1,7 @@
 """What a run leaves on disk: the recipe as used, metrics, checkpoints, models.
 
     RUN/recipe.json               the recipe with all changes
-    RUN/run.json                  versions, device, hashes of the sources
+    RUN/run.json                  versions, device, hashes of the sources, their papers that stand in tests
     RUN/<stage>/metrics.jsonl     a line for each step and each evaluation
     RUN/<stage>/checkpoint/       weights, optimiser and step: where an interrupted run goes on
     RUN/<stage>/best/             the model with the best dev score
@@ -27,6 +27,9 @@ from torch import Tensor
 from sciprism.errors import InputError
 from sciprism.files import write_json, write_lines
 from sciprism.training.recipe import filled
+
+TESTED = "papers_of_tests"
+"""What run.json says of each source: how many of its papers stand in tests, null where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,8 @@ def claim(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> lis
     """Make a run's folder, or go on in it; return what has changed since and may change digits.
 
     facts: what a run depends on besides its recipe. A folder that holds another recipe's run is refused, and
-    so are sources whose content has changed and another number of processes; where sources lie is free.
+    so are sources whose content has changed and another number of processes; where sources lie is free, and
+    that they were held against tests at the beginning stands.
     """
     kept = folder / "recipe.json"
     if not kept.exists():
@@ -164,7 +168,8 @@ def claim(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> lis
             f"{folder} holds a run of another recipe (differs in {', '.join(other[:5])}); choose another "
             "folder, or run the same recipe with the same --set to go on"
         )
-    changed = sorted(_differences(before, json.loads(json.dumps(facts))))
+    now = json.loads(json.dumps(facts)) | {TESTED: before.get(TESTED)}
+    changed = sorted(_differences({TESTED: None} | before, now))
     decisive = [place for place in changed if place.startswith(("sources", "processes"))]
     if decisive:
         raise InputError(f"{folder}: the run cannot go on: {decisive[0]} has changed since it began")

@@ -29,7 +29,8 @@ class Source:
     """A file of examples, its rows found by their place in the file.
 
     len(source) counts examples that have what the learner wants; `left_out` the others. labels: all names
-    among the answers, in the order of the alphabet.
+    among the answers, in the order of the alphabet. of_tests: how many of its papers stand in tests, None
+    where nobody has looked.
     """
 
     def __init__(self, spec: SourceSpec, learner: type[Learner] = Learner) -> None:
@@ -37,6 +38,7 @@ class Source:
         self.name = spec.name
         self.learner = learner
         self.left_out = 0
+        self.of_tests: int | None = None
         self.labels: tuple[str, ...] = ()
         if not spec.file.is_file():
             raise InputError(
@@ -157,6 +159,7 @@ def refuse_overlaps(source: Source, dev: Sequence[Example], overlaps: Overlaps) 
             f"source {source.name}: {len(found):,} of its papers stand in tests, the first: {found[0]}; "
             "make it anew without them, or pass --allow-overlap and report no such test"
         )
+    source.of_tests = 0
 
 
 def chosen(example: Example, spec: SourceSpec, key: int) -> Example:

@@ -28,6 +28,7 @@ class TokenSource:
         self.name = spec.name
         self.learner = learner
         self.left_out = 0
+        self.of_tests: int | None = None
         self.labels: tuple[str, ...] = ()
         self._shards = TokenShards(spec.file)
         self._dev = self._opened_dev()
@@ -63,6 +64,7 @@ class TokenSource:
                 f"source {self.name}: {self.spec.file} may hold papers of tests; make it anew with "
                 "`sciprism prepare text --data`, or pass --allow-overlap and report no such test"
             )
+        self.of_tests = 0
 
     def check(self, encoder: Encoder) -> None:
         """Refuse a model of another vocabulary, or with fewer positions than a block has tokens."""
