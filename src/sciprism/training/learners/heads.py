@@ -63,8 +63,8 @@ class RegressionSettings(HeadSettings):
 class Standardised(nn.Module):
     """Vectors (n, D) less their running mean, over their running deviation, each direction by itself.
 
-    What a direction's mean and deviation are is learnt while training, the first batches counting alike; by each
-    of several processes of its own part, as usual for norms of batches.
+    What a direction's mean and deviation are is learnt while training, the first batches counting alike; by
+    each of several processes from its own part, as usual for norms of batches.
     """
 
     def __init__(self, dim: int) -> None:
