@@ -15,6 +15,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ import numpy as np
 from rounds import provenance, write
 from sciprism import Encoder
 from sciprism.chance import some
+from sciprism.index import topk
+from sciprism.metrics.rankings import average_precision, judge
+from sciprism.store.matrix import Matrix
 from sciprism.tasks.evidence import Evidence, estimate, interval, paired_difference
 from sciprism.text.template import Item
 from sciprism.training.dev import reciprocal_ranks
@@ -65,31 +69,25 @@ def parts_of(sources: Path, only: Sequence[str], count: int) -> Iterator[tuple[s
         if not path.exists() or (only and row["name"] not in only):
             continue
         roles: dict[str, Any] = {"query": row["query"], "candidate": row["candidate"]}
-        examples = some((each for each in read_examples(path, **roles) if each.positives), count, "dev")
+        held_out = [each for each in read_examples(path, **roles) if each.positives]
+        examples = some(held_out, count, "dev")
         labels = {}
         if row["candidate"] == "label":
-            files = (path, sources / "train" / path.name)
-            known = (
-                item for file in files for each in read_examples(file, **roles) for item in each.positives
-            )
-            labels = {key_of(item): item for item in known}
+            known = chain(held_out, read_examples(sources / "train" / path.name, **roles))
+            labels = {key_of(item): item for each in known for item in each.positives}
         if examples:
             yield row["name"], Part(Batch(examples=examples, format=row["format"], seed=0, **roles), labels)
 
 
 def average_precisions(encoder: Encoder, part: Part) -> list[float]:
     """Return of each example the average precision of its labels among all."""
-    form, places = part.batch.format, {key: place for place, key in enumerate(part.labels)}
-    queries = [each.query for each in part.batch.examples]
-    asked = encoder.encode(queries, format=form, role=part.batch.query)
-    given = encoder.encode(list(part.labels.values()), format=form, role=part.batch.candidate)
-    asked, given = (x / np.linalg.norm(x, axis=1, keepdims=True).clip(1e-12) for x in (asked, given))
-    found = []
-    for example, row in zip(part.batch.examples, asked @ given.T, strict=True):
-        right = np.zeros(len(row), bool)
-        right[[places[key_of(item)] for item in example.positives]] = True
-        hits = right[np.argsort(-row, kind="stable")]
-        found.append(float((np.cumsum(hits) / np.arange(1, len(hits) + 1))[hits].mean()))
+    batch, names = part.batch, np.array(list(part.labels))
+    asked = encoder.encode([each.query for each in batch.examples], format=batch.format, role=batch.query)
+    given = encoder.encode(list(part.labels.values()), format=batch.format, role=batch.candidate)
+    scores, places = topk(asked, [Matrix(given)], len(given), distance=encoder.distance)
+    run = {str(n): (names[row], own) for n, (row, own) in enumerate(zip(places, scores, strict=True))}
+    right = {str(n): {key_of(item): 1 for item in e.positives} for n, e in enumerate(batch.examples)}
+    found: list[float] = average_precision(judge(run, right, missing="zero")).tolist()
     return found
 
 
