@@ -354,6 +354,11 @@ WRONG = {
         ["stages.0.training_length=65"],
         "stage contrast: training_length is 65",
     ),
+    "an interpolation beyond the end": (["stages.0.interpolation=1.5"], "stages.0.interpolation"),
+    "an interpolation of what is not trained": (
+        ["stages.0.interpolation={vision = 0.5}"],
+        "interpolation: no weights that are trained are those of 'vision'",
+    ),
     "patience without dev": (["stages.0.evaluation.patience=2"], "patience needs"),
     "too deep a key": (["seed.x=3"], "seed"),
     "an empty dev file": (["stages.0.sources.0.dev=empty.jsonl"], "dev file .* holds no example"),

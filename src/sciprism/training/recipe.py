@@ -18,6 +18,7 @@ from sciprism.training.tables import Part, Precision
 from sciprism.training.weighting import weighting_of, weightings
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+Way = Annotated[float, Field(ge=0, le=1)]
 OTHER_LENGTH = {"steps": "epochs", "epochs": "steps"}
 """A stage states one of the two; saying one unsays the other of its defaults."""
 
@@ -159,7 +160,8 @@ class Stage(Part):
     with its own negatives, whose gradients are added before the optimiser moves. tokens: of one piece of
     a batch, that one core computes at once. caching: compute pieces twice and keep the memory of one
     (gradient caching).
-    gradient: over processes the sum, that of the whole batch, or the mean, as published.
+    gradient: over processes the sum, that of the whole batch, or the mean, as published. interpolation: how
+    far the model that is kept goes from the stage's start to its end (WiSE-FT), by modules' names if asked.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
@@ -190,6 +192,7 @@ class Stage(Part):
     checkpointing: bool = False
     checkpoint_every: int = Field(500, ge=1)
     evaluation: Evaluation = Evaluation()
+    interpolation: Way | Mapping[str, Way] = 1.0
 
     @model_validator(mode="after")
     def _whole(self) -> Stage:

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from sciprism.encoders.face import Encodes
 from sciprism.errors import MissingExtraError
 from sciprism.files import only_writer, sha256
 from sciprism.training.curve import draw
+from sciprism.training.interpolation import interpolate, starts_of
 from sciprism.training.learners import Tools
 from sciprism.training.loop import Hooks, Loop
 from sciprism.training.processes import Processes
@@ -89,12 +91,13 @@ def _run(
         return hooks.open(str(models.get(name, name)), max_length, precision)
 
     tools = Tools(encoder=encoder, processes=processes, open=open_model)
+    starts = starts_of(encoder, stage.interpolation)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # of what an objective adds
         loop = Loop(tools, stage, sources=sources, folder=place, seed=seed, hooks=hooks)
     state = loop.run()
     if processes.first:
-        _finish(loop, place, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
+        _finish(loop, place, starts, recipe=recipe.name, stage=stage.name, step=loop.step, seed=recipe.seed)
         draw(place)
         line = f"{stage.name}: {loop.step:,} steps, {state.examples:,} examples"
         if place.best.exists():
@@ -112,14 +115,19 @@ def _told(loop: Loop) -> str:
     return ", ".join(f"{name} {learner.told(scores[name])}" for learner, name in found)
 
 
-def _finish(loop: Loop, place: StageFolder, **about: Any) -> None:
-    """Put the finished model in its place: the best one by dev examples where there were any."""
+def _finish(loop: Loop, place: StageFolder, starts: Mapping[str, Tensor], **about: Any) -> None:
+    """Put the finished model in its place: the best one by dev examples where there were any.
+
+    starts: weights that it goes back towards, as the stage says.
+    """
     draft = draft_of(place.model)
     if place.best.exists():
         shutil.copytree(place.best, draft, dirs_exist_ok=True)
     else:
         loop.encoder.prepare()
         loop.save(draft, **about)
+    if starts:
+        interpolate(draft, starts, loop.stage.interpolation)
     replace_folder(place.model, draft)
 
 

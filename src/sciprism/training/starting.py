@@ -14,6 +14,7 @@ from sciprism.encoders.new import new_encoder
 from sciprism.encoders.transfer import copy_parts
 from sciprism.errors import InputError
 from sciprism.training.batches import mixed
+from sciprism.training.interpolation import check_shares
 from sciprism.training.learners import Learner, Open, learners
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
@@ -48,6 +49,7 @@ def started(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes:
         encoder.cut(length)
     encoder.model.recomputes = stage.checkpointing
     _freeze(encoder, stage.train)
+    check_shares(encoder, stage.interpolation)
     return encoder
 
 

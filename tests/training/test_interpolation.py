@@ -1,0 +1,61 @@
+"""Models between a stage's start and its end."""
+
+import pytest
+from made_sources import write_recipe, write_source
+from safetensors.torch import load_file
+
+from sciprism import Encoder
+from sciprism.training.recipe import read_recipe
+from sciprism.training.run import train
+
+PRISM = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true}"]
+DEV = ["stages.0.evaluation={every = 6, examples = 20}", "stages.0.sources.0.dev=dev.jsonl"]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory, tiny_model):
+    """The weights that a recipe with some changes leaves; every run begins and ends alike but for them."""
+    folder = tmp_path_factory.mktemp("recipe")
+    recipe = write_recipe(folder, tiny_model)
+    write_source(folder / "dev.jsonl", 20, seed=2)
+
+    def left(name, *changes):
+        model = train(read_recipe(recipe, list(changes)), folder / name, device="cpu")
+        return load_file(model / "model.safetensors")
+
+    return left
+
+
+def test_all_weights_go_a_part_of_the_way(weights):
+    start, half, end = (weights(f"all-{way}", f"stages.0.interpolation={way}") for way in (0, 0.5, 1))
+    assert all((half[name] - (start[name] + end[name]) / 2).abs().max() < 1e-6 for name in start)
+    moved = [name for name in start if (start[name] - end[name]).abs().max() > 1e-4]
+    assert any("attention" in name for name in moved) and any("embedding" in name for name in moved)
+
+
+def test_at_the_start_it_is_the_backbone(weights, tiny_model):
+    kept = load_file(tiny_model / "model.safetensors")
+    start = weights("begun", "stages.0.interpolation=0")
+    assert all(start[name].equal(kept[name]) for name in kept)
+
+
+@pytest.mark.parametrize("dev", [[], DEV])
+def test_a_format_of_its_own_way(dev, weights):
+    """Of the best model by dev examples too, where that is what a stage leaves."""
+    ways = {"none": "{search = 0.0}", "part": "{search = 0.25}", "whole": "1.0"}
+    none, part, whole = (
+        weights(f"{name}-{len(dev)}", *PRISM, *dev, f"stages.0.interpolation={way}")
+        for name, way in ways.items()
+    )
+    of_search = [name for name in whole if ".search." in name]
+    assert of_search and any((none[name] - whole[name]).abs().max() > 1e-4 for name in of_search)
+    for name in whole:
+        expected = none[name] + 0.25 * (whole[name] - none[name]) if ".search." in name else whole[name]
+        assert (part[name] - expected).abs().max() < 1e-6
+
+
+def test_the_model_is_whole_and_says_whose_it_is(tmp_path, tiny_model):
+    recipe = read_recipe(write_recipe(tmp_path, tiny_model), ["stages.0.interpolation=0.5"])
+    encoder = Encoder.load(train(recipe, tmp_path / "run", device="cpu"))
+    assert encoder.provenance["stage"] == "contrast" and encoder.provenance["step"] == 12
+    assert encoder.encode(["a trial of a vaccine"]).shape == (1, encoder.dim)
