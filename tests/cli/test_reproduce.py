@@ -1,6 +1,7 @@
 """`sciprism reproduce` as a person meets it: the list, what is missing, a table on the open suite."""
 
 import json
+import shutil
 
 import pytest
 from made_commands import run
@@ -94,6 +95,26 @@ def test_a_task_that_fails_is_status_1_and_has_no_number(workplace, monkeypatch,
     words = (*OPEN, "--only", "vanilla", "--models", "vanilla=vanilla")
     status, out, _err = reproduce(monkeypatch, capsys, *words)
     assert status == 1 and "failed" in out
+
+
+def test_results_are_shown_without_their_models(workplace, monkeypatch, capsys):
+    words = (*OPEN, "--only", "mha-expert")
+    status, _, err = reproduce(monkeypatch, capsys, *words, "--kept")
+    assert status == 2 and "results/scimult holds no results of mha-expert" in err
+    _, made, _ = reproduce(monkeypatch, capsys, *words, "--models", "models.toml")
+    for name in ("vanilla", "mha", "data"):
+        shutil.rmtree(workplace / name)
+    monkeypatch.delenv("SCIPRISM_DATA")
+    for chosen in (words, OPEN):  # all that were scored, if none is named
+        status, shown, err = reproduce(monkeypatch, capsys, *chosen, "--kept")
+        assert (status, shown, err) == (0, made, "")
+    for wrong, said in (
+        ((*OPEN, "--kept", "--models", "models.toml"), "it takes no --models"),
+        ((*OPEN, "--kept", "--results", "elsewhere"), "elsewhere holds no results of the table"),
+        ((*OPEN, "--kept", "--only", "ffn-expert"), "holds no results of ffn-expert"),
+    ):
+        status, _, err = reproduce(monkeypatch, capsys, *wrong)
+        assert status == 2 and said in err
 
 
 def test_the_open_data_must_lie_somewhere(workplace, monkeypatch, capsys):

@@ -15,6 +15,7 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.tasks.reproduce.declared import Reproduction, Shape, Table
     from sciprism.tasks.reproduce.run import Filled
+    from sciprism.tasks.run import Run
 
 STAND_INS = ("open", "built", "fields")
 
@@ -37,6 +38,10 @@ Models = Annotated[
 ]
 Only = Annotated[list[str] | None, typer.Option(help="Only the rows of this model (KEY); repeatable.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Only the tasks of the open suite's quick view.")]
+Recall = Annotated[
+    bool,
+    typer.Option("--kept", help="Show the results that are there: no model is loaded, nothing is scored."),
+]
 Results = Annotated[Path | None, typer.Option(help="The folder of results; results/PAPER.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write to this file: .md, or .json with everything.")
@@ -51,6 +56,7 @@ def reproduce(
     models: Models = None,
     only: Only = None,
     quick: Quick = False,
+    kept: Recall = False,
     results: Results = None,
     precision: Precision = "float32",
     output: Output = None,
@@ -63,8 +69,6 @@ def reproduce(
     Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
     """
     from sciprism.tasks.reproduce import reproductions
-    from sciprism.tasks.reproduce.models import read_given
-    from sciprism.tasks.reproduce.run import chosen_rows, make, plan
     from sciprism.tasks.run import Run
 
     chosen = reproductions[paper]
@@ -76,25 +80,47 @@ def reproduce(
             raise InputError(f"table {table} counts a sample; it takes --data and -o alone")
         _show_sample(Path(data or "."), f"Table {table}: {chosen.samples[table]}", output)
         return
-    shape, folder = _data(chosen, data, quick)
-    wanted = chosen_rows(chosen.table(table), shape, only or [])
-    planned = plan(chosen, wanted, shape, read_given(models or [], chosen.models), folder, precision)
+    shape, folder = _data(chosen, data, quick, looked_at=not kept)
     run = Run(out=results or Path("results") / paper, data=folder, command=command_line())
-    _show(filled := make(planned, run, teller()), f"Table {table}: {wanted.title} ({shape.name})", output)
+    filled = _filled(chosen, table, shape, only or [], models or [], run, precision, kept=kept)
+    _show(filled, f"Table {table}: {filled.table.title} ({shape.name})", output)
     if filled.failed:
         raise typer.Exit(1)
 
 
-def _data(paper: Reproduction, data: str, quick: bool) -> tuple[Shape, Path | None]:
-    """Return the data that a table is made on, and the folder they lie in."""
+def _filled(
+    paper: Reproduction,
+    table: str,
+    shape: Shape,
+    only: list[str],
+    models: list[str],
+    run: Run,
+    precision: str,
+    *,
+    kept: bool,
+) -> Filled:
+    from sciprism.tasks.reproduce.models import read_given
+    from sciprism.tasks.reproduce.run import chosen_rows, make, plan, recall
+
+    if kept and models:
+        raise InputError("--kept shows the results of models that were scored; it takes no --models")
+    if kept:
+        return recall(paper, table, shape, only, run.out)
+    rows = chosen_rows(paper.table(table), shape, only)
+    given = read_given(models, paper.models)
+    return make(plan(paper, rows, shape, given, run.data, precision), run, teller())
+
+
+def _data(paper: Reproduction, data: str, quick: bool, *, looked_at: bool) -> tuple[Shape, Path | None]:
+    """Return the data that a table is made on, and the folder they lie in where they are looked at."""
     given = os.environ.get("SCIPRISM_DATA", "")
     if data in STAND_INS:
-        if not given:
+        if looked_at and not given:
             raise InputError(f"--data {data}: say where the data lie with SCIPRISM_DATA")
         if data not in paper.shapes:
             raise InputError(f"--data {data}: {paper.name} has {', '.join(paper.shapes)}")
         shape = paper.shapes[data]
-        return shape.part("quick") if quick else shape, Path(given)
+        return shape.part("quick") if quick else shape, Path(given) if given else None
     if quick:
         raise InputError("--quick is a view of the open suite; add --data open")
     folder = data or given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
@@ -12,7 +12,7 @@ from sciprism.errors import InputError
 from sciprism.tasks import run as runs
 from sciprism.tasks.report.numbers import apart
 from sciprism.tasks.reproduce.declared import Column, Reproduction, Row, Shape, Table, columns_of
-from sciprism.tasks.reproduce.kept import Kept, write_models
+from sciprism.tasks.reproduce.kept import Kept, read_models, write_models
 from sciprism.tasks.reproduce.measured import Estimate, Sample, estimate, missing
 from sciprism.tasks.reproduce.missing import missing_data
 from sciprism.tasks.reproduce.models import Cast, Given, keys_of
@@ -37,6 +37,8 @@ class Cell:
     remark: str = ""
 
 
+Names = Mapping[str, Sequence[str]]
+"""Task -> the names of a row's systems there, one per seed."""
 Times = Mapping[str, Mapping[str, Any]]
 """Task -> its parts in seconds, as a result's details tell them (`systems.Taken`)."""
 
@@ -102,6 +104,10 @@ class Plan:
         names = dict.fromkeys(row.task(number.task) for column in self.columns for number in column.numbers)
         return {name: self.cast.systems(row, name) for name in names} if row.model else {}
 
+    def names(self, row: Row) -> Names:
+        """Return the names of a row's systems at each of its tasks."""
+        return {task: [system.name for system in some] for task, some in self.systems(row).items()}
+
 
 def plan(
     paper: Reproduction,
@@ -144,27 +150,53 @@ def make(wanted: Plan, run: runs.Run, tell: runs.Tell) -> Filled:
         viewed = replace(run, as_format=as_format)
         runs.evaluate(wanted.shape.home(names[0]), tasks, list(systems.values()), viewed, tell)
     note_models(wanted, run.out)
-    return fill(wanted, Kept(run.out, wanted.shape))
+    return fill(wanted, Kept(run.out, wanted.shape), wanted.names)
+
+
+def recall(paper: Reproduction, name: str, shape: Shape, only: Sequence[str], home: Path) -> Filled:
+    """Fill a table from results alone: no model is there, nothing is scored.
+
+    home: the folder of the results, whose file of models says who stands in which row. InputError where
+    that knows nobody of the table.
+    """
+    known = read_models(home)
+    there = [row.model for row in paper.table(name).rows if known.get(row.key)]
+    if lost := sorted(set(only) - set(there)) if only else not there and ["the table"]:
+        raise InputError(f"{home} holds no results of {lost[0]} (models.json says whose are there)")
+    table, kept = chosen_rows(paper.table(name), shape, only or there), Kept(home, shape)
+    wanted = Plan(table, shape, columns_of(table, shape), Cast(paper, {}))
+    declared = shape.declared()
+
+    def names(row: Row) -> Names:
+        names = [folder.removesuffix(f"--as-{row.as_format}") for folder in known.get(row.key, ())]
+        tasks = (row.task(number.task) for column in wanted.columns for number in column.numbers)
+        return {
+            task: [each for each in names if kept.run(folder_name(each, row.as_format), declared[task])]
+            or names
+            for task in tasks
+        }
+
+    return fill(wanted, kept, names)
 
 
 def note_models(wanted: Plan, home: Path) -> None:
     """Write down which systems stand for which model, for the claims that are drawn from the results."""
     found: dict[str, dict[str, None]] = {}
     for row in wanted.table.rows:
-        for systems in wanted.systems(row).values():
-            names = (folder_name(system.name, row.as_format) for system in systems)
-            found.setdefault(row.key, {}).update(dict.fromkeys(names))
+        for names in wanted.names(row).values():
+            folders = (folder_name(name, row.as_format) for name in names)
+            found.setdefault(row.key, {}).update(dict.fromkeys(folders))
     write_models(home, {key: tuple(names) for key, names in found.items()})
 
 
-def fill(wanted: Plan, kept: Kept) -> Filled:
+def fill(wanted: Plan, kept: Kept, names: Callable[[Row], Names]) -> Filled:
     """Return the table from results that are there."""
     scores = Scores(wanted.shape, kept)
-    systems = {row.name: wanted.systems(row) for row in wanted.table.rows}
+    systems = {row.name: names(row) for row in wanted.table.rows}
 
     def sampled(row: Row, column: Column) -> Sample | str:
         named = {
-            task: [folder_name(system.name, row.as_format) for system in some]
+            task: [folder_name(name, row.as_format) for name in some]
             for task, some in systems[row.name].items()
         }
         if not row.model:
@@ -183,18 +215,18 @@ def fill(wanted: Plan, kept: Kept) -> Filled:
             )
         )
     models = [
-        tuple(dict.fromkeys(system.name for some in systems[row.name].values() for system in some))
+        tuple(dict.fromkeys(name for some in systems[row.name].values() for name in some))
         for row in wanted.table.rows
     ]
     times = tuple(_times(wanted, row, systems[row.name], kept) for row in wanted.table.rows)
     return Filled(wanted.table, wanted.shape, wanted.columns, tuple(models), tuple(cells), times)
 
 
-def _times(wanted: Plan, row: Row, systems: Mapping[str, Sequence[System]], kept: Kept) -> Times:
+def _times(wanted: Plan, row: Row, systems: Names, kept: Kept) -> Times:
     """Return what a row's searches took: of its first model with none from the cache, else the first."""
     declared, found = wanted.shape.declared(), {}
     for task in wanted.shape.groups.get(wanted.table.timed, ()):
-        names = [folder_name(system.name, row.as_format) for system in systems.get(task, ())]
+        names = [folder_name(name, row.as_format) for name in systems.get(task, ())]
         details = [run.result.details for name in names if (run := kept.run(name, declared[task]))]
         told = [each["seconds"] for each in details if "seconds" in each]
         if told:
