@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rounds import provenance, write
 from sciprism import Encoder
@@ -169,6 +170,16 @@ def summary(folder: Path) -> dict[str, float | int | dict[str, float]]:
     }
 
 
+def before(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what other commands trained, with their facts, out of the file that is about to be written."""
+    if not path.exists():
+        return []
+    known = json.loads(path.read_text("utf-8"))
+    older = [*known.pop("before", []), known]
+    left = [each | {"runs": {k: v for k, v in each["runs"].items() if k not in runs}} for each in older]
+    return [each for each in left if each["runs"]]
+
+
 def main(study: Study, about: str | None) -> None:
     """Read the command line and run a study."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -193,7 +204,7 @@ def main(study: Study, about: str | None) -> None:
             raise SystemExit(f"{arm.key}, seed {seed}: not scored, as said above; the same command goes on")
     facts = provenance(["torch", "sciprism"], changes=args.change or [])
     runs = {f"{key}, seed {seed}": summary(folder) for (key, seed), folder in folders.items()}
-    write(args.output / study.runs, facts | {"runs": runs})
+    write(args.output / study.runs, facts | {"runs": runs, "before": before(args.output / study.runs, runs)})
     wanted = [(name, folders, study.view, f"table-{name}.md") for name in args.tables]
     if args.full:
         middle = median_dev(study, folders)
