@@ -170,6 +170,16 @@ def summary(folder: Path) -> dict[str, float | int | dict[str, float]]:
     }
 
 
+def bases(study: Study, arms: Sequence[Arm]) -> set[str]:
+    """Return the arms that the rows of some arms are held against."""
+    found = set()
+    for arm in arms:
+        rows = reproductions[study.paper].table(arm.table).rows
+        names = {row.against for row in rows if row.model == arm.key}
+        found |= {row.model for row in rows if row.name in names}
+    return found & {arm.key for arm in study.arms}
+
+
 def before(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what other commands trained, with their facts, out of the file that is about to be written."""
     if not path.exists():
@@ -195,6 +205,8 @@ def main(study: Study, about: str | None) -> None:
     args = parser.parse_args()
     first, *others = args.seeds
     arms = [arm for arm in study.arms if arm.key in args.only]
+    if lacking := bases(study, arms) - {arm.key for arm in arms}:
+        parser.error(f"--only: what was named is held against {', '.join(sorted(lacking))}; name it too")
     order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
     order += [(arm, seed) for seed in others for arm in arms if arm.seeded]
     folders: dict[Run, Path] = {}
