@@ -22,6 +22,8 @@ from typing import Any
 from rounds import provenance, write
 from sciprism import Encoder
 from sciprism.tasks.reproduce import reproductions
+from sciprism.tasks.reproduce.models import keys_of
+from sciprism.tasks.reproduce.run import chosen_rows
 
 MAX_LENGTH = 128
 Run = tuple[str, int]
@@ -171,13 +173,10 @@ def summary(folder: Path) -> dict[str, float | int | dict[str, float]]:
 
 
 def bases(study: Study, arms: Sequence[Arm]) -> set[str]:
-    """Return the arms that the rows of some arms are held against."""
-    found = set()
-    for arm in arms:
-        rows = reproductions[study.paper].table(arm.table).rows
-        names = {row.against for row in rows if row.model == arm.key}
-        found |= {row.model for row in rows if row.name in names}
-    return found & {arm.key for arm in study.arms}
+    """Return the arms that the tables of some arms show beside them."""
+    paper = reproductions[study.paper]
+    shown = (chosen_rows(paper.table(a.table), paper.shapes[study.data], [a.key]).rows for a in arms)
+    return {key for rows in shown for key in keys_of(rows)} & {arm.key for arm in study.arms}
 
 
 def before(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -148,6 +148,7 @@ def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
         (("--data", tmp_path), "'z' is no paper of papers.jsonl"),
         (("--data", tmp_path / "gone"), "papers.jsonl does not exist"),
         (("--data", tmp_path, "--quick"), "table 5 counts a sample"),
+        (("--data", tmp_path, "--kept"), "table 5 counts a sample"),
     ):
         status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "5", *words)
         assert status == 2 and said in err

@@ -76,7 +76,7 @@ def reproduce(
         _print_list(chosen)
         return
     if table in chosen.samples:
-        if models or only or quick or results:
+        if models or only or quick or kept or results:
             raise InputError(f"table {table} counts a sample; it takes --data and -o alone")
         _show_sample(Path(data or "."), f"Table {table}: {chosen.samples[table]}", output)
         return

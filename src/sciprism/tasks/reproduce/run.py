@@ -95,14 +95,17 @@ class Plan:
 
     def tasks(self) -> list[str]:
         """Return the names of all tasks, of every row."""
-        numbers = [number for column in self.columns for number in column.numbers]
         rows = [row for row in self.table.rows if row.model]
-        return list(dict.fromkeys(row.task(number.task) for row in rows for number in numbers))
+        return list(dict.fromkeys(task for row in rows for task in self.tasks_of(row)))
+
+    def tasks_of(self, row: Row) -> list[str]:
+        """Return the names of a row's tasks."""
+        numbers = (number for column in self.columns for number in column.numbers)
+        return list(dict.fromkeys(row.task(number.task) for number in numbers))
 
     def systems(self, row: Row) -> dict[str, tuple[System, ...]]:
         """Return the systems of a row at each of its tasks."""
-        names = dict.fromkeys(row.task(number.task) for column in self.columns for number in column.numbers)
-        return {name: self.cast.systems(row, name) for name in names} if row.model else {}
+        return {name: self.cast.systems(row, name) for name in self.tasks_of(row)} if row.model else {}
 
     def names(self, row: Row) -> Names:
         """Return the names of a row's systems at each of its tasks."""
@@ -161,20 +164,19 @@ def recall(paper: Reproduction, name: str, shape: Shape, only: Sequence[str], ho
     """
     known = read_models(home)
     there = [row.model for row in paper.table(name).rows if known.get(row.key)]
-    if lost := sorted(set(only) - set(there)) if only else not there and ["the table"]:
+    if lost := sorted(set(only) - set(there)) or ["the table"] * (not there):
         raise InputError(f"{home} holds no results of {lost[0]} (models.json says whose are there)")
     table, kept = chosen_rows(paper.table(name), shape, only or there), Kept(home, shape)
     wanted = Plan(table, shape, columns_of(table, shape), Cast(paper, {}))
     declared = shape.declared()
 
     def names(row: Row) -> Names:
-        names = [folder.removesuffix(f"--as-{row.as_format}") for folder in known.get(row.key, ())]
-        tasks = (row.task(number.task) for column in wanted.columns for number in column.numbers)
-        return {
-            task: [each for each in names if kept.run(folder_name(each, row.as_format), declared[task])]
-            or names
-            for task in tasks
+        known_as = {folder: folder.removesuffix(f"--as-{row.as_format}") for folder in known.get(row.key, ())}
+        scored = {
+            task: [name for folder, name in known_as.items() if kept.run(folder, declared[task])]
+            for task in wanted.tasks_of(row)
         }
+        return {task: some or list(known_as.values()) for task, some in scored.items()}
 
     return fill(wanted, kept, names)
 
