@@ -237,6 +237,39 @@ def test_formats_that_are_served(tiny_model):
     assert list(encoder.encode_all(TEXTS)) == ["regression", "search"]
 
 
+def test_a_format_of_directions_of_its_own_lengths(tiny_model, tmp_path):
+    """Each format's vectors are multiplied and keep their length; a folder keeps the numbers."""
+    plain, scaled = (unequal(prism(tiny_model, scaled=each)) for each in (False, True))
+    scaled.model.load_state_dict(plain.model.state_dict(), strict=False)
+    scaled.prepare()
+
+    def stretched(vectors, way):
+        found = vectors * scaled.model.beside.scales[way].detach().numpy()
+        return found * np.sqrt((vectors**2).sum(1) / (found**2).sum(1))[:, None]
+
+    before, text = plain.encode_with_text(TEXTS)
+    after, same = scaled.encode_with_text(TEXTS)
+    assert np.allclose(text, same, atol=1e-6)
+    for format in FORMATS:
+        assert np.abs(after[format] - before[format]).max() > 0.05
+        assert np.allclose(after[format], stretched(before[format], scaled.route(format)), atol=1e-5)
+        assert np.allclose(scaled.encode(TEXTS, format=format), after[format], atol=1e-5)
+    asked = plain.encode(TEXTS, format="search", role="query")
+    expected = stretched(asked, "search")
+    assert np.allclose(scaled.encode(TEXTS, format="search", role="query"), expected, atol=1e-5)
+    scaled.save(tmp_path / "model")
+    assert np.allclose(Encoder.load(tmp_path / "model").encode(TEXTS), after["proximity"], atol=1e-6)
+
+
+def test_lengths_of_directions_begin_as_one_and_are_not_trained(tiny_model):
+    plain, scaled = prism(tiny_model), prism(tiny_model, scaled=True, text="trained")
+    assert np.abs(plain.encode(TEXTS) - scaled.encode(TEXTS)).max() < 1e-6
+    named = dict(scaled.model.named_parameters())
+    assert {name for name in named if not named[name].requires_grad} == {
+        f"beside.scales.{f}" for f in FORMATS
+    }
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -245,6 +278,7 @@ def test_formats_that_are_served(tiny_model):
         ({"weights": "some"}, "known: whole, bottleneck, map, none"),
         ({"text": "melted"}, "known: frozen, trained"),
         ({"plus": "False"}, "plus is 'False'; it is true or false"),
+        ({"scaled": 1}, "scaled is 1; it is true or false"),
         ({"weights": "bottleneck", "reduction": 99}, "only 32 wide"),
     ],
 )

@@ -326,6 +326,7 @@ def test_two_processes_share_a_batch_of_many_sources(tmp_path, tiny_model):
     assert {name for row in metrics(tmp_path / "two") for name in row["losses"]} >= {"fields", "years"}
 
 
+SCALED = ["stages.0.method=prism", "stages.0.options={scaled = true}"]
 WRONG = {
     "unknown key": (["stages.0.bacth=3"], r"stages.0.bacth: .*known: name, method"),
     "unknown key of a part": (
@@ -358,6 +359,27 @@ WRONG = {
     "an interpolation of what is not trained": (
         ["stages.0.interpolation={vision = 0.5}"],
         "interpolation: no weights that are trained are those of 'vision'",
+    ),
+    "whitening of another method": (
+        ["stages.0.whitening={search = 0.5}"],
+        "whitening is for the method prism",
+    ),
+    "whitening of what is no format": ([*SCALED, "stages.0.whitening={vision = 0.5}"], "stages.0.whitening"),
+    "whitening of half a space": (
+        [*SCALED, "stages.0.whitening={search = 0.5}"],
+        "proximity and search share a space; give both one number",
+    ),
+    "whitening without papers": (
+        [*SCALED, "stages.0.whitening={regression = 0.5}"],
+        "no source of regression holds papers to measure",
+    ),
+    "whitening of a format the model lacks": (
+        [
+            *SCALED,
+            'stages.0.options.formats=["search", "classification"]',
+            "stages.0.whitening={regression = 0.5}",
+        ],
+        "'regression' is no format of the model, classification, search",
     ),
     "patience without dev": (["stages.0.evaluation.patience=2"], "patience needs"),
     "too deep a key": (["seed.x=3"], "seed"),

@@ -105,7 +105,7 @@ class Encoder(Model):
         format: what the vectors are for. role: what the items are. fields: which parts of a paper are
         read, title and abstract unless a task says otherwise. instruction: words of this call instead
         of the format's own; their vectors lie in a space of their own. facets: each by itself, (n, K, dim);
-        the vector is their sum, scaled to length 1 by models that normalize.
+        the vector is their sum, which some models stretch or scale to length 1.
         """
         route = self.route(format, role, instruction=instruction)
         shape = (self.method.facets, self.dim) if facets else (self.dim,)

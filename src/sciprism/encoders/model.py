@@ -142,7 +142,8 @@ class Model:
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
         if isinstance(prism := self.model.beside, Prism):
-            return self._finished(self._own_tokens(prism, batch).mean(dim=1), batch)
+            scale = prism.scale(_ways(batch))
+            return self._finished(self._own_tokens(prism, batch).mean(dim=1), batch, scale)
         return self._finished(self._pooled(self.model(batch), batch), batch)
 
     def vectors_of_all(self, batch: PackedBatch, ways: Sequence[str], *, text: bool = False) -> Tensor:
@@ -159,7 +160,7 @@ class Model:
         vectors = tokens[0].mean(dim=2).transpose(0, 1)
         if text and pooled is not None:
             vectors = torch.cat([vectors, pooled[:, None]], dim=1)
-        return self._finished(vectors, batch)
+        return self._finished(vectors, batch, prism.scale([*ways, *["text"] * text]))
 
     def _own_tokens(self, prism: Prism, batch: PackedBatch) -> Tensor:
         """Return the vectors of the tokens of each text's own way, (B, K, dim)."""
@@ -185,14 +186,16 @@ class Model:
     def _pooled(self, states: Tensor, batch: PackedBatch) -> Tensor:
         return poolings[self.settings.pooling](states, batch, self.method.places)
 
-    def _finished(self, vectors: Tensor, batch: PackedBatch) -> Tensor:
+    def _finished(self, vectors: Tensor, batch: PackedBatch, scale: Tensor | None = None) -> Tensor:
         """Return the vectors of texts, or several of each, with their words and scaled, as the model does."""
         if (lexical := self.model.lexical) is not None:
             vectors = lexical(vectors, self.model.embeddings.word.weight, batch)
+        if scale is not None:
+            vectors = _stretched(vectors, scale.to(vectors))
         return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
 
     def facets(self, batch: PackedBatch) -> Tensor:
-        """Return what the vectors of a packed batch are sums of, (B, K, dim); not scaled by `normalize`.
+        """Return what the vectors of a packed batch are sums of, (B, K, dim), before they are scaled.
 
         Raises InputError without facets.
         """
@@ -209,6 +212,17 @@ class Model:
         if role not in ROLES:
             raise InputError(f"unknown role {role!r}; known: {', '.join(ROLES)}")
         return self.method if instruction is None else self.method.instruct(instruction)
+
+
+def _stretched(vectors: Tensor, scale: Tensor) -> Tensor:
+    """Return vectors whose directions are multiplied, (..., hidden), as long as they were."""
+    found: Tensor = F.normalize(vectors * scale, dim=-1) * vectors.norm(dim=-1, keepdim=True)
+    return found
+
+
+def _ways(batch: PackedBatch) -> list[str]:
+    """Return the way that each text of a batch states."""
+    return [way for way, _, part in batch.parts for _ in part.lengths]
 
 
 def _whole(text: str, tokenizer: Tokenizer, longest: int) -> list[int]:

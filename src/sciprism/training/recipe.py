@@ -162,6 +162,7 @@ class Stage(Part):
     (gradient caching).
     gradient: over processes the sum, that of the whole batch, or the mean, as published. interpolation: how
     far the model that is kept goes from the stage's start to its end (WiSE-FT), by modules' names if asked.
+    whitening: how far directions of formats' vectors are made to vary alike, when all else is done.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
@@ -193,6 +194,7 @@ class Stage(Part):
     checkpoint_every: int = Field(500, ge=1)
     evaluation: Evaluation = Evaluation()
     interpolation: Way | Mapping[str, Way] = 1.0
+    whitening: Mapping[Format, Way] = {}
 
     @model_validator(mode="after")
     def _whole(self) -> Stage:

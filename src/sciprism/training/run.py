@@ -26,6 +26,7 @@ from sciprism.training.recipe import Recipe, Stage
 from sciprism.training.run_folder import TESTED, StageFolder, claim, draft_of, replace_folder
 from sciprism.training.sources import Overlaps
 from sciprism.training.starting import AnySource, Sources, check_starts, checked, seed_of, started
+from sciprism.training.whitening import whiten
 
 
 def train(
@@ -128,6 +129,8 @@ def _finish(loop: Loop, place: StageFolder, starts: Mapping[str, Tensor], **abou
         loop.save(draft, **about)
     if starts:
         interpolate(draft, starts, loop.stage.interpolation)
+    if loop.stage.whitening:
+        whiten(draft, loop.sources, loop.stage.whitening)
     replace_folder(place.model, draft)
 
 

@@ -20,6 +20,7 @@ from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.sources import Overlaps, Source, refuse_overlaps
 from sciprism.training.token_source import TokenSource
+from sciprism.training.whitening import check_whitening
 
 AnySource = Source | TokenSource
 Sources = Mapping[tuple[str, str], AnySource]
@@ -50,6 +51,7 @@ def started(recipe: Recipe, stage: Stage, models: Mapping[str, Path], processes:
     encoder.model.recomputes = stage.checkpointing
     _freeze(encoder, stage.train)
     check_shares(encoder, stage.interpolation)
+    check_whitening(encoder, stage)
     return encoder
 
 

@@ -139,6 +139,8 @@ class Prism(Beside):
     """The tokens of every way and what they have for themselves in each layer.
 
     maps: with `plus`, what a token's last state changes in the pooled text's vector; nothing at first.
+    scales: with `scaled`, what directions of a way's vectors are multiplied by, (hidden,) each; measured,
+    never trained.
     """
 
     def __init__(self, model: Transformer, ways: Sequence[str], method: PrismMethod) -> None:
@@ -156,12 +158,20 @@ class Prism(Beside):
             weights = method.weights if number >= self.shared else "none"
             self.layers.append(OwnLayer({way: Own(block, weights, method.reduction) for way in ways}))
         self.maps = nn.ModuleDict({way: _none(hidden) for way in ways} if self.plus else {})
+        scales = {way: nn.Parameter(torch.ones(hidden), requires_grad=False) for way in ways}
+        self.scales = nn.ParameterDict(scales if method.scaled else {})
 
     def prepare(self, dtype: torch.dtype) -> None:
         """Pack the last maps for inference."""
         for each in self.maps.values():
             assert isinstance(each, Linear)
             each.pack(dtype)
+
+    def scale(self, ways: Sequence[str]) -> Tensor | None:
+        """Return what vectors of ways are multiplied by, (W, hidden), ones for what is no way of its own."""
+        if not self.scales:
+            return None
+        return torch.stack([self.scales.get(way, torch.ones_like(self.rows.weight[0])) for way in ways])
 
     def parts(self, batch: PackedBatch) -> list[Asked]:
         """Return the way that each text of a batch states, texts of one way together."""
@@ -202,8 +212,9 @@ class PrismMethod(PerFormat):
     part from the text's first one where these layers begin, and cost nothing below; else they are there
     from the start. reduction: how much narrower than the model a bottleneck is. plus: the vector is the
     pooled text and a linear map of the token's state, a map that is zero at first: training begins at the
-    backbone's vectors; without, it is the state alone. text: "frozen" keeps the backbone and its vectors as
-    they are and takes no gradient through the text.
+    backbone's vectors; without, it is the state alone. scaled: directions of a format's vectors are
+    multiplied by numbers of its own, which a stage's `whitening` measures; lengths stay. text: "frozen"
+    keeps the backbone and its vectors as they are and takes no gradient through the text.
     """
 
     apart = True
@@ -217,6 +228,7 @@ class PrismMethod(PerFormat):
         reduction: int = 16,
         split: bool = False,
         plus: bool = True,
+        scaled: bool = False,
         text: Text = "frozen",
         formats: Sequence[Format] = FORMATS,
     ) -> None:
@@ -224,13 +236,13 @@ class PrismMethod(PerFormat):
         for name, value, least in (("facets", facets, 1), ("depth", depth, 0), ("reduction", reduction, 1)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InputError(f"{name} is {value!r}, not a whole number from {least} on")
-        check_switches(split=split, plus=plus)
+        check_switches(split=split, plus=plus, scaled=scaled)
         if weights not in WEIGHTS:
             raise InputError(f"weights is {weights!r}; known: {', '.join(WEIGHTS)}")
         if text not in TEXT:
             raise InputError(f"text is {text!r}; known: {', '.join(TEXT)}")
         self.facets, self.weights, self.depth, self.reduction = facets, weights, depth, reduction
-        self.split, self.plus, self.text = split, plus, text
+        self.split, self.plus, self.scaled, self.text = split, plus, scaled, text
 
     def fill(self, model: Transformer) -> None:
         """Put the tokens of every way, and what is their own, beside the text."""
@@ -251,8 +263,8 @@ class PrismMethod(PerFormat):
         return name.startswith("beside.")
 
     def trainable(self, name: str) -> bool:
-        """Return whether the parameter is a format's, or the text may be trained."""
-        return self.own(name) or self.text == "trained"
+        """Return whether the parameter is a format's that training finds, or the text may be trained."""
+        return not name.startswith("beside.scales.") and (self.own(name) or self.text == "trained")
 
 
 def _none(hidden: int) -> Linear:
