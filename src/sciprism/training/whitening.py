@@ -59,10 +59,10 @@ def whiten(folder: Path, sources: Sequence[object], shares: Mapping[Format, floa
         vectors = encoder.encode(papers, format=formats[0])
         if encoder.distance == "cosine":
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        scale = stretch(vectors, shares[formats[0]], kept=encoder.model.config.lexical)
+        scale = torch.from_numpy(stretch(vectors, shares[formats[0]], kept=encoder.model.config.lexical))
         with torch.no_grad():
             for way in {encoder.route(*asked) for asked in product(formats, ROLES)}:
-                prism.scales[way].mul_(torch.from_numpy(scale))
+                prism.scales[way].mul_(scale.to(encoder.device))
     encoder.save(folder, **encoder.provenance)
 
 
