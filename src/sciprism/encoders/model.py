@@ -142,8 +142,7 @@ class Model:
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
         if isinstance(prism := self.model.beside, Prism):
-            scale = prism.scale(_ways(batch))
-            return self._finished(self._own_tokens(prism, batch).mean(dim=1), batch, scale)
+            return self._finished(self._own_tokens(prism, batch).mean(dim=1), batch, prism.scale_of(batch))
         return self._finished(self._pooled(self.model(batch), batch), batch)
 
     def vectors_of_all(self, batch: PackedBatch, ways: Sequence[str], *, text: bool = False) -> Tensor:
@@ -160,7 +159,7 @@ class Model:
         vectors = tokens[0].mean(dim=2).transpose(0, 1)
         if text and pooled is not None:
             vectors = torch.cat([vectors, pooled[:, None]], dim=1)
-        return self._finished(vectors, batch, prism.scale([*ways, *["text"] * text]))
+        return self._finished(vectors, batch, prism.scale(ways, text=text))
 
     def _own_tokens(self, prism: Prism, batch: PackedBatch) -> Tensor:
         """Return the vectors of the tokens of each text's own way, (B, K, dim)."""
@@ -218,11 +217,6 @@ def _stretched(vectors: Tensor, scale: Tensor) -> Tensor:
     """Return vectors whose directions are multiplied, (..., hidden), as long as they were."""
     found: Tensor = F.normalize(vectors * scale, dim=-1) * vectors.norm(dim=-1, keepdim=True)
     return found
-
-
-def _ways(batch: PackedBatch) -> list[str]:
-    """Return the way that each text of a batch states."""
-    return [way for way, _, part in batch.parts for _ in part.lengths]
 
 
 def _whole(text: str, tokenizer: Tokenizer, longest: int) -> list[int]:

@@ -48,11 +48,15 @@ def reciprocal_ranks(encoder: Encoder, batch: Batch) -> list[float]:
     return found
 
 
+def units(vectors: Floats) -> Floats:
+    """Return vectors, (n, d), of length 1, as cosines compare them; zeros stay."""
+    found: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return found
+
+
 def _scores(queries: Floats, candidates: Floats, distance: str) -> Floats:
     if distance == "cosine":
-        queries, candidates = (
-            x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (queries, candidates)
-        )
+        queries, candidates = units(queries), units(candidates)
     scores: Floats = queries @ candidates.T
     if distance == "euclidean":  # twice the product less the candidate's square: the same order
         scores = 2 * scores - (candidates**2).sum(axis=1)

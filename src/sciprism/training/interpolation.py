@@ -7,7 +7,6 @@ is forgotten late.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -43,11 +42,9 @@ def starts_of(encoder: Encoder, shares: Shares) -> dict[str, Tensor]:
     }
 
 
-def interpolate(folder: Path, starts: Mapping[str, Tensor], shares: Shares) -> None:
-    """Draw a saved model's weights towards those that they started from."""
-    encoder = Encoder.load(folder)
+def interpolate(encoder: Encoder, starts: Mapping[str, Tensor], shares: Shares) -> None:
+    """Draw a model's weights towards those that they started from; prepare it before it encodes."""
     with torch.no_grad():
         for name, weight in encoder.model.named_parameters():
             if name in starts:
                 weight.copy_(torch.lerp(starts[name].to(weight), weight, share_of(name, shares)))
-    encoder.save(folder, **encoder.provenance)

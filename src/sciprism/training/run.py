@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.face import Encodes
 from sciprism.errors import MissingExtraError
 from sciprism.files import only_writer, sha256
@@ -127,10 +128,12 @@ def _finish(loop: Loop, place: StageFolder, starts: Mapping[str, Tensor], **abou
     else:
         loop.encoder.prepare()
         loop.save(draft, **about)
-    if starts:
-        interpolate(draft, starts, loop.stage.interpolation)
-    if loop.stage.whitening:
-        whiten(draft, loop.sources, loop.stage.whitening)
+    if starts or loop.stage.whitening:
+        encoder = Encoder.load(draft)
+        interpolate(encoder, starts, loop.stage.interpolation)
+        encoder.prepare()
+        whiten(encoder, loop.sources, loop.stage.whitening)
+        encoder.save(draft, **encoder.provenance)
     replace_folder(place.model, draft)
 
 

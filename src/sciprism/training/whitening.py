@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,8 +20,10 @@ from sciprism.encoders.methods import ROLES, Format
 from sciprism.encoders.methods.prism import Prism
 from sciprism.errors import InputError
 from sciprism.text.template import Item
+from sciprism.training.dev import units
 from sciprism.training.recipe import Stage
 from sciprism.training.sources import Source
+from sciprism.training.token_source import TokenSource
 
 EXAMPLES = 200
 """Of each source, whose papers are measured."""
@@ -45,25 +46,23 @@ def check_whitening(encoder: Encoder, stage: Stage) -> None:
             raise InputError(f"whitening: no source of {' or '.join(formats)} holds papers to measure")
 
 
-def whiten(folder: Path, sources: Sequence[object], shares: Mapping[Format, float]) -> None:
-    """Stretch a saved model's directions, as far for each format as its share says: 0 none, 1 all alike.
+def whiten(encoder: Encoder, sources: Sequence[Source | TokenSource], shares: Mapping[Format, float]) -> None:
+    """Stretch a model's directions, as far for each format as its share says: 0 none, 1 all alike.
 
     They are measured on papers of the format's sources; queries' are stretched like those of their papers.
     """
-    encoder = Encoder.load(folder)
     prism = encoder.model.beside
-    assert isinstance(prism, Prism), "a stage that asks for it of another method is refused"
     for formats in _together(encoder, shares):
+        assert isinstance(prism, Prism), "a stage that asks for it of another method is refused"
         mine = (each for each in sources if isinstance(each, Source) and each.spec.format in formats)
         papers = list(chain.from_iterable(map(papers_of, mine)))
         vectors = encoder.encode(papers, format=formats[0])
         if encoder.distance == "cosine":
-            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+            vectors = units(vectors)
         scale = torch.from_numpy(stretch(vectors, shares[formats[0]], kept=encoder.model.config.lexical))
         with torch.no_grad():
             for way in {encoder.route(*asked) for asked in product(formats, ROLES)}:
                 prism.scales[way].mul_(scale.to(encoder.device))
-    encoder.save(folder, **encoder.provenance)
 
 
 def _together(encoder: Encoder, shares: Mapping[Format, float]) -> list[list[Format]]:

@@ -14,6 +14,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sciprism.encoders.dropout import Dropout
 from sciprism.encoders.linear import Linear
@@ -167,11 +168,19 @@ class Prism(Beside):
             assert isinstance(each, Linear)
             each.pack(dtype)
 
-    def scale(self, ways: Sequence[str]) -> Tensor | None:
-        """Return what vectors of ways are multiplied by, (W, hidden), ones for what is no way of its own."""
+    def scale(self, ways: Sequence[str], *, text: bool = False) -> Tensor | None:
+        """Return what vectors of ways are multiplied by, (W, hidden); text: a row of ones behind them."""
         if not self.scales:
             return None
-        return torch.stack([self.scales.get(way, torch.ones_like(self.rows.weight[0])) for way in ways])
+        return F.pad(torch.stack([self.scales[way] for way in ways]), (0, 0, 0, int(text)), value=1.0)
+
+    def scale_of(self, batch: PackedBatch) -> Tensor | None:
+        """Return what the vector of each text's own way is multiplied by, (B, hidden)."""
+        if not self.scales:
+            return None
+        return torch.cat(
+            [self.scales[ways[0]].expand(texts.stop - texts.start, -1) for ways, texts in self.parts(batch)]
+        )
 
     def parts(self, batch: PackedBatch) -> list[Asked]:
         """Return the way that each text of a batch states, texts of one way together."""
