@@ -8,9 +8,11 @@ import torch
 from torch.nn import functional as F
 
 from sciprism import Encoder
+from sciprism.errors import InputError
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.objectives.facets import facet_contrast
 from sciprism.objectives.four_sum import four_sum_contrastive
+from sciprism.objectives.label_ranking import label_ranking
 from sciprism.papers.records import Paper
 from sciprism.training.blockwise import Blockwise
 from sciprism.training.dev import reciprocal_rank
@@ -24,6 +26,8 @@ from sciprism.training.weighting import weighting_of, weightings
 LIGHT, CELL, STAR = (
     Paper(id=w, title=f"{w} theory", abstract=f"the {w} of matter") for w in ("light", "cell", "star")
 )
+MOON = Paper(id="moon", title="moon", abstract="a galaxy")
+"""No positive of any example."""
 EXAMPLES = [
     Example("light wave", (LIGHT, STAR), (CELL,)),
     Example("planet galaxy", (STAR,), (CELL, LIGHT)),
@@ -65,7 +69,13 @@ def made(encoder, *objectives, labels=("bio", "physics")):
         other.prepare()
         return other
 
-    tools = Tools(encoder=encoder, processes=Processes("cpu"), labels=labels, open=teacher)
+    tools = Tools(
+        encoder=encoder,
+        processes=Processes("cpu"),
+        labels=labels,
+        candidates=(LIGHT, CELL, STAR, MOON),
+        open=teacher,
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return [learners[table["name"]](settings_of(table), tools) for table in objectives]
@@ -229,6 +239,64 @@ def test_four_sums_of_cosines(encoder):
         (loss,) = together(encoder, {"name": "four-sum", **settings})([(0, batch_of(EXAMPLES))], 1.0)
         wanted = four_sum_contrastive(queries, positives, **settings)
         assert loss == pytest.approx(wanted.item(), abs=1e-4)
+
+
+@pytest.mark.parametrize("most", [0, 4, 9])
+def test_labels_are_ranked_among_all_of_the_source(most, encoder):
+    """All four stand in the sum, that of no example too; both labels of the first example count."""
+    settings = {"temperature": 0.2, "similarity": "cosine"}
+    papers, labels = (
+        F.normalize(torch.from_numpy(encoder.encode(items, format="search", role=role)), dim=-1)
+        for items, role in (
+            ([e.query for e in EXAMPLES], "query"),
+            ([LIGHT, CELL, STAR, MOON], "paper"),
+        )
+    )
+    carried = torch.tensor([[1, 0, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0]]).bool()
+    expected = label_ranking(papers, labels, carried, temperature=0.2).item()
+    encoder.model.train()
+    learner = together(encoder, {"name": "label-ranking", "most": most, **settings})
+    assert learner([(0, batch_of(EXAMPLES))], 1.0)[0] == pytest.approx(expected, abs=1e-5)
+    assert encoder.model.blocks[0].attention.query.weight.grad.abs().sum() > 0
+
+
+def test_labels_of_a_step_are_those_of_its_papers_and_some_others(encoder):
+    (learner,) = made(encoder, {"name": "label-ranking", "most": 2})
+
+    def labels(examples, seed):
+        (_, (found, role)) = learner.asks(batch_of(examples, seed))
+        assert role == "paper"
+        return {paper.id for paper in found}
+
+    assert labels(EXAMPLES, 0) == {"light", "star", "cell"}  # never fewer than the papers carry
+    drawn = [labels(EXAMPLES[1:2], seed) for seed in range(30)]
+    assert all(len(each) == 2 and "star" in each for each in drawn)
+    assert set.union(*drawn) == {"light", "star", "cell", "moon"}
+    assert labels(EXAMPLES[1:2], 7) == labels(EXAMPLES[1:2], 7)
+
+
+def test_held_out_papers_are_ranked_among_all_labels_of_the_source(encoder):
+    """One paper alone would find its only label first; here all four compete."""
+    (learner,) = made(encoder, {"name": "label-ranking"})
+    encoder.prepare()
+    papers, labels = (
+        F.normalize(torch.from_numpy(encoder.encode(items, format="search", role=role)), dim=-1)
+        for items, role in (([e.query for e in EXAMPLES], "query"), ([LIGHT, CELL, STAR, MOON], "paper"))
+    )
+    ranks = []
+    for example, row in zip(EXAMPLES, (papers @ labels.T).tolist(), strict=True):
+        own = [paper in example.positives for paper in (LIGHT, CELL, STAR, MOON)]
+        best = max(score for score, right in zip(row, own, strict=True) if right)
+        better = [score >= best for score, right in zip(row, own, strict=True) if not right]
+        ranks.append(1 / (1 + sum(better)))
+        assert learner.score(batch_of([example])) == ranks[-1]
+    assert encoder.distance == "cosine" and min(ranks) < 1
+
+
+def test_a_source_without_labels_cannot_be_ranked(encoder):
+    tools = Tools(encoder=encoder, processes=Processes("cpu"))
+    with pytest.raises(InputError, match='the source has no labels; say candidate = "label"'):
+        learners["label-ranking"](settings_of({"name": "label-ranking"}), tools)
 
 
 def by_facet(encoder, examples):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.encoders.encoder import Encoder
+from sciprism.text.template import Item
 from sciprism.training.examples import key_of
 
 if TYPE_CHECKING:
@@ -17,20 +20,21 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 
 
-def reciprocal_rank(encoder: Encoder, batch: Batch) -> float:
+def reciprocal_rank(encoder: Encoder, batch: Batch, *, beside: Iterable[Item] = ()) -> float:
     """Return the mean of `reciprocal_ranks`."""
-    return float(np.mean(reciprocal_ranks(encoder, batch)))
+    return float(np.mean(reciprocal_ranks(encoder, batch, beside=beside)))
 
 
-def reciprocal_ranks(encoder: Encoder, batch: Batch) -> list[float]:
+def reciprocal_ranks(encoder: Encoder, batch: Batch, *, beside: Iterable[Item] = ()) -> list[float]:
     """Return 1 / rank of each query's best positive among all candidates of the examples.
 
-    Candidates are the positives and hard negatives of all examples, each once, compared by the encoder's
-    distance; never the query itself, nor what is a positive of the same query in another example. Ties count
-    against the model, and so does what is no number.
+    Candidates are the positives and hard negatives of all examples, and what is given beside them, each once,
+    compared by the encoder's distance; never the query itself, nor what is a positive of the same query in
+    another example. Ties count against the model, and so does what is no number.
     """
     examples = batch.examples
-    candidates = {key_of(item): item for e in examples for item in (*e.positives, *e.negatives)}
+    answers = (item for e in examples for item in (*e.positives, *e.negatives))
+    candidates = {key_of(item): item for item in chain(beside, answers)}
     places = {key: place for place, key in enumerate(candidates)}
     asked = encoder.encode([e.query for e in examples], format=batch.format, role=batch.query)
     given = encoder.encode(list(candidates.values()), format=batch.format, role=batch.candidate)

@@ -78,7 +78,8 @@ class State:
 
 def _learner(source: AnySource, stage: Stage, tools: Tools) -> Learner:
     objective = settings_of(stage.objective_of(source.spec))
-    return learners[objective.name](objective, replace(tools, labels=source.labels))
+    tools = replace(tools, labels=source.labels, candidates=source.candidates)
+    return learners[objective.name](objective, tools)
 
 
 def _coming(step: int, steps: int, accumulate: int) -> range:

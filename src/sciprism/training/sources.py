@@ -15,7 +15,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.template import Item
 from sciprism.training.batches import mixed
-from sciprism.training.examples import Example, from_row, parsed, read_examples
+from sciprism.training.examples import Example, from_row, key_of, parsed, read_examples
 from sciprism.training.learners import Batch, Learner
 from sciprism.training.paper_file import NAME, PaperFile
 from sciprism.training.recipe import SourceSpec
@@ -29,7 +29,8 @@ class Source:
     """A file of examples, its rows found by their place in the file.
 
     len(source) counts examples that have what the learner wants; `left_out` the others. labels: all names
-    among the answers, in the order of the alphabet. of_tests: how many of its papers stand in tests, None
+    among the answers, in the order of the alphabet. candidates: all labels among the positives, where labels
+    are what is asked for. of_tests: how many of its papers stand in tests, None
     where nobody has looked.
     """
 
@@ -40,6 +41,7 @@ class Source:
         self.left_out = 0
         self.of_tests: int | None = None
         self.labels: tuple[str, ...] = ()
+        self.candidates: tuple[Item, ...] = ()
         if not spec.file.is_file():
             raise InputError(
                 f"source {self.name}: {spec.file} does not exist; `sciprism prepare` makes sources"
@@ -47,6 +49,7 @@ class Source:
         self._papers = PaperFile(spec.file.parent / NAME)
         self._places = array("q")
         self._names: set[str] = set()
+        self._candidates: dict[str, Item] = {}
         self._rows: list[dict[str, Any]] = []
         digest = sha256()
         with spec.file.open("rb") as file:
@@ -65,7 +68,7 @@ class Source:
             rows = parsed(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
             self._rows = [row for number, row in enumerate(rows, 1) if self._fits(row, number)]
         self.sha256 = digest.hexdigest()
-        self.labels = tuple(sorted(self._names))
+        self.labels, self.candidates = tuple(sorted(self._names)), tuple(self._candidates.values())
         if not len(self):
             raise InputError(f"source {self.name}: {spec.file} holds no example with {learner.wants}")
 
@@ -134,6 +137,8 @@ class Source:
             self.left_out += 1
             return False
         self._names.update(answer for answer in example.answers if isinstance(answer, str))
+        if self.spec.candidate == "label":
+            self._candidates.update((key_of(item), item) for item in example.positives)
         return True
 
     def _example(self, row: Any, number: int) -> Example | None:

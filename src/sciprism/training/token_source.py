@@ -12,6 +12,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.text.habits import tokenizer_key
 from sciprism.text.shards import MIXTURE, TokenShards
+from sciprism.text.template import Item
 from sciprism.training.batches import mixed
 from sciprism.training.learners import Batch, Learner
 from sciprism.training.recipe import SourceSpec
@@ -30,6 +31,7 @@ class TokenSource:
         self.left_out = 0
         self.of_tests: int | None = None
         self.labels: tuple[str, ...] = ()
+        self.candidates: tuple[Item, ...] = ()
         self._shards = TokenShards(spec.file)
         self._dev = self._opened_dev()
         self.sha256 = self._shards.sha256

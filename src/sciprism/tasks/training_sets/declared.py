@@ -88,6 +88,11 @@ SETS = (
         "arxiv-categories",
     ),
     labels(
+        "arxiv-categories-all",
+        TermsOf(data="arxiv_multidomain", terms="categories", vocabulary="arxiv", cap=0),
+        "arxiv-categories",
+    ),
+    labels(
         "arxiv-fields",
         ClassOf(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS),
         "arxiv-field-names",
@@ -101,6 +106,11 @@ SETS = (
     searches("arxiv-titles", TitlesOf(data="arxiv_multidomain"), "title-to-abstract"),
     labels(
         "mesh-headings", TermsOf(data="xmc_pubmed_mesh", terms="mesh", vocabulary="mesh"), "mesh-headings"
+    ),
+    labels(
+        "mesh-headings-all",
+        TermsOf(data="xmc_pubmed_mesh", terms="mesh", vocabulary="mesh", cap=0),
+        "mesh-headings",
     ),
     classes(
         "mesh-classes",

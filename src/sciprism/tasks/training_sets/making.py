@@ -63,7 +63,7 @@ class Form(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermsOf:
-    """Papers and their terms of a vocabulary; no term in more than `cap` pairs."""
+    """Papers and their terms of a vocabulary; no term in more than `cap` pairs, 0 for all of its pairs."""
 
     data: str
     terms: str

@@ -69,12 +69,14 @@ def load(name: str, max_length: int | None = None, precision: str = "float32") -
 class Tools:
     """What a learner works with.
 
-    labels: the names of all classes of its source. open: gives teachers.
+    labels: the names of all classes of its source. candidates: all labels among its positives. open: gives
+    teachers.
     """
 
     encoder: Encoder
     processes: Processes
     labels: Sequence[str] = ()
+    candidates: Sequence[Item] = ()
     open: Open = load
 
 
@@ -145,6 +147,7 @@ from sciprism.training.learners import (  # noqa: E402, F401
     facets,
     four_sum,
     heads,
+    label_ranking,
     masked_lm,
     relations,
     similarity,

@@ -1,0 +1,57 @@
+"""Labels ranked among all, against numbers worked by hand and against plain loops."""
+
+import math
+
+import pytest
+import torch
+
+from sciprism.objectives.label_ranking import label_ranking
+
+
+def test_two_papers_by_hand():
+    """The first paper carries the labels that score 1 and 0, not that of 2; the second the one of 0 alone."""
+    papers = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    labels = torch.tensor([[1.0, 0.0], [0.0, 0.0], [2.0, 3.0]])
+    carried = torch.tensor([[True, True, False], [True, False, False]])
+    first = (math.log(1 + math.exp(2 - 1)) + math.log(1 + math.exp(2 - 0))) / 2
+    second = math.log(math.exp(0) + math.exp(0) + math.exp(3))
+    assert label_ranking(papers, labels, carried).item() == pytest.approx((first + second) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.05])
+def test_plain_loops_agree(temperature):
+    draw = torch.Generator().manual_seed(0)
+    papers, labels = torch.randn(4, 6, generator=draw), torch.randn(9, 6, generator=draw)
+    carried = torch.rand(4, 9, generator=draw) < 0.3
+    carried[:, 0] = True
+    losses = []
+    for paper, own in zip(papers.double(), carried, strict=True):
+        scores = [float(paper @ label) / temperature for label in labels.double()]
+        lacking = [s for s, has in zip(scores, own, strict=True) if not has]
+        each = [
+            math.log(math.fsum(math.exp(x - s) for x in [s, *lacking]))
+            for s, has in zip(scores, own, strict=True)
+            if has
+        ]
+        losses.append(math.fsum(each) / len(each))
+    found = label_ranking(papers, labels, carried, temperature=temperature).item()
+    assert found == pytest.approx(math.fsum(losses) / 4, rel=1e-5)
+
+
+def test_frequent_labels_are_learnt_to_be_frequent():
+    """Scores of labels alone, no paper told apart, become log odds of how often papers carry them."""
+    carried = torch.tensor([[i < 6, i >= 6] for i in range(8)])
+    papers, labels = torch.ones(8, 1), torch.zeros(2, 1, requires_grad=True)
+    descent = torch.optim.SGD([labels], lr=0.5)
+    for _ in range(200):
+        descent.zero_grad()
+        label_ranking(papers, labels, carried).backward()
+        descent.step()
+    assert (labels[0] - labels[1]).item() == pytest.approx(math.log(6 / 2), abs=1e-3)
+
+
+def test_a_paper_that_carries_all_labels_teaches_nothing():
+    papers, labels = torch.eye(2), torch.ones(3, 2, requires_grad=True)
+    loss = label_ranking(papers, labels, torch.ones(2, 3, dtype=torch.bool))
+    loss.backward()
+    assert loss.item() == 0 and torch.equal(labels.grad, torch.zeros(3, 2))
