@@ -347,12 +347,14 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
     (tmp_path / "lexical" / "config.json").write_text("{}")
     recipe = read_recipe(path, sources=tmp_path)
     place = str(tmp_path / "lexical")
-    first, second, third, *_ = recipe.stages
+    first, second, third, formats, _ = recipe.stages
     assert first.shape.copies == first.objective["teacher"] == second.objective["teacher"] == place
+    assert third.objective["teacher"] == place
     assert recipe.model.backbone == "all-MiniLM-L6-v2"
-    own = [source.objective for source in third.sources]
-    assert {objective["teacher"] for objective in own if objective} == {place} and None in own
-    assert "teacher" not in third.objective
+    own = [source.objective for source in formats.sources]
+    taught = [objective["teacher"] for objective in own if objective and objective["name"] == "vectors"]
+    assert taught == [place] * 5 and None in own
+    assert "teacher" not in formats.objective
 
 
 def test_a_lexical_part_that_the_copied_stage_has_not_is_refused_before_that_stage_runs():
