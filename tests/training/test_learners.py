@@ -16,7 +16,7 @@ from sciprism.objectives.label_ranking import label_ranking
 from sciprism.papers.records import Paper
 from sciprism.training.blockwise import Blockwise
 from sciprism.training.dev import reciprocal_rank
-from sciprism.training.examples import Example
+from sciprism.training.examples import Example, key_of
 from sciprism.training.learners import Batch, Tools, learners, settings_of
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
@@ -73,7 +73,7 @@ def made(encoder, *objectives, labels=("bio", "physics")):
         encoder=encoder,
         processes=Processes("cpu"),
         labels=labels,
-        candidates=(LIGHT, CELL, STAR, MOON),
+        candidates={key_of(paper): paper for paper in (LIGHT, CELL, STAR, MOON)},
         open=teacher,
     )
     with torch.random.fork_rng():

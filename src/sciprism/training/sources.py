@@ -30,8 +30,8 @@ class Source:
 
     len(source) counts examples that have what the learner wants; `left_out` the others. labels: all names
     among the answers, in the order of the alphabet. candidates: all labels among the positives, where labels
-    are what is asked for. of_tests: how many of its papers stand in tests, None
-    where nobody has looked.
+    are what is asked for, by key. of_tests: how many of its papers stand in tests, None where nobody has
+    looked.
     """
 
     def __init__(self, spec: SourceSpec, learner: type[Learner] = Learner) -> None:
@@ -41,7 +41,7 @@ class Source:
         self.left_out = 0
         self.of_tests: int | None = None
         self.labels: tuple[str, ...] = ()
-        self.candidates: tuple[Item, ...] = ()
+        self.candidates: dict[str, Item] = {}
         if not spec.file.is_file():
             raise InputError(
                 f"source {self.name}: {spec.file} does not exist; `sciprism prepare` makes sources"
@@ -49,7 +49,6 @@ class Source:
         self._papers = PaperFile(spec.file.parent / NAME)
         self._places = array("q")
         self._names: set[str] = set()
-        self._candidates: dict[str, Item] = {}
         self._rows: list[dict[str, Any]] = []
         digest = sha256()
         with spec.file.open("rb") as file:
@@ -68,7 +67,7 @@ class Source:
             rows = parsed(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
             self._rows = [row for number, row in enumerate(rows, 1) if self._fits(row, number)]
         self.sha256 = digest.hexdigest()
-        self.labels, self.candidates = tuple(sorted(self._names)), tuple(self._candidates.values())
+        self.labels = tuple(sorted(self._names))
         if not len(self):
             raise InputError(f"source {self.name}: {spec.file} holds no example with {learner.wants}")
 
@@ -138,7 +137,7 @@ class Source:
             return False
         self._names.update(answer for answer in example.answers if isinstance(answer, str))
         if self.spec.candidate == "label":
-            self._candidates.update((key_of(item), item) for item in example.positives)
+            self.candidates.update((key_of(item), item) for item in example.positives)
         return True
 
     def _example(self, row: Any, number: int) -> Example | None:

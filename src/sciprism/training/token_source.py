@@ -31,7 +31,7 @@ class TokenSource:
         self.left_out = 0
         self.of_tests: int | None = None
         self.labels: tuple[str, ...] = ()
-        self.candidates: tuple[Item, ...] = ()
+        self.candidates: dict[str, Item] = {}
         self._shards = TokenShards(spec.file)
         self._dev = self._opened_dev()
         self.sha256 = self._shards.sha256

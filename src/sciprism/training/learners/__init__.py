@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -69,14 +69,14 @@ def load(name: str, max_length: int | None = None, precision: str = "float32") -
 class Tools:
     """What a learner works with.
 
-    labels: the names of all classes of its source. candidates: all labels among its positives. open: gives
-    teachers.
+    labels: the names of all classes of its source. candidates: all labels among its positives, by key. open:
+    gives teachers.
     """
 
     encoder: Encoder
     processes: Processes
     labels: Sequence[str] = ()
-    candidates: Sequence[Item] = ()
+    candidates: Mapping[str, Item] = field(default_factory=dict)
     open: Open = load
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn import functional as F
 
 from sciprism.chance import some
 from sciprism.errors import InputError
@@ -17,6 +16,7 @@ from sciprism.text.template import Item
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import key_of
 from sciprism.training.learners import Asked, Batch, Learner, Tools, learners
+from sciprism.training.learners.pairs import compared
 from sciprism.training.tables import Table
 
 
@@ -42,7 +42,7 @@ class LabelRanking(Learner):
 
     def __init__(self, objective: Any, tools: Tools) -> None:
         super().__init__(objective, tools)
-        self.labels = {key_of(item): item for item in tools.candidates}
+        self.labels = tools.candidates
         if not self.labels:
             raise InputError('label-ranking: the source has no labels; say candidate = "label"')
 
@@ -50,15 +50,14 @@ class LabelRanking(Learner):
         """Return the papers, and the labels of this step."""
         return [
             ([example.query for example in batch.examples], batch.query),
-            (self._step(batch), batch.candidate),
+            (list(self._step(batch).values()), batch.candidate),
         ]
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean over the papers. vectors: of papers (B, D), and of the step's labels (L, D)."""
         settings = self.objective
-        unit = settings.similarity == "cosine"
-        papers, labels = (F.normalize(each, dim=-1) if unit else each for each in vectors)
-        places = {key_of(item): place for place, item in enumerate(self._step(batch))}
+        papers, labels = compared(vectors, settings.similarity)
+        places = {key: place for place, key in enumerate(self._step(batch))}
         carried = torch.zeros(len(batch), len(places), dtype=torch.bool)
         for row, example in zip(carried, batch.examples, strict=True):
             row[[places[key_of(item)] for item in example.positives]] = True
@@ -68,15 +67,11 @@ class LabelRanking(Learner):
         """Return the mean of 1 / rank of a held-out paper's best label among all of the source."""
         return reciprocal_rank(self.tools.encoder, batch, beside=self.labels.values())
 
-    def _step(self, batch: Batch) -> list[Item]:
+    def _step(self, batch: Batch) -> Mapping[str, Item]:
         """Return the labels that a batch is ranked among: all, or its own and others drawn by its seed."""
         most = self.objective.most
         if not 0 < most < len(self.labels):
-            return list(self.labels.values())
-        own = _carried(batch)
+            return self.labels
+        own = {key_of(item): item for example in batch.examples for item in example.positives}
         others = some([key for key in self.labels if key not in own], max(0, most - len(own)), batch.seed)
-        return [*own.values(), *(self.labels[key] for key in others)]
-
-
-def _carried(batch: Batch) -> dict[str, Item]:
-    return {key_of(item): item for example in batch.examples for item in example.positives}
+        return own | {key: self.labels[key] for key in others}

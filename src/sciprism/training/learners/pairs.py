@@ -21,10 +21,14 @@ def asked(batch: Batch, most: int) -> list[Asked]:
     ]
 
 
+def compared(vectors: Sequence[Tensor], similarity: str) -> list[Tensor]:
+    """Return the vectors, of length 1 where cosines compare them."""
+    return [F.normalize(each, dim=-1) for each in vectors] if similarity == "cosine" else list(vectors)
+
+
 def shared(vectors: Sequence[Tensor], similarity: str, processes: Processes) -> list[Tensor]:
     """Return the vectors of all processes, of length 1 where cosines compare them."""
-    unit = similarity == "cosine"
-    return [processes.gather(F.normalize(each, dim=-1) if unit else each) for each in vectors]
+    return [processes.gather(each) for each in compared(vectors, similarity)]
 
 
 def hard_negatives(batch: Batch, most: int) -> list[Item]:
