@@ -38,6 +38,16 @@ def test_plain_loops_agree(temperature):
     assert found == pytest.approx(math.fsum(losses) / 4, rel=1e-5)
 
 
+def test_a_label_that_stands_for_several_counts_as_often():
+    papers, labels = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    carried, counts = torch.tensor([[True, False, False]]), torch.tensor([1.0, 3.0, 1.0])
+    expected = math.log(1 + 3 * math.exp(2 - 1) + math.exp(3 - 1))
+    assert label_ranking(papers, labels, carried, counts=counts).item() == pytest.approx(expected, abs=1e-6)
+    several = labels[[0, 1, 1, 1, 2]]
+    found = label_ranking(papers, several, torch.tensor([[True, False, False, False, False]])).item()
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
 def test_frequent_labels_are_learnt_to_be_frequent():
     """Scores of labels alone, no paper told apart, become log odds of how often papers carry them."""
     carried = torch.tensor([[i < 6, i >= 6] for i in range(8)])

@@ -1,5 +1,6 @@
 """Learners: the loss that a batch gives, known positives, held-out examples."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -273,6 +274,18 @@ def test_labels_of_a_step_are_those_of_its_papers_and_some_others(encoder):
     assert all(len(each) == 2 and "star" in each for each in drawn)
     assert set.union(*drawn) == {"light", "star", "cell", "moon"}
     assert labels(EXAMPLES[1:2], 7) == labels(EXAMPLES[1:2], 7)
+
+
+def test_drawn_labels_count_for_those_that_were_not(encoder):
+    """Of the three labels that this paper lacks one is drawn, and stands for all three."""
+    batch = batch_of(EXAMPLES[1:2], 7)
+    learner = together(encoder, {"name": "label-ranking", "temperature": 0.2, "most": 2})
+    (_, (step, _)) = made(encoder, {"name": "label-ranking", "most": 2})[0].asks(batch)
+    (paper,) = torch.from_numpy(encoder.encode([EXAMPLES[1].query], format="search", role="query"))
+    star, other = torch.from_numpy(encoder.encode(step, format="search", role="paper"))
+    expected = F.softplus((other - star) @ paper / 0.2 + math.log(3))
+    encoder.model.train()
+    assert learner([(0, batch)], 1.0)[0] == pytest.approx(expected.item(), abs=1e-4)
 
 
 def test_held_out_papers_are_ranked_among_all_labels_of_the_source(encoder):

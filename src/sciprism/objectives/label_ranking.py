@@ -11,15 +11,19 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def label_ranking(papers: Tensor, labels: Tensor, carried: Tensor, *, temperature: float = 1.0) -> Tensor:
+def label_ranking(
+    papers: Tensor, labels: Tensor, carried: Tensor, *, temperature: float = 1.0, counts: Tensor | None = None
+) -> Tensor:
     """Return the cross-entropy of a paper's labels, each against itself and those that the paper lacks.
 
     papers: (B, D). labels: (L, D), each once. carried: (B, L) bool, at least one in every row. Scores are dot
-    products over `temperature`; for cosines give vectors of length 1. Returns the mean over the labels of a
-    paper, then over papers.
+    products over `temperature`; for cosines give vectors of length 1. counts: for how many labels each stands
+    where a paper lacks it, (L,): if some of a vocabulary are drawn, the sum over all is estimated without
+    bias. Returns the mean over the labels of a paper, then over papers.
     """
     scores = papers @ labels.T / temperature
     lowest = torch.finfo(scores.dtype).min  # not -inf: a paper that carries all has a gradient too
-    others = scores.masked_fill(carried, lowest).logsumexp(dim=1, keepdim=True)
+    counted = scores if counts is None else scores + counts.log()
+    others = counted.masked_fill(carried, lowest).logsumexp(dim=1, keepdim=True)
     losses = F.softplus(others - scores).masked_fill(~carried, 0.0)
     return (losses.sum(dim=1) / carried.sum(dim=1)).mean()

@@ -24,7 +24,7 @@ class LabelRankingSettings(Table):
     """What the loss compares.
 
     most: labels of a step, 0 for all of the source; those of the batch's papers are among them, the others
-    are drawn. Drawn ones count as if they were all, so that a frequent label is ranked lower than it should.
+    are drawn, and count for those that were not.
     """
 
     name: Literal["label-ranking"]
@@ -55,13 +55,21 @@ class LabelRanking(Learner):
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean over the papers. vectors: of papers (B, D), and of the step's labels (L, D)."""
-        settings = self.objective
-        papers, labels = compared(vectors, settings.similarity)
+        papers, labels = compared(vectors, self.objective.similarity)
         places = {key: place for place, key in enumerate(self._step(batch))}
         carried = torch.zeros(len(batch), len(places), dtype=torch.bool)
         for row, example in zip(carried, batch.examples, strict=True):
             row[[places[key_of(item)] for item in example.positives]] = True
-        return label_ranking(papers, labels, carried.to(papers.device), temperature=settings.temperature)
+        own = carried.any(dim=0)
+        drawn = len(places) - int(own.sum())
+        each = torch.where(own, 1.0, 1 + (len(self.labels) - len(places)) / max(drawn, 1))
+        return label_ranking(
+            papers,
+            labels,
+            carried.to(papers.device),
+            temperature=self.objective.temperature,
+            counts=each.to(papers.device),
+        )
 
     def score(self, batch: Batch) -> float:
         """Return the mean of 1 / rank of a held-out paper's best label among all of the source."""
