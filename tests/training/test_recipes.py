@@ -347,9 +347,9 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
     (tmp_path / "lexical" / "config.json").write_text("{}")
     recipe = read_recipe(path, sources=tmp_path)
     place = str(tmp_path / "lexical")
-    first, second, third, formats, _ = recipe.stages
+    first, second, third, fourth, formats, _ = recipe.stages
     assert first.shape.copies == first.objective["teacher"] == second.objective["teacher"] == place
-    assert third.objective["teacher"] == place
+    assert third.objective["teacher"] == fourth.objective["teacher"] == place
     assert recipe.model.backbone == "all-MiniLM-L6-v2"
     own = [source.objective for source in formats.sources]
     taught = [objective["teacher"] for objective in own if objective and objective["name"] == "vectors"]
