@@ -57,13 +57,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="tasks by name")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
-    systems = {Path(name).name: load_system(name, SystemOptions()) for name in args.models}
+    systems = {each.name: each for each in (load_system(name, SystemOptions()) for name in args.models)}
     if len(systems) < len(args.models):
         parser.error("two models of one name; copy or rename a folder")
     rows = []
     for task, probe, data in probes(Home(args.data), args.only):
+        view = View(format=task.format, fields=task.fields)
         for name, system in systems.items():
-            view = View(format=task.format, fields=task.fields)
             found = [
                 100 * estimate(probe.evaluate(part, system, view).evidence[probe.metric])
                 for part in folds(data)

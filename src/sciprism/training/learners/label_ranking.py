@@ -60,16 +60,10 @@ class LabelRanking(Learner):
         carried = torch.zeros(len(batch), len(places), dtype=torch.bool)
         for row, example in zip(carried, batch.examples, strict=True):
             row[[places[key_of(item)] for item in example.positives]] = True
+        carried = carried.to(papers.device)
         own = carried.any(dim=0)
-        drawn = len(places) - int(own.sum())
-        each = torch.where(own, 1.0, 1 + (len(self.labels) - len(places)) / max(drawn, 1))
-        return label_ranking(
-            papers,
-            labels,
-            carried.to(papers.device),
-            temperature=self.objective.temperature,
-            counts=each.to(papers.device),
-        )
+        counts = torch.where(own, 1.0, (len(self.labels) - own.sum()) / (~own).sum())
+        return label_ranking(papers, labels, carried, temperature=self.objective.temperature, counts=counts)
 
     def score(self, batch: Batch) -> float:
         """Return the mean of 1 / rank of a held-out paper's best label among all of the source."""
