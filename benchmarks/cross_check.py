@@ -20,10 +20,10 @@ from sentence_transformers import SentenceTransformer
 
 from rounds import provenance, write
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.encoders.encoder import Encoder
-from sciprism.tasks.systems import Texts
-from sciprism.tasks.systems.dense import DenseSystem
+from sciprism.evaluation.systems import Texts
+from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.files import cache_folder
 
 SETS = {"scifact": ("ir_scifact", "dev"), "cranfield": ("ir_cranfield", "test")}
 SETS |= {"cacm": ("ir_cacm", "test"), "npl": ("ir_npl", "test")}

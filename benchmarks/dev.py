@@ -23,15 +23,15 @@ import numpy as np
 
 from rounds import provenance, write
 from sciprism import Encoder
-from sciprism.chance import some
+from sciprism.evaluation.item_scores import Evidence, estimate, interval, paired_difference
 from sciprism.index import topk
 from sciprism.metrics.rankings import average_precision, judge
+from sciprism.seeding import some
 from sciprism.store.matrix import Matrix
-from sciprism.tasks.evidence import Evidence, estimate, interval, paired_difference
 from sciprism.text.template import Item
+from sciprism.training.batch import Batch
 from sciprism.training.dev import reciprocal_ranks
 from sciprism.training.examples import key_of, read_examples
-from sciprism.training.learners import Batch
 
 PAIRS = {"format": "search", "query": "query", "candidate": "paper"}
 """What stands in the sources of `sciprism prepare pairs`, which have no sources.json."""

@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from rounds import provenance, write
-from sciprism.tasks.evidence import estimate
-from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Labelled
-from sciprism.tasks.protocols.probe import Probe
-from sciprism.tasks.suites import suites
-from sciprism.tasks.systems.named import SystemOptions, load_system
-from sciprism.tasks.task import Task, View
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.inputs import Labelled
+from sciprism.evaluation.item_scores import estimate
+from sciprism.evaluation.protocols.probe import Probe
+from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.systems.named import SystemOptions, load_system
+from sciprism.evaluation.task import Task, View
 
 FOLDS = 3
 

@@ -10,10 +10,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from sciprism.tasks.claims import claims
-from sciprism.tasks.claims.page import page
-from sciprism.tasks.claims.records import measure, read, write
-from sciprism.tasks.reproduce import reproductions
+from sciprism.reproduce.claims.page import page
+from sciprism.reproduce.claims.records import measure, read, write
+from sciprism.reproduce.claims.registry import claims
+from sciprism.reproduce.tables.registry import reproductions
 
 ROOT = Path(__file__).parent.parent
 

@@ -31,13 +31,13 @@ from transformers.utils import logging
 from finetuning_peer import Peer, Problem, batches_of, read_problem, train
 from rounds import provenance, ratio, write
 from sciprism import Encoder
+from sciprism.datasets.data_root import Home
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.tasks.evidence import estimate
-from sciprism.tasks.home import Home
-from sciprism.tasks.suites import suites
-from sciprism.tasks.systems.dense import DenseSystem
-from sciprism.tasks.task import View
-from sciprism.tasks.tuning.settings import Tuning
+from sciprism.evaluation.item_scores import estimate
+from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.task import View
+from sciprism.evaluation.tuning.settings import Tuning
 
 PEER, OURS = "transformers", "sciprism"
 

@@ -29,8 +29,8 @@ from transformers import (
     DataCollatorWithPadding,
 )
 
-from sciprism.tasks.inputs import Tagged
-from sciprism.tasks.tuning.settings import Setting, Tuning
+from sciprism.datasets.inputs import Tagged
+from sciprism.evaluation.tuning.settings import Setting, Tuning
 
 IGNORED = -100
 Feature = dict[str, Any]

@@ -35,16 +35,17 @@ from rounds import interleave, provenance, ratio, write
 from sciprism.cores import on_all_cores
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.instructions import Instructions
-from sciprism.encoders.methods import Format, make, methods
+from sciprism.encoders.methods.registry import make, methods
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
-from sciprism.tasks.claims.declared import Direction, all_held, verdict
-from sciprism.tasks.claims.measured import add
-from sciprism.tasks.claims.prism import COST, MORE
-from sciprism.tasks.claims.records import Finding, Record
-from sciprism.tasks.claims.records import write as write_record
+from sciprism.formats import Format
+from sciprism.reproduce.claims.declared import Direction, all_held, verdict
+from sciprism.reproduce.claims.measured import add
+from sciprism.reproduce.claims.prism import COST, MORE
+from sciprism.reproduce.claims.records import Finding, Record
+from sciprism.reproduce.claims.records import write as write_record
 from sciprism.training.passes import Memory, Pass
 
 METHODS = ("single", *sorted(set(methods) - {"single"}), "prism:weights=bottleneck")

@@ -26,11 +26,11 @@ from scipy.sparse import csr_array, diags_array
 
 from grown_graph import grow
 from rounds import provenance, write
+from sciprism.drop_report import Tally
 from sciprism.papers import Paper, read_papers
-from sciprism.tally import Tally
-from sciprism.training.graphs.citations import CitationGraph, Rows
-from sciprism.training.graphs.embedding import embed_graph, usual_steps
-from sciprism.training.samplers.ties import references
+from sciprism.prepare.graphs.citations import CitationGraph, Rows
+from sciprism.prepare.graphs.embedding import embed_graph, usual_steps
+from sciprism.prepare.samplers.ties import references
 
 Scores = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from typing import Any
 from rounds import interleave, provenance, ratio, write
 from sciprism.papers.reading import read_labels, read_papers
 from sciprism.papers.records import Label
-from sciprism.tasks.label_names import LabelNames, normalize
+from sciprism.uses.label_names import LabelNames, normalize
 
 VOCABULARIES = ("labels_mesh/descriptors.jsonl.gz", "labels_uat/concepts.jsonl.gz")
 PAPERS = "xmc_pubmed_mesh/papers.jsonl.gz"

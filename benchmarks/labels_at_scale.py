@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from rounds import provenance, write
-from sciprism.encoders.methods import Format, Role
+from sciprism.datasets.inputs import LabelSpace
+from sciprism.evaluation.item_scores import estimate
+from sciprism.evaluation.protocols.label import LabelRanking
+from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.task import View
+from sciprism.formats import Format, Role
 from sciprism.papers import Label, Paper
-from sciprism.tasks.evidence import estimate
-from sciprism.tasks.inputs import LabelSpace
-from sciprism.tasks.protocols.label import LabelRanking
-from sciprism.tasks.systems.dense import DenseSystem
-from sciprism.tasks.task import View
 from sciprism.text.template import Item, Template
 
 WORDS = [f"w{number}" for number in range(20_000)]

@@ -19,7 +19,7 @@ import torch
 from formats import SHAPES
 from rounds import provenance, write
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import make
+from sciprism.encoders.methods.registry import make
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.papers import Paper, read_papers

@@ -10,7 +10,7 @@ data. Run from the repository root, the second time on the latest years, into an
 
 from __future__ import annotations
 
-from sciprism.tasks.reproduce.multi2spe import ABLATED, VARIANTS
+from sciprism.reproduce.tables.multi2spe import ABLATED, VARIANTS
 from study import Arm, Study, main
 
 

@@ -25,9 +25,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sciprism.chance import place
-from sciprism.tasks.home import Home
-from sciprism.tasks.split import Entry, entries
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.split import Entry, entries
+from sciprism.seeding import place
 
 COMPUTING = {
     "citegraph_vis": "Visualisation",

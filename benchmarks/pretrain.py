@@ -24,10 +24,12 @@ from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import backbone_config
 from sciprism.encoders.new import new_encoder
 from sciprism.text.shards import TokenShards
+from sciprism.training.batch import Batch
 from sciprism.training.blockwise import Blockwise
-from sciprism.training.learners import Batch, Tools, settings_of
 from sciprism.training.learners.blocks import prepared
+from sciprism.training.learners.learner import Tools
 from sciprism.training.learners.masked_lm import MaskedLanguage
+from sciprism.training.learners.registry import settings_of
 from sciprism.training.optimisers import adamw
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes

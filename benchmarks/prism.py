@@ -9,7 +9,7 @@ SOURCES --most 8000`:
 
 from __future__ import annotations
 
-from sciprism.tasks.reproduce.prism import RIVALS, VARIANTS
+from sciprism.reproduce.tables.prism import RIVALS, VARIANTS
 from study import Arm, Study, main
 
 SEEDED = ("adapters", "attention-experts", "prism")

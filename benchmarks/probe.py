@@ -28,7 +28,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC, LinearSVR
 
 from rounds import provenance, ratio, write
-from sciprism.tasks.probes import ProbeSettings, fit_probes, grid_search
+from sciprism.probes import ProbeSettings, fit_probes, grid_search
 
 GRID = ProbeSettings().grid
 SHOTS, SUBSETS = 64, 100

@@ -18,19 +18,19 @@ import numpy as np
 import torch
 
 from rounds import provenance, write
-from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
+from sciprism.evaluation.results import TaskResult
+from sciprism.evaluation.run import Run, evaluate
+from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.systems import System, Texts
+from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.task import Task
+from sciprism.files import cache_folder
 from sciprism.metrics.numbers import kendall_tau, spearman
-from sciprism.tasks.results import TaskResult
-from sciprism.tasks.run import Run, evaluate
-from sciprism.tasks.suites import suites
-from sciprism.tasks.systems import System, Texts
-from sciprism.tasks.systems.dense import DenseSystem
-from sciprism.tasks.task import Task
 
 POOLINGS = ("mean", "cls", "last")
 

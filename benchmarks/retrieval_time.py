@@ -18,12 +18,12 @@ import torch
 
 from rounds import interleave, provenance, ratio, write
 from sciprism import Encoder
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.inputs import Corpus
+from sciprism.evaluation.suites.registry import suites
 from sciprism.index import topk
+from sciprism.reproduce.claims.measured import add, times_as_fast
 from sciprism.store.matrix import Matrix
-from sciprism.tasks.claims.measured import add, times_as_fast
-from sciprism.tasks.home import Home
-from sciprism.tasks.inputs import Corpus
-from sciprism.tasks.suites import suites
 
 
 def search(encoder: Encoder, data: Corpus, documents: int) -> None:

@@ -21,9 +21,9 @@ from typing import Any
 
 from rounds import provenance, write
 from sciprism import Encoder
-from sciprism.tasks.reproduce import reproductions
-from sciprism.tasks.reproduce.models import keys_of
-from sciprism.tasks.reproduce.run import chosen_rows
+from sciprism.reproduce.tables.models import keys_of
+from sciprism.reproduce.tables.registry import reproductions
+from sciprism.reproduce.tables.run import chosen_rows
 
 MAX_LENGTH = 128
 Run = tuple[str, int]

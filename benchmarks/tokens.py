@@ -17,10 +17,10 @@ from pathlib import Path
 
 from rounds import provenance
 from sciprism.cli.tokenizer import texts_of
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.split import SplitTable, names
 from sciprism.papers.reading import read_papers
-from sciprism.tasks.claims.measured import add, fewer_tokens
-from sciprism.tasks.home import Home
-from sciprism.tasks.split import SplitTable, names
+from sciprism.reproduce.claims.measured import add, fewer_tokens
 from sciprism.text.tokens import open_tokenizer
 
 

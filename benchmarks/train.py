@@ -33,7 +33,7 @@ from rounds import provenance, ratio, write
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.training.batches import OneSource, mixed
-from sciprism.training.learners import Tools
+from sciprism.training.learners.learner import Tools
 from sciprism.training.loop import Hooks, Loop
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec, Stage

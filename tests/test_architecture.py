@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,71 +11,102 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "sciprism"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
-# folder -> the folders it may import; the files beside the folders (errors, registry) are open to all
+# package -> the packages that it may import, and with them what these may import
 MAY_IMPORT = {
     "papers": set(),
-    "text": {"papers"},
-    "encoders": {"text", "papers"},
-    "store": {"encoders", "text", "papers"},
-    "index": {"store", "papers"},
-    "uses": {"index", "store", "encoders", "text", "papers"},
     "metrics": set(),
     "objectives": set(),
-    "training": {"objectives", "metrics", "encoders", "text", "papers"},
-    "tasks": {"training", "metrics", "index", "store", "encoders", "text", "papers"},
-    "cli": {"tasks", "training", "uses", "index", "store", "encoders", "text", "papers"},
+    "text": {"papers"},
+    "encoders": {"text"},
+    "store": {"encoders"},
+    "index": {"store", "metrics"},
+    "probes": {"index", "metrics"},
+    "training": {"encoders", "objectives", "metrics"},
+    "datasets": {"papers", "text"},
+    "uses": {"index", "probes", "metrics"},
+    "evaluation": {"uses", "datasets", "training"},
+    "prepare": {"evaluation"},
+    "reproduce": {"evaluation"},
+    "cli": {"uses", "prepare", "reproduce"},
 }
-GROUND = {"chance", "cores", "errors", "files", "registry", "tally"}
-DOORS = {"__init__.py", "__main__.py"}
+GROUND = {"arrays", "cores", "drop_report", "errors", "files", "formats", "registry", "seeding"}
 FILE = 400
 LIMITS = {ast.ClassDef: 200, ast.FunctionDef: 40, ast.AsyncFunctionDef: 40}
 
 
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in SOURCES}
+
+
 def imported(path: Path) -> set[str]:
-    """Names of our folders that a file imports, anywhere in it."""
+    """Our modules that a file imports, anywhere in it."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            module = node.module or ""
-            names = [f"{module}.{alias.name}" if module == "sciprism" else module for alias in node.names]
-        else:
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else str(node.module) for name in inside}
+    return {name for name in found if name.split(".")[0] == "sciprism"}
+
+
+def package_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else "sciprism"
+
+
+def may_import(package: str) -> set[str]:
+    """What a package may import, through others too, itself included."""
+    return {package, *(below for each in MAY_IMPORT[package] for below in may_import(each))}
+
+
+def test_every_package_has_its_place():
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert packages == {*MAY_IMPORT, "models"}, "models holds weights, no code"
+    files = {path.stem for path in PACKAGE.glob("*.py")}
+    assert files == GROUND | {"__init__", "__main__"}
+
+
+def test_imports_run_downwards():
+    upward = []
+    for module, path in MODULES.items():
+        package = package_of(module)
+        if package in ("sciprism", "__main__"):
             continue
-        found |= {name.split(".")[1] for name in names if name.startswith("sciprism.")}
-    return found
+        allowed = GROUND if package in GROUND else GROUND | may_import(package)
+        upward += [f"{module} imports {name}" for name in imported(path) if package_of(name) not in allowed]
+    assert not upward
 
 
-def test_every_folder_has_its_place():
-    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert folders == {*MAY_IMPORT, "models"}, "models holds weights, no code"
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_run_downwards(path):
-    folder = path.relative_to(PACKAGE).parts[0]
-    if folder not in MAY_IMPORT:  # a file of the ground floor, or a door of the package
-        assert path.name in DOORS or imported(path) <= GROUND
-        return
-    assert imported(path) <= MAY_IMPORT[folder] | GROUND | {folder}
+def test_no_module_imports_itself_through_others():
+    graph = {module: imported(path) for module, path in MODULES.items() if module != "sciprism"}
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
 
 
 def test_the_walk_sees_lazy_imports(tmp_path):
     source = tmp_path / "a.py"
     source.write_text("def f():\n    from sciprism.cli.main import app\n    import sciprism.store\n")
-    assert imported(source) == {"cli", "store"}
+    assert imported(source) == {"sciprism.cli.main", "sciprism.store"}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_sizes(path):
-    text = path.read_text(encoding="utf-8")
-    long = [f"{path.name}: {len(text.splitlines())} lines"] if len(text.splitlines()) > FILE else []
-    for node in ast.walk(ast.parse(text)):
-        limit = LIMITS.get(type(node), sys.maxsize)
-        lines = getattr(node, "end_lineno", 0) - getattr(node, "lineno", 0) + 1
-        if lines > limit:
-            long.append(f"{path.name}: {node.name} has {lines} lines, limit {limit}")
+def test_sizes():
+    long = []
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        if len(text.splitlines()) > FILE:
+            long.append(f"{path.name}: {len(text.splitlines())} lines")
+        for node in ast.walk(ast.parse(text)):
+            limit = LIMITS.get(type(node), sys.maxsize)
+            lines = getattr(node, "end_lineno", 0) - getattr(node, "lineno", 0) + 1
+            if lines > limit:
+                long.append(f"{path.name}: {node.name} has {lines} lines, limit {limit}")
     assert not long
 
 

@@ -103,3 +103,11 @@ def sha256(path: Path) -> str:
     """Return the checksum of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cache_folder() -> Path:
+    """Return where this library keeps what it can make again: SCIPRISM_CACHE or the user's cache folder."""
+    chosen = os.environ.get("SCIPRISM_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciprism"

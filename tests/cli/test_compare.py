@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from sciprism.cli.compare import compare
 from sciprism.errors import InputError
-from sciprism.tasks import results
-from sciprism.tasks.evidence import Evidence
-from sciprism.tasks.results import Measure, TaskResult
+from sciprism.evaluation import results
+from sciprism.evaluation.item_scores import Evidence
+from sciprism.evaluation.results import Measure, TaskResult
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.compact import COMPACT, restored, write_compact
 from sciprism.encoders.export import export
-from sciprism.encoders.methods import methods
+from sciprism.encoders.methods.registry import methods
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter", "the gene and the brain", "a black hole in our galaxy"]

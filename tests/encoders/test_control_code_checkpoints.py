@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from hub_files import hub_layout
 from made_models import expected_states, reference
-from test_model_folders import hub_layout
 
 from sciprism import Encoder
 from sciprism.errors import InputError

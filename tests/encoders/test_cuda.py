@@ -8,7 +8,7 @@ from made_models import draw, reference, write
 
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_backbone
-from sciprism.encoders.methods import methods
+from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Context
 

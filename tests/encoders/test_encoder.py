@@ -13,9 +13,9 @@ import torch
 from sciprism import Encoder, Label, Paper
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders.inference import encode_sequences
-from sciprism.encoders.methods import FORMATS, ROLES
 from sciprism.encoders.settings import Settings
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, ROLES
 
 WORDS = ["dark", "matter", "gene", "brain", "quantum", "light", "protein", "climate", "star", "energy"]
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from made_methods import started, unequal
 
-from sciprism.encoders.methods import make
+from sciprism.encoders.methods.registry import make
 from sciprism.encoders.transformer import Routed, Transformer, TransformerConfig
 from sciprism.errors import InputError
 

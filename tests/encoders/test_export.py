@@ -15,7 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from sciprism import Encoder, Paper
 from sciprism.encoders.export import export
-from sciprism.encoders.methods import make, methods
+from sciprism.encoders.methods.registry import make, methods
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 200, "a black hole [SEP] in our galaxy", "中文 🧬"]

@@ -8,8 +8,8 @@ import torch
 from made_methods import started, unequal
 
 from sciprism import Encoder
-from sciprism.encoders.methods import make
 from sciprism.encoders.methods.facets import FacetMaps
+from sciprism.encoders.methods.registry import make
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError

@@ -1,59 +1,16 @@
 """Download from a hub: a small server of our own speaks the hub's protocol over the loopback."""
 
-import hashlib
-import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote, urlparse
+from http.server import ThreadingHTTPServer
 
 import pytest
+from hub_files import REPO, handler
 
 from sciprism.encoders.encoder import Encoder
-
-COMMIT = "c0ffee" + "0" * 34
-REPO = "some-group/some-encoder"
-
-
-def handler(folder, asked):
-    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-    class Hub(BaseHTTPRequestHandler):
-        def do_GET(self):
-            path = unquote(urlparse(self.path).path)
-            name = path.rsplit("/", 1)[-1]
-            if path.startswith(f"/api/models/{REPO}/tree"):
-                rows = [{"type": "file", "path": n, "size": len(b), "oid": oid(b)} for n, b in files.items()]
-                return self.reply(json.dumps(rows).encode())
-            if path.startswith(f"/api/models/{REPO}"):
-                siblings = [{"rfilename": n} for n in files]
-                return self.reply(json.dumps({"id": REPO, "sha": COMMIT, "siblings": siblings}).encode())
-            if path.startswith(f"/{REPO}/resolve/") and name in files:
-                asked.append(name)
-                return self.reply(files[name], ETag=f'"{oid(files[name])}"')
-            return self.reply(b"", status=404, **{"X-Error-Code": "RepoNotFound"})
-
-        do_HEAD = do_GET  # noqa: N815
-
-        def reply(self, body, status=200, **headers):
-            self.send_response(status)
-            for key, value in {"X-Repo-Commit": COMMIT, "Content-Length": len(body), **headers}.items():
-                self.send_header(key, str(value))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    return Hub
-
-
-def oid(body):
-    return hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
 
 
 @pytest.fixture

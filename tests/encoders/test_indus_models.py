@@ -6,15 +6,14 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from hub_files import hub_layout, hub_layout_with_folders
 from made_models import SHAPE, write
-from test_model_folders import hub_layout
-from test_released_models import hub_layout_with_folders
 from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
 
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.family import INDUS, QUERY_PROMPTS
+from sciprism.evaluation.tuning.examples import Pieces
 from sciprism.papers.records import Paper
-from sciprism.tasks.tuning.examples import Pieces
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
 ENDLESS = 1000000000000000019884624838656  # what `transformers` writes for "no maximum length"

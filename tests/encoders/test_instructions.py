@@ -270,7 +270,7 @@ def test_the_kept_states_are_bounded(encoder, monkeypatch):
 
 def test_a_prefix_encoder_has_what_is_read_of_it_and_no_more():
     """BERT-base: embeddings and eleven blocks; what the twelfth gives enters no layer."""
-    from sciprism.encoders.methods import make
+    from sciprism.encoders.methods.registry import make
 
     shape = {"hidden": 768, "layers": 12, "heads": 12, "intermediate": 3_072, "positions": 512}
     with torch.device("meta"):
@@ -287,7 +287,7 @@ def test_a_model_of_one_layer(method, tiny_model, tmp_path):
     torch.manual_seed(0)
     shape = {"hidden": 16, "heads": 4, "intermediate": 24, "positions": 32}
     model = Transformer(TransformerConfig(vocabulary=50, layers=1, **shape))
-    from sciprism.encoders.methods import make
+    from sciprism.encoders.methods.registry import make
 
     make(method, {}).fill(model)
     model.context.tokens.update({"a": [7, 8], "b": [9]})

@@ -9,10 +9,10 @@ from sentence_transformers import SentenceTransformer
 from sciprism import Encoder
 from sciprism.encoders.export import export
 from sciprism.encoders.lexical_start import with_lexical
-from sciprism.encoders.methods import FORMATS
 from sciprism.encoders.new import new_encoder
 from sciprism.encoders.transfer import copy_parts
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS
 
 WIDTH = 8
 WORDS = ("star", "gene", "market", "ocean", "proof", "engine", "insect", "laser")

@@ -11,10 +11,11 @@ import torch
 from made_methods import batch_of, started, unequal
 
 from sciprism import Encoder
-from sciprism.encoders.methods import FORMATS, ROLES, make, methods, options_of
+from sciprism.encoders.methods.registry import make, methods, options_of
 from sciprism.encoders.packing import pack
 from sciprism.encoders.settings import Settings
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, ROLES
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 9, "a black hole in our galaxy", "light"] * 3
 STARTS_AS_BACKBONE = {"single", "attention-experts", "feedforward-experts", "prism"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hub_files import hub_layout
 
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_config
@@ -16,27 +17,12 @@ from sciprism.encoders.checkpoints.names import DEFAULT_MODEL, resolve
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer
 
-REVISION = "0123456789abcdef0123456789abcdef01234567"
-
 
 @pytest.fixture
 def copy(tiny_model, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(tiny_model, folder)
     return folder
-
-
-def hub_layout(model, cache, name="some-owner/some-model"):
-    """Put a model where the hub's client keeps it: blobs, a snapshot of links to them, a ref."""
-    home = cache / f"models--{name.replace('/', '--')}"
-    snapshot = home / "snapshots" / REVISION
-    for folder in (home / "refs", home / "blobs", snapshot):
-        folder.mkdir(parents=True)
-    (home / "refs" / "main").write_text(REVISION)
-    for number, file in enumerate(sorted(Path(model).iterdir())):
-        shutil.copy(file, home / "blobs" / f"{number:040d}")
-        (snapshot / file.name).symlink_to(f"../../blobs/{number:040d}")
-    return snapshot
 
 
 def test_a_folder_by_path_or_text(copy, tiny_encoder, monkeypatch):

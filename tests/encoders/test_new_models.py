@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 
 from sciprism import Encoder
-from sciprism.encoders.methods import methods
+from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.new import new_encoder
 from sciprism.encoders.transfer import copy_parts
 from sciprism.errors import InputError

@@ -8,9 +8,9 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from hub_files import hub_layout
 from made_models import reference
 from safetensors.torch import save_file
-from test_model_folders import hub_layout
 from torch.nn import functional as F
 
 from sciprism import Encoder

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from sciprism.encoders.methods import FORMATS, make
+from sciprism.encoders.methods.registry import make
 from sciprism.encoders.transformer import Transformer, TransformerConfig
+from sciprism.formats import FORMATS
 
 LAYERS, HIDDEN = 12, 768
 BASE = TransformerConfig(

@@ -9,12 +9,12 @@ from made_methods import started, unequal
 from torch.nn import functional as F
 
 from sciprism import Encoder
-from sciprism.encoders.methods import FORMATS
 from sciprism.encoders.methods.prism import WEIGHTS
 from sciprism.encoders.packing import pack
 from sciprism.encoders.reading import alike
 from sciprism.errors import InputError
-from sciprism.tasks.tuning.runs import Start
+from sciprism.evaluation.tuning.runs import Start
+from sciprism.formats import FORMATS
 from sciprism.training.passes import Memory, Pass
 
 TEXTS = ["dark matter", "the gene and the brain " * 9, "a black hole in our galaxy", "light", "new light"]

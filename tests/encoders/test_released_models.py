@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_hub import REPO, handler
-from test_model_folders import hub_layout
+from hub_files import REPO, handler, hub_layout, hub_layout_with_folders
 
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.family import CODES, MEMBERS, PLAIN, way_of
-from sciprism.encoders.methods import FORMATS
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS
 from sciprism.papers.records import Paper
 
 MADE = Path(__file__).parent / "adapterhub"
@@ -102,14 +101,6 @@ def test_its_name_goes_before_a_sentence_transformers_layout(hub, tmp_path):
     encoder = Encoder.load("malteos/scincl", device="cpu")
     assert encoder.settings.pooling == "cls" and encoder.distance == "euclidean"
     assert np.abs(encoder.encode(TEXTS) - KNOWN["base"]).max() < 1e-5
-
-
-def hub_layout_with_folders(model, hub, name):
-    snapshot = hub / f"models--{name.replace('/', '--')}" / "snapshots" / ("0" * 40)
-    shutil.copytree(model, snapshot)
-    refs = snapshot.parent.parent / "refs"
-    refs.mkdir()
-    (refs / "main").write_text("0" * 40)
 
 
 def test_what_is_asked_for_goes_before_the_name(hub):
@@ -233,7 +224,7 @@ def test_an_adapter_is_fetched_once_and_its_head_is_not(tmp_path):
     environment["HF_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
     environment["HF_HOME"] = str(tmp_path / "home")
     code = (
-        "from sciprism.encoders.checkpoints.names import adapter_from_hub\n"
+        "from sciprism.encoders.checkpoints.locate import adapter_from_hub\n"
         f"print(sorted(path.name for path in adapter_from_hub('{REPO}').iterdir()))"
     )
 

@@ -15,8 +15,8 @@ from http.server import ThreadingHTTPServer
 import numpy as np
 import pytest
 import torch
+from hub_files import REPO, handler
 from made_models import expected_states, reference
-from test_hub import REPO, handler
 
 from sciprism import Encoder
 from sciprism.encoders.checkpoints import scimult
@@ -473,7 +473,7 @@ def test_the_backbone_is_the_one_that_the_file_names(backbone, saved, monkeypatc
             raise InputError(f"no {name}")
         return name, backbone[1]
 
-    monkeypatch.setattr(scimult, "resolve", hub)
+    monkeypatch.setattr(scimult, "locate", hub)
     path = saved(run_state(backbone[:1], pretrained_model_cfg=old), "renamed.ckpt", beside=False)
     assert close(Encoder.load(path).encode(PAPERS), theirs)
     assert asked == [(old, False), (new, False)]

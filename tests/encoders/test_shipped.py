@@ -9,7 +9,7 @@ import pytest
 
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.encoders.methods import FORMATS
+from sciprism.formats import FORMATS
 
 MOST = 25_000_000
 PAPERS = [

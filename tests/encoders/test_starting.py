@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from sciprism import Encoder
 from sciprism.encoders import selfcheck
-from sciprism.encoders.methods import make, methods
+from sciprism.encoders.methods.registry import make, methods
 from sciprism.errors import InputError
 from sciprism.text.template import Template
 

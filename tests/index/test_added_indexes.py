@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_encoder import FakeEncoder, some_papers
 
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.index import approximate, lexical, reciprocal_rank_fusion, topk
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, Layout, embed
-from store.fake_encoder import FakeEncoder, some_papers
 
 
 def made(folder: Path, papers: list[Paper], **encoder: object) -> Collection:

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
+from sciprism.evaluation.item_scores import Evidence, estimate
 from sciprism.metrics.classes import Counts, f1, f1_of_counts
 from sciprism.metrics.entities import entity_counts, spans, word_counts
-from sciprism.tasks.evidence import Evidence, estimate
 
 TYPES = ("", "gene", "cell-line", "DNA")
 TAGS = st.sampled_from(["O", *(f"{p}-{t}" if t else p for p in "BI" for t in TYPES)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 
 SAMPLES = Path(__file__).parent / "samples"
 NAMES = sorted(paper_readers)

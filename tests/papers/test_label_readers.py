@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.papers.label_readers import label_readers
+from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.reading import ReadReport, read_labels
 from sciprism.papers.records import Label
 from sciprism.papers.source import BadRecord, ReadOptions, Source

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.reading import read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sciprism.drop_report import Tally
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import (
@@ -20,7 +21,6 @@ from sciprism.papers.s2orc import (
     is_s2orc,
     read_s2orc,
 )
-from sciprism.tally import Tally
 
 
 def metadata(name, **more):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_encoder import FakeEncoder, some_papers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from sciprism.errors import InputError
 from sciprism.index import topk
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, Filter, Layout, embed
-from store.fake_encoder import FakeEncoder, some_papers
 
 
 @pytest.fixture(scope="module")

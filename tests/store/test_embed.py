@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_encoder import FakeEncoder, some_papers
+from folders import snapshot
 
 from sciprism.errors import InputError
 from sciprism.files import only_writer
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, Layout, embed
-from store.fake_encoder import FakeEncoder, some_papers
-from store.folders import snapshot
 
 SMALL = Layout(shard_size=10)
 

@@ -10,16 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
+from fake_encoder import FakeEncoder, some_papers
+from folders import snapshot
 
 from sciprism.store import Collection, Layout, embed
-from store.fake_encoder import FakeEncoder, some_papers
-from store.folders import snapshot
 
-TESTS = Path(__file__).parents[1]
+BUILDERS = Path(__file__).parents[1] / "builders"
 WRITER = """
 import sys
 from sciprism.store import Layout, embed
-from store.fake_encoder import FakeEncoder, some_papers
+from fake_encoder import FakeEncoder, some_papers
 layout = Layout(formats=("proximity", "classification"), dtype="int8", shard_size=20)
 papers = some_papers(int(sys.argv[2]))
 print("begin", flush=True)
@@ -29,7 +29,7 @@ embed([*papers, papers[1]], FakeEncoder(delay=0.002), sys.argv[1], layout=layout
 
 def start(folder: Path, count: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", WRITER, str(folder), str(count)]
-    return subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, cwd=BUILDERS, stdout=subprocess.PIPE, text=True)
 
 
 def run_and_kill(folder: Path, count: int, seconds: float) -> bool:

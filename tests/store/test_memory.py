@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).parents[1]
+BUILDERS = Path(__file__).parents[1] / "builders"
 WRITER = """
 import resource, sys
 import numpy as np
 from sciprism.papers.records import Paper
 from sciprism.store import embed
-from store.fake_encoder import FakeEncoder
+from fake_encoder import FakeEncoder
 
 class Quick(FakeEncoder):
     def encode(self, items, **_):
@@ -26,7 +26,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 def peak_megabytes(folder: Path, count: int) -> float:
     command = [sys.executable, "-c", WRITER, str(folder), str(count)]
-    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=BUILDERS, capture_output=True, text=True, check=True)
     return int(done.stdout) / 1024
 
 

@@ -15,8 +15,10 @@ from sciprism.encoders.masked_lm import read_head
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
 from sciprism.text.words import words_of
+from sciprism.training.batch import Batch
 from sciprism.training.blockwise import Blockwise
-from sciprism.training.learners import Batch, Tools, learners, settings_of
+from sciprism.training.learners.learner import Tools
+from sciprism.training.learners.registry import learners, settings_of
 from sciprism.training.masking import rows_hidden
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes

@@ -15,10 +15,12 @@ from sciprism.objectives.facets import facet_contrast
 from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.objectives.label_ranking import label_ranking
 from sciprism.papers.records import Paper
+from sciprism.training.batch import Batch
 from sciprism.training.blockwise import Blockwise
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example, key_of
-from sciprism.training.learners import Batch, Tools, learners, settings_of
+from sciprism.training.learners.learner import Tools
+from sciprism.training.learners.registry import learners, settings_of
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes
 from sciprism.training.together import Together

@@ -8,7 +8,7 @@ import pytest
 from made_sources import write_recipe
 
 from sciprism.errors import InputError
-from sciprism.tasks.reproduce.multi2spe import VARIANTS
+from sciprism.reproduce.tables.multi2spe import VARIANTS
 from sciprism.training.examples import from_row
 from sciprism.training.recipe import (
     Evaluation,

@@ -15,7 +15,7 @@ from sciprism.encoders.masked_lm import FILE
 from sciprism.errors import InputError
 from sciprism.text.shards import ShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
-from sciprism.training.learners import learners
+from sciprism.training.learners.registry import learners
 from sciprism.training.loop import Hooks
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec, read_recipe

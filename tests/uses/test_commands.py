@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import typer
+from fake_encoder import FakeEncoder
+from five_papers import PAPERS
 from typer.testing import CliRunner, Result
 
 from sciprism.cli.embed import embed
@@ -20,8 +22,6 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store import Collection
-from store.fake_encoder import FakeEncoder
-from uses.five_papers import PAPERS
 
 app = typer.Typer(pretty_exceptions_enable=False)
 for command in (embed, index, search, similar):

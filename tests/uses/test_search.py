@@ -6,13 +6,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from fake_encoder import FakeEncoder
+from five_papers import PAPERS
 
 from sciprism.errors import InputError
 from sciprism.index import approximate, lexical
 from sciprism.store import Collection, Filter, Layout, embed
 from sciprism.uses import search, similar
-from store.fake_encoder import FakeEncoder
-from uses.five_papers import PAPERS
 
 ENCODER = FakeEncoder(dim=256)
 

@@ -10,7 +10,7 @@ import typer
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.tasks.report.entrants import Entrant
+    from sciprism.evaluation.report.entrants import Entrant
 
 
 def compare(
@@ -31,11 +31,11 @@ def compare(
 
     Example: sciprism compare results/ --baseline all-MiniLM-L6-v2 -o report.html
     """
-    from sciprism.tasks.report import SUFFIXES, outputs
-    from sciprism.tasks.report.build import build
-    from sciprism.tasks.report.entrants import entrants_of, read_runs
-    from sciprism.tasks.report.terminal import show
-    from sciprism.tasks.suites import suites
+    from sciprism.evaluation.report import SUFFIXES, outputs
+    from sciprism.evaluation.report.build import build
+    from sciprism.evaluation.report.entrants import entrants_of, read_runs
+    from sciprism.evaluation.report.terminal import show
+    from sciprism.evaluation.suites.registry import suites
 
     chosen = form or SUFFIXES.get(output.suffix.lower() if output else "", "terminal")
     if chosen not in outputs:

@@ -11,11 +11,11 @@ from sciprism.cli.scoring import Precision, command_line, teller
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.tasks.probes.settings import SolverName
-    from sciprism.tasks.results import TaskResult
-    from sciprism.tasks.run import Run
-    from sciprism.tasks.systems import System
-    from sciprism.tasks.task import Suite, Task
+    from sciprism.evaluation.results import TaskResult
+    from sciprism.evaluation.run import Run
+    from sciprism.evaluation.systems import System
+    from sciprism.evaluation.task import Suite, Task
+    from sciprism.probes.settings import SolverName
 
 Names = Annotated[
     list[str],
@@ -74,8 +74,8 @@ def evaluate(
 
     Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open --quick -o out/open
     """
-    from sciprism.tasks.run import Run
-    from sciprism.tasks.systems.named import SystemOptions, load_system
+    from sciprism.evaluation.run import Run
+    from sciprism.evaluation.systems.named import SystemOptions, load_system
 
     chosen, selected = _chosen(suite, tasks, task or [], quick)
     selected = tuple(_changed(task, solver, _grid(grid or [])) for task in selected)
@@ -91,7 +91,7 @@ def evaluate(
 
 
 def _print(found: list[TaskResult], suite: Suite, as_json: bool) -> None:
-    from sciprism.tasks.report.printing import print_results
+    from sciprism.evaluation.report.printing import print_results
 
     if not as_json:
         print_results(found, suite)
@@ -104,8 +104,8 @@ def _print(found: list[TaskResult], suite: Suite, as_json: bool) -> None:
 
 def _chosen(name: str, own: str, only: list[str], quick: bool) -> tuple[Suite, tuple[Task, ...]]:
     """Find the suite and the tasks of it that are asked for."""
-    from sciprism.tasks.own import read_tasks
-    from sciprism.tasks.suites import suites
+    from sciprism.evaluation.custom_tasks import read_tasks
+    from sciprism.evaluation.suites.registry import suites
 
     if bool(name) == bool(own):
         raise InputError("say what to run: --suite NAME, or --tasks FILE for tasks of your own; not both")
@@ -124,8 +124,8 @@ def _changed(task: Task, solver: str, grid: dict[str, list[float]]) -> Task:
     """Return a task with another solver of probes or another grid, where it has any."""
     from dataclasses import replace
 
-    from sciprism.tasks.protocols.probe import Probe
-    from sciprism.tasks.tuning.settings import Tuning
+    from sciprism.evaluation.protocols.probe import Probe
+    from sciprism.evaluation.tuning.settings import Tuning
 
     protocol = task.protocol
     if isinstance(protocol, Probe) and solver != protocol.solver:
@@ -149,6 +149,6 @@ def _grid(given: list[str]) -> dict[str, list[float]]:
 
 
 def _scored(systems: list[System], suite: Suite, tasks: tuple[Task, ...], run: Run) -> list[TaskResult]:
-    from sciprism.tasks.run import evaluate as score
+    from sciprism.evaluation.run import evaluate as score
 
     return score(suite, tasks, systems, run, teller())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 if TYPE_CHECKING:
-    from sciprism.encoders.methods import Format
+    from sciprism.formats import Format
 
 SAID = {
     "plain": "{folder}: transformers and sentence-transformers open it",

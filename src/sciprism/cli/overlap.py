@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from sciprism.evaluation.overlap import Overlap
     from sciprism.papers import Paper
     from sciprism.papers.reading import ReadReport
-    from sciprism.tasks.overlap import Overlap
 
 NEAR = 0.8
 SHOWN = 10
@@ -44,9 +44,9 @@ def overlap(
     Example: sciprism overlap my-training.jsonl open --data data/
     """
     from sciprism.cli.columns import parse_columns
+    from sciprism.evaluation.overlap import find_overlap
     from sciprism.papers import ReadReport, read_papers
     from sciprism.papers.source import ReadOptions
-    from sciprism.tasks.overlap import find_overlap
 
     options, report = ReadOptions(columns=parse_columns(columns)), ReadReport()
     tests, unread = _tests(tasks, data, skip_bad)
@@ -61,11 +61,11 @@ def overlap(
 
 def _tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, list[Paper]], dict[str, str]]:
     """Read the test papers of every suite, and of every file or folder under its own name."""
+    from sciprism.datasets.data_root import Home
     from sciprism.errors import InputError
+    from sciprism.evaluation.overlap import read_tests
+    from sciprism.evaluation.suites.registry import suites
     from sciprism.papers import read_papers
-    from sciprism.tasks.home import Home
-    from sciprism.tasks.overlap import read_tests
-    from sciprism.tasks.suites import suites
 
     home = Home(Path(data) if data else None)
     tests: dict[str, list[Paper]] = {}

@@ -37,7 +37,7 @@ def s2and_mini(
 
     Example: sciprism prepare s2and-mini s2and -o s2and_mini
     """
-    from sciprism.tasks.s2and_mini import make_mini, total
+    from sciprism.prepare.s2and_mini import make_mini, total
 
     kept = make_mini(folder, out, rule=rule)  # type: ignore[arg-type]
     parts = ("blocks", "signatures", "clusters", "papers")
@@ -67,8 +67,8 @@ def open_sets(
     Example: sciprism prepare open -o sources --data data/
     """
     from sciprism.cli.prepare_open import print_sets
-    from sciprism.tasks.home import Home
-    from sciprism.tasks.training_sets.writing import write_sets
+    from sciprism.datasets.data_root import Home
+    from sciprism.prepare.open.writing import write_sets
 
     home = Home(Path(data) if data else None)
     print_sets(write_sets(home, out, seed=seed, most=most, workers=workers))
@@ -88,8 +88,8 @@ def scimult(
 
     Example: sciprism prepare scimult raw -o data --only test
     """
-    from sciprism.tasks.scimult_files.prepare import prepare_scimult
-    from sciprism.tasks.scimult_files.tables import tables
+    from sciprism.prepare.scimult.prepare import prepare_scimult
+    from sciprism.prepare.scimult.tables import tables
 
     done = prepare_scimult(raw, out, seed=seed, only=only, tell=_begun)  # type: ignore[arg-type]
     print(tables(done))
@@ -124,7 +124,7 @@ def patients(
 
     Example: sciprism prepare patients PMC-Patients-ReCDS -o sources --task ppr
     """
-    from sciprism.tasks.patients.writing import Choices, prepare_patients
+    from sciprism.prepare.patients.writing import Choices, prepare_patients
 
     done = prepare_patients(
         folder,

@@ -10,9 +10,9 @@ import typer
 from sciprism.cli.sources import plain_console, print_dropped, print_skipped, print_table
 
 if TYPE_CHECKING:
-    from sciprism.tasks.citation_files.prepare import Prepared
-    from sciprism.tasks.citation_files.sources import Papers
-    from sciprism.training.samplers.domains import DomainTable
+    from sciprism.prepare.citations.prepare import Prepared
+    from sciprism.prepare.citations.sources import Papers
+    from sciprism.prepare.samplers.domains import DomainTable
 
 COUNTS = ("queries", "triplets", "%", "papers")
 
@@ -76,9 +76,9 @@ def citations(
 
     Example: sciprism prepare citations works.jsonl -o triplets --smoothing 0.7 --seed 1783
     """
-    from sciprism.tasks.citation_files.prepare import HoldOut, Settings, prepare_citations
-    from sciprism.tasks.citation_files.samplers import GIVEN, options_of
-    from sciprism.training.samplers.domains import Balance
+    from sciprism.prepare.citations.prepare import HoldOut, Settings, prepare_citations
+    from sciprism.prepare.citations.samplers import GIVEN, options_of
+    from sciprism.prepare.samplers.domains import Balance
 
     papers = _papers(files, (edges, ties, triples), field, shard, without)
     sampler = GIVEN if triples else sampler
@@ -95,7 +95,7 @@ def _papers(
     shards: list[int] | None,
     without: list[Path] | None,
 ) -> Papers:
-    from sciprism.tasks.citation_files.sources import Papers
+    from sciprism.prepare.citations.sources import Papers
 
     edges, ties, triples = tables
     return Papers(

@@ -10,7 +10,7 @@ import typer
 from sciprism.cli.sources import plain_console, print_dropped, print_skipped
 
 if TYPE_CHECKING:
-    from sciprism.tasks.ir_files.prepare import Prepared
+    from sciprism.prepare.retrieval.prepare import Prepared
 
 Questions = Annotated[
     Path, typer.Argument(help="Rows with paragraph and question (or questions): JSON lines, a table; SQuAD.")
@@ -36,7 +36,7 @@ def ir(
 
     Example: sciprism prepare ir questions.jsonl works.jsonl -o ir --fillers 20000 --seed 1
     """
-    from sciprism.tasks.ir_files.prepare import Settings, prepare_ir
+    from sciprism.prepare.retrieval.prepare import Settings, prepare_ir
 
     made = Settings(fillers=fillers, dev=dev, by=by, seed=seed)  # type: ignore[arg-type]
     print_set(prepare_ir(questions, papers, out, made), out)

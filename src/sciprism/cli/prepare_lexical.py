@@ -25,9 +25,9 @@ def lexical(
 
     Example: sciprism prepare lexical all-MiniLM-L6-v2 pairs/train/title-abstract.jsonl -o words
     """
-    from sciprism.chance import some
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.lexical_start import with_lexical
+    from sciprism.seeding import some
     from sciprism.training.examples import read_examples
 
     encoder = Encoder.load(model, precision=precision)

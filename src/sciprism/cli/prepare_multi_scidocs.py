@@ -11,7 +11,7 @@ import typer
 from sciprism.cli.sources import plain_console, print_dropped, print_left_out, print_table
 
 if TYPE_CHECKING:
-    from sciprism.tasks.multi_scidocs_files.prepare import Prepared
+    from sciprism.prepare.multi_scidocs.prepare import Prepared
 
 HEADS = ("cite: val", "test", "co-cite: val", "test", "class: val", "test", "train")
 
@@ -48,9 +48,9 @@ def multi_scidocs(
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
     """
-    from sciprism.tasks.multi_scidocs_files.corpus import Given
-    from sciprism.tasks.multi_scidocs_files.pools import Choices
-    from sciprism.tasks.multi_scidocs_files.prepare import prepare_multi_scidocs
+    from sciprism.prepare.multi_scidocs.corpus import Given
+    from sciprism.prepare.multi_scidocs.pools import Choices
+    from sciprism.prepare.multi_scidocs.prepare import prepare_multi_scidocs
 
     given = Given(files=tuple(files), edges=edges, fields=tuple(field or ()), shards=tuple(shard or ()))
     choices = Choices(

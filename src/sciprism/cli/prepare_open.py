@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sciprism.cli.sources import plain_console, print_dropped, print_left_out, print_table
 
 if TYPE_CHECKING:
-    from sciprism.tasks.training_sets.writing import Prepared, Written
+    from sciprism.prepare.open.writing import Prepared, Written
 
 WORDS = ("source", "format", "query", "candidate")
 COUNTS = ("queries", "pairs", "hard", "dev")

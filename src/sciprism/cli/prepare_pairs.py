@@ -10,7 +10,7 @@ import typer
 from sciprism.cli.sources import plain_console, print_dropped, print_table
 
 if TYPE_CHECKING:
-    from sciprism.tasks.pair_files.prepare import Pairs
+    from sciprism.prepare.pairs.prepare import Pairs
 
 SHAPES = "title-abstract,citing-cited-abstracts,citing-cited-titles"
 
@@ -46,8 +46,8 @@ def pairs(
 
     Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
     """
-    from sciprism.tasks.pair_files.prepare import Settings, prepare_pairs
-    from sciprism.tasks.text_files.filters import Filters
+    from sciprism.prepare.pairs.prepare import Settings, prepare_pairs
+    from sciprism.prepare.text.filters import Filters
 
     filters = Filters(without=tuple(without or ()), data=Path(data) if data else None)
     names = tuple(dict.fromkeys(name.strip() for name in shapes.split(",") if name.strip()))
@@ -57,7 +57,7 @@ def pairs(
 
 def print_pairs(made: Pairs) -> None:
     """Print a row for each shape, and what was dropped of each."""
-    from sciprism.tasks.pair_files.shapes import shapes
+    from sciprism.prepare.pairs.shapes import shapes
 
     console = plain_console()
     rows = []

@@ -11,7 +11,7 @@ import typer
 from sciprism.cli.sources import plain_console, print_dropped, print_left_out, print_table
 
 if TYPE_CHECKING:
-    from sciprism.tasks.scirepeval_files.writing import Prepared, Written
+    from sciprism.prepare.scirepeval.writing import Prepared, Written
 
 WORDS = ("source", "type", "format", "query")
 COUNTS = ("train", "dev")
@@ -48,8 +48,8 @@ def scirepeval(
     Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
     """
     from sciprism.errors import InputError
-    from sciprism.tasks.scirepeval_files.prepare import Own, prepare_scirepeval
-    from sciprism.tasks.scirepeval_files.writing import Settings
+    from sciprism.prepare.scirepeval.prepare import Own, prepare_scirepeval
+    from sciprism.prepare.scirepeval.writing import Settings
 
     if tables and not papers:
         raise InputError(f"--tables {tables} tells about papers; name these with --papers")

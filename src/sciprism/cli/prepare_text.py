@@ -12,8 +12,8 @@ import typer
 from sciprism.cli.sources import plain_console, print_dropped, print_table
 
 if TYPE_CHECKING:
-    from sciprism.tasks.text_files.prepare import Mixture
-    from sciprism.tasks.text_files.sources import TextSource
+    from sciprism.prepare.text.prepare import Mixture
+    from sciprism.prepare.text.sources import TextSource
 
 COUNTS = ("read", "kept", "documents", "blocks", "tokens", "%", "dev tokens")
 """Documents with text, those that passed; of the train shards: documents, blocks, tokens, share of tokens."""
@@ -73,8 +73,8 @@ def text(
 
     Example: sciprism prepare text ads=ads.jsonl pmc=pmc/ wiki=wiki.xml.bz2 -o corpus --vocabulary 50265
     """
-    from sciprism.tasks.text_files.filters import Filters
-    from sciprism.tasks.text_files.prepare import Settings, prepare_text
+    from sciprism.prepare.text.filters import Filters
+    from sciprism.prepare.text.prepare import Settings, prepare_text
 
     packed = Settings(
         tokenizer=tokenizer, vocabulary=vocabulary, cased=cased, length=length, across=across, workers=workers
@@ -92,7 +92,7 @@ def sources_of(
 ) -> list[TextSource]:
     """Read NAME=PATH and the options on a NAME. Raises InputError for a NAME that no source has."""
     from sciprism.errors import InputError
-    from sciprism.tasks.text_files.sources import TextSource
+    from sciprism.prepare.text.sources import TextSource
 
     paths: dict[str, list[Path]] = {}
     for name, value in _pairs("source", sources):

@@ -13,9 +13,9 @@ from sciprism.cli.scoring import Precision, command_line, teller
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.tasks.reproduce.declared import Reproduction, Shape, Table
-    from sciprism.tasks.reproduce.run import Filled
-    from sciprism.tasks.run import Run
+    from sciprism.evaluation.run import Run
+    from sciprism.reproduce.tables.declared import Reproduction, Shape, Table
+    from sciprism.reproduce.tables.run import Filled
 
 STAND_INS = ("open", "built", "fields")
 
@@ -68,8 +68,8 @@ def reproduce(
 
     Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
     """
-    from sciprism.tasks.reproduce import reproductions
-    from sciprism.tasks.run import Run
+    from sciprism.evaluation.run import Run
+    from sciprism.reproduce.tables.registry import reproductions
 
     chosen = reproductions[paper]
     if listed or not table:
@@ -99,8 +99,8 @@ def _filled(
     *,
     kept: bool,
 ) -> Filled:
-    from sciprism.tasks.reproduce.models import read_given
-    from sciprism.tasks.reproduce.run import chosen_rows, make, plan, recall
+    from sciprism.reproduce.tables.models import read_given
+    from sciprism.reproduce.tables.run import chosen_rows, make, plan, recall
 
     if kept and models:
         raise InputError("--kept shows the results of models that were scored; it takes no --models")
@@ -129,9 +129,9 @@ def _data(paper: Reproduction, data: str, quick: bool, *, looked_at: bool) -> tu
 
 def _show_sample(folder: Path, title: str, output: Path | None) -> None:
     from sciprism.cli.prepare_citations import COUNTS, field_rows
-    from sciprism.tasks.citation_files.sample import sample_in
-    from sciprism.tasks.report.grid import Block
-    from sciprism.tasks.reproduce.printing import markdown
+    from sciprism.evaluation.report.grid import Block
+    from sciprism.prepare.citations.sample import sample_in
+    from sciprism.reproduce.tables.printing import markdown
 
     sample = sample_in(folder)
     block = Block(title, ("field", *COUNTS), tuple(map(tuple, field_rows(sample))))
@@ -141,7 +141,7 @@ def _show_sample(folder: Path, title: str, output: Path | None) -> None:
 def _show(filled: Filled, title: str, output: Path | None) -> None:
     import shutil
 
-    from sciprism.tasks.reproduce.printing import WIDE, text, to_json
+    from sciprism.reproduce.tables.printing import WIDE, text, to_json
 
     width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
     page = text(filled, title, width=WIDE if output else width)
@@ -174,6 +174,6 @@ def _print_list(paper: Reproduction) -> None:
 
 
 def _needs(table: Table) -> str:
-    from sciprism.tasks.reproduce.models import keys_of
+    from sciprism.reproduce.tables.models import keys_of
 
     return f" [{', '.join(keys_of(table.rows))}]"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from sciprism.tasks.results import TaskResult
-    from sciprism.tasks.run import Tell
-    from sciprism.tasks.systems import System
-    from sciprism.tasks.task import Task
+    from sciprism.evaluation.results import TaskResult
+    from sciprism.evaluation.run import Tell
+    from sciprism.evaluation.systems import System
+    from sciprism.evaluation.task import Task
 
 Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
 

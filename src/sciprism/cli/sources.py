@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sciprism.drop_report import Tally
     from sciprism.papers.reading import FileReport
-    from sciprism.tally import Tally
 
 WIDE = 200
 """Columns where nobody watches: tables are not cut."""

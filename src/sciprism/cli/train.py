@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.face import Encodes
-    from sciprism.tasks.results import TaskResult
-    from sciprism.tasks.task import Suite, Task
+    from sciprism.evaluation.results import TaskResult
+    from sciprism.evaluation.task import Suite, Task
     from sciprism.training.examples import Example
     from sciprism.training.loop import Hooks
     from sciprism.training.recipe import Recipe
@@ -69,8 +69,8 @@ def train(
 
 def _overlaps(data: Path) -> Callable[[Iterable[Example]], Sequence[str]]:
     """Return what names the test papers among examples."""
-    from sciprism.tasks.home import Home
-    from sciprism.tasks.training_sets.leaks import overlaps
+    from sciprism.datasets.data_root import Home
+    from sciprism.prepare.open.leaks import overlaps
 
     home = Home(data)
 
@@ -118,7 +118,7 @@ def _teacher(
     name: str, max_length: int | None = None, precision: str = "float32", *, device: str | None
 ) -> Encodes:
     """Load a teacher: any encoder that `evaluate` knows by name."""
-    from sciprism.tasks.systems.named import SystemOptions, load_encoder
+    from sciprism.evaluation.systems.named import SystemOptions, load_encoder
 
     return load_encoder(name, SystemOptions(max_length=max_length, precision=precision, device=device))
 
@@ -139,7 +139,7 @@ def _bar(console: Console) -> Progress:
 
 def _task(name: str) -> tuple[Suite, Task]:
     """Find a task by `suite/task`."""
-    from sciprism.tasks.suites import suites
+    from sciprism.evaluation.suites.registry import suites
 
     where, _, which = name.partition("/")
     suite = suites[where]
@@ -153,8 +153,8 @@ def _scored(encoder: Encoder, suite: Suite, task: Task, data: Path | None) -> Ta
     """Score an encoder as it stands; vectors are kept nowhere."""
     from tempfile import TemporaryDirectory
 
-    from sciprism.tasks.run import Run, evaluate
-    from sciprism.tasks.systems.dense import DenseSystem
+    from sciprism.evaluation.run import Run, evaluate
+    from sciprism.evaluation.systems.dense import DenseSystem
 
     with TemporaryDirectory() as folder:
         system = DenseSystem(encoder, Path(folder) / "vectors")

@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
+from sciprism.arrays import Floats
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.face import Encodes
-from sciprism.encoders.inference import Vectors
-from sciprism.encoders.methods import Format, Role
 from sciprism.encoders.vector_cache import VectorCache
+from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item
 
 
@@ -37,13 +37,13 @@ class CachedEncoder:
 
     def encode(
         self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS
-    ) -> Vectors:
+    ) -> Floats:
         """Return one row per item; texts seen before come from the cache."""
         return self.timed(items, format=format, role=role, fields=fields)[0]
 
     def timed(
         self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str] = FIELDS
-    ) -> tuple[Vectors, float | None]:
+    ) -> tuple[Floats, float | None]:
         """Return also the seconds that encoding took; None where some texts came from the cache."""
         if isinstance(self.encoder, Ensemble):
             parts = [each.timed(items, format=format, role=role, fields=fields) for each in self._members]
@@ -52,7 +52,7 @@ class CachedEncoder:
         written = self.encoder.texts(items, role, fields)
         seconds, encoded = 0.0, 0
 
-        def encode(places: list[int]) -> Vectors:
+        def encode(places: list[int]) -> Floats:
             nonlocal seconds, encoded
             began = perf_counter()
             chosen = [items[place] for place in places]

@@ -11,22 +11,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sciprism.arrays import Floats
 from sciprism.encoders import selfcheck
 from sciprism.encoders.checkpoints.folder import Parts, whole, write_folder
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.face import encode_all
-from sciprism.encoders.inference import Vectors, encode_sequences
-from sciprism.encoders.methods import Format, Role
+from sciprism.encoders.inference import encode_sequences
 from sciprism.encoders.model import Model
 from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
+from sciprism.formats import ROLES, Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 
 WINDOW = 16_384  # texts tokenized and sorted together
 
 
 class Encoder(Model):
-    """A loaded model. Vectors of two encoders compare only if fingerprint and space are equal."""
+    """A loaded model. Floats of two encoders compare only if fingerprint and space are equal."""
 
     @classmethod
     def load(
@@ -99,7 +100,7 @@ class Encoder(Model):
         fields: Sequence[str] = FIELDS,
         instruction: str | None = None,
         facets: bool = False,
-    ) -> Vectors:
+    ) -> Floats:
         """Return one float32 row per item, (n, dim), in the order given.
 
         format: what the vectors are for. role: what the items are. fields: which parts of a paper are
@@ -119,7 +120,7 @@ class Encoder(Model):
         role: Role,
         fields: Sequence[str],
         route: str = "all",
-    ) -> Vectors:
+    ) -> Floats:
         """Return what is computed of each item, (n, *shape), in the order given."""
         if self.model.training:
             raise InputError(f"{self.name} is being trained; prepare() it before it encodes")
@@ -136,7 +137,7 @@ class Encoder(Model):
 
     def encode_all(
         self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
-    ) -> dict[Format, Vectors]:
+    ) -> dict[Format, Floats]:
         """Return one array per format; formats that share a path share the array.
 
         formats: those that are wanted, None for all. A model of `prism` makes all of them in one pass, others
@@ -148,7 +149,7 @@ class Encoder(Model):
 
     def encode_with_text(
         self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
-    ) -> tuple[dict[Format, Vectors], Vectors]:
+    ) -> tuple[dict[Format, Floats], Floats]:
         """Return one array per format and the backbone's own vectors, all of one pass; prism's alone.
 
         The latter are those of the `single` model that it was made from where its text path was frozen.
@@ -160,7 +161,7 @@ class Encoder(Model):
 
     def _of_all(
         self, items: Sequence[Item], role: Role, formats: Sequence[Format] | None, *, text: bool
-    ) -> tuple[dict[Format, Vectors], Vectors]:
+    ) -> tuple[dict[Format, Floats], Floats]:
         """Return one array per format, and the rows that these were cut from, (n, ways, dim)."""
         routes = {
             format: self.route(format, role) for format in (self.formats if formats is None else formats)
@@ -172,6 +173,33 @@ class Encoder(Model):
         rows = self._encoded(compute, (len(ways) + text, self.dim), items, role, FIELDS)
         each = {way: np.ascontiguousarray(rows[:, place]) for place, way in enumerate(ways)}
         return {format: each[route] for format, route in routes.items()}, rows
+
+    def describe(self) -> dict[str, Any]:
+        """Return what is loaded and active, as JSON values."""
+        config, settings = self.model.config, self.settings
+        family = "RoBERTa" if config.first_position else "BERT"
+        return {
+            "name": self.name,
+            "backbone": f"{family}, {config.layers} layers, {config.hidden} wide, {config.heads} heads",
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "method": settings.method,
+            "options": dict(settings.options),
+            "formats": list(self.formats),
+            "spaces": {f: {r: self.space(f, r) for r in ROLES} for f in self.formats},
+            "routes": {f: {r: self.route(f, r) for r in ROLES} for f in self.formats},
+            "pooling": settings.pooling,
+            "normalize": settings.normalize,
+            "template": settings.template.to_json(),
+            "max_length": settings.max_length,
+            "distance": self.distance,
+            "dim": self.dim,
+            **({"lexical directions": config.lexical} if config.lexical else {}),
+            "precision": self.precision,
+            "device": str(self.device),
+            "fingerprint": self.fingerprint,
+            "ignored_weights": [*self.ignored, *self.provenance.get("ignored", ())],
+            "provenance": {k: v for k, v in self.provenance.items() if k != "ignored"},
+        }
 
     def save(self, folder: str | Path, *, compact: bool = False, **provenance: Any) -> None:
         """Write a model folder; a model that was being trained still is afterwards.

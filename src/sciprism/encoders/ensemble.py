@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from sciprism.arrays import Floats
 from sciprism.encoders.face import Serves, encode_all
-from sciprism.encoders.inference import Vectors
-from sciprism.encoders.methods import FORMATS, Format, Role
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, Format, Role
 from sciprism.registry import Registry
 from sciprism.text.template import FIELDS, Item
 
-joins: Registry[Callable[[Sequence[Vectors]], Vectors]] = Registry("ensemble")
+joins: Registry[Callable[[Sequence[Floats]], Floats]] = Registry("ensemble")
 joins["mean"] = lambda rows: reduce(np.add, rows) / np.float32(len(rows))
 joins["concat"] = partial(np.concatenate, axis=1)
 
@@ -24,7 +24,7 @@ joins["concat"] = partial(np.concatenate, axis=1)
 class Ensemble:
     """Encoders that each give a vector, with the face of one: it serves the formats that all of them have.
 
-    join: "mean" of the vectors, number by number, which have to be of one width; or "concat". Vectors are
+    join: "mean" of the vectors, number by number, which have to be of one width; or "concat". Floats are
     taken as they are: one whose numbers are larger weighs more. Raises InputError for fewer than two
     encoders, the same one twice, no format in common, and different distances or, with the mean, widths.
     """
@@ -88,7 +88,7 @@ class Ensemble:
         format: Format = "proximity",
         role: Role = "paper",
         fields: Sequence[str] = FIELDS,
-    ) -> Vectors:
+    ) -> Floats:
         """Return one float32 row per item, (n, dim), in the order given."""
         if format not in self.formats:
             raise InputError(
@@ -100,7 +100,7 @@ class Ensemble:
 
     def encode_all(
         self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
-    ) -> dict[Format, Vectors]:
+    ) -> dict[Format, Floats]:
         """Return one array per format, of those that are wanted; formats of one path share the array."""
         return encode_all(self, items, role, formats)
 

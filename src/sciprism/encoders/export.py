@@ -12,9 +12,9 @@ from typing import Literal
 
 from sciprism.encoders.checkpoints.folder import whole
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import ROLES, Format
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
+from sciprism.formats import ROLES, Format
 
 Kind = Literal["plain", "module", "compact"]
 MODULE = "sciprism.encoders.sentence_module.SciprismModule"

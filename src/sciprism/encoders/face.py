@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from sciprism.encoders.inference import Vectors
-from sciprism.encoders.methods import Format, Role
+from sciprism.arrays import Floats
+from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item
 
 
@@ -46,7 +46,7 @@ class Encodes(Protocol):
         """Return the very texts that are encoded."""
         ...
 
-    def encode(self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str]) -> Vectors:
+    def encode(self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str]) -> Floats:
         """Return one row per item."""
         ...
 
@@ -62,13 +62,13 @@ class Serves(Encodes, Protocol):
 
 def encode_all(
     encoder: Serves, items: Sequence[Item], role: Role, formats: Sequence[Format] | None = None
-) -> dict[Format, Vectors]:
+) -> dict[Format, Floats]:
     """Return one array per format; formats that share a path are encoded once and share the array.
 
     formats: those that are wanted, None for all.
     """
-    by_path: dict[str, Vectors] = {}
-    found: dict[Format, Vectors] = {}
+    by_path: dict[str, Floats] = {}
+    found: dict[Format, Floats] = {}
     for format in encoder.formats if formats is None else formats:
         path = encoder.path(format, role)
         if path not in by_path:

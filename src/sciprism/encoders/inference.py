@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from sciprism.arrays import Floats
 from sciprism.cores import on_all_cores
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
-
-Vectors = NDArray[np.float32]
 
 CPU_BUDGET = 2_048  # tokens of one batch: its states stay in the processor's cache
 CUDA_BUDGET = 65_536
@@ -21,7 +18,7 @@ CUDA_BUDGET = 65_536
 def encode_sequences(
     compute: Callable[[PackedBatch], Tensor],
     sequences: Sequence[Sequence[int]],
-    rows: Vectors,
+    rows: Floats,
     *,
     route: str,
     device: torch.device,

@@ -13,15 +13,16 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
 
-from sciprism.encoders import identity
+from sciprism.encoders.identity import fingerprint
 from sciprism.encoders.instructions import Instructions
-from sciprism.encoders.methods import ROLES, Format, Method, Role, make
 from sciprism.encoders.methods.prism import Asked, Prism
+from sciprism.encoders.methods.registry import Method, make
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import facet_states, poolings
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.formats import ROLES, Format, Role
 from sciprism.text.template import FIELDS, PAPER_FIELDS, Item
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -83,7 +84,7 @@ class Model:
     @cached_property
     def fingerprint(self) -> str:
         """Return a hash of all that decides the vectors: weights, shape, vocabulary and settings."""
-        return identity.fingerprint(self)
+        return fingerprint(self.model, self.tokenizer, self.settings)
 
     def space(
         self, format: Format = "proximity", role: Role = "paper", *, instruction: str | None = None
@@ -116,10 +117,6 @@ class Model:
         if isinstance(fields, str) or not set(fields) <= set(PAPER_FIELDS):
             raise InputError(f"unknown fields {fields!r}; a paper has {', '.join(PAPER_FIELDS)}")
         return [self.settings.template.text(item, role, fields) for item in items]
-
-    def describe(self) -> dict[str, Any]:
-        """Return what is loaded and active, as JSON values."""
-        return identity.description(self)
 
     def prepare(self) -> None:
         """Make the model ready for inference with its present weights; call it after they change."""

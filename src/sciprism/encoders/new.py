@@ -10,7 +10,7 @@ import torch
 from tokenizers import Tokenizer
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import Method, make
+from sciprism.encoders.methods.registry import Method, make
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.starts import start_maps
 from sciprism.encoders.transformer import Transformer, TransformerConfig

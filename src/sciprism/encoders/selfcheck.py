@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
+from sciprism.arrays import Floats
 from sciprism.errors import InputError
+from sciprism.formats import Format
+from sciprism.text.template import Item
 from sciprism.text.tokenizer import read_json
-
-if TYPE_CHECKING:
-    from sciprism.encoders.encoder import Encoder
 
 TEXT = (
     "A paper of known content: light is split by a prism into a spectrum, and every colour has its own angle."
@@ -20,7 +21,22 @@ TEXT = (
 TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 5e-3}  # of the vector's largest entry
 
 
-def write(encoder: Encoder, folder: Path) -> None:
+class EncodesAll(Protocol):
+    """What a check needs of an encoder."""
+
+    precision: str
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """Return the formats that it serves."""
+        ...
+
+    def encode_all(self, items: Sequence[Item]) -> dict[Format, Floats]:
+        """Return one array per format."""
+        ...
+
+
+def write(encoder: EncodesAll, folder: Path) -> None:
     """Write `selfcheck.json`: one vector per format."""
     vectors = {format: vector[0].tolist() for format, vector in encoder.encode_all([TEXT]).items()}
     (folder / "selfcheck.json").write_text(
@@ -28,7 +44,7 @@ def write(encoder: Encoder, folder: Path) -> None:
     )
 
 
-def verify(encoder: Encoder, folder: Path) -> None:
+def verify(encoder: EncodesAll, folder: Path) -> None:
     """Compare with `selfcheck.json` where the folder has one; a difference is an InputError."""
     path = folder / "selfcheck.json"
     if not path.exists():

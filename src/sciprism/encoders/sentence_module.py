@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import Format, Role
 from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
+from sciprism.formats import Format, Role
 from sciprism.papers.records import Paper
 from sciprism.text.template import Item
 from sciprism.text.tokenizer import read_json

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sciprism.encoders.methods import make, options_of
+from sciprism.encoders.methods.registry import make, options_of
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.text.template import Template

@@ -14,13 +14,10 @@ from pathlib import Path
 
 import numpy as np
 from filelock import FileLock
-from numpy.typing import NDArray
 
+from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.files import commit
-
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
 
 KEY = 16
 """Bytes of a text's hash: a clash among a billion texts has a chance below one in 10^20."""

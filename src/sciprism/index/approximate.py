@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.files import said_plainly
 from sciprism.index import state
-from sciprism.index.exact import SPARE, Floats, Rows, prepared, rescore, topk
+from sciprism.index.exact import SPARE, prepared, rescore, topk
 from sciprism.store import Collection
 
 Kind = Literal["hnsw", "ivf"]

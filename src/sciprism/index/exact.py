@@ -9,13 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sciprism.arrays import Floats, Rows
 from sciprism.cores import on_all_cores
 from sciprism.index.matmul import inner_products
 from sciprism.store.matrix import Matrix
 
 Distance = Literal["cosine", "dot", "euclidean"]
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
 
 BLOCK = 2048
 """Rows multiplied at once: more would leave the cache, fewer would cost time between the products."""

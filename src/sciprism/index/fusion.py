@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sciprism.index.exact import Floats, Rows
+from sciprism.arrays import Floats, Rows
 
 CONSTANT = 60
 """What softens the lead of the first ranks; the value of Cormack, Clarke and Buettcher (SIGIR 2009)."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.files import said_plainly
 from sciprism.index import state
-from sciprism.index.exact import Floats, Rows
 from sciprism.store import Collection
 
 

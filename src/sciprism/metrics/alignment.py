@@ -7,9 +7,9 @@ from collections.abc import Sized
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sciprism.arrays import Doubles
 from sciprism.errors import InputError
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 
@@ -19,7 +19,7 @@ def check_aligned(first: Sized, second: Sized, what: str) -> None:
         raise InputError(f"{what}: {len(first)} and {len(second)} of them; give one pair for each item")
 
 
-def finite(values: ArrayLike, what: str) -> Floats:
+def finite(values: ArrayLike, what: str) -> Doubles:
     """Return the numbers as doubles (n,); InputError where one is not finite."""
     numbers = np.asarray(values, dtype=np.float64).ravel()
     bad = np.flatnonzero(~np.isfinite(numbers))
@@ -30,7 +30,7 @@ def finite(values: ArrayLike, what: str) -> Floats:
     return numbers
 
 
-def ratio(above: Floats, below: Floats) -> Floats:
+def ratio(above: Doubles, below: Doubles) -> Doubles:
     """Divide elementwise; 0 where the divisor is 0."""
     return np.divide(
         above, below, out=np.zeros(np.broadcast_shapes(above.shape, below.shape)), where=below != 0

@@ -12,8 +12,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sciprism.arrays import Doubles
 from sciprism.errors import InputError
-from sciprism.metrics.alignment import Floats, check_aligned, ratio
+from sciprism.metrics.alignment import check_aligned, ratio
 
 Average = Literal["binary", "macro", "micro"]
 Outcomes = NDArray[np.bool_]
@@ -23,9 +24,9 @@ Outcomes = NDArray[np.bool_]
 class Counts:
     """True positives, false positives and false negatives of each class, each (..., c)."""
 
-    tp: Floats
-    fp: Floats
-    fn: Floats
+    tp: Doubles
+    fp: Doubles
+    fn: Doubles
 
 
 def accuracy(gold: ArrayLike, predicted: ArrayLike) -> float:
@@ -74,7 +75,7 @@ def outcomes(
     return truth & guess, ~truth & guess, truth & ~guess
 
 
-def f1_of_counts(counts: Counts, average: Literal["macro", "present", "micro"]) -> Floats:
+def f1_of_counts(counts: Counts, average: Literal["macro", "present", "micro"]) -> Doubles:
     """Return the F1 of counts (..., c) -> (...): 2 tp / (2 tp + fp + fn).
 
     "macro" averages all classes, "present" those that occur in gold or predictions; "micro" adds up first.

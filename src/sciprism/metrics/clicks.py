@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sciprism.arrays import Doubles
 from sciprism.errors import InputError
-from sciprism.metrics.alignment import Floats, check_aligned, finite
+from sciprism.metrics.alignment import check_aligned, finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,9 +20,9 @@ class ClickScores:
     above: papers of the same list that score higher; a tie counts half.
     """
 
-    gain: Floats
-    first: Floats
-    weights: Floats
+    gain: Doubles
+    first: Doubles
+    weights: Doubles
 
     @property
     def ndcg(self) -> float:

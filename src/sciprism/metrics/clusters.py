@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sciprism.arrays import Doubles
 from sciprism.errors import InputError
-from sciprism.metrics.alignment import Floats, check_aligned
+from sciprism.metrics.alignment import check_aligned
 
 
-def b_cubed(gold: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats]:
+def b_cubed(gold: ArrayLike, predicted: ArrayLike) -> tuple[Doubles, Doubles]:
     """Return precision and recall of each item, both (n,), from the clusters it belongs to and is put into.
 
     precision = |both| / |predicted cluster|, recall = |both| / |gold cluster| (S2AND, the B3 metric). How
@@ -25,7 +26,7 @@ def b_cubed(gold: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats]:
     return shared / of_guess[guess], shared / of_truth[truth]
 
 
-def f1(precision: Floats, recall: Floats, *, decimals: int | None = None) -> float:
+def f1(precision: Doubles, recall: Doubles, *, decimals: int | None = None) -> float:
     """Return the harmonic mean of the averages of precision and recall, not the average of harmonic means.
 
     decimals: round the result (S2AND prints 3).

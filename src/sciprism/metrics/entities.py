@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sciprism.arrays import Doubles
 from sciprism.errors import InputError
-from sciprism.metrics.alignment import Floats, check_aligned
+from sciprism.metrics.alignment import check_aligned
 
 Tags = Sequence[str]
 Span = tuple[str, int, int]
@@ -34,7 +35,7 @@ def spans(tags: Tags) -> list[Span]:
     return found
 
 
-def entity_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Floats:
+def entity_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Doubles:
     """Count what each sentence has right and wrong, (n, 3 t) for t types: an entity counts whole or not.
 
     Columns: true positives of each type, then false positives, then false negatives; the evidence of an F1.
@@ -43,7 +44,7 @@ def entity_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequen
     return _counts(gold, predicted, types, spans)
 
 
-def word_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Floats:
+def word_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Doubles:
     """Count as `entity_counts` does, but each word by its type alone; words outside count nowhere.
 
     The word-level F1 of EBM PICO: the mean of the types' F1 (Gu et al. 2021, BLURB).
@@ -67,7 +68,7 @@ def _parts(tag: str, word: int) -> tuple[str, str]:
 
 def _counts(
     gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str], units: Callable[[Tags], list[Span]]
-) -> Floats:
+) -> Doubles:
     check_aligned(gold, predicted, "gold and predicted sentences")
     column = {kind: n for n, kind in enumerate(types)}
     counts = np.zeros((len(gold), 3, len(types)))

@@ -7,7 +7,8 @@ from math import nan, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sciprism.metrics.alignment import Floats, Whole, check_aligned, finite
+from sciprism.arrays import Doubles
+from sciprism.metrics.alignment import Whole, check_aligned, finite
 
 
 def kendall_tau(gold: ArrayLike, predicted: ArrayLike) -> float:
@@ -58,20 +59,20 @@ def r2(gold: ArrayLike, predicted: ArrayLike) -> float:
     return 1 - error / spread
 
 
-def dense_ranks(values: Floats) -> Whole:
+def dense_ranks(values: Doubles) -> Whole:
     """Number the distinct values (n,) from 0 in rising order."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def mean_ranks(values: Floats) -> Floats:
+def mean_ranks(values: Doubles) -> Doubles:
     """Rank values (n,) from 1; equal ones share the mean of their ranks."""
     codes = dense_ranks(values)
     sizes = np.bincount(codes)
-    ranks: Floats = (np.cumsum(sizes) - (sizes - 1) / 2)[codes]
+    ranks: Doubles = (np.cumsum(sizes) - (sizes - 1) / 2)[codes]
     return ranks
 
 
-def _sides(gold: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats]:
+def _sides(gold: ArrayLike, predicted: ArrayLike) -> tuple[Doubles, Doubles]:
     x, y = finite(gold, "gold numbers"), finite(predicted, "predicted numbers")
     check_aligned(x, y, "gold and predicted numbers")
     return x, y

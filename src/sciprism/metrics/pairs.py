@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sciprism.metrics.alignment import Floats, check_aligned, finite
+from sciprism.arrays import Doubles
+from sciprism.metrics.alignment import check_aligned, finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,8 +20,8 @@ class PairOrder:
     """
 
     raters: tuple[str, ...]
-    values: Floats
-    weights: Floats
+    values: Doubles
+    weights: Doubles
     unordered: tuple[str, ...]
 
     @property
@@ -50,7 +51,7 @@ def pair_order(raters: Sequence[str], ratings: ArrayLike, scores: ArrayLike) -> 
     )
 
 
-def _won(ratings: Floats, scores: Floats) -> tuple[float, float]:
+def _won(ratings: Doubles, scores: Doubles) -> tuple[float, float]:
     """Return the weight of pairs in the right order (half of the tied) and that of all pairs."""
     weights = np.maximum(ratings[:, None] - ratings[None, :], 0.0)
     right = (1 + np.sign(scores[:, None] - scores[None, :])) / 2

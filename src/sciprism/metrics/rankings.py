@@ -18,8 +18,9 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sciprism.arrays import Doubles
 from sciprism.errors import InputError
-from sciprism.metrics.alignment import Floats, Whole, check_aligned, ratio
+from sciprism.metrics.alignment import Whole, check_aligned, ratio
 from sciprism.registry import Registry
 
 Ids = Sequence[str] | NDArray[np.str_]
@@ -58,7 +59,7 @@ class Rankings:
 class RankingMetric(Protocol):
     """Score each query of the rankings down to a depth, or all the way."""
 
-    def __call__(self, rankings: Rankings, depth: int | None = None) -> Floats:
+    def __call__(self, rankings: Rankings, depth: int | None = None) -> Doubles:
         """Return one value per query, (q,)."""
         ...
 
@@ -74,7 +75,7 @@ class NamedMetric:
     metric: RankingMetric
     depth: int | None
 
-    def __call__(self, rankings: Rankings) -> Floats:
+    def __call__(self, rankings: Rankings) -> Doubles:
         """Return one value per query, (q,)."""
         return self.metric(rankings, self.depth)
 
@@ -130,13 +131,13 @@ def judge(run: Run, qrels: Qrels, *, missing: Missing) -> Rankings:
 
 
 @ranking_metrics.register("ndcg")
-def ndcg(rankings: Rankings, depth: int | None = None) -> Floats:
+def ndcg(rankings: Rankings, depth: int | None = None) -> Doubles:
     """Divide the discounted gain by that of the ideal ranking: sum grade / log2(rank + 1)."""
     return ratio(_discounted(rankings, rankings.found, depth), _discounted(rankings, rankings.ideal, depth))
 
 
 @ranking_metrics.register("map")
-def average_precision(rankings: Rankings, depth: int | None = None) -> Floats:
+def average_precision(rankings: Rankings, depth: int | None = None) -> Doubles:
     """Average the precision at each relevant document over all relevant ones; one not ranked counts 0."""
     hits = rankings.found
     firsts = np.searchsorted(hits.query, np.arange(len(rankings.queries)))
@@ -145,7 +146,7 @@ def average_precision(rankings: Rankings, depth: int | None = None) -> Floats:
 
 
 @ranking_metrics.register("p")
-def precision(rankings: Rankings, depth: int | None = None) -> Floats:
+def precision(rankings: Rankings, depth: int | None = None) -> Doubles:
     """Count the relevant among the first `depth`, divided by `depth` even where fewer were ranked.
 
     Without a depth: divided by the number of ranked documents.
@@ -159,13 +160,13 @@ def precision(rankings: Rankings, depth: int | None = None) -> Floats:
 
 
 @ranking_metrics.register("recall")
-def recall(rankings: Rankings, depth: int | None = None) -> Floats:
+def recall(rankings: Rankings, depth: int | None = None) -> Doubles:
     """Count the relevant among the first `depth`, divided by all that are relevant."""
     return ratio(_sum(rankings, rankings.found, depth), _relevant(rankings))
 
 
 @ranking_metrics.register("mrr")
-def reciprocal_rank(rankings: Rankings, depth: int | None = None) -> Floats:
+def reciprocal_rank(rankings: Rankings, depth: int | None = None) -> Doubles:
     """Give 1/r for the first relevant document at rank r <= depth, else 0."""
     hits = rankings.found
     first = np.diff(hits.query, prepend=-1) > 0  # hits stand in the order of queries and ranks
@@ -173,25 +174,25 @@ def reciprocal_rank(rankings: Rankings, depth: int | None = None) -> Floats:
 
 
 @ranking_metrics.register("success")
-def success(rankings: Rankings, depth: int | None = None) -> Floats:
+def success(rankings: Rankings, depth: int | None = None) -> Doubles:
     """Give 1 where any of the first `depth` is relevant, else 0."""
     return np.minimum(_sum(rankings, rankings.found, depth), 1.0)
 
 
-def _discounted(rankings: Rankings, hits: Hits, depth: int | None) -> Floats:
+def _discounted(rankings: Rankings, hits: Hits, depth: int | None) -> Doubles:
     return _sum(rankings, hits, depth, hits.grade / np.log2(hits.rank + 1.0))
 
 
-def _relevant(rankings: Rankings) -> Floats:
+def _relevant(rankings: Rankings) -> Doubles:
     return _sum(rankings, rankings.ideal, None)
 
 
-def _sum(rankings: Rankings, hits: Hits, depth: int | None, values: Floats | None = None) -> Floats:
+def _sum(rankings: Rankings, hits: Hits, depth: int | None, values: Doubles | None = None) -> Doubles:
     """Add the values (h,) of each query's hits, or 1 for each, down to a depth, in the order of ranks."""
     if values is None:
         values = np.ones(len(hits.rank))
     inside = slice(None) if depth is None else hits.rank <= depth
-    sums: Floats = np.bincount(hits.query[inside], values[inside], minlength=len(rankings.queries)).astype(
+    sums: Doubles = np.bincount(hits.query[inside], values[inside], minlength=len(rankings.queries)).astype(
         np.float64
     )
     return sums

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Doubles
 from sciprism.metrics import numbers
-from sciprism.metrics.alignment import Floats, Whole
+from sciprism.metrics.alignment import Whole
 from sciprism.metrics.numbers import dense_ranks
 
 FEW = 16
@@ -20,7 +21,7 @@ BLOCK = 256
 """Items compared with all others at once: bounds the memory to a few (BLOCK, n) matrices."""
 
 
-def kendall_tau(gold: Floats, predicted: Floats, weights: Floats) -> Floats:
+def kendall_tau(gold: Doubles, predicted: Doubles, weights: Doubles) -> Doubles:
     """Return tau-b of each resample, (n,), (n,), (b, n) -> (b,); NaN where one side is constant.
 
     The signs of all pairs form a matrix S, and w S w / 2 counts concordant minus discordant pairs: quadratic
@@ -34,11 +35,11 @@ def kendall_tau(gold: Floats, predicted: Floats, weights: Floats) -> Floats:
     pairs = size * (size - 1) / 2
     free_x, free_y = pairs - _tied_pairs(x, weights), pairs - _tied_pairs(y, weights)
     with np.errstate(invalid="ignore", divide="ignore"):
-        tau: Floats = _concordance(x, y, weights) / np.sqrt(free_x) / np.sqrt(free_y)
+        tau: Doubles = _concordance(x, y, weights) / np.sqrt(free_x) / np.sqrt(free_y)
     return np.where((free_x > 0) & (free_y > 0), tau, np.nan)
 
 
-def spearman(gold: Floats, predicted: Floats, weights: Floats) -> Floats:
+def spearman(gold: Doubles, predicted: Doubles, weights: Doubles) -> Doubles:
     """Return Spearman's rho of each resample, (n,), (n,), (b, n) -> (b,); NaN where one side is constant."""
     x, y = _centred_ranks(dense_ranks(gold), weights), _centred_ranks(dense_ranks(predicted), weights)
     xx, yy, xy = (np.einsum("bi,bi,bi->b", weights, *two) for two in ((x, x), (y, y), (x, y)))
@@ -46,7 +47,7 @@ def spearman(gold: Floats, predicted: Floats, weights: Floats) -> Floats:
         return np.where((xx > 0) & (yy > 0), xy / np.sqrt(xx) / np.sqrt(yy), np.nan)
 
 
-def _group_sums(codes: Whole, weights: Floats) -> Floats:
+def _group_sums(codes: Whole, weights: Doubles) -> Doubles:
     """Add up the weights of equal codes: (b, n) -> (b, groups)."""
     if not len(codes):
         return np.zeros((len(weights), 0))
@@ -55,20 +56,20 @@ def _group_sums(codes: Whole, weights: Floats) -> Floats:
     return np.add.reduceat(weights[:, order], starts, axis=1)
 
 
-def _tied_pairs(codes: Whole, weights: Floats) -> Floats:
+def _tied_pairs(codes: Whole, weights: Doubles) -> Doubles:
     sizes = _group_sums(codes, weights)
-    pairs: Floats = (sizes * (sizes - 1) / 2).sum(axis=1)
+    pairs: Doubles = (sizes * (sizes - 1) / 2).sum(axis=1)
     return pairs
 
 
-def _centred_ranks(codes: Whole, weights: Floats) -> Floats:
+def _centred_ranks(codes: Whole, weights: Doubles) -> Doubles:
     """Give each item its mean rank in each resample, less the mean of all ranks: (b, n)."""
     sizes = _group_sums(codes, weights)
-    ranks: Floats = (np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(axis=1, keepdims=True) / 2)[:, codes]
+    ranks: Doubles = (np.cumsum(sizes, axis=1) - sizes / 2 - weights.sum(axis=1, keepdims=True) / 2)[:, codes]
     return ranks
 
 
-def _concordance(x: Whole, y: Whole, weights: Floats) -> Floats:
+def _concordance(x: Whole, y: Whole, weights: Doubles) -> Doubles:
     """Count concordant minus discordant pairs of each resample."""
     single = weights.astype(np.float32)  # whole numbers below 2^24: single precision adds them exactly
     left, right = x.astype(np.float32), y.astype(np.float32)

@@ -83,7 +83,7 @@ def read_papers(
     `-` is standard input. `reader` names the format where it cannot be told. A bad record raises
     InputError; with `skip_bad` it is counted and kept in `report`.
     """
-    from sciprism.papers.readers import paper_readers
+    from sciprism.papers.readers.registry import paper_readers
 
     kind = _Kind(paper_readers, clean_paper, _paper_fault)
     return _Reading(kind, reader=reader, options=options, skip_bad=skip_bad, report=report).read(paths)
@@ -98,7 +98,7 @@ def read_labels(
     report: ReadReport | None = None,
 ) -> Iterator[Label]:
     """Yield the labels of all vocabulary files; everything else as in `read_papers`."""
-    from sciprism.papers.label_readers import label_readers
+    from sciprism.papers.label_readers.registry import label_readers
 
     kind = _Kind(label_readers, clean_label, _label_fault)
     return _Reading(kind, reader=reader, options=options, skip_bad=skip_bad, report=report).read(paths)

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sciprism.drop_report import Tally
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_abstract, clean_paper
 from sciprism.papers.json_records import Row, first, names, year_in
 from sciprism.papers.json_values import json_values
 from sciprism.papers.records import Paper
 from sciprism.papers.source import Source
-from sciprism.tally import Tally
 
 PARTS = ("metadata", "pdf_parses")
 

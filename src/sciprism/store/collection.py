@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.files import sha256
 from sciprism.papers.records import Paper
 from sciprism.store.known_papers import hash64
 from sciprism.store.manifest import Manifest, read_manifest
-from sciprism.store.matrix import Floats, Matrix, open_matrix
+from sciprism.store.matrix import Matrix, open_matrix
 from sciprism.store.paper_table import read_column, read_papers_at
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
-Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 OPEN_MATRICES = 256

@@ -9,12 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Floats
 from sciprism.errors import InputError
 
 Dtype = Literal["float32", "float16", "int8"]
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

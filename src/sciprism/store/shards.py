@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Floats
 from sciprism.files import commit, sha256
 from sciprism.papers.records import Paper
 from sciprism.store.collection import Collection, papers_file, scales_file, values_file
 from sciprism.store.known_papers import Hashes, Judgement, KnownPapers
 from sciprism.store.manifest import FileRecord, ShardRecord
-from sciprism.store.matrix import Floats, Matrix, pack
+from sciprism.store.matrix import Matrix, pack
 from sciprism.store.paper_table import lacks_abstract, write_papers
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
-    from sciprism.encoders.methods import Format
+    from sciprism.formats import Format
 
 SLICE = 256
 """Papers encoded by one call. Slices start with the shard, so a shard's bytes depend on its papers alone."""

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from sciprism.drop_report import Tally
 from sciprism.errors import InputError
 from sciprism.files import UNFINISHED, commit, said_plainly, sha256, write_json
-from sciprism.tally import Tally
 from sciprism.text.habits import tokenizer_key
 from sciprism.text.tokenizer import read_json
 

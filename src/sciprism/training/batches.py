@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sciprism import chance
+from sciprism import seeding as chance
+from sciprism.arrays import Rows
 from sciprism.registry import Registry
 
-Rows = NDArray[np.int64]
 Part = tuple[int, Rows]
 
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from sciprism.encoders.dropout import drawn_from
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import token_batches
+from sciprism.training.batch import Batch
 from sciprism.training.batches import mixed
-from sciprism.training.learners import Batch
 from sciprism.training.learners.blocks import Block, BlockLearner, prepared
 from sciprism.training.passes import Memory, add_gradients, autocast
 from sciprism.training.processes import Processes

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sciprism.arrays import Floats
 from sciprism.encoders.encoder import Encoder
 from sciprism.text.template import Item
+from sciprism.training.batch import Batch
 from sciprism.training.examples import key_of
-
-if TYPE_CHECKING:
-    from sciprism.training.learners import Batch
-
-Floats = NDArray[np.float32]
 
 
 def reciprocal_rank(encoder: Encoder, batch: Batch, *, beside: Iterable[Item] = ()) -> float:

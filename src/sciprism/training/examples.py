@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sciprism.encoders.methods import Role
 from sciprism.errors import InputError
 from sciprism.files import write_lines
+from sciprism.formats import Role
 from sciprism.papers.records import Label, Paper
 from sciprism.text.template import Item
 from sciprism.training.paper_file import NAME, PaperFile

@@ -22,11 +22,13 @@ from torch import nn
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import BrokeError
 from sciprism.files import write_lines
+from sciprism.training.batch import Batch
 from sciprism.training.batches import mixed, mixings, share, tempered
 from sciprism.training.blockwise import Blockwise
 from sciprism.training.drift import WINDOW, DivergedError, Drift
-from sciprism.training.learners import Batch, Learner, Open, Tools, learners, load, settings_of
 from sciprism.training.learners.blocks import BlockLearner
+from sciprism.training.learners.learner import Learner, Open, Tools, load
+from sciprism.training.learners.registry import learners, settings_of
 from sciprism.training.optimisers import optimiser_of, set_rate
 from sciprism.training.passes import Memory
 from sciprism.training.processes import Processes

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
-from sciprism.encoders.methods import Format, Role, make
+from sciprism.encoders.methods.registry import make
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
+from sciprism.formats import Format, Role
 from sciprism.training.batches import OneSource, mixings
-from sciprism.training.learners import learners, settings_of
+from sciprism.training.learners.registry import learners, settings_of
 from sciprism.training.tables import Part, Precision
 from sciprism.training.weighting import weighting_of, weightings
 

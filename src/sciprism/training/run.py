@@ -20,7 +20,7 @@ from sciprism.errors import MissingExtraError
 from sciprism.files import only_writer, sha256
 from sciprism.training.curve import draw
 from sciprism.training.interpolation import interpolate, starts_of
-from sciprism.training.learners import Tools
+from sciprism.training.learners.learner import Tools
 from sciprism.training.loop import Hooks, Loop
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, Stage

@@ -10,13 +10,14 @@ from hashlib import sha256
 from itertools import chain
 from typing import Any
 
-from sciprism.chance import some
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
+from sciprism.seeding import some
 from sciprism.text.template import Item
+from sciprism.training.batch import Batch
 from sciprism.training.batches import mixed
 from sciprism.training.examples import Example, from_row, key_of, parsed, read_examples
-from sciprism.training.learners import Batch, Learner
+from sciprism.training.learners.learner import Learner
 from sciprism.training.paper_file import NAME, PaperFile
 from sciprism.training.recipe import SourceSpec
 

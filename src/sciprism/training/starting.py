@@ -9,13 +9,14 @@ from typing import Any
 
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import make, methods
+from sciprism.encoders.methods.registry import make, methods
 from sciprism.encoders.new import new_encoder
 from sciprism.encoders.transfer import copy_parts
 from sciprism.errors import InputError
 from sciprism.training.batches import mixed
 from sciprism.training.interpolation import check_shares
-from sciprism.training.learners import Learner, Open, learners
+from sciprism.training.learners.learner import Learner, Open
+from sciprism.training.learners.registry import learners
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, SourceSpec, Stage
 from sciprism.training.sources import Overlaps, Source, refuse_overlaps

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from sciprism.encoders.dropout import drawn_from
 from sciprism.encoders.encoder import Encoder
+from sciprism.training.batch import Batch
 from sciprism.training.batches import mixed
-from sciprism.training.learners import Batch, Learner
+from sciprism.training.learners.learner import Learner
 from sciprism.training.passes import Memory, Pass
 from sciprism.training.processes import Processes
 from sciprism.training.weighting import Weighting

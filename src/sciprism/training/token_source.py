@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sciprism.chance import some
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
+from sciprism.seeding import some
 from sciprism.text.habits import tokenizer_key
 from sciprism.text.shards import MIXTURE, TokenShards
 from sciprism.text.template import Item
+from sciprism.training.batch import Batch
 from sciprism.training.batches import mixed
-from sciprism.training.learners import Batch, Learner
+from sciprism.training.learners.learner import Learner
 from sciprism.training.recipe import SourceSpec
 
 

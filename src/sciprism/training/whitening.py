@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sciprism.chance import some
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods import ROLES, Format
 from sciprism.encoders.methods.prism import Prism
 from sciprism.errors import InputError
+from sciprism.formats import ROLES, Format
+from sciprism.seeding import some
 from sciprism.text.template import Item
 from sciprism.training.dev import units
 from sciprism.training.recipe import Stage

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.index.exact import Floats, Rows
+from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
 from sciprism.store import Collection
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from sciprism.index.exact import Floats, topk
+from sciprism.arrays import Floats
+from sciprism.index.exact import topk
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, Matrix
 from sciprism.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
-    from sciprism.encoders.methods import Format
+    from sciprism.formats import Format
 
 SENTENCES = 64
 """Sentences of one abstract that are looked at: whole books come as abstracts now and then."""

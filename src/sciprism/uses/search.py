@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
 from sciprism.index import approximate, lexical, reciprocal_rank_fusion, topk
-from sciprism.index.exact import Floats, Rows
 from sciprism.store import Collection, Filter
 from sciprism.uses.rankings import Ranking, papers_of, rankings_of
 from sciprism.uses.reasons import nearest_sentences
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
-    from sciprism.encoders.methods import Format
+    from sciprism.formats import Format
 
 Mode = Literal["exact", "approximate", "lexical", "hybrid"]
 

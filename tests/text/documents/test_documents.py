@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sciprism.drop_report import Tally
 from sciprism.errors import InputError
-from sciprism.tally import Tally
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import plain_licence
 from sciprism.text.documents.reading import read_documents
+from sciprism.text.documents.registry import document_readers
 from sciprism.text.documents.wikitext import plain_wikitext
 
 JATS = """<?xml version="1.0"?>

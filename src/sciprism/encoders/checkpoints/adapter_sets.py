@@ -16,12 +16,13 @@ from sciprism.encoders.checkpoints.adapterhub import ADAPTER, FUSION, Kind, Modu
 from sciprism.encoders.checkpoints.converted import facts_of, kept
 from sciprism.encoders.checkpoints.family import CODES, MEMBERS, RENAMED, family_settings, way_of
 from sciprism.encoders.checkpoints.folder import Parts, write_folder
-from sciprism.encoders.checkpoints.names import adapter_from_hub, resolve
-from sciprism.encoders.methods import FORMATS, Format, make
+from sciprism.encoders.checkpoints.locate import adapter_from_hub, locate
 from sciprism.encoders.methods.per_format import PerFormat
+from sciprism.encoders.methods.registry import make
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.files import sha256
+from sciprism.formats import FORMATS, Format
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def convert_named(name: str) -> Path:
             f"{name}: {len(missing)} of its adapters are missing: {', '.join(missing)}; load it once with a "
             f"network, or load another adapter by its own name for a model of that format alone. {reason}"
         )
-    return _convert(Set(name, name, resolve(member.family.base), member.formats, found))
+    return _convert(Set(name, name, locate(member.family.base), member.formats, found))
 
 
 def _first(names: Sequence[str]) -> tuple[str, Path]:
@@ -143,7 +144,7 @@ def _base(folder: Path, adapters: Sequence[Path]) -> tuple[str, Path]:
         raise InputError(f"{folder}: which base model? its adapters {says}; put it into {folder / 'base'}")
     name = names.pop()
     try:
-        return resolve(RENAMED.get(name, name))
+        return locate(RENAMED.get(name, name))
     except InputError as error:
         raise InputError(f"{folder}: no base model; put it into {folder / 'base'}: {error}") from error
 

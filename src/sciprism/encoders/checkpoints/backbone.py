@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.weights import read_weights
-from sciprism.encoders.methods import Method
+from sciprism.encoders.methods.registry import Method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_json

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from sciprism.encoders.checkpoints.folder import LAYOUT
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
-from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.errors import InputError
+from sciprism.files import cache_folder
 
 
 def kept(what: str | Path, facts: object, write: Callable[[Path], None]) -> Path:

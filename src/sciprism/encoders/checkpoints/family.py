@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sciprism.encoders.methods import FORMATS, Format
 from sciprism.encoders.settings import Settings
+from sciprism.formats import FORMATS, Format
 from sciprism.text.template import Template
 
 LONGEST = 512  # tokens per text

@@ -23,7 +23,7 @@ from sciprism.encoders.checkpoints.backbone import (
 )
 from sciprism.encoders.checkpoints.compact import COMPACT, write_compact
 from sciprism.encoders.checkpoints.family import named_settings, prompted
-from sciprism.encoders.methods import Method, make, methods
+from sciprism.encoders.methods.registry import Method, make, methods
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError

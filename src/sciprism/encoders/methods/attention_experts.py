@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sciprism.encoders.methods import methods
 from sciprism.encoders.methods.experts import Experts
+from sciprism.encoders.methods.registry import methods
 
 
 @methods.register("attention-experts")

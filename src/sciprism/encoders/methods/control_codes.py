@@ -8,12 +8,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.methods import FORMATS, Format, methods
 from sciprism.encoders.methods.per_format import PerFormat
+from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.starts import table
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, Format
 
 Start = Literal["random", "cls", "noise"]
 STARTS: tuple[Start, ...] = ("random", "cls", "noise")

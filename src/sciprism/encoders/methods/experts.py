@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
-from sciprism.encoders.methods import FORMATS, Format, Method, Role, served, stand_in
+from sciprism.encoders.methods.registry import Method, served, stand_in
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, Format, Role
 
 
 class Experts(Method):

@@ -8,7 +8,7 @@ from typing import Literal, Self
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.methods import Method, check_switches, methods
+from sciprism.encoders.methods.registry import Method, check_switches, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.starts import table
 from sciprism.encoders.transformer import Transformer

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Self
 
 from sciprism.encoders.instructions import Instructions
-from sciprism.encoders.methods import FORMATS, Format, Method, Role, methods, served, stand_in
+from sciprism.encoders.methods.registry import Method, methods, served, stand_in
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, Format, Role
 
 SCIMULT: dict[Format, str] = {
     "classification": "Tag a scientific paper with relevant scientific topic classes.",

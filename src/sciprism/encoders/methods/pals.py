@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from sciprism.encoders.linear import Linear
-from sciprism.encoders.methods import FORMATS, Format, methods
 from sciprism.encoders.methods.per_format import PerFormat
+from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.starts import started
 from sciprism.encoders.transformer import Heads, Routed, Transformer
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, Format
 
 
 class Projections(nn.Module):

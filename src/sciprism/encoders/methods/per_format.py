@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sciprism.encoders.methods import FORMATS, Format, Method, Role, served
+from sciprism.encoders.methods.registry import Method, served
+from sciprism.formats import FORMATS, Format, Role
 
 
 class PerFormat(Method):

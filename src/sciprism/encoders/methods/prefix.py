@@ -5,8 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 
 from sciprism.encoders.instructions import Instructions
-from sciprism.encoders.methods import methods
 from sciprism.encoders.methods.instruction import Instruction
+from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.transformer import Transformer
 
 

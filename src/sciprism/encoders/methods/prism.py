@@ -18,14 +18,15 @@ from torch.nn import functional as F
 
 from sciprism.encoders.dropout import Dropout
 from sciprism.encoders.linear import Linear
-from sciprism.encoders.methods import FORMATS, Format, check_switches, methods
 from sciprism.encoders.methods.adapters import Bottleneck
 from sciprism.encoders.methods.per_format import PerFormat
+from sciprism.encoders.methods.registry import check_switches, methods
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.reading import Reading
 from sciprism.encoders.starts import table
 from sciprism.encoders.transformer import Attention, Beside, Block, Transformer
 from sciprism.errors import InputError
+from sciprism.formats import FORMATS, Format
 
 Asked = tuple[tuple[str, ...], slice]
 """Ways, and the texts of a batch that are asked for each of them."""

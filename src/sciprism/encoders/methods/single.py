@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sciprism.encoders.methods import Method, methods
+from sciprism.encoders.methods.registry import Method, methods
 
 
 @methods.register("single")

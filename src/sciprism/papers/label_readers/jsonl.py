@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sciprism.papers.json_records import JsonReader, Row, first, names
-from sciprism.papers.label_readers import label_readers
+from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
 
 _ID = re.compile(r'"(id|label)"\s*:')

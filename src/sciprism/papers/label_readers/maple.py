@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sciprism.papers.label_readers import label_readers
+from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 

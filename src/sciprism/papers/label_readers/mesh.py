@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
-from sciprism.papers.label_readers import label_readers
+from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 from sciprism.papers.xml_records import text_of, texts_of, xml_records

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.papers.label_readers import label_readers
+from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 
 from sciprism.errors import InputError
-from sciprism.papers.label_readers import label_readers
+from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.notations import split_list
 from sciprism.papers.records import Label
 from sciprism.papers.source import BadRecord, ReadOptions, Source

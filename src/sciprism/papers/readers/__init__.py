@@ -1,13 +1,6 @@
 """One file per paper format; importing this package registers them all."""
 
-from __future__ import annotations
-
-from sciprism.papers.source import PaperReader
-from sciprism.registry import Registry
-
-paper_readers: Registry[PaperReader] = Registry("paper reader")
-
-from sciprism.papers.readers import (  # noqa: E402, F401 (they register themselves in what stands above)
+from sciprism.papers.readers import (
     arxiv,
     beir,
     bibtex,
@@ -20,3 +13,19 @@ from sciprism.papers.readers import (  # noqa: E402, F401 (they register themsel
     semantic_scholar,
     tables,
 )
+from sciprism.papers.readers.registry import paper_readers
+
+__all__ = [
+    "arxiv",
+    "beir",
+    "bibtex",
+    "csl_json",
+    "jsonl",
+    "nbib",
+    "openalex",
+    "paper_readers",
+    "pubmed_xml",
+    "ris",
+    "semantic_scholar",
+    "tables",
+]

@@ -10,7 +10,7 @@ from typing import Any
 
 from sciprism.papers.json_records import JsonReader, Row, first, inside, names, year_in
 from sciprism.papers.latex import decode_latex
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _KEYS = re.compile(r'"(authors_parsed|journal-ref|report-no|update_date)"\s*:')

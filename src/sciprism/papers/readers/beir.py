@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from sciprism.papers.json_records import JsonReader, Row, first, inside, names, year_in
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _ID = re.compile(r'"_id"\s*:')

@@ -12,7 +12,7 @@ from typing import Any
 from sciprism.papers.cleaning import normalise_arxiv
 from sciprism.papers.latex import decode_latex
 from sciprism.papers.notations import find_year, split_keywords
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sciprism.papers.json_records import JsonReader, Row, first, names
 from sciprism.papers.notations import find_year, split_keywords
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _MARK = re.compile(

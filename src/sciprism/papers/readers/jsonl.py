@@ -11,7 +11,7 @@ from typing import Any
 
 from sciprism.papers.json_records import JsonReader, Row, first, names, year_in
 from sciprism.papers.notations import split_keywords, split_names
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _IDS = ("id", "paper_id", "corpus_id", "pmid", "doi")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sciprism.papers.notations import find_year, given_first
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from sciprism.papers.notations import find_year
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 from sciprism.papers.xml_records import text_of, texts_of, xml_records

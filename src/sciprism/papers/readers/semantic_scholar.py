@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from sciprism.papers.json_records import JsonReader, Row, first, inside, names, year_in
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _KEYS = re.compile(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sciprism.errors import InputError
 from sciprism.papers.notations import find_year, split_keywords, split_list, split_names
-from sciprism.papers.readers import paper_readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, ReadOptions, Source
 

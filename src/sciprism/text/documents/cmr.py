@@ -10,8 +10,8 @@ from sciprism.papers.cleaning import clean_paper
 from sciprism.papers.json_records import first, inside
 from sciprism.papers.json_values import json_values
 from sciprism.papers.records import Paper
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import NOT_READ, Document, DocumentFile, joined, plain_licence
+from sciprism.text.documents.registry import document_readers
 
 _MARKS = (re.compile(r'"EntryTitle"\s*:'), re.compile(r'"(Abstract|umm)"\s*:'))
 

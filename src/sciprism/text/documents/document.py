@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from sciprism.drop_report import Tally
 from sciprism.papers.records import Paper
 from sciprism.papers.source import HEAD, Source
-from sciprism.tally import Tally
 
 BETWEEN = "\n\n"
 """What stands between the title and the paragraphs of a text: no sentence runs across it."""

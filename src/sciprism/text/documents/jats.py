@@ -13,7 +13,6 @@ from sciprism.papers.cleaning import clean_paper
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord, Source
 from sciprism.papers.xml_records import text_of, xml_records
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import (
     NOT_READ,
     Document,
@@ -22,6 +21,7 @@ from sciprism.text.documents.document import (
     joined,
     plain_licence,
 )
+from sciprism.text.documents.registry import document_readers
 
 _START = re.compile(r"<(\w+:)?article\b")
 _ARCHIVE = "ustar"

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sciprism.papers.readers import paper_readers
+from sciprism.drop_report import Tally
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import read_s2orc
-from sciprism.tally import Tally
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import NOT_READ, Document, DocumentFile, joined
+from sciprism.text.documents.registry import document_readers
 
 _OURS = re.compile(r'"(title|abstract|abstract_inverted_index)"\s*:')
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sciprism.errors import InputError
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import Document, DocumentFile
+from sciprism.text.documents.registry import document_readers
 from sciprism.text.documents.rows import IDS, LANGUAGES, LICENCES, SYSTEMS, TEXTS, of_row
 
 BATCH = 256

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import Document, DocumentFile, titled
+from sciprism.text.documents.registry import document_readers
 
 LONGEST = 1 << 24
 """Characters of a document; a longer one is cut, so that memory stays flat."""

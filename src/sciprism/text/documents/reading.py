@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from sciprism.drop_report import Tally
 from sciprism.errors import InputError
 from sciprism.papers.s2orc import is_s2orc
-from sciprism.tally import Tally
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import Document, DocumentFile, head_of, open_source
 from sciprism.text.documents.papers import s2orc_documents
+from sciprism.text.documents.registry import document_readers
 
 EMPTY, UNKNOWN = "empty file", "file of no known kind"
 BROKEN = "file that is damaged, or breaks off"

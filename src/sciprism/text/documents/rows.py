@@ -8,8 +8,8 @@ from typing import Any
 from sciprism.papers.json_records import first
 from sciprism.papers.json_values import json_values
 from sciprism.papers.records import Paper
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import NOT_READ, Document, DocumentFile, joined, plain_licence, titled
+from sciprism.text.documents.registry import document_readers
 
 TEXTS = ("text", "body", "content", "contents", "abstract")
 SYSTEMS = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from sciprism.papers.records import Paper
 from sciprism.papers.source import BadRecord
 from sciprism.papers.xml_records import text_of, xml_records
-from sciprism.text.documents import document_readers
 from sciprism.text.documents.document import NOT_READ, Document, DocumentFile, head_of, joined
+from sciprism.text.documents.registry import document_readers
 from sciprism.text.documents.wikitext import plain_wikitext
 
 LICENCE = "CC BY-SA"

@@ -18,9 +18,11 @@ from sciprism.encoders.masked_lm import MaskedLM, read_head
 from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
+from sciprism.training.batch import Ids
 from sciprism.training.decoder import Decoder
-from sciprism.training.learners import Ids, Tools, learners
+from sciprism.training.learners.learner import Tools
 from sciprism.training.learners.masked_lm import MaskedBlock, MaskedLanguage
+from sciprism.training.learners.registry import learners
 from sciprism.training.masking import chosen, masked, rows_hidden
 from sciprism.training.tables import Table
 

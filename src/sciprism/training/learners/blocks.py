@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
-from sciprism.training.learners import Batch, Ids, Learner
+from sciprism.training.batch import Batch, Ids
+from sciprism.training.learners.learner import Learner
 
 PIECE = 2048
 """Tokens of held-out blocks that are scored at once."""

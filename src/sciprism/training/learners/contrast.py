@@ -12,9 +12,11 @@ from torch import Tensor
 
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.text.template import Item
+from sciprism.training.batch import Batch
 from sciprism.training.examples import key_of
-from sciprism.training.learners import Asked, Batch, Learner, learners
+from sciprism.training.learners.learner import Asked, Learner
 from sciprism.training.learners.pairs import asked, hard_negatives, shared
+from sciprism.training.learners.registry import learners
 from sciprism.training.tables import Table
 
 

@@ -9,9 +9,11 @@ from pydantic import Field
 from torch import Tensor
 
 from sciprism.objectives.facets import facet_contrast
+from sciprism.training.batch import Batch
 from sciprism.training.examples import Example
-from sciprism.training.learners import Asked, Batch, Learner, Tools, learners
+from sciprism.training.learners.learner import Asked, Learner, Tools
 from sciprism.training.learners.pairs import asked
+from sciprism.training.learners.registry import learners
 from sciprism.training.tables import Table
 
 

@@ -9,8 +9,10 @@ from pydantic import Field
 from torch import Tensor
 
 from sciprism.objectives.four_sum import four_sum_contrastive
-from sciprism.training.learners import Asked, Batch, Learner, learners
+from sciprism.training.batch import Batch
+from sciprism.training.learners.learner import Asked, Learner
 from sciprism.training.learners.pairs import asked, shared
+from sciprism.training.learners.registry import learners
 from sciprism.training.tables import Table
 
 

@@ -20,8 +20,10 @@ from sciprism.metrics.numbers import kendall_tau
 from sciprism.objectives.classification import classification, multi_label
 from sciprism.objectives.regression import regression
 from sciprism.objectives.supervised_contrastive import supervised_contrastive
+from sciprism.training.batch import Batch
 from sciprism.training.examples import Example
-from sciprism.training.learners import Asked, Batch, Learner, Tools, learners
+from sciprism.training.learners.learner import Asked, Learner, Tools
+from sciprism.training.learners.registry import learners
 from sciprism.training.tables import Table
 
 MOMENTUM = 0.05

@@ -9,14 +9,16 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sciprism.chance import some
 from sciprism.errors import InputError
 from sciprism.objectives.label_ranking import label_ranking
+from sciprism.seeding import some
 from sciprism.text.template import Item
+from sciprism.training.batch import Batch
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import key_of
-from sciprism.training.learners import Asked, Batch, Learner, Tools, learners
+from sciprism.training.learners.learner import Asked, Learner, Tools
 from sciprism.training.learners.pairs import compared
+from sciprism.training.learners.registry import learners
 from sciprism.training.tables import Table
 
 

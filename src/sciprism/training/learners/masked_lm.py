@@ -15,8 +15,10 @@ from torch import Tensor, nn
 from sciprism.encoders.masked_lm import MaskedLM, read_head, write_head
 from sciprism.objectives.masked_lm import masked_lm
 from sciprism.text.words import words_of
-from sciprism.training.learners import Ids, Tools, learners
+from sciprism.training.batch import Ids
 from sciprism.training.learners.blocks import Block, BlockLearner
+from sciprism.training.learners.learner import Tools
+from sciprism.training.learners.registry import learners
 from sciprism.training.masking import Places, chosen, masked
 from sciprism.training.tables import Table
 

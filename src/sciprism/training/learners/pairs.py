@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.text.template import Item
-from sciprism.training.learners import Asked, Batch
+from sciprism.training.batch import Batch
+from sciprism.training.learners.learner import Asked
 from sciprism.training.processes import Processes
 
 

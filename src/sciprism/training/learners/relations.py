@@ -14,8 +14,10 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
 from sciprism.objectives.relations import relation_distillation
-from sciprism.training.learners import Ids, Tools, learners
+from sciprism.training.batch import Ids
 from sciprism.training.learners.blocks import Block, BlockLearner
+from sciprism.training.learners.learner import Tools
+from sciprism.training.learners.registry import learners
 from sciprism.training.tables import Table
 
 Kind = Literal["query", "key", "value"]

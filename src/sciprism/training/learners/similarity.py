@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from sciprism.objectives.similarity import similarity_distillation
-from sciprism.training.learners import Batch, learners
+from sciprism.training.batch import Batch
 from sciprism.training.learners.pairs import shared
+from sciprism.training.learners.registry import learners
 from sciprism.training.learners.taught import Taught, TaughtSettings
 
 

@@ -11,10 +11,11 @@ from pydantic import Field
 from torch import Tensor
 
 from sciprism.encoders.cached import CachedEncoder
-from sciprism.encoders.checkpoints.weights import cache_folder
-from sciprism.encoders.methods import Format, Role
+from sciprism.files import cache_folder
+from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item
-from sciprism.training.learners import Asked, Batch, Learner, Tools
+from sciprism.training.batch import Batch
+from sciprism.training.learners.learner import Asked, Learner, Tools
 from sciprism.training.learners.pairs import asked
 from sciprism.training.tables import Precision, Table
 

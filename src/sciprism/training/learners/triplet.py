@@ -9,9 +9,11 @@ from pydantic import Field
 from torch import Tensor
 
 from sciprism.objectives.triplet import triplet_margin
+from sciprism.training.batch import Batch
 from sciprism.training.examples import Example
-from sciprism.training.learners import Asked, Batch, Learner, learners
+from sciprism.training.learners.learner import Asked, Learner
 from sciprism.training.learners.pairs import asked, hard_negatives
+from sciprism.training.learners.registry import learners
 from sciprism.training.tables import Table
 
 

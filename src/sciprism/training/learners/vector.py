@@ -10,7 +10,9 @@ from torch import Tensor
 
 from sciprism.errors import InputError
 from sciprism.objectives.vectors import vector_distillation
-from sciprism.training.learners import Batch, Tools, learners
+from sciprism.training.batch import Batch
+from sciprism.training.learners.learner import Tools
+from sciprism.training.learners.registry import learners
 from sciprism.training.learners.taught import Taught, TaughtSettings
 
 

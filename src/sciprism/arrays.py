@@ -1,0 +1,13 @@
+"""Names of the array types that packages hand to each other."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+"""Vectors and similarities."""
+
+Doubles = NDArray[np.float64]
+"""Scores and statistics."""
+
+Rows = NDArray[np.int64]
+"""Positions in a sequence: of papers, labels, queries or tasks' items."""

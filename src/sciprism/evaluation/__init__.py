@@ -1,0 +1,1 @@
+"""Score systems on tasks: declarations, protocols, suites, results and reports."""

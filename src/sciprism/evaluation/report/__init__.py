@@ -1,0 +1,28 @@
+"""The report of results: systems side by side, what differs and what is missing, as text, page or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from sciprism.evaluation.report.markup import latex, markdown
+from sciprism.evaluation.report.model import Report
+from sciprism.evaluation.report.page import html
+from sciprism.evaluation.report.terminal import terminal
+
+
+def as_json(report: Report) -> str:
+    """Return everything that a report holds as one JSON document."""
+    return json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n"
+
+
+outputs: dict[str, Callable[[Report], str]] = {
+    "terminal": terminal,
+    "markdown": markdown,
+    "latex": latex,
+    "json": as_json,
+    "html": html,
+}
+"""The forms a report can be written in."""
+
+SUFFIXES = {".txt": "terminal", ".md": "markdown", ".tex": "latex", ".json": "json", ".html": "html"}

@@ -1,0 +1,117 @@
+"""What a report holds, before any of its outputs: rows of scores and differences, and what must be said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from sciprism.evaluation.task import Published
+
+Kind = Literal["task", "part", "average"]
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A number in natural units with its 95% interval, where its items are at hand.
+
+    n: items behind it, of an average those of all its tasks; seeds: runs averaged; sd: over seeds (n - 1).
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    seeds: int = 1
+    sd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How far a score is above the baseline's: 95% interval, p, and p corrected by Holm.
+
+    apart: the means over seeds are more than two standard deviations apart.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    corrected: float | None = None
+    apart: bool = False
+
+    @property
+    def marked(self) -> bool:
+        """Return whether the difference is significant after correction."""
+        return self.corrected is not None and self.corrected < LEVEL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One system at one row.
+
+    status: done, failed, not served, not run, not comparable, undefined (the metric has no value), or left
+    out (of an average that it cannot be in).
+    """
+
+    status: str
+    score: Score | None = None
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the report: a number of a task, a metric that is part of such a number, or an average.
+
+    tasks: whose numbers an average is of; lacking: tasks that belong to it and are not in it, and why.
+    """
+
+    name: str
+    kind: Kind
+    suite: str
+    cells: tuple[Cell, ...]
+    task: str = ""
+    metric: str = ""
+    format: str = ""
+    group: str = ""
+    tasks: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Return the name, and of how many of its tasks an average is where some are lacking."""
+        whole = len(self.tasks) + len(self.lacking)
+        return f"{self.name} (incomplete: {len(self.tasks)} of {whole})" if self.lacking else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Systems side by side. differences are to the system at `baseline`, a position in `systems`."""
+
+    systems: tuple[str, ...]
+    baseline: int
+    rows: tuple[Row, ...]
+    published: Mapping[str, tuple[Published, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """Return the suites in order."""
+        return tuple(dict.fromkeys(row.suite for row in self.rows))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values, scores in natural units, published ones times 100 as printed."""
+        return {
+            "baseline": self.systems[self.baseline],
+            "systems": list(self.systems),
+            "rows": [
+                asdict(row) | {"cells": dict(zip(self.systems, map(asdict, row.cells), strict=True))}
+                for row in self.rows
+            ],
+            "published": {
+                suite: [{"name": row.name, "source": row.source, "scores": dict(row.scores)} for row in rows]
+                for suite, rows in self.published.items()
+            },
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,44 @@
+"""PMC-Patients as it is on the hub now: patients like a patient, and articles for a patient.
+
+SciMult's rows (suite `scimult`) are of an older release; of articles they cannot be compared with these. The
+texts of the articles are no longer on the hub: `PAR/corpus.jsonl` has to be made from PubMed.
+"""
+
+from __future__ import annotations
+
+from sciprism.datasets.layouts.beir import BeirFiles
+from sciprism.evaluation.protocols.retrieve import Retrieve
+from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.task import Suite, Task
+
+PAPER = "PMC-Patients (Zhao et al., Scientific Data 2023)"
+REPO = "zhengyun21/PMC-Patients-ReCDS"
+
+
+def task(name: str, part: str) -> Task:
+    """Return one of the two searches; training patients are in the corpus, so none may find itself."""
+    return Task(
+        name=name,
+        format="proximity",
+        protocol=Retrieve(metrics=("mrr@10000", "p@10", "ndcg@10", "recall@1000"), distance="encoder"),
+        data=BeirFiles(
+            repo=REPO,
+            qrels=(f"{part}/qrels_test.tsv", f"{part}/{part}_test_qrels.tsv"),
+            corpus=(f"{part}/corpus.jsonl", f"{part}/{part}_corpus.jsonl"),
+            queries=("queries/test_queries.jsonl",),
+            query="paper",
+            without_itself=True,
+        ),
+        group="patients",
+        numbers="each",
+        reference=PAPER,
+    )
+
+
+suites.register("pmc-patients")(
+    Suite(
+        name="pmc-patients",
+        tasks=(task("pmc-patients-ppr", "PPR"), task("pmc-patients-par", "PAR")),
+        reference=PAPER,
+    )
+)

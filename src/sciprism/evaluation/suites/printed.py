@@ -1,0 +1,29 @@
+"""Rows of papers' tables as text, for the declarations of suites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sciprism.errors import InputError
+from sciprism.evaluation.task import Published
+
+
+def printed(source: str, columns: Sequence[str], table: str) -> tuple[Published, ...]:
+    """Return the rows of a table: one a line, name, colon, and a number for each column; "-" for none.
+
+    columns: averages, tasks, or a task and a metric parted by a space. Numbers may be parted by "/" too.
+    Raises InputError for a line with another number of cells.
+    """
+    rows = []
+    for line in filter(None, map(str.strip, table.splitlines())):
+        name, _, cells = line.rpartition(":")
+        numbers = cells.replace("/", " ").split()
+        if len(numbers) != len(columns) or not name:
+            raise InputError(f"{source}: {line!r} has {len(numbers)} cells for {len(columns)} columns")
+        scores = {
+            column: float(cell)
+            for column, cell in zip(columns, numbers, strict=True)
+            if cell not in ("-", "–")
+        }
+        rows.append(Published(name=name, source=source, scores=scores))
+    return tuple(rows)

@@ -1,0 +1,176 @@
+"""SciMult: the rows of its Tables 3 to 8 and A3, in five groups.
+
+The distance is the encoder's own: dot products for SciMult's models, cosine for most others, as published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from sciprism.datasets.layouts.scimult import (
+    GradedPapers,
+    LinkedPapers,
+    MapleLabels,
+    PatientLinks,
+    PatientSearch,
+    SearchCorpus,
+    SearchFiles,
+    SearchPools,
+)
+from sciprism.evaluation.protocols.label import LabelRanking
+from sciprism.evaluation.protocols.nearest_label import NearestLabel
+from sciprism.evaluation.protocols.rerank import Rerank
+from sciprism.evaluation.protocols.retrieve import Retrieve
+from sciprism.evaluation.suites import scimult_published as published
+from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.suites.scidocs import RELATIONS, coarse, related
+from sciprism.evaluation.task import Average, Data, Suite, Task
+
+PAPER = "SciMult (Zhang et al., Findings of EMNLP 2023)"
+FINE, COARSE = "scimult/classification_fine", "scimult/classification_coarse"
+RECALLS = ("recall@20", "recall@50", "recall@100")
+VOCABULARIES = {
+    "cs-conference": "CSConference",
+    "chemistry-mesh": "ChemistryMeSH",
+    "geography": "Geography",
+    "psychology": "Psychology",
+}
+SEARCHES = {
+    "search": "Search",
+    "trec-covid-scirepeval": "TRECCOVID_SciRepEval",
+    "trec-covid-beir": "TRECCOVID_BEIR",
+    "scifact": "SciFact",
+    "nfcorpus": "NFCorpus",
+}
+IN_POOLS = ("search", "trec-covid-scirepeval")
+
+
+def fine(name: str, *, names_first: bool = True) -> Task:
+    """Return a fine classification: all labels of a vocabulary ranked for each paper."""
+    return Task(
+        name=f"fine-{name}" if names_first else f"fine-{name}-without-names",
+        format="classification",
+        protocol=LabelRanking(metrics=RECALLS, names_first=names_first, distance="encoder"),
+        data=MapleLabels(name=VOCABULARIES[name], folder=FINE, matched=names_first),
+        group="fine" if names_first else "fine without names",
+        numbers="each",
+        reference=f"{PAPER}, Table {'3' if names_first else 'A3'}",
+    )
+
+
+def nearest(name: str, classes: str) -> Task:
+    """Return a coarse classification by the nearest class name; the papers of all parts are merged."""
+    return Task(
+        name=name,
+        format="classification",
+        protocol=NearestLabel(metrics=("f1_macro",), distance="encoder"),
+        data=MapleLabels(name=classes, folder=COARSE, numbered=True),
+        group="coarse",
+        numbers="each",
+        reference=f"{PAPER}, Table 4",
+    )
+
+
+def linear(name: str, classes: str) -> Task:
+    """Return a coarse classification by a linear SVM, SciDocs' own protocol."""
+    task = coarse(name, classes)
+    return replace(task, group="coarse", reference=f"{PAPER}, Table 4")
+
+
+def links(name: str, data: Data) -> Task:
+    """Return a link prediction over all papers; a query may find itself."""
+    return Task(
+        name=name,
+        format="proximity",
+        protocol=Retrieve(metrics=RECALLS, distance="encoder"),
+        data=data,
+        group="retrieval",
+        numbers="each",
+        reference=f"{PAPER}, Table 5",
+    )
+
+
+def reranking(name: str, relation: str) -> Task:
+    """Return one of SciDocs' rankings, always by Euclidean distance."""
+    task = related(f"rerank-{name}", relation)
+    return replace(task, reference=f"{PAPER}, Table 6")
+
+
+def search(name: str) -> Task:
+    """Return a search: among the scored papers of each query, or among all."""
+    files = SearchFiles(name=SEARCHES[name])
+    pools = name in IN_POOLS
+    metrics = ("ndcg@10",)
+    return Task(
+        name=f"search-{name}" if name != "search" else "search-scirepeval",
+        format="search",
+        protocol=Rerank(metrics=metrics, distance="encoder")
+        if pools
+        else Retrieve(metrics=metrics, distance="encoder"),
+        data=SearchPools(files=files) if pools else SearchCorpus(files=files),
+        group="search",
+        numbers="each",
+        reference=f"{PAPER}, Table 7",
+    )
+
+
+def patients(name: str, task: Literal["PAR", "PPR"]) -> Task:
+    """Return a search of PMC-Patients; the published models were trained for it."""
+    return Task(
+        name=name,
+        format="proximity",
+        protocol=Retrieve(metrics=("mrr@10000", "p@10", "ndcg@10", "recall@1000"), distance="encoder"),
+        data=PatientSearch(task=task),
+        group="patients",
+        numbers="each",
+        reference=f"{PAPER}, Table 8",
+    )
+
+
+BY_GROUP = {
+    "fine": tuple(fine(name) for name in VOCABULARIES),
+    "fine without names": tuple(fine(name, names_first=False) for name in VOCABULARIES),
+    "coarse": (
+        linear("mag-linear", "mag"),
+        nearest("mag-nearest", "MAG"),
+        linear("mesh-linear", "mesh"),
+        nearest("mesh-nearest", "MeSH"),
+    ),
+    "retrieval": (
+        links("link-cite", LinkedPapers(relation="cite")),
+        links("link-co-cite", LinkedPapers(relation="co-cite")),
+        links("link-patients", PatientLinks()),
+    ),
+    "reranking": (
+        *(reranking(name, relation) for name, relation in RELATIONS.items()),
+        Task(
+            name="recommendation",
+            format="proximity",
+            protocol=Rerank(metrics=("ndcg@5", "ndcg@10", "ndcg"), distance="encoder"),
+            data=GradedPapers(),
+            group="reranking",
+            numbers="each",
+            reference=f"{PAPER}, Table 6",
+        ),
+    ),
+    "search": tuple(search(name) for name in SEARCHES),
+    "patients": (patients("patients-par", "PAR"), patients("patients-ppr", "PPR")),
+}
+AVERAGED = ("fine", "fine without names", "coarse", "retrieval", "reranking", "search")
+
+suites.register("scimult")(
+    Suite(
+        name="scimult",
+        tasks=tuple(task for tasks in BY_GROUP.values() for task in tasks),
+        averages=tuple(
+            Average(name=f"Average, {group}", tasks=tuple(task.name for task in BY_GROUP[group]))
+            for group in AVERAGED
+        ),
+        views={
+            group.replace(" ", "-"): tuple(task.name for task in tasks) for group, tasks in BY_GROUP.items()
+        },
+        published=published.rows(PAPER),
+        reference=PAPER,
+    )
+)

@@ -1,0 +1,153 @@
+"""BM25 as a row of result tables: what the words alone reach."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.arrays import Floats, Rows
+from sciprism.errors import InputError
+from sciprism.evaluation.systems import Distance, NotServedError, Taken, Texts
+from sciprism.text.template import Template
+
+K1, B = 1.2, 0.75
+KEPT = 2
+"""Indexes that stay in memory, the one used last first."""
+_TEMPLATE = Template(separator=" ")
+
+
+class BM25System:
+    """Rank by shared words: BM25 with Lucene's formula, English stop words left out, no stemming.
+
+    A document's text is its fields (title, abstract) joined by a space; a paper as a query is read the same
+    way. A word is two letters or digits at least, in lower case. k1: how soon repetitions of a word stop
+    counting; b: how much long documents are marked down, 0 to 1. Lucene's idf is above 0 for every word, so a
+    score above 0 means a shared word. Distances do not concern it.
+    """
+
+    name = "bm25"
+    taken: Taken
+
+    def __init__(self, *, k1: float = K1, b: float = B) -> None:
+        if k1 < 0 or not 0 <= b <= 1:
+            raise InputError(f"k1 is {k1} and b is {b}; k1 is 0 or more, b from 0 to 1")
+        self.k1 = float(k1)
+        self.b = float(b)
+        self._indexes: dict[bytes, _Index] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of its settings and of the release of `bm25s`, which cuts words and scores."""
+        settings = json.dumps([self._settings(), version("bm25s")], sort_keys=True)
+        return hashlib.sha256(settings.encode()).hexdigest()[:16]
+
+    def describe(self) -> dict[str, Any]:
+        """Return its settings."""
+        return {"name": self.name, **self._settings(), "fingerprint": self.fingerprint}
+
+    def vectors(self, texts: Texts) -> Floats:  # noqa: ARG002 (the systems' signature)
+        """Raise NotServedError: BM25 has no vectors."""
+        raise NotServedError("BM25 has no vectors")
+
+    def pool_scores(
+        self,
+        queries: Texts,
+        candidates: Texts,
+        pools: Sequence[Rows],
+        distance: Distance,  # noqa: ARG002
+    ) -> list[Floats]:
+        """Return the score of each candidate in each query's pool, 0 where no word is shared.
+
+        How rare a word is and how long documents are is counted over all candidates of the task.
+        """
+        index = self._index(candidates)
+        return [index.scores(text)[pool] for text, pool in zip(_read(queries), pools, strict=True)]
+
+    def top(
+        self,
+        queries: Texts,
+        documents: Texts,
+        k: int,
+        distance: Distance,  # noqa: ARG002
+        excluded: Sequence[Rows] | None,
+    ) -> tuple[Floats, Rows]:
+        """Return scores and rows (m, k), -inf and -1 where fewer share a word; ties go to the lower row."""
+        known, began = set(self._indexes), perf_counter()
+        index = self._index(documents)
+        indexed = perf_counter()
+        texts = _read(queries)
+        best = np.full((len(texts), k), -np.inf, np.float32)
+        rows = np.full((len(texts), k), -1, np.int64)
+        for i, text in enumerate(texts):
+            scores = index.scores(text)
+            if excluded is not None:
+                scores[excluded[i]] = 0
+            found = _best(scores, k)
+            best[i, : len(found)], rows[i, : len(found)] = scores[found], found
+        self.taken = Taken(
+            documents=indexed - began if known != set(self._indexes) else None,
+            queries=0.0,
+            search=perf_counter() - indexed,
+        )
+        return best, rows
+
+    def _settings(self) -> dict[str, Any]:
+        return {"k1": self.k1, "b": self.b, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
+
+    def _index(self, documents: Texts) -> _Index:
+        texts = _read(documents)
+        digest = hashlib.sha256()
+        for text in texts:
+            content = text.encode("utf-8", "surrogatepass")
+            digest.update(len(content).to_bytes(8, "little") + content)
+        key = digest.digest()
+        index = self._indexes.pop(key, None) or _Index(texts, self.k1, self.b)
+        self._indexes[key] = index
+        while len(self._indexes) > KEPT:
+            del self._indexes[next(iter(self._indexes))]
+        return index
+
+
+class _Index:
+    """The words of some documents, counted."""
+
+    def __init__(self, texts: list[str], k1: float, b: float) -> None:
+        from bm25s import BM25
+        from bm25s.tokenization import Tokenizer
+
+        self.size = len(texts)
+        self._tokenizer = Tokenizer(stopwords="english")
+        documents = self._tokenizer.tokenize(texts, update_vocab=True, show_progress=False, allow_empty=False)
+        self._bm25: Any = None
+        if any(documents):  # `bm25s` indexes nothing without a word
+            self._bm25 = BM25(k1=k1, b=b, method="lucene")
+            self._bm25.index((documents, self._tokenizer.get_vocab_dict()), show_progress=False)
+
+    def scores(self, query: str) -> Floats:
+        """Return the score of every document, (n,); a new array."""
+        if self._bm25 is None:
+            return np.zeros(self.size, np.float32)
+        words = self._tokenizer.tokenize([query], update_vocab=False, show_progress=False, allow_empty=False)[
+            0
+        ]
+        if not words:
+            return np.zeros(self.size, np.float32)
+        return np.array(self._bm25.get_scores_from_ids(words), np.float32)
+
+
+def _read(texts: Texts) -> list[str]:
+    return [_TEMPLATE.text(item, texts.role, texts.fields) for item in texts.items]
+
+
+def _best(scores: NDArray[np.float32], k: int) -> Rows:
+    """Return the rows of the k highest scores above zero; ties go to the lower row."""
+    floor = np.partition(scores, -k)[-k] if k < len(scores) else 0
+    rows = np.flatnonzero((scores >= floor) & (scores > 0))
+    return rows[np.lexsort((rows, -scores[rows]))][:k]

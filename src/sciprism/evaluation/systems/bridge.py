@@ -1,0 +1,236 @@
+"""Models that only their own libraries can run, with the face of `Encoder`: baselines of any architecture."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.encoders.checkpoints.names import resolve
+from sciprism.encoders.checkpoints.sentence_transformers import DISTANCES, PROMPTS
+from sciprism.errors import InputError, MissingExtraError
+from sciprism.formats import FORMATS, ROLES, Format, Role
+from sciprism.text.habits import vocabulary_and_habits
+from sciprism.text.template import FIELDS, Item, Template
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken", "max": "max"}
+"""Our word for a pooling -> the library's."""
+LIBRARIES = ("sentence-transformers", "transformers")
+_OF_THE_MOMENT = (
+    "_name_or_path",
+    "transformers_version",
+    "torch_dtype",
+    "dtype",
+    "_attn_implementation_autoset",
+)
+
+
+class BridgeEncoder:
+    """A model of sentence-transformers or transformers as they run it; code that comes with it is not run.
+
+    library: a folder of "sentence-transformers" states its pooling, prompts, length and distance, and is
+    taken at its word; texts are title, space, abstract. A plain folder of "transformers" states no pooling:
+    it has to be passed; texts are title, separator token, abstract, and the distance is cosine, as with
+    `Encoder`.
+    """
+
+    formats = FORMATS
+
+    def __init__(
+        self,
+        name: str | Path,
+        *,
+        library: str,
+        pooling: str | None = None,
+        max_length: int | None = None,
+        prompts: Mapping[str, str] | None = None,
+        device: str | None = None,
+    ) -> None:
+        """Load a model by folder or hub id.
+
+        pooling: cls, mean, last or max; instead of what the folder states, if it does. max_length: tokens per
+        text. prompts: role (paper, query, label) -> words put in front, instead of the folder's. Raises
+        InputError with what to do about it, MissingExtraError without the libraries.
+        """
+        _check(library, pooling, prompts)
+        self.name, folder = resolve(str(name))
+        load = _modular if library == "sentence-transformers" else _plain
+        self.model = load(folder, pooling, device)
+        if max_length is not None:
+            self.model.max_seq_length = max_length
+        sep_token = getattr(self.model.tokenizer, "sep_token", None)
+        self.template = Template(
+            separator=sep_token or " " if library == "transformers" else " ",
+            prompts=_prompts(self.model) if prompts is None else prompts,
+        )
+        similarity = str(self.model.similarity_fn_name)
+        if similarity not in DISTANCES:
+            known = ", ".join(DISTANCES)
+            raise InputError(f"{folder}: similarity {similarity!r} is not supported; known: {known}")
+        self.distance = DISTANCES[similarity]
+
+    @property
+    def dim(self) -> int:
+        """Return the width of its vectors."""
+        return int(self.model.get_embedding_dimension() or 0)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a hash of all that decides its vectors: weights, shape, pooling, vocabulary, prompts."""
+        digest = hashlib.sha256(json.dumps(self._settings(), sort_keys=True, default=str).encode())
+        digest.update(json.dumps(_vocabulary(self.model.tokenizer), default=str).encode())
+        for key, tensor in sorted(self.model.state_dict().items()):
+            digest.update(f"{key}{tuple(tensor.shape)}".encode())
+            digest.update(tensor.float().cpu().contiguous().numpy().data)
+        return digest.hexdigest()[:16]
+
+    def describe(self) -> dict[str, Any]:
+        """Return what is loaded and active, as JSON values."""
+        return {
+            "name": self.name,
+            "bridge": "sentence-transformers",
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "modules": [type(module).__name__ for module in self.model],
+            "pooling": _pooling_of(self.model),
+            "template": self.template.to_json(),
+            "max_length": self.model.max_seq_length,
+            "distance": self.distance,
+            "dim": self.dim,
+            "device": str(self.model.device),
+            "fingerprint": self.fingerprint,
+        }
+
+    def space(self, format: Format = "proximity", role: Role = "paper") -> str:  # noqa: ARG002
+        """Return the one space: all its vectors compare."""
+        return "all"
+
+    def path(self, format: Format = "proximity", role: Role = "paper") -> str:  # noqa: ARG002
+        """Name the way from text to vector: the same for every format, and for roles of the same prompt."""
+        prompt = self.template.prompts.get(role, "")
+        return "all" + (f"|{prompt}" if prompt else "")
+
+    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
+        """Return the very texts that are tokenized for these items."""
+        return [self.template.text(item, role, fields) for item in items]
+
+    def encode(
+        self,
+        items: Sequence[Item],
+        *,
+        format: Format = "proximity",  # noqa: ARG002
+        role: Role = "paper",
+        fields: Sequence[str] = FIELDS,
+    ) -> NDArray[np.float32]:
+        """Return one float32 row per item, (n, dim), in the order given."""
+        if not items:
+            return np.empty((0, self.dim), np.float32)
+        prompt = self.template.prompts.get(role, "")
+        texts = [text.removeprefix(prompt) for text in self.texts(items, role, fields)]
+        # The library puts the prompt in front itself: some poolings leave the prompt's tokens out.
+        rows = self.model.encode(texts, prompt=prompt, show_progress_bar=False, convert_to_numpy=True)
+        found = np.asarray(rows, np.float32)
+        if not np.isfinite(found).all():
+            raise InputError(f"{self.name} gives vectors that are not finite")
+        return found
+
+    def _settings(self) -> list[Any]:
+        config = getattr(getattr(self.model[0], "auto_model", None), "config", None)
+        row = {} if config is None else config.to_dict()
+        shape = {key: value for key, value in row.items() if key not in _OF_THE_MOMENT}
+        modules: list[Any] = [
+            [type(module).__name__, getattr(module, "get_config_dict", dict)()] for module in self.model
+        ]
+        return [shape, modules[1:], self.template.to_json(), self.model.max_seq_length, self.distance]
+
+
+def _check(library: str, pooling: str | None, prompts: Mapping[str, str] | None) -> None:
+    if library not in LIBRARIES:
+        raise InputError(f"unknown library {library!r}; known: {', '.join(LIBRARIES)}")
+    if pooling is not None and pooling not in POOLINGS:
+        raise InputError(f"unknown pooling {pooling!r}; known: {', '.join(POOLINGS)}")
+    unknown = sorted(set(prompts or ()) - set(ROLES))
+    if unknown:
+        raise InputError(f"prompts for unknown roles {', '.join(unknown)}; known: {', '.join(ROLES)}")
+    if find_spec("sentence_transformers") is None:
+        raise MissingExtraError("peers", "a model of another library")
+
+
+def _modular(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
+    """Load a folder of sentence-transformers, perhaps with another pooling."""
+    if not (folder / "modules.json").exists():
+        raise InputError(
+            f"{folder}: no modules.json, so sentence-transformers would guess the pooling; load it as "
+            f"transformers:NAME and state the pooling ({', '.join(POOLINGS)})"
+        )
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    with _said_plainly(folder):
+        model: SentenceTransformer = SentenceTransformer(str(folder), device=device, local_files_only=True)
+    if pooling is not None:
+        places = [n for n, module in enumerate(model) if isinstance(module, Pooling)]
+        if len(places) != 1:
+            raise InputError(f"{folder}: has {len(places)} pooling modules; leave out pooling {pooling}")
+        model[places[0]] = Pooling(model[places[0]].embedding_dimension, POOLINGS[pooling])
+    return model.eval()
+
+
+def _plain(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
+    """Load a folder of transformers under a stated pooling."""
+    if pooling is None:
+        raise InputError(
+            f"{folder}: a plain transformers folder does not state its pooling; pass pooling "
+            f"{', '.join(POOLINGS)}, as the model's authors say"
+        )
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    with _said_plainly(folder):
+        backbone = Transformer(str(folder))
+    modules: list[Any] = [backbone, Pooling(backbone.get_embedding_dimension(), POOLINGS[pooling])]
+    return SentenceTransformer(modules=modules, device=device).eval()
+
+
+@contextmanager
+def _said_plainly(folder: Path) -> Iterator[None]:
+    """Turn what the libraries raise for a folder that they cannot load into an InputError."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{folder}: the library cannot load it: {reason}") from error
+
+
+def _prompts(model: SentenceTransformer) -> dict[str, str]:
+    """Return the folder's prompt of each role; the default prompt serves roles that have none."""
+    given = {name: str(prompt) for name, prompt in (model.prompts or {}).items() if prompt}
+    default = given.get(model.default_prompt_name or "", "")
+    found = {
+        role: next((given[n] for n in names if given.get(n)), default) for role, names in PROMPTS.items()
+    }
+    return {role: prompt for role, prompt in found.items() if prompt}
+
+
+def _pooling_of(model: SentenceTransformer) -> list[str]:
+    modes = [getattr(module, "pooling_mode", None) for module in model]
+    return [mode if isinstance(mode, str) else "+".join(mode) for mode in modes if mode]
+
+
+def _vocabulary(tokenizer: Any) -> Any:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        return vocabulary_and_habits(backend)
+    return (
+        sorted(tokenizer.get_vocab().items()) if hasattr(tokenizer, "get_vocab") else type(tokenizer).__name__
+    )

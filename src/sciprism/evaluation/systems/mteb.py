@@ -1,0 +1,121 @@
+"""An encoder as `mteb` wants one, so that its benchmarks score what has our face.
+
+`mteb.evaluate(MtebEncoder(Encoder.load(name)), tasks)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from sciprism.arrays import Floats
+from sciprism.encoders.face import Encodes
+from sciprism.errors import InputError, MissingExtraError
+from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.systems.dense import shown
+from sciprism.formats import Format, Role
+from sciprism.papers.records import Paper
+from sciprism.text.template import FIELDS, Item
+
+FORMATS_OF: Mapping[str, Format] = {
+    "BitextMining": "proximity",
+    "Classification": "classification",
+    "Clustering": "proximity",
+    "InstructionReranking": "search",
+    "InstructionRetrieval": "search",
+    "MultilabelClassification": "classification",
+    "PairClassification": "proximity",
+    "Regression": "regression",
+    "Reranking": "search",
+    "Retrieval": "search",
+    "STS": "proximity",
+    "Summarization": "proximity",
+    "ZeroShotClassification": "classification",
+}
+"""Type of a task -> the format of its vectors."""
+
+
+class MtebEncoder:
+    """Encode what a task of mteb hands over, in the format of its type.
+
+    formats: name of a task, or a type -> format, where it differs from FORMATS_OF: mteb has retrieval between
+    papers too, which is proximity. In search its queries are queries, all else is papers; a document with a
+    title is a paper with title and abstract. It follows `mteb.models.EncoderProtocol`.
+    """
+
+    def __init__(self, encoder: Encodes, *, formats: Mapping[str, Format] | None = None) -> None:
+        self.encoder = encoder
+        self.formats: dict[str, Format] = {**FORMATS_OF, **(formats or {})}
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        """Return the model's name, fingerprint (as its revision), width and distance, as mteb keeps them."""
+        try:
+            from mteb.models.model_meta import ModelMeta, ScoringFunction
+        except ImportError as error:
+            raise MissingExtraError("mteb", "a run of mteb's tasks") from error
+        name = shown(self.encoder)
+        about = {
+            "name": name if name.count("/") == 1 else f"local/{folder_name(name)}",
+            "revision": self.encoder.fingerprint,
+            "embed_dim": self.encoder.dim,
+            "similarity_fn_name": ScoringFunction(self.encoder.distance),
+            "framework": ["PyTorch"],
+        }
+        return ModelMeta.create_empty(about)
+
+    def encode(
+        self,
+        inputs: Iterable[Mapping[str, Any]],
+        *,
+        task_metadata: Any,
+        prompt_type: Any = None,
+        **_: Any,
+    ) -> Floats:
+        """Return one row per input, (n, dim), in their order.
+
+        inputs: batches, each a mapping from "text" (perhaps "title" and "body" too) to a list. task_metadata:
+        the task's, of which name and type are read. prompt_type: query or document, in retrieval.
+        """
+        format = self._format(task_metadata)
+        asks = format == "search" and getattr(prompt_type, "value", prompt_type) == "query"
+        role: Role = "query" if asks else "paper"
+        items = [item for batch in inputs for item in _items(batch)]
+        return self.encoder.encode(items, format=format, role=role, fields=FIELDS)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
+        """Return how near each row of the one is to each of the other, (n, m), by the encoder's distance."""
+        left, right = self._rows(embeddings1), self._rows(embeddings2)
+        return -torch.cdist(left, right) if self.encoder.distance == "euclidean" else left @ right.T
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:
+        """Return how near each row of the one is to the same row of the other, (n,)."""
+        left, right = self._rows(embeddings1), self._rows(embeddings2)
+        if self.encoder.distance == "euclidean":
+            return -(left - right).square().sum(dim=1).sqrt()
+        return (left * right).sum(dim=1)
+
+    def _rows(self, embeddings: Any) -> Tensor:
+        rows = torch.as_tensor(np.atleast_2d(np.asarray(embeddings, np.float32)))
+        return F.normalize(rows, dim=1) if self.encoder.distance == "cosine" else rows
+
+    def _format(self, task: Any) -> Format:
+        found = self.formats.get(task.name) or self.formats.get(task.type)
+        if found is None:
+            known = ", ".join(self.formats)
+            raise InputError(
+                f"no format is known for {task.name}, a task of type {task.type}; known: {known}"
+            )
+        return found
+
+
+def _items(batch: Mapping[str, Any]) -> list[Item]:
+    if "title" not in batch or "body" not in batch:
+        return list(batch["text"])
+    rows = zip(batch["title"], batch["body"], strict=True)
+    return [Paper(id="", title=title or "", abstract=body or "") for title, body in rows]

@@ -1,0 +1,40 @@
+"""Mentions of authors on papers: what author disambiguation groups by person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sciprism.drop_report import Tally
+from sciprism.papers.records import Paper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """One mention of an author on a paper. author: the true person; block: first initial and surname."""
+
+    id: str
+    paper: int
+    name: str
+    block: str
+    author: str
+    position: int = 0
+    coauthors: tuple[str, ...] = ()
+    affiliations: tuple[str, ...] = ()
+    email: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signatures:
+    """Author mentions in blocks, with the division of blocks into train, dev and test (names of blocks).
+
+    source: the data set of each mention, where there are several.
+    """
+
+    papers: Sequence[Paper]
+    signatures: Sequence[Signature]
+    train: frozenset[str]
+    dev: frozenset[str]
+    test: frozenset[str]
+    source: Sequence[str] | None = None
+    tally: Tally = field(default_factory=Tally)

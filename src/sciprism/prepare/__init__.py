@@ -1,0 +1,1 @@
+"""Make training and test data from papers, citations, labels and published files."""

@@ -1,0 +1,1 @@
+"""The papers' tables with our numbers beside the printed ones, and the papers' claims with their verdicts."""

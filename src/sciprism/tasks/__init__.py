@@ -1,1 +1,0 @@
-"""Benchmark tasks: how each kind is scored, and what scoring needs besides vectors."""

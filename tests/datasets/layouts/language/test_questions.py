@@ -1,0 +1,176 @@
+"""Questions with answers in their contexts: SQuAD's files, its articles as more to train on, COVID-QA."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_data import hub, lines, text
+
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.inputs import Answer
+from sciprism.datasets.layouts.language.parts import PartFiles
+from sciprism.datasets.layouts.language.questions import DocumentQuestions, SquadFiles, located
+from sciprism.errors import InputError
+
+CONTEXT = "Sea level rose by 0.4 m and by 0.4 m again."
+REPO = "nasa-impact/nasa-smd-qa-benchmark"
+FILES = PartFiles(repo=REPO, train=("train.v2.json",), dev=(), test=("val.v2.json",))
+
+
+def question(name, *answers, **more):
+    given = [{"text": words, "answer_start": start} for words, start in answers]
+    return {"id": name, "question": f"Question {name}?", "answers": given} | more
+
+
+def squad(*articles):
+    """Articles as (title, questions), each of one paragraph."""
+    data = [
+        {"title": title, "paragraphs": [{"context": CONTEXT, "qas": list(asked)}]}
+        for title, asked in articles
+    ]
+    return json.dumps({"version": "v2.0", "data": data})
+
+
+GOOD = question("g", ("0.4 m", 18))
+
+
+def nasa(folder, asked, **more):
+    text(folder / "nasa-smd-qa-benchmark/train.v2.json", squad(("t", asked)))
+    text(folder / "nasa-smd-qa-benchmark/val.v2.json", squad(("t", [GOOD])))
+    return SquadFiles(files=FILES, **more).read(Home(folder))
+
+
+def counted(data):
+    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+
+
+def test_answers_stand_where_they_are_said_to_or_are_moved_or_left_out(tmp_path):
+    asked = [
+        question("right", ("0.4 m", 18), ("0.4 m", 31)),
+        question("moved", ("0.4 m", 29), (" level", 0)),
+        question("half", ("nowhere", 3), ("Sea", 0)),
+        question("lost", ("nowhere", 3)),
+        question("none", is_impossible=True),
+        {"id": "nothing", "question": "Why?", "is_impossible": True},
+        question("empty", ("", 0), ("  ", 3)),
+        question("denied", ("Sea", 0), is_impossible=True),
+        question("right", ("Sea", None)),
+        question("blank", ("Sea", 0)) | {"question": " "},
+    ]
+    data = nasa(tmp_path, asked)
+    found = dict(zip(data.ids, data.answers, strict=True))
+    assert found["train/right"] == (Answer("0.4 m", 18), Answer("0.4 m", 31))
+    assert found["train/moved"] == (Answer("0.4 m", 31), Answer(" level", 3))
+    assert found["train/half"] == found["train/right#2"] == (Answer("Sea", 0),)
+    for name in ("none", "nothing", "empty", "denied"):
+        assert found[f"train/{name}"] == ()
+    assert "train/lost" not in found and found["test/g"] == (Answer("0.4 m", 18),)
+    for context, answers in zip(data.contexts, data.answers, strict=True):
+        assert all(context[a.start : a.start + len(a.text)] == a.text for a in answers)
+    assert len({id(data.contexts[row]) for row in data.train}) == 1, "questions share their context"
+    assert counted(data) == {
+        "answer that does not stand where it is said to, taken where it is nearest": 2,
+        "answer that does not stand in its context, left out": 2,
+        "question none of whose answers stands in its context, left out": 1,
+        "empty answer, as none": 2,
+        "answers of a question said to be impossible, left out": 1,
+        "question without words": 1,
+        "id that stands again in its part": 1,
+    }
+
+
+TOPICS = ("Oxygen", "Amazon rainforest")
+
+
+def test_articles_of_squad_are_trained_on_too(tmp_path):
+    text(tmp_path / "squad/train-v2.0.json", squad(("Oxygen", [GOOD]), ("Chopin", [GOOD])))
+    text(tmp_path / "squad/dev-v2.0.json", squad(("Amazon_rainforest", [GOOD, question("none")])))
+    data = nasa(tmp_path, [question("own", ("Sea", 0))], topics=(*TOPICS, "Geology"))
+    assert data.ids == ["train/own", "train/g", "train/g#2", "train/none", "test/g"]
+    assert len(data.train) == 4 and counted(data) == {
+        "topic without an article in the SQuAD files that are there": 1,
+        "question of a SQuAD topic": 3,
+        "id that stands again in its part": 1,
+    }
+
+
+def test_articles_of_the_hubs_copy(tmp_path):
+    answers = {"text": ["0.4 m"], "answer_start": [18]}
+    for split, title in (("train", "Chopin"), ("validation", "Oxygen")):
+        row = {"id": "q", "title": title, "context": CONTEXT, "question": "How much?", "answers": answers}
+        none = row | {"id": "n", "answers": {"text": [], "answer_start": []}}
+        hub(tmp_path / "rajpurkar/squad_v2/squad_v2", split, [row, none])
+    data = nasa(tmp_path, [GOOD], topics=TOPICS)
+    assert data.ids[:3] == ["train/g", "train/q", "train/n"]
+    assert data.answers[1] == (Answer("0.4 m", 18),) and data.answers[2] == ()
+
+
+def test_where_squad_is_missing_the_error_says_how_to_get_it(tmp_path):
+    with pytest.raises(InputError, match=r"hf download rajpurkar/squad_v2 .*train-v2\.0\.json"):
+        nasa(tmp_path, [GOOD], topics=TOPICS)
+    text(tmp_path / "train-v2.0.json", squad(("Chopin", [GOOD])))
+    with pytest.raises(InputError, match="lack amazon rainforest, oxygen"):
+        nasa(tmp_path, [GOOD], topics=TOPICS)
+
+
+def test_what_is_no_squad_is_said(tmp_path):
+    with pytest.raises(InputError, match="no train question has an answer"):
+        nasa(tmp_path, [question("none")])
+    text(tmp_path / "nasa-smd-qa-benchmark/train.v2.json", '{"rows": []}')
+    with pytest.raises(InputError, match="no list of objects named data"):
+        SquadFiles(files=FILES).read(Home(tmp_path))
+
+
+def test_dev_is_cut_by_contexts(tmp_path):
+    data = [
+        {"title": "t", "paragraphs": [{"context": f"Sea {n}.", "qas": [question("a", ("Sea", 0))] * 2}]}
+        for n in range(50)
+    ]
+    nasa(tmp_path, [GOOD])
+    text(tmp_path / "nasa-smd-qa-benchmark/train.v2.json", json.dumps({"data": data}))
+    found = SquadFiles(files=FILES, dev_share=0.2).read(Home(tmp_path))
+    apart = [{found.contexts[row] for row in rows} for rows in (found.train, found.dev)]
+    assert not apart[0] & apart[1] and 2 < len(apart[1]) < 20
+
+
+def test_questions_about_documents_are_split_by_document(tmp_path):
+    documents = [{"id": n, "context": f"\n Article {n} tells."} for n in range(80)]
+    asked = [
+        question(f"{n}.{i}", ("Article", 2), document_id=str(n)) for n in [*range(80), 999] for i in range(2)
+    ]
+    lines(tmp_path / "qa_covidqa/documents.jsonl", documents)
+    lines(tmp_path / "qa_covidqa/questions.jsonl", asked)
+    data = DocumentQuestions(folder="qa_covidqa").read(Home(tmp_path))
+    parts = [{data.contexts[row] for row in rows} for rows in (data.train, data.dev, data.test)]
+    assert sum(map(len, parts)) == 80 and not parts[0] & (parts[1] | parts[2]) and not parts[1] & parts[2]
+    assert len(parts[0]) > 40 and 2 < len(parts[1]) < 20 and 10 < len(parts[2]) < 32
+    assert counted(data) == {"question without a context, left out": 2}
+    articles = [
+        {
+            "paragraphs": [
+                {"context": each["context"], "document_id": each["id"], "qas": asked[2 * n : 2 * n + 2]}
+            ]
+        }
+        for n, each in enumerate(documents)
+    ]
+    text(tmp_path / "qa_covidqa/COVID-QA.json", json.dumps({"data": articles}))
+    whole = DocumentQuestions(folder="qa_covidqa").read(Home(tmp_path))
+    assert whole.ids == data.ids and whole.contexts == data.contexts
+    with pytest.raises(InputError, match=r"the data 'covid' are not in .*; ask"):
+        DocumentQuestions(folder="covid", obtain="ask").read(Home(tmp_path))
+    (tmp_path / "qa_covidqa/COVID-QA.json").unlink()
+    (tmp_path / "qa_covidqa/questions.jsonl").unlink()
+    with pytest.raises(InputError, match=r"needs COVID-QA.*, or documents.* and questions.*; it holds"):
+        DocumentQuestions(folder="qa_covidqa").read(Home(tmp_path))
+
+
+@given(st.text("ab ", max_size=12), st.text("ab ", min_size=1, max_size=3), st.integers(-3, 15))
+def test_an_answer_is_found_where_it_is_nearest(context, words, start):
+    found = located(context, words, start)
+    for tried in dict.fromkeys((words, words.strip())):
+        places = [n for n in range(len(context) + 1) if context.startswith(tried, n)]
+        if places and (tried or not words.strip()):
+            assert found == Answer(tried, min(places, key=lambda n: (abs(n - start), n)))
+            return
+    assert found is None

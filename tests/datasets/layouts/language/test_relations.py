@@ -1,0 +1,150 @@
+"""Hallmarks of abstracts from tables of sentences; pairs of drugs from documents."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_data import lines, text
+
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.layouts.language.drugs import DrugPairs, masked
+from sciprism.datasets.layouts.language.hallmarks import HALLMARKS, HallmarkAbstracts
+from sciprism.datasets.layouts.language.parts import PartFiles
+from sciprism.errors import InputError
+
+BOTH = ("train", "test")
+
+
+def counted(data):
+    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+
+
+def cells(*held):
+    return ",".join(f"{place}_{int(place in held)}" for place in range(10))
+
+
+def hallmarks(folder):
+    return HallmarkAbstracts(files=PartFiles(folders=("HoC", "HoC_hf", "open"))).read(Home(folder))
+
+
+def test_an_abstract_has_the_hallmarks_of_its_sentences(tmp_path):
+    rows = [
+        (cells(3), "First .", "11_0"),
+        (cells(0, 3), 'Second "x" .', "11_1"),
+        (cells(), "Alone .", "12_0"),
+        (cells(9), "Third .", "11_2"),
+    ]
+    for part in BOTH:
+        table = "".join("\t".join(row) + "\n" for row in rows)
+        text(tmp_path / f"data/HoC/{part}.tsv", f"labels\tsentence\tindex\n{table}")
+    data = hallmarks(tmp_path)
+    assert data.texts[:3] == [('First . Second "x" .',), ("Alone .",), ("Third .",)]
+    assert data.targets[:3] == [(HALLMARKS[0], HALLMARKS[3]), (), (HALLMARKS[9],)]
+    assert data.ids[:3] == ["train/11", "train/12", "train/11#2"], "only sentences that stand together"
+    assert counted(data)["no hallmark"] == 2
+
+
+def test_abstracts_of_json_lines_are_the_same(tmp_path):
+    for part in BOTH:
+        lines(
+            tmp_path / f"seqcls/HoC_hf/{part}.json", [{"id": "8", "sentence": "A.", "label": [0] * 9 + [1]}]
+        )
+        row = {"id": "8", "text": "A.", "labels": ["Tumor promoting inflammation"], "sentences": ["A."]}
+        lines(tmp_path / f"open/{part}.jsonl", [row])
+    first = hallmarks(tmp_path)
+    (tmp_path / "seqcls").rename(tmp_path / "elsewhere")
+    assert first.targets == hallmarks(tmp_path).targets == [(HALLMARKS[9],)] * 2
+    lines(tmp_path / "open/train.jsonl", [{"text": "A.", "labels": ["ageing"]}])
+    with pytest.raises(InputError, match="record 1: 'ageing' is none of the ten hallmarks"):
+        hallmarks(tmp_path)
+    lines(tmp_path / "open/train.jsonl", [{"text": "A.", "labels": []}])
+    with pytest.raises(InputError, match="all train texts have no label"):
+        hallmarks(tmp_path)
+
+
+def test_labels_of_another_form_are_refused(tmp_path):
+    for part in BOTH:
+        text(tmp_path / f"data/HoC/{part}.tsv", "11_1\tx\t5_0\n")
+    with pytest.raises(InputError, match="line 1: the labels are '11_1'"):
+        hallmarks(tmp_path)
+
+
+TEXT = "Acetazolamide and mu- or delta-opioids raise lithium.\r\n"
+
+
+def drug(name, offset):
+    return {"id": name, "offset": offset, "type": "drug"}
+
+
+def document(name, pairs, label="effect"):
+    drugs = [
+        drug("e0", "0-12"),
+        drug("e1", "18-20;31-37"),
+        drug("e2", "25-37"),
+        drug("e3", "45-51"),
+        drug("e4", "90-99"),
+    ]
+    told = [{"e1": one, "e2": other, "label": label} for one, other in pairs]
+    return {"id": name, "sentences": [{"text": TEXT, "entities": drugs, "pairs": told}]}
+
+
+def pairs(folder, train, test=None, **more):
+    for part, rows in (("train", train), ("test", test or train)):
+        lines(folder / f"re_ddi2013/{part}.jsonl", rows)
+    return DrugPairs(files=PartFiles(folders=("re_ddi2013",)), **more).read(Home(folder))
+
+
+def test_pairs_of_drugs(tmp_path):
+    rows = [document("d1", [("e0", "e3"), ("e3", "e0"), ("e2", "e1"), ("e1", "e3")])]
+    data = pairs(tmp_path, [*rows, document("d2", [("e0", "e4"), ("e0", "e9"), ("e0", "e2")], "false")])
+    assert data.texts[:5] == [
+        ("@DRUG$ and mu- or delta-opioids raise @DRUG$.",),
+        ("@DRUG$ and mu- or delta-opioids raise @DRUG$.",),
+        ("Acetazolamide and @DRUG-DRUG$ raise lithium.",),
+        ("Acetazolamide and @DRUG$ raise @DRUG$.",),
+        ("@DRUG$ and mu- or @DRUG$ raise lithium.",),
+    ]
+    assert data.targets[:5] == ["effect"] * 4 + ["false"]
+    assert data.ids[0] == "train/d1.s0.p0" and data.ids[4] == "train/d2.s0.p2"
+    assert counted(data) == {
+        "drug named in several pieces, taken from the first to the last": 4,
+        "drugs that overlap": 2,
+        "pair of a drug that is not there, left out": 4,
+        "test text that train has too": 5,
+    }
+
+
+def test_pairs_of_a_document_are_in_one_part(tmp_path):
+    rows = [
+        document(f"d{n}", [("e0", "e3"), ("e2", "e3")], "false" if n % 2 else "effect") for n in range(100)
+    ]
+    data = pairs(tmp_path, rows, dev_share=0.13)
+    parts = [{data.ids[row].split(".")[0].split("/")[1] for row in part} for part in (data.train, data.dev)]
+    assert not parts[0] & parts[1] and 4 < len(parts[1]) < 30
+    assert len(data.train) + len(data.dev) == 200 == len(data.test)
+
+
+def test_broken_documents_are_named(tmp_path):
+    with pytest.raises(InputError, match="sentence 0 lacks 'offset'"):
+        pairs(tmp_path, [{"id": "d", "sentences": [{"text": "x", "entities": [{"id": "e"}], "pairs": []}]}])
+    row = document("d", [])
+    row["sentences"][0]["entities"][0]["offset"] = "12"
+    with pytest.raises(InputError, match=r"d\.s0: the offset '12' is not like 54-68"):
+        pairs(tmp_path, [row])
+
+
+SPAN = st.tuples(st.integers(0, 29), st.integers(1, 8)).map(lambda span: (span[0], span[0] + span[1]))
+
+
+@given(SPAN, SPAN)
+def test_masks_stand_where_the_drugs_stood(one, other):
+    whole = "".join(chr(0x4E00 + n) for n in range(40))  # every character once
+    found = masked(whole, one, other)
+    hidden = {n for span in (one, other) for n in range(*span)}
+    if set(range(*one)) & set(range(*other)):
+        hidden = set(range(min(hidden), max(hidden) + 1))
+        assert found.count("@DRUG-DRUG$") == 1 and found.count("@DRUG$") == 0
+    else:
+        assert found.count("@DRUG$") == 2
+    rest = found.replace("@DRUG-DRUG$", "").replace("@DRUG$", "")
+    assert rest == "".join(c for n, c in enumerate(whole) if n not in hidden)
+    assert found.index("@") == min(one[0], other[0]) and found == masked(whole, other, one)

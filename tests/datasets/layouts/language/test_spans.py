@@ -1,0 +1,131 @@
+"""Spans of characters as tags of words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_data import lines
+
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.layouts.language.records import Record
+from sciprism.datasets.layouts.language.spans import MarkedDocuments, sentences, words_of
+from sciprism.drop_report import Tally
+from sciprism.errors import InputError
+
+TEXT = "<heading>Iron on Mars</heading>\nFeO and TiO2 occur. Gale crater (e.g. its floor) is old."
+
+
+def span(label, words, whole=TEXT):
+    start = whole.index(words)
+    return {"start": start, "end": start + len(words), "label": label}
+
+
+def document(name, split, entities, whole=TEXT):
+    return {"id": name, "text": whole, "entities": entities, "split": split}
+
+
+def read(folder, rows):
+    lines(folder / "ie/documents.jsonl", rows)
+    return MarkedDocuments(path="ie/documents.jsonl").read(Home(folder))
+
+
+def counted(data):
+    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+
+
+def test_sentences_of_words_with_tags(tmp_path):
+    marks = [span("Element", "Iron"), span("natural hazard", "TiO2 occur"), span("Site", "Gale crater")]
+    data = read(tmp_path, [document("a", part, marks) for part in ("train", "dev", "test")])
+    assert data.words[:3] == [
+        ("Iron", "on", "Mars"),
+        ("FeO", "and", "TiO2", "occur", "."),
+        ("Gale", "crater", "(", "e", ".", "g", ".", "its", "floor", ")", "is", "old", "."),
+    ]
+    assert data.tags[0] == ("B-Element", "O", "O")
+    assert data.tags[1] == ("O", "O", "B-natural-hazard", "I-natural-hazard", "O")
+    assert data.tags[2][:3] == ("B-Site", "I-Site", "O")
+    assert data.ids[:2] == ["train/a:0", "train/a:1"] and not counted(data)
+    assert [len(rows) for rows in (data.train, data.dev, data.test)] == [3, 3, 3]
+
+
+def test_what_does_not_fit_is_counted(tmp_path):
+    marks = [
+        span("Element", "Fe"),  # inside FeO
+        span("Mineral", "FeO and TiO2"),  # longer, begins at the same word
+        span("Mineral", "TiO2"),
+        {"start": 5, "end": 1000, "label": "x"},
+        {"start": 0, "end": 3, "label": "x"},  # inside <heading>
+        {"start": -3, "end": 3, "label": "x"},
+    ]
+    data = read(
+        tmp_path,
+        [
+            document("a", "train", marks),
+            document("b", "test", [], "No entity."),
+            document("c", "test", [], " \n "),
+        ],
+    )
+    assert data.tags[1] == ("B-Mineral", "I-Mineral", "I-Mineral", "O", "O")
+    assert counted(data) == {
+        "span that begins or ends inside a word, widened to it": 1,
+        "span that shares a word with an earlier or longer one, left out": 2,
+        "span outside the text, left out": 2,
+        "span without a word, left out": 1,
+        "no text": 1,
+    }
+
+
+def test_no_sentence_ends_inside_an_entity(tmp_path):
+    whole = "Seen by Opportunity. Later also by Curiosity. Fine."
+    mark = [span("x", "Opportunity. Later", whole)]
+    data = read(
+        tmp_path,
+        [
+            document("a", "train", mark, whole),
+            document("b", "validation", mark, whole),
+            document("c", "test", mark, whole),
+        ],
+    )
+    assert [len(words) for words in data.words] == [9, 2] * 3 and len(data.dev) == 2
+    assert counted(data) == {"sentence end inside an entity, not cut there": 3}
+
+
+def test_broken_records_are_named(tmp_path):
+    with pytest.raises(InputError, match="record 1: the split is 'all'; known: train"):
+        read(tmp_path, [document("a", "all", [])])
+    with pytest.raises(InputError, match=r"record 1: entity 0 is .*; it needs start, end and label"):
+        read(tmp_path, [document("a", "train", [{"start": 1}])])
+
+
+WHOLE = st.text(st.sampled_from("ab.Z (\n,é"), max_size=60)
+SPANS = st.lists(st.tuples(st.integers(-2, 62), st.integers(-2, 62), st.sampled_from("xy")), max_size=6)
+
+
+@given(WHOLE, SPANS)
+def test_every_word_is_there_once_and_every_span_is_tagged_or_counted(whole, spans):
+    tally = Tally()
+    marks = [{"start": start, "end": end, "label": label} for start, end, label in spans]
+    found = list(sentences(Record("d", {"text": whole, "entities": marks}, "here"), tally))
+    assert [word for each in found for word in each.words] == [word.text for word in words_of(whole)]
+    assert all(each.words for each in found)
+    tags = [tag for each in found for tag in each.tags]
+    firsts = [n for n, tag in enumerate(tags) if tag[0] == "B"]
+    left_out = sum(tally.count(reason) for reason in tally.ids if reason.endswith("left out"))
+    assert len(firsts) + left_out == len(spans) or not words_of(whole)
+    for before, tag in zip(["O", *tags], tags, strict=False):
+        assert tag[0] != "I" or before[2:] == tag[2:], "an entity goes on inside its sentence"
+    for each in found:
+        assert each.tags[0][0] != "I"
+
+
+@given(st.lists(st.sampled_from(["iron", "on", "Mars", "."]), min_size=1, max_size=8), st.data())
+def test_spans_of_whole_words_are_found_as_they_are(words, data):
+    whole = " ".join(words)
+    first = data.draw(st.integers(0, len(words) - 1))
+    last = data.draw(st.integers(first, len(words) - 1))
+    start = len(" ".join([*words[:first], ""]))
+    end = len(" ".join(words[: last + 1]))
+    mark = {"start": start, "end": end, "label": "x"}
+    found = list(sentences(Record("d", {"text": whole, "entities": [mark]}, "here"), Tally()))
+    tags = [tag for each in found for tag in each.tags]
+    inside = ["B-x", *["I-x"] * (last - first)]
+    assert tags == ["O"] * first + inside + ["O"] * (len(words) - last - 1)

@@ -1,0 +1,188 @@
+"""Tagged words: one word a line, JSON lines, odd tags; sentences come back as they were written."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_data import lines, text
+
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.layouts.language.parts import PartFiles
+from sciprism.datasets.layouts.language.words import WordTags, begins, one_type, types_of
+from sciprism.errors import InputError
+
+FILES = PartFiles(folders=("BC2GM",))
+TEST = "The\tO\nTP53\tB\n\n"
+
+
+def read(folder, layout=None, **more):
+    return (layout or WordTags(files=FILES, **more)).read(Home(folder))
+
+
+def counted(data):
+    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+
+
+def made(folder, train, test=TEST):
+    text(folder / "data/BC2GM/train.tsv", train)
+    text(folder / "data/BC2GM/test.tsv", test)
+    return folder
+
+
+def test_blurbs_tables_with_bare_tags(tmp_path):
+    train = "-DOCSTART-\tO\n\nIL-2\tB\ngene\tI\nis\tO\n\n\n\nTP53\tB\n"
+    data = read(made(tmp_path, train))
+    assert data.words == [("IL-2", "gene", "is"), ("TP53",), ("The", "TP53")]
+    assert data.tags == [("B-entity", "I-entity", "O"), ("B-entity",), ("O", "B-entity")]
+    assert data.ids == ["train/3", "train/9", "test/1"], "the line of a sentence's first word"
+    assert data.train.tolist() == [0, 1] and data.test.tolist() == [2] and not len(data.dev)
+    assert not counted(data)
+
+
+def test_document_lines_of_any_width_end_a_sentence(tmp_path):
+    climate = "-DOCSTART- -X- O O 0a1b2c\n\nSevere\tO\nwild fire\tB-climate-hazards\n-DOCSTART-\n.\tO\n"
+    data = read(made(tmp_path, climate))
+    assert data.words[:2] == [("Severe", "wild fire"), (".",)], "a word may hold a space between tabs"
+    assert data.tags[0] == ("O", "B-climate-hazards")
+
+
+def test_columns_between_are_not_read(tmp_path):
+    data = read(
+        made(tmp_path, "Aspirin NN I-NP S-Drug\nhelps VBZ I-VP O\nlow JJ x B-Dose\nfat NN x E-Dose\n")
+    )
+    assert data.words[0] == ("Aspirin", "helps", "low", "fat")
+    assert data.tags[0] == ("B-Drug", "O", "B-Dose", "I-Dose")
+
+
+def test_what_is_odd_is_counted(tmp_path):
+    train = "alone\nx\tI-Gene\ny\tI-Gene\nz\tI-Cell\nq\tI_Gene\n\t\tO\n\nw\tB-Gene\n"
+    test = "w\tB-Drug\n"
+    data = read(made(tmp_path, train, test))
+    assert data.tags[0] == ("O", "I-Gene", "I-Gene", "I-Cell", "O", "O"), "I- that begin stay as they are"
+    assert data.words[0][-1] == ""
+    assert counted(data) == {
+        "word without a tag, read as O": 1,
+        "unknown tag, read as O": 1,
+        "I- tag that begins an entity": 2,
+        "word without characters": 1,
+        "type of test entities without a train entity": 1,
+    }
+
+
+def test_json_lines_of_linkbert_and_of_open_copies(tmp_path):
+    folder = tmp_path / "linkbert/data/tokcls/BC2GM_hf"
+    rows = [
+        {"id": "0", "tokens": ["IL-2", "gene"], "ner_tags": ["B", "I"]},
+        {"id": "0", "tokens": [], "ner_tags": []},
+        {"id": "0", "tokens": ["a", "b"], "ner_tags": ["O"]},
+        {"id": "0", "tokens": ["a"], "ner_tags": ["O"]},
+    ]
+    lines(folder / "train.json", rows)
+    lines(folder / "test.json", rows[:1])
+    data = read(tmp_path, WordTags(files=PartFiles(folders=("BC2GM", "BC2GM_hf"))))
+    assert data.words == [("IL-2", "gene"), ("a",), ("IL-2", "gene")]
+    assert data.ids == ["train/0", "train/0#2", "test/0"]
+    assert counted(data) == {
+        "sentence without words": 1,
+        "sentence with another number of tags than of words, left out": 1,
+        "id that stands again in its part": 1,
+    }
+    open_copy = tmp_path / "ner_bc2gm"
+    open_copy.mkdir()
+    row = json.dumps({"tokens": ["TP53"], "tags": ["B-GENE"]}).encode()
+    for part in ("train", "test"):
+        (open_copy / f"{part}.jsonl.gz").write_bytes(gzip.compress(row + b"\n"))
+    data = read(tmp_path, WordTags(files=PartFiles(folders=("ner_bc2gm",))))
+    assert data.tags == [("B-GENE",)] * 2 and data.ids == ["train/1", "test/1"]
+
+
+def test_one_type_of_several(tmp_path):
+    both = "aspirin\tB-Chemical\nfever\tB-Disease\nacid\tI-Chemical\n"
+    data = read(made(tmp_path, both, both), only="Chemical")
+    assert data.tags[0] == ("B-Chemical", "O", "I-Chemical")
+    with pytest.raises(InputError, match="no entity of type chemical; there are Chemical, Disease"):
+        read(tmp_path, only="chemical")
+
+
+def test_merged_types_stay_apart(tmp_path):
+    data = read(made(tmp_path, "a\tB-DNA\nb\tI-DNA\nc\tI-protein\nd\tB-cell_line\n"), merged=True)
+    assert data.tags[0] == ("B-entity", "I-entity", "B-entity", "B-entity")
+
+
+def test_dev_is_cut_from_train_where_there_is_none(tmp_path):
+    train = "".join(f"word{n}\tB\n\n" for n in range(400))
+    data = read(made(tmp_path, train), dev_share=0.25)
+    assert 60 < len(data.dev) < 140 and len(data.train) + len(data.dev) == 400
+    assert not {data.words[n] for n in data.dev} & {data.words[n] for n in data.train}
+    again = read(made(tmp_path, train), dev_share=0.25)
+    assert [again.words[n] for n in again.dev] == [data.words[n] for n in data.dev]
+    text(tmp_path / "data/BC2GM/dev.tsv", "own\tB\n")
+    data = read(tmp_path, dev_share=0.25)
+    assert len(data.dev) == 1 and len(data.train) == 400
+
+
+def test_what_cannot_be_learnt_or_found_is_said(tmp_path):
+    with pytest.raises(InputError, match="the data 'BC2GM' are not in"):
+        read(tmp_path)
+    with pytest.raises(InputError, match="no train sentence has an entity"):
+        read(made(tmp_path, "a\tO\n"))
+    with pytest.raises(InputError, match="no train rows"):
+        read(made(tmp_path, "\n\n"))
+    (tmp_path / "data/BC2GM/test.tsv").unlink()
+    with pytest.raises(InputError, match=r"holds no test file .*; it holds train.tsv"):
+        read(tmp_path)
+    lines(tmp_path / "ner/train.json", [{"tokens": ["a"], "ner_tags": [1]}])
+    lines(tmp_path / "ner/test.json", [{"tokens": ["a"], "ner_tags": ["B"]}])
+    with pytest.raises(InputError, match=r"record 1: the tags are numbers"):
+        read(tmp_path, WordTags(files=PartFiles(folders=("ner",))))
+
+
+def test_files_of_the_hub_lie_in_a_folder_of_its_name(tmp_path):
+    files = PartFiles(
+        repo="ibm-research/Climate-Change-NER",
+        train=("en.train.txt",),
+        dev=("en.val.txt",),
+        test=("en.test.txt",),
+    )
+    for name in ("en.train.txt", "en.val.txt", "en.test.txt"):
+        text(tmp_path / f"Climate-Change-NER/{name}", "-DOCSTART- -X- O O 1\n\nice\tB-climate-nature\n")
+    data = read(tmp_path, WordTags(files=files))
+    assert data.tags == [("B-climate-nature",)] * 3
+
+
+TAGS = st.sampled_from(["O", "B-x", "I-x", "B-y", "I-y"])
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1).filter(
+    lambda word: not word.startswith("-DOCSTART-")
+)
+SENTENCES = st.lists(st.lists(st.tuples(WORDS, TAGS), min_size=1, max_size=5), min_size=1, max_size=4)
+
+
+@given(SENTENCES, st.sampled_from(["\t", " ", "\tNN\t"]), st.sampled_from(["\n", "\n\n\n", "-DOCSTART- x\n"]))
+def test_sentences_come_back_as_they_were_written(tmp_path_factory, sentences, mark, between):
+    folder = tmp_path_factory.mktemp("conll")
+    train = between.join("".join(f"{word}{mark}{tag}\n" for word, tag in each) for each in sentences)
+    data = read(made(folder, f"{train}\nend\tB-x\n"))
+    expected = [tuple(zip(*each, strict=True)) for each in sentences]
+    assert data.words[:-2] == [words for words, _ in expected]
+    assert data.tags[:-2] == [tags for _, tags in expected]
+
+
+def entities(tags):
+    """Spans by a reading of its own: an entity lasts until what is not its I-."""
+    found, start = [], None
+    for n, tag in enumerate([*tags, "O"]):
+        if start is not None and tag != f"I-{tags[start][2:]}":
+            found.append((start, n))
+            start = None
+        if start is None and tag != "O":
+            start = n
+    return found
+
+
+@given(st.lists(TAGS, max_size=12))
+def test_merging_keeps_every_entity_apart(tags):
+    assert [n for n, first in enumerate(begins(tags)) if first] == [start for start, _ in entities(tags)]
+    merged = one_type(tags)
+    assert entities(merged) == entities(tags) and types_of(merged) <= {"entity"}

@@ -1,0 +1,141 @@
+"""BEIR's layout in folders, zips' names, Parquet of the hub, and repositories that hold the files by path."""
+
+import gzip
+
+import pytest
+from made_data import hub, lines, text
+
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.layouts.beir import BeirFiles, BeirFolder, BeirSet
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+
+CORPUS = [
+    {"_id": "d1", "title": "Ozone", "text": "Ozone is.", "metadata": {}},
+    {"_id": 7, "title": None, "text": "Seven."},
+    {"_id": "q1", "title": "", "text": ""},
+]
+QUERIES = [
+    {"_id": "q1", "text": "what is ozone"},
+    {"_id": "q2", "text": "nobody judged"},
+    {"_id": 7, "text": "x"},
+]
+QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\t7\t-1\nq1\tgone\t1\nlost\td1\t1\n7\t7\t1\n"
+
+
+def folder(path, qrels=QRELS, split="test"):
+    lines(path / "corpus.jsonl", CORPUS)
+    lines(path / "queries.jsonl", QUERIES)
+    text(path / f"qrels/{split}.tsv", qrels)
+
+
+def hidden(data, query):
+    return [data.document_ids[row] for row in data.excluded[list(data.query_ids).index(query)]]
+
+
+def test_a_folder(tmp_path):
+    folder(tmp_path / "mine")
+    data = BeirFolder(path="mine").read(Home(tmp_path))
+    assert (
+        data.query_ids == ["q1", "7"]
+        and data.queries == ["what is ozone", "x"]
+        and data.query_role == "query"
+    )
+    assert data.document_ids == ["d1", "7", "q1", "gone"]
+    assert data.documents[:2] == [
+        Paper(id="d1", title="Ozone", abstract="Ozone is."),
+        Paper(id="7", abstract="Seven."),
+    ]
+    assert [rows.tolist() for rows in data.judged] == [[0, 1, 3], [1]]
+    assert [grades.tolist() for grades in data.grades] == [[2, -1, 1], [1]]
+    assert hidden(data, "q1") == hidden(data, "7") == ["gone"], "what is not there cannot be found"
+    found = {reason: entry["first"] for reason, entry in data.tally.to_json().items()}
+    assert found == {
+        "_id of another type than the first, read as text": ["7", "7"],
+        "judged query without a record": ["lost"],
+        "judged document without a record, counts as not found": ["gone"],
+        "no text": ["q1", "gone"],
+    }
+
+
+def test_the_query_itself_is_taken_out_where_ids_say_so(tmp_path):
+    folder(tmp_path / "mine", "q1\td1\t1\n7\td1\t1\n")
+    data = BeirFolder(path="mine", without_itself=True).read(Home(tmp_path))
+    assert hidden(data, "q1") == ["q1"] and hidden(data, "7") == ["7"]
+    assert BeirFolder(path="mine").read(Home(tmp_path)).excluded is None
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    ["q1\td1\t1\n7\td1\t1\n", "query-id\tcorpus-id\tscore\nq1\td1\t1\n7\td1\t1.0\n", "q1 0 d1 1\n7 0 d1 1\n"],
+)
+def test_judgements_with_and_without_a_header(tmp_path, qrels):
+    folder(tmp_path / "mine", qrels)
+    data = BeirFolder(path="mine").read(Home(tmp_path))
+    assert data.query_ids == ["q1", "7"] and [grades.tolist() for grades in data.grades] == [[1], [1]]
+
+
+def test_splits_are_merged_and_the_first_judgement_counts(tmp_path):
+    folder(tmp_path / "mine", "q1\td1\t1\n")
+    text(tmp_path / "mine/qrels/train.tsv", "q1\td1\t2\n7\td1\t1\n")
+    data = BeirFolder(path="mine", splits=("train", "test")).read(Home(tmp_path))
+    assert data.query_ids == ["q1", "7"] and data.grades[0].tolist() == [2]
+    assert data.tally.count("pair judged again with another grade, the first counts") == 1
+
+
+def test_what_is_missing_is_named(tmp_path):
+    folder(tmp_path / "mine")
+    with pytest.raises(InputError, match=r"qrels holds no dev.tsv; it holds test.tsv"):
+        BeirFolder(path="mine", splits=("dev",)).read(Home(tmp_path))
+    with pytest.raises(InputError, match="the data 'yours' are not in"):
+        BeirFolder(path="yours").read(Home(tmp_path))
+    text(tmp_path / "mine/qrels/test.tsv", "q1\td1\n")
+    with pytest.raises(InputError, match="line 1: expected 3 or 4 columns"):
+        BeirFolder(path="mine").read(Home(tmp_path))
+    text(tmp_path / "mine/qrels/test.tsv", "q1\td1\t0.5\n")
+    with pytest.raises(InputError, match=r"the grade '0\.5' is no whole number"):
+        BeirFolder(path="mine").read(Home(tmp_path))
+
+
+def test_a_set_from_the_hub_is_what_its_zip_is(tmp_path):
+    plain = [{"_id": str(row["_id"]), "title": row["title"] or "", "text": row["text"]} for row in CORPUS]
+    base = tmp_path / "hub/BeIR"
+    hub(base / "nfcorpus/corpus", "corpus", plain)
+    hub(
+        base / "nfcorpus/queries",
+        "queries",
+        [{"_id": str(row["_id"]), "text": row["text"]} for row in QUERIES],
+    )
+    rows = [line.split("\t") for line in QRELS.splitlines()[1:]]
+    judged = [{"query-id": q, "corpus-id": d, "score": int(grade)} for q, d, grade in rows]
+    hub(base / "nfcorpus-qrels/default", "validation", judged)
+    text(base / "nfcorpus-qrels/test.tsv", QRELS)
+    folder(tmp_path / "zips/beir/nfcorpus")
+    folder(tmp_path / "zips/beir/nfcorpus", split="dev")
+    found = [
+        BeirSet(name="nfcorpus", splits=(split,)).read(Home(tmp_path / place))
+        for place in ("hub", "zips")
+        for split in ("test", "dev")
+    ]
+    for data in found:
+        assert data.document_ids == ["d1", "7", "q1", "gone"] and data.query_ids == ["q1", "7"]
+        assert hidden(data, "q1") == ["gone", "q1"]
+        assert [grades.tolist() for grades in data.grades] == [[2, -1, 1], [1]]
+
+
+def test_another_data_set_of_the_same_name_is_not_taken(tmp_path):
+    text(tmp_path / "scidocs/cite/test.qrel", "q 0 a 1\n")
+    with pytest.raises(InputError, match="hf download BeIR/scidocs-qrels"):
+        BeirSet(name="scidocs").read(Home(tmp_path))
+
+
+def test_files_by_path_and_by_their_older_names(tmp_path):
+    base = tmp_path / "group/set"
+    lines(base / "PPR_corpus.jsonl", CORPUS)
+    text(base / "queries.jsonl", "")
+    (base / "queries.jsonl").unlink()
+    (base / "queries.jsonl").write_bytes(gzip.compress(b'{"_id": 7, "text": "seven"}\n'))
+    text(base / "qrels/test.tsv", "7\t7\t1\n")
+    layout = BeirFiles(repo="group/set", corpus=("PPR/corpus.jsonl", "PPR_corpus.jsonl"))
+    data = layout.read(Home(tmp_path))
+    assert data.query_ids == ["7"] and data.excluded is None, "equal ids are no accident to be mended here"

@@ -1,0 +1,378 @@
+"""Data by name: a folder, the hub's cache, the hub; a server of our own speaks its protocol here."""
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from sciprism.datasets import hub
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.rows import CHUNK, as_id
+from sciprism.drop_report import Tally
+from sciprism.errors import InputError
+
+ROWS = [{"doc_id": "1", "title": "Aß"}, {"doc_id": "2", "title": None}]
+
+
+def write(path, rows=ROWS):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+        return path
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    if ".json" in path.suffixes:
+        text = json.dumps(rows, indent=1)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json", "a.json.gz", "a.parquet", "a.ndjson"])
+def test_rows_of_every_kind_of_file_are_the_same(tmp_path, name):
+    path, home = write(tmp_path / name), Home(tmp_path)
+    assert list(home.records(path)) == ROWS
+    assert home.provenance() == {name: hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
+def test_tables_are_read_by_their_header(tmp_path, name, mark):
+    (tmp_path / name).write_text(f'pid{mark}listed\nx{mark}"1,2"\n', encoding="utf-8")
+    assert list(Home(tmp_path).records(tmp_path / name)) == [{"pid": "x", "listed": "1,2"}]
+
+
+def test_a_file_left_in_the_middle_is_hashed_whole(tmp_path):
+    path, home = write(tmp_path / "a.jsonl", ROWS * 100_000), Home(tmp_path)
+    rows = home.records(path)
+    assert next(rows) == ROWS[0]
+    rows.close()
+    assert home.provenance() == {"a.jsonl": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1}\n{"a": \n', "line 2: not JSON"),
+        ("[1]", "item 1: expected an object"),
+        ("3\n", "line 1: expec"),
+    ],
+)
+def test_a_broken_line_is_named(tmp_path, text, message):
+    (tmp_path / "a.jsonl").write_text(text)
+    with pytest.raises(InputError, match=message):
+        list(Home(tmp_path).records(tmp_path / "a.jsonl"))
+
+
+def test_damaged_files_are_said_in_words(tmp_path):
+    whole = write(tmp_path / "a.jsonl.gz", ROWS * 9).read_bytes()
+    (tmp_path / "a.jsonl.gz").write_bytes(whole[:-9])
+    with pytest.raises(InputError, match="damaged"):
+        list(Home(tmp_path).records(tmp_path / "a.jsonl.gz"))
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match="not a whole Parquet file"):
+        list(Home(tmp_path).records(tmp_path / "a.parquet"))
+    with pytest.raises(InputError, match="cannot be opened"):
+        list(Home(tmp_path).records(tmp_path / "none.jsonl"))
+
+
+def test_an_object_keyed_by_id_is_walked_across_chunks(tmp_path):
+    members = {f"p{i}": {"title": "é" * 997, "n": [i]} for i in range(2 * CHUNK // 1000)}
+    (tmp_path / "m.json").write_text(json.dumps(members, ensure_ascii=False), encoding="utf-8")
+    assert dict(Home(tmp_path).members(tmp_path / "m.json")) == members
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "keyed by id"),
+        ('{"a": 1', "ends too early"),
+        ('{"a" 1}', "':' expected"),
+        ('{"a": x}', "not JSON"),
+    ],
+)
+def test_a_broken_object_is_told_where(tmp_path, text, message):
+    (tmp_path / "m.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        list(Home(tmp_path).members(tmp_path / "m.json"))
+
+
+@settings(max_examples=25)
+@given(
+    st.dictionaries(st.text(max_size=9), st.integers() | st.text() | st.none() | st.lists(st.floats(0, 1)))
+)
+def test_members_are_those_of_json(tmp_path_factory, members):
+    path = tmp_path_factory.getbasetemp() / "members.json"
+    path.write_text(json.dumps(members))
+    assert dict(Home().members(path)) == members
+
+
+def test_memory_stays_flat_whatever_the_file(tmp_path):
+    text = "word " * 200
+    members = {f"p{i}": {"doc_id": i, "title": text} for i in range(8_000)}
+    (tmp_path / "members.json").write_text(json.dumps(members))
+    write(tmp_path / "lines.jsonl", list(members.values()))
+    write(tmp_path / "list.json", list(members.values()))
+    write(tmp_path / "table.parquet", list(members.values()))
+    del members
+    home = Home(tmp_path)
+    for name in ("members.json", "lines.jsonl", "list.json", "table.parquet"):
+        path = tmp_path / name
+        tracemalloc.start()
+        rows = home.members(path) if name.startswith("members") else home.records(path)
+        assert sum(1 for _ in rows) == 8_000
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 6 << 20, f"{name}, 8 MB of text: {peak:,} bytes held"
+
+
+def test_ids_become_texts_and_mixtures_are_counted(tmp_path):
+    rows = [
+        {"doc_id": 1, "score": 1, "query": {"corpus_id": 7.0}},
+        {"doc_id": "2", "score": 2, "papers": [3, 4]},
+        {"doc_id": 3, "candidates": [{"doc_id": 5}]},
+    ]
+    (tmp_path / "g/d/c").mkdir(parents=True)
+    (tmp_path / "g/d/c/test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tally = Tally()
+    assert list(Home(tmp_path).rows("g/d", "c", split="test", tally=tally)) == [
+        {"doc_id": "1", "score": 1, "query": {"corpus_id": "7"}},
+        {"doc_id": "2", "score": 2, "papers": ["3", "4"]},
+        {"doc_id": "3", "candidates": [{"doc_id": "5"}]},
+    ]
+    assert tally.to_json() == {
+        "doc_id of another type than the first, read as text": {"count": 1, "first": ["2"]}
+    }
+    assert [as_id(value) for value in (None, 1.5, True, "x")] == ["", "1.5", "True", "x"]
+
+
+@pytest.mark.parametrize("place", ["group/name/fos", "name/fos", "fos"])
+@pytest.mark.parametrize(
+    "files",
+    [
+        ("test-00000-of-00002.parquet", "test-00001-of-00002.parquet"),
+        ("test/0000.parquet", "test/0001.parquet"),
+    ],
+)
+def test_a_local_folder_comes_first(tmp_path, place, files):
+    for number, name in enumerate(files):
+        write(tmp_path / place / name, [{"doc_id": str(number)}])
+    home = Home(tmp_path)
+    assert [row["doc_id"] for row in home.rows("group/name", "fos", split="test")] == ["0", "1"]
+    assert list(home.provenance()) == [f"{place}/{name}" for name in files]
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("test.csv", "test"),
+        ("test_qrel.jsonl", "test"),
+        ("test_hard_qrel.jsonl", "test_hard"),
+        ("reviewer_metadata.jsonl", "metadata"),
+        ("meta.jsonl", "evaluation"),
+        ("evaluation.json", "evaluation"),
+    ],
+)
+def test_files_outside_of_the_hub_are_known_by_their_names(name, split):
+    assert hub.pick([f"fos/{name}", "fos/other.jsonl"], "fos", split) == [f"fos/{name}"]
+    assert hub.pick([f"fos/{name}"], "mesh", split) == []
+
+
+def test_missing_parts_are_an_error():
+    names = [f"c/test-0000{i}-of-00003.parquet" for i in (0, 2)]
+    with pytest.raises(InputError, match="2 of 3 parts"):
+        hub.pick(names, "c", "test")
+
+
+def test_a_config_that_is_alone_may_lie_at_the_top():
+    assert hub.pick(["data/test-00000-of-00001.parquet"], "default", "test") == [
+        "data/test-00000-of-00001.parquet"
+    ]
+    assert hub.pick(["test.tsv"], "default", "test") == ["test.tsv"]
+    assert hub.pick(["corpus.jsonl.gz"], "corpus", "corpus") == ["corpus.jsonl.gz"]
+    assert hub.pick(["test.tsv"], "fos", "test") == []
+    assert (
+        hub.pick(["dev.tsv"], "default", "validation")
+        == hub.pick(["dev.tsv"], "default", "dev")
+        == ["dev.tsv"]
+    )
+
+
+def test_what_is_nowhere_is_told_how_to_fetch(tmp_path):
+    with pytest.raises(
+        InputError,
+        match=r"hf download group/name --repo-type dataset --local-dir \S+/group/name --include 'fos/\*'",
+    ):
+        list(Home(tmp_path).rows("group/name", "fos", split="test"))
+    with pytest.raises(InputError, match=r"--include 'qrels/test.tsv' --revision abc, then say --data"):
+        Home().file("group/name", "qrels/test.tsv", revision="abc")
+    with pytest.raises(InputError, match=r"are not in .*; ask the authors"):
+        Home(tmp_path).local("scidocs", "ask the authors")
+
+
+def test_a_file_may_have_an_older_name(tmp_path):
+    path = write(tmp_path / "name/PPR_corpus.jsonl.gz")
+    assert Home(tmp_path).file("group/name", "PPR/corpus.jsonl", names=("PPR_corpus.jsonl",)) == path
+
+
+COMMIT = "c0ffee" + "0" * 34
+
+
+def oid(body):
+    return hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
+
+
+def handler(branches, asked):
+    """Serve data sets: repo -> branch -> path -> bytes."""
+
+    class Hub(BaseHTTPRequestHandler):
+        def do_GET(self):
+            path = unquote(urlparse(self.path).path)
+            for repo, found in branches.items():
+                for branch, files in found.items():
+                    sha = COMMIT[:-1] + str(len(branch) % 10)
+                    names = {branch, sha}
+                    if any(path == f"/api/datasets/{repo}/tree/{name}" for name in names):
+                        rows = [
+                            {"type": "file", "path": n, "size": len(b), "oid": oid(b)}
+                            for n, b in files.items()
+                        ]
+                        asked.append(f"list {branch}")
+                        return self.reply(json.dumps(rows).encode(), sha)
+                    for name in names:
+                        start = f"/datasets/{repo}/resolve/{name}/"
+                        if path.startswith(start) and path.removeprefix(start) in files:
+                            body = files[path.removeprefix(start)]
+                            if self.command == "GET":
+                                asked.append(path.removeprefix(start))
+                            return self.reply(body, sha, ETag=f'"{oid(body)}"')
+                if path.startswith(f"/api/datasets/{repo}"):
+                    return self.reply(b"", "", status=404, **{"X-Error-Code": "RevisionNotFound"})
+            return self.reply(b"", "", status=404, **{"X-Error-Code": "RepoNotFound"})
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def reply(self, body, sha, status=200, **headers):
+            self.send_response(status)
+            for key, value in {"X-Repo-Commit": sha, "Content-Length": len(body), **headers}.items():
+                self.send_header(key, str(value))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    return Hub
+
+
+def packed(rows):
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue().to_pybytes()
+
+
+BRANCHES = {
+    "group/parquet": {
+        "main": {
+            "c/test-00000-of-00002.parquet": packed([{"doc_id": 1}]),
+            "c/test-00001-of-00002.parquet": packed([{"doc_id": 2}]),
+            "c/train-00000-of-00001.parquet": packed([{"doc_id": 3}]),
+            "corpus.jsonl": b'{"_id": 1}\n',
+            "loader.py": b"raise SystemExit('a script was run')",
+        }
+    },
+    "group/script": {
+        "main": {"script.py": b"raise SystemExit('a script was run')"},
+        "refs/convert/parquet": {
+            "c/test/0000.parquet": packed([{"doc_id": 4}]),
+            "c/test/0001.parquet": packed([{"doc_id": 5}]),
+        },
+    },
+}
+SCRIPT = """
+from sciprism.errors import InputError
+from sciprism.datasets.data_root import Home
+
+home = Home()
+
+def ids(*where, **more):
+    try:
+        print([row["doc_id"] for row in home.rows(*where, split="test", **more)])
+    except InputError as error:
+        print(error)
+
+ids("group/parquet", "c")
+ids("group/script", "c")
+print(list(home.records(home.file("group/parquet", "corpus.jsonl"))))
+print(*home.provenance())
+"""
+REFUSED = """
+ids("group/parquet", "none")
+ids("group/parquet", "c", revision="abc")
+ids("group/other", "c")
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """What a process prints that asks the hub, what one prints that may not, and what the hub was asked."""
+    asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(BRANCHES, asked))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    cache = str(tmp_path_factory.mktemp("cache"))
+    endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": cache}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")} | endpoint
+
+    def run(script, **more):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        return (done.stdout + done.stderr).splitlines()
+
+    online = run(SCRIPT + SCRIPT + REFUSED)
+    yield online, run(SCRIPT, HF_HUB_OFFLINE="1"), asked
+    server.shutdown()
+
+
+def test_rows_and_files_come_from_the_hub(served):
+    online, _, asked = served
+    assert online[:3] == ["['1', '2']", "['4', '5']", "[{'_id': 1}]"]
+    assert "group/parquet@c0ffee" in online[3] and "/c/test-00001-of-00002.parquet" in online[3]
+    assert "c/train-00000-of-00001.parquet" not in asked
+
+
+def test_what_is_in_the_cache_is_not_asked_again(served):
+    online, offline, asked = served
+    assert online[4:8] == online[:4] == offline
+    assert len([name for name in asked if name.startswith("c/")]) == 4
+
+
+def test_scripts_are_never_fetched_and_the_hubs_own_copy_serves(served):
+    _, _, asked = served
+    assert not [name for name in asked if name.endswith(".py")]
+    assert asked.index("c/test/0001.parquet") < asked.index("c/test/0000.parquet"), (
+        "0000 says that all are here"
+    )
+
+
+def test_the_hubs_refusals_are_said_in_one_line_each(served):
+    none, revision, other = served[0][8:]
+    assert "has no files for config 'none', split 'test'" in none
+    assert "has no revision abc" in revision and "--revision abc" in revision
+    assert other.startswith(
+        "group/other, config 'c', split 'test': not in a local folder, not in the hub's cache"
+    )

@@ -1,0 +1,181 @@
+"""One split for all data: a test paper is a test paper everywhere."""
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from open_data import paper, write
+
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.sources import BY_DATA, PARTS, SOURCES, WITHOUT_PAPERS, ByHash, ByYear, Told, draw
+from sciprism.datasets.split import Leak, SplitTable, entries, names
+from sciprism.papers import Paper
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Three data sets that share papers under different names."""
+    write(
+        tmp_path,
+        "cls_biomimicry/papers",
+        [
+            paper("doi:10.1000/A", "How geckos hold on to walls of glass", split="train"),
+            paper("doi:10.1000/b", "Ants that build bridges out of themselves", split="dev"),
+            paper("doi:10.1000/c", "Spiders", split="train"),
+            paper("doi:10.1000/d", "A paper that nobody else has at all", split="train"),
+        ],
+    )
+    write(
+        tmp_path,
+        "xmc_pubmed_mesh/papers",
+        [
+            paper("pmid:7", "How Geckos Hold On to Walls of Glass.", split="train"),
+            paper("pmid:8", "Spiders", split="test"),
+        ],
+    )
+    question = {"id": "7", "question": "What holds?", "answer": "yes"}
+    write(tmp_path, "qa_pubmedqa/test", [question])
+    ants = "Ants that build bridges - out of themselves"
+    write(tmp_path, "ner_craft/train", [{"tokens": ants.split(), "tags": []}])
+    return Home(tmp_path)
+
+
+def test_the_strongest_part_wins_by_title_doi_and_pmid(home):
+    table = SplitTable.build(home)
+    # gecko: train by DOI, joined by title to a train PMID, which is a test paper of the questions
+    assert (
+        table.part("doi:10.1000/a")
+        == table.part("pmid:7")
+        == table.part("cls_biomimicry:doi:10.1000/A")
+        == "test"
+    )
+    assert table.part("doi:10.1000/b") == "dev"
+    assert table.part("doi:10.1000/d") == "train"
+    assert table.part("doi:10.1000/zz") is None
+    assert table.part("doi:10.1000/zz", "doi:10.1000/d") == "train"
+
+
+def test_a_short_title_alone_joins_nothing_but_with_its_abstract_does(home, tmp_path):
+    table = SplitTable.build(home)
+    assert table.part("doi:10.1000/c") == "test"  # both are "Spiders" and begin "All about Spiders, told ..."
+    write(
+        tmp_path, "xmc_pubmed_mesh/papers", [paper("pmid:8", "Spiders", split="test") | {"abstract": "Webs."}]
+    )
+    assert SplitTable.build(home).part("doi:10.1000/c") == "train"
+    assert not [key for key in names(Paper(id="x", title="Spiders")) if key.startswith("title")]
+    assert not [
+        key for key in names(Paper(id="x", title="Editorial", abstract="We greet you")) if "title" in key
+    ]
+
+
+def test_counts_say_what_became_of_each_set(home):
+    table = SplitTable.build(home)
+    assert table.counts["cls_biomimicry"] == {"train, now test": 2, "dev": 1, "train": 1}
+    assert table.counts["ner_craft"] == {"train, now dev": 1}
+    assert set(table.missing) == set(BY_DATA) - set(table.counts)
+
+
+def test_leaks_name_the_tests(home):
+    found = SplitTable.build(home).leaks(
+        [
+            Paper(id="mine", title="HOW GECKOS hold on to walls of glass"),
+            Paper(id="free", title="A paper that nobody else has at all"),
+            Paper(id="10.1000/C"),
+            Paper(id="arxiv:2001.00001v2", ids={"pmid": "8"}),
+        ]
+    )
+    assert list(found) == [
+        Leak("mine", ("qa_pubmedqa",)),
+        Leak("10.1000/C", ("xmc_pubmed_mesh",)),
+        Leak("arxiv:2001.00001v2", ("xmc_pubmed_mesh",)),
+    ]
+
+
+def test_names_are_one_however_they_are_written():
+    assert "arxiv:2001.00001" in names(Paper(id="arXiv:2001.00001v3"))
+    assert "doi:10.5555/abc" in names(Paper(id="10.5555/ABC"))
+    umlaut = names(Paper(id="x", title="Über die Größe der Zellen im Blut"))
+    assert umlaut == names(Paper(id="y", title="uber-die Größe der ZELLEN: im Blut!"))
+
+
+def test_entries_hold_both_parts_and_ids_of_their_own(home):
+    assert [(entry.own, entry.part) for entry in entries(home, "cls_biomimicry")] == [
+        ("train", "test"),
+        ("dev", "dev"),
+        ("train", "test"),
+        ("train", "train"),
+    ]
+    assert [entry.paper.id for entry in entries(home, "ner_craft")] == ["ner_craft#0"]
+
+
+def test_a_kept_table_is_the_built_one_and_goes_when_a_file_changes(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    built = SplitTable.of(home)
+    assert SplitTable.of(home) is built
+
+    def unread(self, path):
+        raise AssertionError("the records were read again")
+
+    monkeypatch.setattr(Home, "records", unread)
+    again = Home(
+        tmp_path / "qa_pubmedqa" / ".."
+    )  # the same folder by another name is another table in memory
+    assert SplitTable.of(again) == built
+    write(tmp_path, "qa_pubmedqa/test", [{"id": "9", "question": "Another?", "answer": "no"}])
+    with pytest.raises(AssertionError, match="read again"):
+        SplitTable.of(Home(tmp_path / "ner_craft" / ".."))
+
+
+def test_rules():
+    assert [ByYear(2015, 2016)(Told({"year": y}, "", "")) for y in (2014, 2015, 2016, None)] == [
+        "train",
+        "dev",
+        "test",
+        "train",
+    ]
+    rule = ByHash(0.5, 0.25, (("venue", "A"),))
+    drawn = [rule(Told({"venue": "A"}, f"p{i}", "")) for i in range(4000)]
+    shares = [drawn.count(part) / len(drawn) for part in PARTS]
+    assert shares == pytest.approx([0.25, 0.25, 0.5], abs=0.03)
+    assert rule(Told({"venue": "B"}, "p1", "")) == "train"
+    assert draw("p1") == draw("p1") != draw("p1", 1)
+
+
+RECORDS = st.lists(
+    st.tuples(st.integers(0, 8), st.integers(0, 8), st.sampled_from(PARTS), st.booleans()),
+    min_size=1,
+    max_size=14,
+)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(records=RECORDS)
+def test_parts_are_those_of_connected_papers(records, tmp_path):
+    """Against an independent walk over the graph of papers and names."""
+    of = {True: "cls_biomimicry", False: "xmc_pubmed_mesh"}
+    rows = defaultdict(list)
+    for doi, title, part, first in records:
+        row = {"id": f"doi:10.1000/{doi}", "title": f"a title of many words {title}", "split": part}
+        rows[of[first]].append(row)
+    for data in of.values():
+        write(tmp_path, f"{data}/papers", rows[data])
+    table = SplitTable.build(Home(tmp_path))
+    strongest = {
+        (doi, title): PARTS.index(part)
+        for doi, title, part, _ in sorted(records, key=lambda r: PARTS.index(r[2]))
+    }
+    for _ in strongest:
+        for one in strongest:
+            for other in strongest:
+                if one[0] == other[0] or one[1] == other[1]:
+                    strongest[one] = strongest[other] = max(strongest[one], strongest[other])
+    assert {key: PARTS.index(table.part(f"doi:10.1000/{key[0]}")) for key in strongest} == strongest
+
+
+@pytest.mark.data
+def test_every_folder_of_the_data_has_a_rule():
+    folders = {path.name for path in Path(os.environ["SCIPRISM_DATA"]).iterdir() if path.is_dir()}
+    assert folders == {*(source.data for source in SOURCES), *WITHOUT_PAPERS}

@@ -1,0 +1,132 @@
+"""Clusters of made mentions: persons have their own year and their own corner of the vectors' space."""
+
+import numpy as np
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.evaluation.item_scores import estimate, interval
+from sciprism.evaluation.protocols.cluster import Cluster
+from sciprism.evaluation.protocols.cluster_sources import ClusterSources
+from sciprism.evaluation.task import View
+from sciprism.papers.records import Paper
+from sciprism.papers.signatures import Signature, Signatures
+
+pytest.importorskip("lightgbm")
+pytest.importorskip("scipy")
+VIEW = View(format="proximity")
+
+
+class Corners:
+    """Vectors near the corner that a paper's venue names."""
+
+    name, fingerprint = "corners", "c"
+
+    def __init__(self):
+        self.asked = []
+
+    def vectors(self, texts):
+        self.asked += [paper.id for paper in texts.items]
+        noise = np.random.default_rng(0).normal(0, 0.05, (len(texts.items), 8))
+        noise[np.arange(len(noise)), [int(paper.keywords[0]) for paper in texts.items]] += 1
+        return noise.astype(np.float32)
+
+
+def made(blocks=18, persons=3, papers=4, sources=("one",)):
+    """Persons of a block share a surname; half of the mentions have initials only, so names do not tell."""
+    rng = np.random.default_rng(0)
+    found, listed, named = [], [], []
+    names = [f"block{b}" for b in range(blocks)]
+    for b, block in enumerate(names):
+        for person in range(persons):
+            for _ in range(papers):
+                keyword = str((b + person) % 8)
+                year = 1980 + 5 * person + int(rng.integers(0, 15))
+                listed.append(Paper(id=str(len(listed)), title="Words", year=year, keywords=(keyword,)))
+                first = ["Ann", "Abe", "Ada"][person] if rng.random() < 0.5 else "A."
+                found.append(
+                    Signature(
+                        id=f"m{len(found)}",
+                        paper=len(listed) - 1,
+                        name=f"{first} {block}",
+                        block=block,
+                        author=f"{block}-{person}",
+                    )
+                )
+                named.append(sources[b % len(sources)])
+    listed.append(Paper(id="only cited"))
+    third = blocks // 3
+    return Signatures(
+        papers=listed,
+        signatures=found,
+        train=frozenset(names[:third]),
+        dev=frozenset(names[third : 2 * third]),
+        test=frozenset(names[2 * third :]),
+        source=named if len(sources) > 1 else None,
+    )
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    system = Corners()
+    found = Cluster(repeats=2).evaluate(made(), system, VIEW)
+    assert "only cited" not in system.asked
+    return found
+
+
+def test_vectors_that_know_persons_raise_b3(outcome):
+    values = {name: estimate(evidence) for name, evidence in outcome.evidence.items()}
+    assert list(values) == ["b3", "b3 without embedding", "b3 exact name", "difference"]
+    assert values["b3"] > 0.95 > 0.85 > values["b3 without embedding"]
+    assert values["difference"] == pytest.approx(values["b3"] - values["b3 without embedding"])
+    low, high = interval(outcome.evidence["difference"], seed=0)
+    assert 0 < low < values["difference"] < high
+
+
+def test_evidence_is_per_test_mention(outcome):
+    data = made()
+    ids = {mention.id for mention in data.signatures if mention.block in data.test}
+    for evidence in outcome.evidence.values():
+        assert set(evidence.ids) == ids
+    assert len(outcome.evidence["b3"].parts) == 2 and outcome.details["mentions"] == len(ids)
+
+
+def test_what_knows_no_vectors_does_not_depend_on_the_system(outcome):
+    class Noise(Corners):
+        def vectors(self, texts):
+            return np.random.default_rng(1).normal(size=(len(texts.items), 4)).astype(np.float32)
+
+    other = Cluster(repeats=2).evaluate(made(), Noise(), VIEW)
+    for name in ("b3 without embedding", "b3 exact name"):
+        assert np.array_equal(other.evidence[name].columns, outcome.evidence[name].columns)
+    assert estimate(other.evidence["b3"]) < estimate(outcome.evidence["b3"])
+
+
+def test_the_exact_name_rule_by_hand(outcome):
+    """Within a block equal names make a cluster: independent count with plain sets."""
+    data = made()
+    mentions = [mention for mention in data.signatures if mention.block in data.test]
+    guess = {m.id: {o.id for o in mentions if (o.block, o.name) == (m.block, m.name)} for m in mentions}
+    gold = {m.id: {o.id for o in mentions if o.author == m.author} for m in mentions}
+    precision = np.mean([len(guess[m.id] & gold[m.id]) / len(guess[m.id]) for m in mentions])
+    recall = np.mean([len(guess[m.id] & gold[m.id]) / len(gold[m.id]) for m in mentions])
+    expected = 2 * precision * recall / (precision + recall)
+    assert estimate(outcome.evidence["b3 exact name"]) == pytest.approx(expected)
+
+
+def test_sources_make_a_grid_and_unions():
+    data = made(blocks=24, sources=("one", "two"))
+    found = ClusterSources(trials=0).evaluate(data, Corners(), VIEW)
+    assert set(found.details["grid"]) == {"one on one", "one on two", "two on one", "two on two"}
+    # of two sources, the union without the target is the other one
+    assert found.details["union"]["one"] == found.details["grid"]["two on one"]
+    assert found.evidence["grid"].ids == tuple(found.details["grid"])
+    assert estimate(found.evidence["union"]) == pytest.approx(np.mean(list(found.details["union"].values())))
+    assert estimate(found.evidence["grid"]) > 0.9
+    with pytest.raises(InputError, match="two sources"):
+        ClusterSources(trials=0).evaluate(made(), Corners(), VIEW)
+
+
+@pytest.mark.parametrize("given", [{"repeats": 0}, {"metrics": ("b4",)}, {"train_pairs": 0}, {"trials": -1}])
+def test_settings_are_checked(given):
+    with pytest.raises(InputError):
+        Cluster(**given)

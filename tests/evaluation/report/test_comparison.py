@@ -1,0 +1,340 @@
+"""What may be averaged and compared, with numbers worked by hand."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.evaluation import item_scores as evidences
+from sciprism.evaluation.report.build import build
+from sciprism.evaluation.report.terminal import terminal
+from sciprism.evaluation.task import Average, Published, Suite, Task
+
+
+def row(report, name):
+    return next(row for row in report.rows if row.name == name)
+
+
+def values(report, name):
+    return [cell.score and round(cell.score.value, 10) for cell in row(report, name).cells]
+
+
+def notes(report):
+    return "\n".join(report.notes)
+
+
+def suite(*tasks, **facts):
+    declared = tuple(Task(name=name, format="search", protocol=None, data=None) for name in tasks)
+    return Suite(name="own", tasks=declared, **facts)
+
+
+def test_a_mean_of_metrics_is_one_number_and_each_metric_is_one_where_a_task_says_so(lab):
+    lab.add("A", "reviewers", {"hard": [1, 0], "soft": [1, 1]})
+    lab.add("A", "cite", {"map": [0, 0], "ndcg": [0, 1]}, numbers="each")
+    report = lab.report()
+    assert values(report, "reviewers (mean)") == [0.75]
+    assert [row.name for row in report.rows if row.kind == "part"] == ["reviewers hard", "reviewers soft"]
+    # Three numbers, not two tasks: (0.75 + 0 + 0.5) / 3.
+    assert values(report, "format search") == [round(1.25 / 3, 10)]
+    assert row(report, "format search").cells[0].score.n == 2 + 2 + 2
+
+
+def test_averages_are_over_tasks_that_all_systems_have(lab):
+    lab.add("A", "one", {"map": [0.2, 0.4]})
+    lab.add("A", "two", {"map": [1, 1]})
+    lab.add("B", "one", {"map": [0.6, 0.8]})
+    lab.add("B", "two", status="failed", reason="OSError: disk full")
+    report = lab.report()
+    average = row(report, "format search")
+    assert values(report, average.name) == [0.3, 0.7]
+    assert average.tasks == ("one",) and average.lacking == ("two (failed: B)",)
+    assert average.title == "format search (incomplete: 1 of 2)"
+    assert [cell.status for cell in row(report, "two map").cells] == ["done", "failed"]
+    assert "B, two: failed: OSError: disk full" in report.notes
+
+
+def test_a_system_that_a_task_does_not_serve_has_no_average_and_takes_none_from_others(lab):
+    lab.add("A", "rank", {"map": [0.2, 0.4]})
+    lab.add("A", "fos", {"f1": [1, 1]}, format="classification")
+    lab.add("bm25", "rank", {"map": [0.6, 0.8]})
+    lab.add("bm25", "fos", status="not served", format="classification", reason="no vectors")
+    report = lab.report()
+    assert values(report, "format search") == [0.3, 0.7]
+    assert values(report, "format classification") == [1.0, None]
+    assert values(report, "all") == [0.65, None]
+    assert not row(report, "all").lacking
+    assert [row.cells[1].status for row in report.rows] == [
+        "not served",
+        "done",
+        "left out",
+        "done",
+        "left out",
+    ]
+
+
+def test_a_suite_s_average_needs_all_of_its_tasks_and_stands_beside_published_rows(lab):
+    declared = suite(
+        "one",
+        "two",
+        "three",
+        averages=(Average(name="Average", tasks=("one", "two", "three")),),
+        published=(Published(name="SPECTER", source="table 2", scores={"Average": 67.9, "one": 50.0}),),
+    )
+    for task, score in (("two", 0.5), ("one", 0.3)):
+        lab.add("A", task, {"map": [score, score]})
+    report = lab.report({"own": declared})
+    assert [row.task for row in report.rows if row.kind == "task"] == ["one", "two"]  # as declared
+    average = row(report, "Average")
+    assert values(report, "Average") == [0.4] and average.lacking == ("three (not run)",)
+    assert "incomplete in own: Average: without three (not run)" in notes(report)
+    assert report.published["own"] == declared.published
+
+
+def test_an_average_by_group_is_the_mean_of_the_means_of_groups(lab):
+    both = {"tasks": ("one", "two", "three")}
+    declared = suite(
+        *both["tasks"], averages=(Average(name="micro", **both), Average(name="macro", **both, by_group=True))
+    )
+    for name, plus in (("A", 0.0), ("B", 0.1)):
+        for task, group, score in (("one", "ner", 0.2), ("two", "ner", 0.4), ("three", "qa", 0.9)):
+            seen = [score + plus * (group == "qa")] * 3
+            lab.add(name, task, {"f1": seen}, group=group)
+    report = lab.report({"own": declared})
+    assert values(report, "micro") == [0.5, round(1.6 / 3, 10)]
+    assert values(report, "macro") == [0.6, 0.65]  # (0.3 + 0.9) / 2, and with 1.0
+    assert row(report, "macro").cells[1].difference.value == pytest.approx(0.05)
+    assert row(report, "micro").cells[1].difference.value == pytest.approx(0.1 / 3)
+    lab.add("B", "two", status="failed", group="ner")
+    assert values(lab.report({"own": declared}), "macro") == [0.55, 0.6], "of what is left of each group"
+
+
+def test_groups_train_and_formats_have_averages_but_none_twice(lab):
+    for task, group, seen in (("a", "fine", True), ("b", "fine", False), ("c", "coarse", False)):
+        lab.add("A", task, {"f1": [0.5]}, group=group, in_train=seen, format="classification")
+    names = [row.name for row in lab.report().rows if row.kind == "average"]
+    # "all" would repeat the format's, "in-train" is task a alone.
+    assert names == ["format classification", "fine", "coarse", "in-train", "out-of-train"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"key": "other"}, "another declaration (key other, not k)"),
+        ({"provenance": {"data": {"test.jsonl": "bbb"}}}, "other data (test.jsonl changed)"),
+        ({"provenance": {"data": {"elsewhere.jsonl": "bbb"}}}, "other data (other files were read)"),
+    ],
+)
+def test_results_made_otherwise_are_not_compared(lab, facts, said):
+    data = {"provenance": {"data": {"test.jsonl": "aaa"}}}
+    lab.add("A", "one", {"map": [0.2, 0.4]}, **data)
+    lab.add("A", "two", {"map": [0.2, 0.4]}, **data)
+    lab.add("B", "one", {"map": [0.2, 0.6]}, **data)
+    lab.add("B", "two", {"map": [0.2, 0.6]}, **data | facts)
+    report = lab.report()
+    cell = row(report, "two map").cells[1]
+    assert cell.status == "not comparable" and cell.score is None
+    assert f"not compared: B, two: {said}" in report.notes
+    assert row(report, "format search").tasks == ("one",)
+
+
+def test_the_baseline_says_what_others_must_compare_to(lab):
+    lab.add("A", "one", {"map": [0.2, 0.4]}, key="old")
+    lab.add("B", "one", {"map": [0.2, 0.4]})
+    statuses = [[cell.status for cell in lab.report(baseline=i).rows[0].cells] for i in (0, 1)]
+    assert statuses == [["done", "not comparable"], ["not comparable", "done"]]
+
+
+def test_seeds_are_averaged_and_paired(lab):
+    for seed, shift in ((0, 0.0), (1, 0.1), (2, 0.5)):
+        lab.add("A", "one", {"map": [0.2 + shift, 0.4 + shift]}, seed=seed)
+    for seed in (0, 1):
+        lab.add("B", "one", {"map": [0.5, 0.7]}, seed=seed)
+    lab.add("C", "one", {"map": [0.5, 0.7]}, seed=7)
+    report = lab.report()
+    first, second, third = row(report, "one map").cells
+    assert first.score.value == pytest.approx(0.5) and first.score.seeds == 3
+    assert first.score.sd == pytest.approx(np.std([0.3, 0.4, 0.8], ddof=1))
+    # Over the seeds of both: mean(0.6 - 0.3, 0.6 - 0.4).
+    assert second.difference.value == pytest.approx(0.25)
+    assert third.difference is None
+    assert "C, one: made with other seeds than the baseline" in notes(report)
+    assert "seeds differ" in notes(report)
+
+
+@pytest.mark.parametrize(("last", "far"), [(0.62, True), (0.58, False)])
+def test_means_of_seeds_more_than_two_deviations_apart_are_marked(lab, last, far):
+    """INDUS, section 4, by hand: A's mean is 0.4, its deviation 0.1; B's mean is `last`, without any."""
+    for seed, value in ((0, 0.3), (1, 0.4), (2, 0.5)):
+        for task in ("one", "two"):
+            lab.add("A", task, {"map": [value, value]}, seed=seed)
+            lab.add("B", task, {"map": [last, last]}, seed=seed)
+    report = lab.report()
+    for name in ("one map", "two map", "format search"):
+        base, other = row(report, name).cells
+        assert base.difference is None and other.difference.apart == far
+    assert (" †" in terminal(report)) == far
+    assert ("two standard deviations apart" in notes(report)) == far
+
+
+def test_vectors_of_another_format_and_equal_names_are_systems_of_their_own(lab):
+    lab.add("A", "one", {"map": [0.2]})
+    lab.add("A", "one", {"map": [0.3]}, as_format="proximity")
+    assert lab.report().systems == ("A", "A as proximity")
+    lab.add("A", "one", {"map": [0.4]}, folder="later")
+    names = lab.report().systems
+    assert len(names) == 3 and sum(name.startswith("A (") for name in names) == 2
+
+
+def test_different_models_under_one_name_are_told(lab):
+    for seed in (0, 1):
+        lab.add("A", "one", {"map": [0.2]}, seed=seed, system={"name": "A", "fingerprint": f"f{seed}"})
+    assert "A: its results are of 2 different models (fingerprints)" in lab.report().notes
+
+
+def test_intervals_and_tests_agree_with_the_formulas_of_means(lab):
+    """The bootstrap of a mean has the standard error s / sqrt(n); those of tasks add up as squares."""
+    random = np.random.default_rng(0)
+    errors = []
+    for task, n in (("one", 300), ("two", 200)):
+        before = random.normal(0.5, 0.1, n)
+        after = before + random.normal(0.02, 0.1, n)
+        lab.add("A", task, {"map": before})
+        lab.add("B", task, {"map": after})
+        gap = after - before
+        errors.append(gap.std() / math.sqrt(n))
+        found = row(lab.report(), f"{task} map").cells[1].difference
+        assert found.value == pytest.approx(gap.mean())
+        assert (found.high - found.low) / 2 == pytest.approx(1.96 * errors[-1], rel=0.1)
+        assert found.p == pytest.approx(math.erfc(gap.mean() / errors[-1] / math.sqrt(2)), abs=0.02)
+    average = row(lab.report(), "format search").cells[1].difference
+    assert (average.high - average.low) / 2 == pytest.approx(1.96 * math.hypot(*errors) / 2, rel=0.1)
+
+
+def test_p_is_corrected_over_the_tasks_of_one_comparison(lab):
+    random = np.random.default_rng(1)
+    for task, shift in (("clear", 0.5), ("faint", 0.017), ("none", 0.0)):
+        base = random.normal(0.3, 0.1, 100)
+        lab.add("A", task, {"map": base})
+        lab.add("B", task, {"map": base + shift + random.normal(0, 0.1, 100)})
+    report = lab.report()
+    found = {name: row(report, f"{name} map").cells[1].difference for name in ("clear", "faint", "none")}
+    ordered = sorted(found.values(), key=lambda difference: difference.p)
+    by_hand, highest = [], 0.0
+    for factor, difference in zip((3, 2, 1), ordered, strict=True):
+        highest = max(highest, min(1.0, factor * difference.p))
+        by_hand.append(highest)
+    assert [difference.corrected for difference in ordered] == pytest.approx(by_hand)
+    assert found["clear"].marked and not found["none"].marked
+
+
+def test_a_system_does_not_differ_from_itself(lab):
+    for name in "AB":
+        lab.add(name, "one", {"map": [0.1, 0.9, 0.4]})
+    found = row(lab.report(), "one map").cells[1].difference
+    assert (found.value, found.low, found.high, found.p, found.marked) == (0, 0, 0, 1, False)
+
+
+def test_items_are_paired_by_id_not_by_place(lab):
+    lab.add("A", "one", {"map": [0.1, 0.5, 0.9]}, ids=["x", "y", "z"])
+    lab.add("B", "one", {"map": [0.9, 0.1, 0.5]}, ids=["z", "x", "y"])
+    found = row(lab.report(), "one map").cells[1].difference
+    assert (found.low, found.high) == (0, 0)
+
+
+def test_other_or_missing_items_are_said_not_tested(lab):
+    lab.add("A", "one", {"map": [0.1, 0.5]})
+    lab.add("B", "one", {"map": [0.2, 0.6]}, ids=["u", "v"])
+    lab.add("C", "one", {"map": [0.2, 0.6]})
+    next((lab.home / "C").rglob("*.npz")).unlink()
+    report = lab.report()
+    assert [cell.difference for cell in row(report, "one map").cells] == [None] * 3
+    assert "B, one: other items were scored than for the baseline" in notes(report)
+    assert "C, one: the items behind the numbers are missing" in notes(report)
+    assert row(report, "one map").cells[2].score.low is not None  # stored with the result
+
+
+def test_what_was_left_out_is_told_once(lab):
+    tally = {"paper without abstract": {"count": 12, "first": ["p1", "p2", "p3", "p4"]}}
+    for name in "AB":
+        lab.add(name, "one", {"map": [0.1]}, tally=tally)
+    lab.add("B", "two", {"map": [0.1]}, tally=tally)
+    told = [note for note in lab.report().notes if "abstract" in note]
+    assert told == [
+        "one: 12 x paper without abstract (p1, p2, p3, ...)",
+        "two (B): 12 x paper without abstract (p1, p2, p3, ...)",
+    ]
+
+
+def test_nothing_to_report_is_an_error(lab):
+    with pytest.raises(InputError, match="no results"):
+        build([], {})
+
+
+@settings(max_examples=25)
+@given(st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=4), min_size=1, max_size=4))
+def test_an_average_lies_between_its_numbers(make_lab, scores):
+    lab = make_lab()
+    for i, some in enumerate(scores):
+        lab.add("A", f"task{i}", {"map": some})
+    report = lab.report()
+    numbers = [row.cells[0].score.value for row in report.rows if row.kind == "task"]
+    average = next(row for row in report.rows if row.kind == "average").cells[0].score
+    assert min(numbers) - 1e-9 <= average.value <= max(numbers) + 1e-9
+    assert average.low <= average.value + 1e-9 and average.value - 1e-9 <= average.high
+
+
+def test_few_items_prove_nothing(lab):
+    """Two items that both gain: of the four ways to swap them, two differ as much."""
+    lab.add("A", "one", {"map": [0.2, 0.4]})
+    lab.add("B", "one", {"map": [0.7, 0.9]})
+    found = row(lab.report(), "one map").cells[1].difference
+    assert found.p == pytest.approx(0.5, abs=0.05) and not found.marked
+
+
+@pytest.mark.parametrize("aggregate", ["kendall_tau", "f1_macro"])
+def test_other_statistics_than_means_are_resampled_too(lab, aggregate):
+    random = np.random.default_rng(3)
+    ids = [str(i) for i in range(150)]
+    gold = random.integers(0, 3, 150)
+    for name, noise in (("A", 0.3), ("B", 0.5)):
+        predicted = np.where(random.random(150) < noise, random.integers(0, 3, 150), gold)
+        make = evidences.numbers if aggregate == "kendall_tau" else evidences.classification
+        lab.write(name, "one", {"score": make(ids, gold, predicted, aggregate)})
+    found = row(lab.report(), "one score").cells[1].difference
+    items = (evidences.read(lab.home / name / "items" / "one--score.npz") for name in "BA")
+    known = evidences.paired_difference(*items, seed=0, samples=2000)
+    assert found.value == pytest.approx(known.value)
+    assert (found.low, found.high, found.p) == pytest.approx((known.low, known.high, known.p), abs=0.02)
+
+
+def test_a_metric_without_a_value_is_no_score(lab):
+    """A correlation with a constant, and a task without items, have no number and enter no average."""
+    ids = [str(i) for i in range(4)]
+    lab.add("A", "fine", {"map": [0.5, 0.5]})
+    lab.write("A", "constant", {"tau": evidences.numbers(ids, range(4), [1] * 4, "kendall_tau")})
+    lab.add("A", "empty", {"map": []})
+    report = lab.report()
+    cells = {row.task: row.cells[0] for row in report.rows if row.kind == "task"}
+    assert {task: cell.status for task, cell in cells.items()} == {
+        "constant": "undefined",
+        "empty": "undefined",
+        "fine": "done",
+    }
+    assert values(report, "format search") == [0.5]
+    assert row(report, "format search").lacking == ("constant (undefined: A)", "empty (undefined: A)")
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+def test_a_task_with_one_of_its_numbers_undefined_is_in_no_average(lab):
+    ids = [str(i) for i in range(4)]
+    for name, predicted in (("A", [0, 2, 1, 3]), ("B", [1, 1, 1, 1])):
+        lab.add(name, "whole", {"map": [0.5, 0.5]})
+        made = {k: evidences.numbers(ids, range(4), predicted, k) for k in ("r2", "kendall_tau")}
+        lab.write(name, "year", made, numbers="each")
+    average = row(lab.report(), "format search")
+    assert values(lab.report(), average.name) == [0.5, 0.5]
+    assert average.lacking == ("year (undefined: B)",)

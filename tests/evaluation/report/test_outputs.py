@@ -1,0 +1,185 @@
+"""Every output says all, escapes what is foreign, and needs nothing beside itself."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.evaluation.report import outputs
+from sciprism.evaluation.report.figures import Mark, Strip, figure, scale_of
+from sciprism.evaluation.report.grid import Block, blocks, narrowed
+from sciprism.evaluation.report.printing import print_results
+from sciprism.evaluation.task import Average, Published, Suite, Task
+
+NASTY = r"a_b & <b>50%</b> | $x$ #{~^}\ *"
+
+
+@pytest.fixture
+def report(lab):
+    """Two systems and a name that no output may take for markup; B failed at one task."""
+    for task, base in (("one", 0.5), ("two", 0.25)):
+        lab.add(NASTY, task, {"map": [base, base + 0.25]}, group="fine")
+    lab.add("B", "one", {"map": [0.75, 0.99]}, group="fine")
+    lab.add("B", "two", status="failed", reason="OSError: disk", group="fine")
+    declared = Suite(
+        name="own",
+        tasks=tuple(Task(name=name, format="search", protocol=None, data=None) for name in ("one", "two")),
+        averages=(Average(name="Average", tasks=("one", "two")),),
+        published=(Published(name="SPECTER", source="table 2", scores={"Average": 67.9, "one": 50.25}),),
+    )
+    return lab.report({"own": declared})
+
+
+def table(report, title):
+    return next(block for block in blocks(report) if block.title == title)
+
+
+def test_tables_hold_scores_times_100_with_intervals(report):
+    block = table(report, "own: fine")
+    assert block.heads == ("", "items", "B", NASTY)
+    assert block.rows == (
+        ("one map", "2", "87.00 [75.0, 99.0]", "62.50 [50.0, 75.0]"),
+        ("two map", "2", "failed", "37.50 [25.0, 50.0]"),
+    )
+
+
+def test_published_rows_stand_below_ours_and_an_incomplete_average_says_of_how_many(report):
+    block = table(report, "own: beside published numbers")
+    assert block.heads == ("", "Average", "one")
+    assert block.rows == (
+        ("B", "87.00 (1 of 2)", "87.00"),
+        (NASTY, "62.50 (1 of 2)", "62.50"),
+        ("SPECTER (published: table 2)", "67.9", "50.25"),
+    )
+
+
+def test_differences_are_to_the_baseline(report):
+    heads, rows = table(report, "own: above B").heads, table(report, "own: above B").rows
+    assert heads == ("", NASTY) and [row[0] for row in rows] == ["Average (incomplete: 1 of 2)", "one map"]
+    assert all(row[1].startswith("-24.50 [") for row in rows)
+
+
+@pytest.mark.parametrize("name", outputs)
+def test_every_output_holds_every_number_and_note(report, name):
+    text = outputs[name](report)
+    for words in ("87.00", "62.50", "67.9") if name != "json" else ("0.87", "0.625", "67.9"):
+        assert words in text
+    assert "incomplete" in text and "disk" in text
+
+
+def test_json_is_the_whole_report(report):
+    read = json.loads(outputs["json"](report))
+    assert read["baseline"] == "B" and read["systems"] == ["B", NASTY]
+    first = next(row for row in read["rows"] if row["name"] == "one map")
+    assert first["cells"]["B"]["score"]["value"] == 0.87
+    assert first["cells"][NASTY]["difference"]["value"] == pytest.approx(-0.245)
+    assert read["published"]["own"] == [
+        {"name": "SPECTER", "source": "table 2", "scores": {"Average": 67.9, "one": 50.25}}
+    ]
+    assert read["notes"] == list(report.notes)
+
+
+def test_markdown_tables_are_rectangular_whatever_names_hold(report):
+    for part in outputs["markdown"](report).split("\n\n"):
+        if part.startswith("|"):
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in part.splitlines()}) == 1
+
+
+def test_latex_takes_no_name_for_a_command(report):
+    text = outputs["latex"](report)
+    escaped = r"a\_b \& \textless{}b\textgreater{}50\%\textless{}/b\textgreater{} \textbar{} \$x\$ "
+    assert escaped + r"\#\{\textasciitilde{}\textasciicircum{}\}\textbackslash{} *" in text
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == text.count(r"\toprule")
+
+
+class Reader(HTMLParser):
+    """Checks that tags close in order, and collects attributes and text."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.found, self.text = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in ("meta", "link", "img"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report):
+    page = outputs["html"](report)
+    reader = Reader()
+    reader.feed(page)
+    assert not reader.open
+    tags = [tag for tag, _ in reader.found]
+    assert not {"link", "img", "iframe"} & set(tags)
+    assert not any({"src", "href"} & facts.keys() for _, facts in reader.found)
+    assert "url(" not in page and "@import" not in page and "://" not in page
+    assert NASTY in "".join(reader.text) and "<b>" not in page
+    spoken = [
+        facts["aria-label"] for tag, facts in reader.found if tag == "svg" and facts.get("role") == "img"
+    ]
+    assert f"one map: B 87.00 [75.0, 99.0]; {NASTY} 62.50 [50.0, 75.0]" in spoken
+    assert tags.count("table") == sum(1 for _ in blocks(report))
+    assert sum(facts.get("scope") == "col" for _, facts in reader.found) == tags.count("button")
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20))
+def test_a_scale_has_few_ticks_and_holds_all_numbers(numbers):
+    scale = scale_of(numbers)
+    assert 2 <= len(scale.ticks) <= 9
+    for number in numbers:
+        assert 0 <= float(scale.at(number).removesuffix("%")) <= 100
+    assert scale.low <= min(numbers) + 1e-6 and max(numbers) - 1e-6 <= scale.high
+
+
+def test_a_figure_has_a_strip_per_row_and_marks_in_it():
+    strips = [
+        Strip("one", {0: Mark(1.0, 0.5, 2.0), 1: Mark(-1.0, -2.0, 0.0, hollow=True)}),
+        Strip("none of this", {}),
+    ]
+    text = figure("above <A>", ["B", "C"], strips, zero=True)
+    assert "above &lt;A&gt;" in text and "none of this" not in text
+    assert text.count('role="img"') == 1 and text.count("<title>") == 2
+    assert 'class="c1 hollow"' in text and text.count('class="zero"') == 1
+    assert figure("empty", ["B"], []) == ""
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(20, 150))
+def test_a_wide_table_keeps_every_column_once(widths, width):
+    block = Block("t", ("", *(f"s{i}" for i in range(len(widths)))), (("name", *("x" * w for w in widths)),))
+    parts = list(narrowed(block, width))
+    assert [head for part in parts for head in part.heads[1:]] == list(block.heads[1:])
+    assert all(part.rows[0][0] == "name" for part in parts)
+    for part in parts:
+        assert len(part.heads) == 2 or sum(len(cell) + 2 for cell in part.rows[0]) <= width
+
+
+def test_evaluate_ends_with_the_table_and_what_it_lacks(lab, capsys):
+    results = [
+        lab.add("A", "one", {"map": [0.5, 0.75]}),
+        lab.add("A", "two", status="failed", reason="OSError: disk"),
+        lab.add("A", "three", status="not served", reason="no vectors"),
+    ]
+    names = ("one", "two", "three", "four")
+    tasks = tuple(Task(name=name, format="search", protocol=None, data=None) for name in names)
+    print_results(results, Suite(name="own", tasks=tasks, averages=(Average(name="All", tasks=names),)))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "one map 2 62.50 [50.0, 75.0]" in printed and "two failed" in printed
+    assert "incomplete: two failed" in printed and "incomplete: three not served" in printed
+    assert "incomplete: 1 of 4 tasks not run: four" in printed
+    print_results(results[:1], None)
+    assert "incomplete" not in capsys.readouterr().out

@@ -1,0 +1,116 @@
+"""The open suite: what it covers, what it costs, and that no test paper trains."""
+
+import os
+from dataclasses import fields
+
+import pytest
+
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.inputs import Labelled
+from sciprism.datasets.split import names
+from sciprism.evaluation.overlap import papers_of_test
+from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.suites.open import COUNTED, OPEN, VARIANTS
+from sciprism.evaluation.suites.registry import suites
+from sciprism.formats import FORMATS
+from sciprism.papers import Label, Paper
+from sciprism.papers.signatures import Signatures
+from sciprism.text.template import Template
+
+LONG = 60
+"""Words from which a text costs as much as a title with its abstract."""
+SCIMULT = {"fine", "coarse", "retrieval", "reranking", "search"}
+NEEDED = {"probe", "rerank", "retrieve", "label", "nearest-label", "match", "cluster"}
+
+
+def kinds(tasks):
+    known = {kind: name for name, kind in protocols.items()}
+    return {known[type(task.protocol)] for task in tasks}
+
+
+def test_it_covers_every_format_group_and_protocol_also_in_quick():
+    quick = [task for task in OPEN.tasks if task.name in OPEN.views["quick"]]
+    assert suites["open"] is OPEN and len(OPEN.tasks) >= 24
+    for tasks in (OPEN.tasks, quick):
+        assert {task.format for task in tasks} == set(FORMATS)
+        assert SCIMULT | {"regression", "classification", "matching", "clustering"} == {
+            t.group for t in tasks
+        }
+        assert kinds(tasks) >= NEEDED
+        assert {task.in_train for task in tasks} == {True, False}
+    assert all(task.reference for task in OPEN.tasks)
+
+
+def test_averages_count_no_data_twice():
+    averages = {average.name: average.tasks for average in OPEN.averages}
+    assert (
+        set(averages["all"])
+        == {task.name for task in COUNTED}
+        == {*averages["in-train"], *averages["out-of-train"]}
+    )
+    assert not set(VARIANTS) & {name for tasks in averages.values() for name in tasks}
+    assert len({(task.data, kind) for task in COUNTED for kind in kinds([task])}) == len(COUNTED)
+    assert all(averages[f"format {name}"] for name in FORMATS)
+
+
+def texts(data) -> list:
+    """Return all papers, labels and words that a protocol is given."""
+    found = []
+    for item in fields(data):
+        value = getattr(data, item.name)
+        if (
+            isinstance(value, list)
+            and value
+            and (isinstance(value[0], Paper | Label) or item.name == "queries")
+        ):
+            found += value
+    return found
+
+
+def cost(data) -> set[str]:
+    template = Template()
+    return {template.text(item, "paper") for item in texts(data)}
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    home = Home(os.environ["SCIPRISM_DATA"])
+    return {task.name: task.data.read(home) for task in OPEN.tasks}
+
+
+def trained(data) -> list:
+    """Return the papers of the train rows."""
+    if isinstance(data, Labelled):
+        return [data.items[row] for row in data.train]
+    if isinstance(data, Signatures):
+        return [data.papers[each.paper] for each in data.signatures if each.block in data.train]
+    return []
+
+
+@pytest.mark.data
+def test_no_test_paper_of_any_task_is_a_train_paper_of_any(inputs):
+    tested: dict[str, str] = {}
+    for task, data in inputs.items():
+        for paper in papers_of_test(data):
+            tested.update(dict.fromkeys(names(paper), task))
+    assert len(tested) > 60_000
+    for task, data in inputs.items():
+        for paper in trained(data):
+            leaks = {tested[key] for key in names(paper) if key in tested}
+            assert not leaks, f"{task} trains on {paper.id}, a test paper of {leaks}"
+
+
+@pytest.mark.data
+def test_the_suite_and_its_quick_part_stay_within_their_costs(inputs):
+    for tasks, most, short in ((list(inputs), 70_000, 70_000), (OPEN.views["quick"], 9_000, 20_000)):
+        found = set().union(*(cost(inputs[task]) for task in tasks))
+        full = sum(len(text.split()) >= LONG for text in found)
+        print(f"{len(tasks)} tasks: {full:,} distinct full texts, {len(found) - full:,} short ones")
+        assert full <= most and len(found) - full <= short
+
+
+@pytest.mark.data
+def test_every_task_has_enough_to_score(inputs):
+    for task, data in inputs.items():
+        assert len(papers_of_test(data)) >= 100, task
+        assert not isinstance(data, Labelled) or len(trained(data)) >= 400, task

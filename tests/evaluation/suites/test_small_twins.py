@@ -1,0 +1,271 @@
+"""Every published suite runs, with the declared protocols, on a small twin of its data and a tiny encoder."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from made_data import hub, lines, text
+
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.layouts.beir import BeirFiles, BeirSet
+from sciprism.datasets.layouts.s2and import S2andFolders
+from sciprism.datasets.layouts.scidocs import SciDocsClasses, SciDocsClicks, SciDocsPools
+from sciprism.datasets.layouts.scimult import (
+    GradedPapers,
+    LinkedPapers,
+    MapleLabels,
+    PatientLinks,
+    PatientSearch,
+    SearchCorpus,
+    SearchPools,
+)
+from sciprism.datasets.layouts.scirepeval import PaperLabels, RankedPapers, ReviewerPapers
+from sciprism.evaluation.item_scores import estimate
+from sciprism.evaluation.protocols.probe import FewShot, Probe
+from sciprism.evaluation.protocols.recommend import Recommend
+from sciprism.evaluation.suites import (
+    beir,
+    multi_scidocs,
+    nasa_ir,
+    pmc_patients,
+    scidocs,
+    scimult,
+    scirepeval,
+)
+from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.evaluation.task import View, plain
+
+TOPICS = ("protein gene cell", "black hole galaxy", "deep neural network")
+FILLERS = ("study", "of", "the", "model", "and", "a", "new", "theory", "water", "market")
+COUNT = 36
+
+
+def words(number: int, topic: int) -> str:
+    draw = random.Random(number)
+    return " ".join([TOPICS[topic], *draw.choices(FILLERS, k=4)])
+
+
+def paper(number: int, key: str = "doc_id", **more: Any) -> dict[str, Any]:
+    return {
+        key: str(number),
+        "title": words(number, number % 3),
+        "abstract": words(-number, number % 3),
+    } | more
+
+
+def paired(number: int) -> list[int]:
+    """Two candidates of the query's topic, two of others."""
+    return [(number + step) % COUNT for step in (3, 6, 1, 2)]
+
+
+PAPERS = [paper(number) for number in range(COUNT)]
+JUDGED = [(q, d, int((d - q) % 3 == 0)) for q in range(6) for d in paired(q)]
+
+
+def scirepeval_labels(folder: Any, data: PaperLabels) -> None:
+    label = {
+        "class": lambda n: n % 3 % 2 if data.positive else n % 3,
+        "classes": lambda n: [int(n % 3 == column) for column in range(3)],
+        "number": lambda n: float(n % 3),
+    }[data.kind]
+    rows = [{"paper_id": str(n), "label": label(n)} for n in range(COUNT)]
+    hub(folder / data.at.repo / data.at.texts, "evaluation", PAPERS)
+    hub(folder / data.at.labels_repo / data.at.labels, "train", rows[:27])
+    hub(folder / data.at.labels_repo / data.at.labels, "test", rows[27:])
+
+
+def scirepeval_ranked(folder: Any, data: RankedPapers) -> None:
+    records: list[dict[str, Any]] = PAPERS
+    if not data.simple:
+        candidates = [{**paper(n), "venue": "V", "year": 1999.0} for n in range(COUNT)]
+        asked = [words(n, n % 3) if data.query == "query" else PAPERS[n] for n in range(6)]
+        records = [
+            {"doc_id": str(n), "query": query, "candidates": [candidates[d] for d in paired(n)]}
+            for n, query in enumerate(asked)
+        ]
+    hub(folder / data.at.repo / data.at.texts, "evaluation", records)
+    judged = [{"query_id": str(q), "cand_id": str(d), "score": grade} for q, d, grade in JUDGED]
+    hub(folder / data.at.labels_repo / data.at.labels, "test", judged)
+
+
+def scirepeval_reviewers(folder: Any, data: ReviewerPapers) -> None:
+    hub(folder / data.at.repo / data.at.texts, "evaluation", PAPERS)
+    labels = folder / data.at.labels_repo
+    reviewers = [{"r_id": f"r{r}", "papers": [str(n) for n in range(6 + r, COUNT, 3)]} for r in range(3)]
+    hub(labels / data.reviewers, "metadata", reviewers)
+    for split, level in (("test_hard", 3), ("test_soft", 2)):
+        rows = [(q, r, int((r - q) % 3 == 0 or (level == 2 and r == 1))) for q in range(6) for r in range(3)]
+        keys = ("query_id", "cand_id", "score")
+        judged = [dict(zip(keys, (str(q), f"r{r}", s), strict=True)) for q, r, s in rows]
+        hub(labels / data.at.labels, split, judged)
+
+
+def metadata(path: Any, **more: Any) -> None:
+    records = {
+        str(n): paper(n, "paper_id", year=2000 + n, authors=["a"], references=[], **more)
+        for n in range(COUNT)
+    }
+    text(path, json.dumps(records))
+
+
+def scidocs_classes(folder: Any, data: SciDocsClasses) -> None:
+    metadata(folder / data.folder / data.metadata)
+    for part, rows in {"train": range(24), "val": range(24, 27), "test": range(27, COUNT)}.items():
+        table = "".join(f"{n},{n % 3}\n" for n in rows)
+        text(folder / data.folder / data.classes / f"{part}.csv", f"pid,class_label\n{table}")
+
+
+def scidocs_pools(folder: Any, data: SciDocsPools) -> None:
+    metadata(folder / data.folder / data.metadata)
+    qrels = "".join(f"{q} 0 {d} {grade}\n" for q, d, grade in JUDGED)
+    text(folder / data.folder / data.relation / f"{data.part}.qrel", qrels)
+
+
+def scidocs_clicks(folder: Any, data: SciDocsClicks) -> None:
+    metadata(folder / data.folder / data.metadata, cited_by=[])
+    for part in ("train", "val", "test"):
+        table = "".join(f'{n},{(n + 3) % COUNT},"{",".join(map(str, paired(n)))}"\n' for n in range(20))
+        text(
+            folder / data.folder / f"recomm/{part}.csv",
+            f"pid,clicked_pid,similar_papers_avail_at_time\n{table}",
+        )
+    text(folder / data.folder / "recomm/propensity_scores.json", '{"scores": [0.5, 0.3, 0.2, 0.1]}')
+
+
+def maple(folder: Any, data: MapleLabels) -> None:
+    base = folder / data.folder
+    labels = [{"label": str(n), "name": [TOPICS[n]], "definition": ""} for n in range(3)]
+    lines(base / f"{data.name}_label.json", labels)
+    gold = [n % 3 if data.numbered else [str(n % 3)] for n in range(COUNT)]
+    lines(base / f"{data.name}_papers_test.json", [paper(n, "paper", label=gold[n]) for n in range(COUNT)])
+    lines(base / f"{data.name}_matched.json", [{"candidate": [str(n % 3)]} for n in range(COUNT)])
+
+
+def linked(folder: Any, data: LinkedPapers) -> None:
+    links = [[str(d) for d in paired(n)[:2]] for n in range(COUNT)]
+    rows = [paper(n, "paper", **{"cite": links[n], "co-cite": links[n]}) for n in range(COUNT)]
+    lines(folder / data.folder / "SciDocs_papers_test.json", rows)
+
+
+def patient_links(folder: Any, data: PatientLinks) -> None:
+    base = folder / data.folder
+    lines(base / "PMCPatientsPPR_patients_test.json", [paper(n, "patient") for n in range(COUNT)])
+    rows = [paper(n, "unused", patient=[str(d) for d in paired(n)[:2]]) for n in range(6)]
+    lines(base / "PMCPatientsPPR_queries_test.json", rows)
+
+
+def patient_search(folder: Any, data: PatientSearch) -> None:
+    kind = "article" if data.task == "PAR" else "patient"
+    base, name = folder / data.folder, f"PMCPatients{data.task}"
+    lines(base / f"{name}_{kind}s_test.json", [paper(n, kind) for n in range(COUNT)])
+    lines(base / f"{name}_queries_test.json", [paper(n, "query") for n in range(6)])
+    text(base / f"{data.task}_test_qrels.tsv", qrels_tsv())
+
+
+def graded(folder: Any, data: GradedPapers) -> None:
+    rows = [paper(n, "paper", score={str(d): 5 - i for i, d in enumerate(paired(n))}) for n in range(COUNT)]
+    lines(folder / data.folder / f"{data.name}_papers_test.json", rows)
+
+
+def searches(folder: Any, data: SearchPools | SearchCorpus) -> None:
+    base, name = folder / data.files.folder, data.files.name
+    lines(base / f"{name}_papers_test.json", [paper(n, "paper") for n in range(COUNT)])
+    rows = [
+        {"query_id": q, "query": words(q, q % 3), "score": {str(d): g for a, d, g in JUDGED if a == q}}
+        for q in range(6)
+    ]
+    lines(base / f"{name}_queries_test.json", rows)
+
+
+def qrels_tsv() -> str:
+    return "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t{grade}\n" for q, d, grade in JUDGED)
+
+
+def beir_files(folder: Any, data: BeirSet | BeirFiles) -> None:
+    corpus = [
+        {"_id": str(n), "title": PAPERS[n]["title"], "text": PAPERS[n]["abstract"]} for n in range(COUNT)
+    ]
+    queries = [{"_id": str(n), "text": words(n, n % 3)} for n in range(6)]
+    if isinstance(data, BeirSet):
+        base = folder / data.owner / data.name
+        hub(base / "corpus", "corpus", corpus)
+        hub(base / "queries", "queries", queries)
+        text(folder / data.owner / f"{data.name}-qrels/test.tsv", qrels_tsv())
+    else:
+        lines(folder / data.repo / data.corpus[0], corpus)
+        lines(folder / data.repo / data.queries[0], queries)
+        text(folder / data.repo / data.qrels[0], qrels_tsv())
+
+
+MAKERS = {
+    PaperLabels: scirepeval_labels,
+    RankedPapers: scirepeval_ranked,
+    ReviewerPapers: scirepeval_reviewers,
+    SciDocsClasses: scidocs_classes,
+    SciDocsPools: scidocs_pools,
+    SciDocsClicks: scidocs_clicks,
+    MapleLabels: maple,
+    LinkedPapers: linked,
+    PatientLinks: patient_links,
+    PatientSearch: patient_search,
+    GradedPapers: graded,
+    SearchPools: searches,
+    SearchCorpus: searches,
+    BeirSet: beir_files,
+    BeirFiles: beir_files,
+}
+ELSEWHERE = S2andFolders  # has its own tests; its small twin takes minutes
+MODULES = (beir, multi_scidocs, nasa_ir, pmc_patients, scidocs, scimult, scirepeval)
+NAMES = (*(module.__name__.rpartition(".")[2].replace("_", "-") for module in MODULES), "scirepeval-paper")
+TASKS = {
+    task.name: task for name in NAMES for task in suites[name].tasks if not isinstance(task.data, ELSEWHERE)
+}
+SCORED = {  # of tasks that differ in the name of their files alone, one is enough
+    json.dumps([plain(task.protocol), type(task.data).__name__]): task.name
+    for task in TASKS.values()
+    if not isinstance(task.protocol, Recommend)  # which trains nets, and has its own tests
+}
+
+
+def quicker(protocol: Any) -> Any:
+    """The same protocol with fewer repetitions, and few-shot samples that 27 papers can give."""
+    if not isinstance(protocol, Probe):
+        return protocol
+    few = tuple(FewShot(size=9, iterations=1, per_label=f.per_label) for f in protocol.few_shot[:1])
+    return replace(protocol, few_shot=few, grid=protocol.grid[2:4])
+
+
+@pytest.fixture(scope="module")
+def system(tiny_encoder: Any, tmp_path_factory: pytest.TempPathFactory) -> DenseSystem:
+    return DenseSystem(tiny_encoder, tmp_path_factory.mktemp("vectors"))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_files_of_a_task_are_found_and_read(name: str, tmp_path: Any) -> None:
+    task = TASKS[name]
+    MAKERS[type(task.data)](tmp_path, task.data)
+    home = Home(tmp_path)
+    assert not task.data.read(home).tally.to_json() and home.provenance()
+
+
+@pytest.mark.parametrize("name", SCORED.values())
+def test_a_task_is_scored_on_its_small_twin(name: str, tmp_path: Any, system: DenseSystem) -> None:
+    task = TASKS[name]
+    MAKERS[type(task.data)](tmp_path, task.data)
+    protocol = quicker(task.protocol)
+    view = View(format=task.format, fields=task.fields)
+    outcome = protocol.evaluate(task.data.read(Home(tmp_path)), system, view)
+    assert tuple(outcome.evidence) == protocol.metrics
+    values = {metric: estimate(found) for metric, found in outcome.evidence.items()}
+    assert all(-1 <= value <= 1 for value in values.values())
+    if task.group not in (
+        "recommendation",
+        "matching",
+    ):  # clicks have no pattern; of ten places three are filled
+        assert np.mean(list(values.values())) > 0.3, f"words of a topic are close: {values}"

@@ -1,0 +1,140 @@
+"""BM25: by hand, its edges, and the published number of SciFact."""
+
+import csv
+import gzip
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism import Paper
+from sciprism.errors import InputError
+from sciprism.evaluation.systems import NotServedError, Texts
+from sciprism.evaluation.systems.bm25 import BM25System
+
+WORDS = st.lists(st.sampled_from(["cell", "wave", "light", "star", "the", "of"]), max_size=6).map(" ".join)
+
+
+def texts(items, role="paper", fields=("title", "abstract")):
+    return Texts(items=items, format="search", role=role, fields=fields)
+
+
+def queries(*items):
+    return texts(items, "query")
+
+
+def lucene(query, documents, k1=1.2, b=0.75):
+    """The formula word by word, without the constant (k1 + 1) that Lucene leaves out."""
+    words = [[w for w in d.split() if w not in ("the", "of")] for d in documents]
+    average = sum(map(len, words)) / len(words)
+    scores = []
+    for document in words:
+        score = 0.0
+        for word in query.split():
+            holding = sum(word in other for other in words)
+            idf = math.log(1 + (len(words) - holding + 0.5) / (holding + 0.5))
+            count = document.count(word)
+            score += idf * count / (count + k1 * (1 - b + b * len(document) / average)) if count else 0
+        scores.append(score)
+    return scores
+
+
+def test_scores_are_the_formulas():
+    documents = ["cell wave cell", "wave the light star", "star", "of the"]
+    expected = lucene("cell wave", documents)
+    pool = np.array([3, 1, 0])
+    found = BM25System().pool_scores(queries("cell wave"), texts(documents), [pool], "dot")[0]
+    assert found == pytest.approx([expected[row] for row in pool], rel=1e-5)
+    other = BM25System(k1=0.9, b=0.4).pool_scores(queries("cell"), texts(documents), [pool], "dot")[0]
+    assert other == pytest.approx([lucene("cell", documents, 0.9, 0.4)[row] for row in pool], rel=1e-5)
+
+
+def test_only_documents_that_share_a_word_are_found_and_ties_go_to_the_lower_row():
+    documents = texts(["star", "cell light", "", "cell light", "the of"])
+    scores, rows = BM25System().top(
+        queries("Cell!", "", "the of", "unseen word"), documents, 3, "encoder", None
+    )
+    assert rows.tolist() == [[1, 3, -1]] + [[-1] * 3] * 3
+    assert scores[0, 0] == scores[0, 1] > 0 and np.isneginf(scores[0, 2]) and np.isneginf(scores[1:]).all()
+
+
+def test_excluded_rows_are_left_out():
+    documents = texts(["cell", "cell star", "cell light wave"])
+    excluded = [np.array([0]), np.array([], int)]
+    _, rows = BM25System().top(queries("cell", "cell"), documents, 2, "encoder", excluded)
+    assert rows.tolist() == [[1, 2], [0, 1]]
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), WORDS, st.integers(1, 7))
+def test_the_best_are_those_that_the_pool_scores_say(documents, query, k):
+    system = BM25System()
+    everything = np.arange(len(documents))
+    scored = system.pool_scores(queries(query), texts(documents), [everything], "dot")[0]
+    scores, rows = system.top(queries(query), texts(documents), k, "dot", None)
+    best = [row for row in sorted(everything, key=lambda row: -scored[row]) if scored[row] > 0][:k]
+    assert rows[0, : len(best)].tolist() == best and (rows[0, len(best) :] == -1).all()
+    assert scores[0, : len(best)].tolist() == [scored[row] for row in best]
+
+
+def test_papers_are_read_by_the_fields_asked_for():
+    paper = Paper(id="1", title="Cell", abstract="wave", venue="Star")
+    for fields, shared in ((("title",), "cell"), (("title", "venue"), "star"), (("abstract",), "wave")):
+        documents = texts([paper, Paper(id="2", title="Light")], fields=fields)
+        rows = BM25System().top(queries("cell", "star", "wave"), documents, 1, "dot", None)[1]
+        assert rows[["cell", "star", "wave"].index(shared), 0] == 0
+    asked = texts([paper], "query", ("venue",))
+    assert BM25System().top(asked, texts(["cell wave", "star"]), 1, "dot", None)[1].tolist() == [[1]]
+
+
+def test_one_system_serves_several_corpora():
+    system = BM25System()
+    for words in (["cell"], ["wave", "cell"], ["light", "wave", "cell"], ["cell"]):
+        assert system.top(queries("cell"), texts(words), 1, "dot", None)[1].tolist() == [[len(words) - 1]]
+
+
+def test_nothing_to_search_finds_nothing():
+    for documents in ([], [""], ["the of", ""]):
+        assert BM25System().top(queries("cell"), texts(documents), 2, "dot", None)[1].tolist() == [[-1, -1]]
+    assert BM25System().pool_scores(queries("cell"), texts([""]), [np.array([0])], "dot")[0].tolist() == [0]
+
+
+def test_it_has_no_vectors_and_says_what_it_is():
+    system = BM25System()
+    with pytest.raises(NotServedError, match="no vectors"):
+        system.vectors(texts(["cell"]))
+    about = system.describe()
+    assert (about["k1"], about["b"], about["scoring"], about["stemming"]) == (1.2, 0.75, "lucene", "none")
+    assert system.fingerprint != BM25System(k1=0.9).fingerprint
+    with pytest.raises(InputError, match="b from 0 to 1"):
+        BM25System(b=2)
+
+
+@pytest.mark.data
+def test_scifact_dev_reaches_what_is_published():
+    """BEIR's table has 0.665 (nDCG@10, title and text as two fields)."""
+    import pytrec_eval
+
+    home = Path(os.environ["SCIPRISM_DATA"]) / "ir_scifact"
+    with gzip.open(home / "corpus.jsonl.gz") as file:
+        documents = {row["_id"]: row for row in map(json.loads, file)}
+    with gzip.open(home / "queries.jsonl.gz") as file:
+        asked = {row["_id"]: row["text"] for row in map(json.loads, file)}
+    judged: dict[str, dict[str, int]] = {}
+    with (home / "qrels" / "dev.tsv").open() as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            judged.setdefault(row["query-id"], {})[row["corpus-id"]] = int(row["score"])
+    ids = list(documents)
+    corpus = [Paper(id=i, title=d["title"], abstract=d["text"]) for i, d in documents.items()]
+    scores, rows = BM25System().top(queries(*map(asked.get, judged)), texts(corpus), 100, "encoder", None)
+    run = {
+        query: {ids[row]: float(score) for score, row in zip(*found, strict=True) if row >= 0}
+        for query, *found in zip(judged, scores, rows, strict=True)
+    }
+    measured = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10"}).evaluate(run)
+    assert len(judged) == 300
+    assert sum(m["ndcg_cut_10"] for m in measured.values()) / 300 == pytest.approx(0.6625, abs=0.003)

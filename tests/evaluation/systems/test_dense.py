@@ -1,0 +1,203 @@
+"""Vectors are computed once per text and path, survive a killed run, and rank exactly."""
+
+import numpy as np
+import pytest
+from made_methods import started, unequal
+
+from sciprism.encoders.ensemble import Ensemble
+from sciprism.encoders.vector_cache import VectorCache
+from sciprism.errors import InputError
+from sciprism.evaluation.systems import Texts
+from sciprism.evaluation.systems.dense import DenseSystem
+from sciprism.papers import Paper
+
+
+class Counting:
+    """An encoder's face over vectors known beforehand: the text is a row of numbers."""
+
+    name = "counting"
+    fingerprint = "f00"
+    distance = "euclidean"
+    dim = 2
+
+    def __init__(self):
+        self.encoded = []
+
+    def describe(self):
+        return {"dim": 2}
+
+    def space(self, format, role):
+        return "other" if (format, role) == ("search", "label") else "one"
+
+    def path(self, format, role):
+        return role
+
+    def texts(self, items, role, fields):
+        return [item if isinstance(item, str) else item.title for item in items]
+
+    def encode(self, items, *, format, role, fields):
+        texts = self.texts(items, role, fields)
+        self.encoded += texts
+        return np.array([[float(x) for x in text.split()] for text in texts], np.float32)
+
+
+def papers(*items):
+    return Texts(items=items, format="proximity")
+
+
+def queries(*items):
+    return Texts(items=items, format="proximity", role="query")
+
+
+def test_each_text_is_encoded_once_across_systems(tmp_path):
+    first, second = Counting(), Counting()
+    a = DenseSystem(first, tmp_path).vectors(papers("1 2", "3 4", "1 2"))
+    b = DenseSystem(second, tmp_path).vectors(papers("3 4", "5 6"))
+    np.testing.assert_array_equal(a, [[1, 2], [3, 4], [1, 2]])
+    np.testing.assert_array_equal(b, [[3, 4], [5, 6]])
+    assert first.encoded == ["1 2", "3 4"] and second.encoded == ["5 6"]
+
+
+def test_two_open_systems_share_what_either_encodes(tmp_path):
+    """As two processes do: each opened the cache before the other wrote."""
+    first, second = Counting(), Counting()
+    systems = [DenseSystem(encoder, tmp_path) for encoder in (first, second)]
+    systems[0].vectors(papers("1 2"))
+    systems[1].vectors(papers("3 4"))
+    np.testing.assert_array_equal(systems[0].vectors(papers("3 4", "1 2")), [[3, 4], [1, 2]])
+    np.testing.assert_array_equal(systems[1].vectors(papers("1 2")), [[1, 2]])
+    assert (first.encoded, second.encoded) == (["1 2"], ["3 4"])
+
+
+def test_paths_do_not_share_vectors(tmp_path):
+    encoder = Counting()
+    system = DenseSystem(encoder, tmp_path)
+    system.vectors(papers("1 2"))
+    system.vectors(queries("1 2"))
+    assert encoder.encoded == ["1 2", "1 2"]
+
+
+def test_pools_are_scored_by_distance(tmp_path):
+    system = DenseSystem(Counting(), tmp_path)
+    rows = [np.array([0, 1]), np.array([1])]
+    scores = system.pool_scores(queries("0 0", "3 4"), papers("3 4", "1 0"), rows, "encoder")
+    np.testing.assert_allclose(scores[0], [-5, -1])
+    np.testing.assert_allclose(scores[1], [-np.hypot(2, 4)])
+    dots = system.pool_scores(queries("2 1"), papers("3 4", "1 0"), [np.array([0, 1])], "dot")
+    np.testing.assert_allclose(dots[0], [10, 2])
+
+
+def test_excluded_documents_never_come_back(tmp_path):
+    system = DenseSystem(Counting(), tmp_path)
+    documents = papers("1 0", "2 0", "3 0", "4 0")
+    banned = [np.array([0]), np.array([], np.int64)]
+    scores, rows = system.top(queries("1 0", "1 0"), documents, 3, "encoder", banned)
+    assert rows.tolist() == [[1, 2, 3], [0, 1, 2]]
+    assert scores[1].tolist() == [0, -1, -2]
+    _, all_rows = system.top(queries("1 0"), documents, 6, "encoder", [np.array([1, 2])])
+    assert all_rows[0, :2].tolist() == [0, 3] and (all_rows[0, 2:] == -1).all()
+
+
+def test_vectors_of_two_spaces_do_not_compare(tmp_path):
+    labels = Texts(items=["1 1"], format="search", role="label")
+    with pytest.raises(InputError, match="different spaces"):
+        DenseSystem(Counting(), tmp_path).top(papers("1 1"), labels, 1, "dot", None)
+
+
+def test_the_fields_of_a_task_decide_the_text(tmp_path, tiny_encoder):
+    system = DenseSystem(tiny_encoder, tmp_path)
+    paper = Paper(id="1", title="a title", abstract="its words", venue="NeurIPS", year=2006)
+    plain = system.vectors(Texts(items=[paper], format="search"))
+    more = system.vectors(
+        Texts(items=[paper], format="search", fields=("title", "abstract", "venue", "year"))
+    )
+    assert not np.allclose(plain, more)
+    np.testing.assert_allclose(plain, tiny_encoder.encode([paper], format="search"), atol=1e-6)
+
+
+def test_values_that_are_not_finite_are_refused_and_not_kept(tmp_path):
+    cache = VectorCache(tmp_path / "c", 2)
+    with pytest.raises(InputError, match="not finite"):
+        cache.rows(["a"], lambda places: np.array([[np.nan, 1]], np.float32))
+    assert len(cache.rows(["a"], lambda places: np.ones((1, 2), np.float32))) == 1
+
+
+@pytest.mark.parametrize("lost", ["vectors", "keys"])
+def test_an_unfinished_tail_is_cut_off(tmp_path, lost):
+    folder = tmp_path / "c"
+    encode = {"a": [1, 1], "b": [2, 2], "c": [3, 3]}
+
+    def rows(cache, *texts):
+        return cache.take(
+            cache.rows(texts, lambda places: np.array([encode[texts[p]] for p in places], np.float32))
+        )
+
+    rows(VectorCache(folder, 2), "a", "b")
+    file = folder / lost
+    file.write_bytes(file.read_bytes()[:-3])
+    np.testing.assert_array_equal(rows(VectorCache(folder, 2), "c", "b", "a"), [[3, 3], [2, 2], [1, 1]])
+
+
+def test_two_caches_on_one_folder_agree(tmp_path):
+    one, two = VectorCache(tmp_path / "c", 1), VectorCache(tmp_path / "c", 1)
+    value = lambda number: lambda places: np.full((len(places), 1), number, np.float32)  # noqa: E731
+    one.rows(["a"], value(1))
+    two.rows(["b"], value(2))
+    kept = one.take(one.rows(["b", "a"], value(9)))
+    assert kept.ravel().tolist() == [2, 1]
+
+
+def test_a_cache_opened_in_the_middle_of_a_write_spoils_nothing(tmp_path):
+    """Two processes: one starts while the other encodes, and both have new texts."""
+    one = VectorCache(tmp_path / "c", 1)
+
+    def encode(places):
+        two = VectorCache(tmp_path / "c", 1)
+        two.rows(["x", "a"], lambda places: np.array([[7], [8]], np.float32)[places])
+        return np.array([[1], [2]], np.float32)[places]
+
+    assert one.take(one.rows(["a", "b"], encode)).ravel().tolist() == [8, 2]
+    three = VectorCache(tmp_path / "c", 1)
+    assert three.take(three.rows(["x", "a", "b"], encode)).ravel().tolist() == [7, 8, 2]
+
+
+def test_more_documents_than_can_be_ranked_are_refused(tmp_path):
+    with pytest.raises(InputError, match="at most"):
+        DenseSystem(Counting(), tmp_path).top(queries("1 0"), papers("1 0"), 20_000, "dot", None)
+
+
+def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("sciprism.encoders.vector_cache.IN_MEMORY", 8)
+    cache = VectorCache(tmp_path / "c", 1)
+    texts = ["b", "a", "b", "c"]
+    rows = cache.rows(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))
+    assert cache.take(rows).ravel().tolist() == [98, 97, 98, 99]
+    assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["facts.json", "keys", "lock", "vectors"]
+
+
+def test_a_search_says_how_long_it_took_unless_vectors_were_there(tmp_path):
+    system = DenseSystem(Counting(), tmp_path)
+    some, asked = papers("1 2", "3 4", "1 2"), queries("0 0")
+    system.top(asked, some, 1, "encoder", None)
+    taken = system.taken
+    assert taken.documents > 0 and taken.queries > 0 and taken.search > 0
+    assert taken.per_query(4) == pytest.approx((taken.documents + taken.queries + taken.search) / 4)
+    assert set(taken.told(4)) == {"documents", "queries", "search", "per query"}
+    system.top(queries("0 0", "7 7"), papers("1 2", "5 6"), 1, "encoder", None)  # half of each is known
+    assert system.taken.documents is None and system.taken.queries is None and system.taken.search > 0
+    told = system.taken.told(2)
+    assert told["documents"] == told["queries"] == told["per query"] == "cached" and told["search"] > 0
+    system.top(queries("8 8"), papers("9 9"), 1, "encoder", None)
+    assert system.taken.per_query(1) > 0 and system.taken.per_query(0) is None
+
+
+def test_an_ensemble_and_its_members_share_their_vectors(tiny_model, tmp_path, monkeypatch):
+    members = [unequal(started(tiny_model, name)) for name in ("control-codes", "adapters")]
+    both = Ensemble(members)
+    texts = Texts(items=["dark matter", "light", "dark matter"], format="proximity")
+    for member in members:
+        DenseSystem(member, tmp_path).vectors(texts)
+    monkeypatch.setattr(type(members[0]), "encode", None)  # whatever is encoded again fails
+    found = DenseSystem(both, tmp_path).vectors(texts)
+    monkeypatch.undo()
+    assert np.array_equal(found, both.encode(list(texts.items), format="proximity"))

@@ -1,0 +1,47 @@
+"""Vectors drawn at random: the same for the same text, even over the sphere."""
+
+import numpy as np
+import pytest
+
+from sciprism import Paper
+from sciprism.errors import InputError
+from sciprism.evaluation.systems.random import RandomEncoder
+
+
+def test_a_text_has_one_vector_wherever_it_stands():
+    paper = Paper(id="1", title="Dark", abstract="matter")
+    first, second, third = RandomEncoder().encode([paper, "other", "Dark matter"])
+    assert (first == third).all() and not (first == second).any()
+    assert (RandomEncoder().encode(["other"], format="search", role="query")[0] == second).all()
+    assert (RandomEncoder().encode([paper], fields=("title",)) != first).any()
+
+
+def test_the_numbers_stay_the_same_from_release_to_release():
+    """Drawn once and written down."""
+    assert RandomEncoder(dim=3).encode(["star"])[0].tolist() == pytest.approx(EXPECTED, abs=1e-7)
+
+
+EXPECTED = [-0.060623, -0.4906583, -0.8692406]
+
+
+def test_vectors_are_even_over_the_sphere():
+    rows = RandomEncoder().encode([str(n) for n in range(2_000)])
+    assert rows.shape == (2_000, 384) and rows.dtype == np.float32
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    assert np.abs(rows.mean(axis=0)).max() < 5 / np.sqrt(2_000 * 384)
+    among = rows[:500] @ rows[500:1000].T
+    assert among.std() == pytest.approx(1 / np.sqrt(384), rel=0.02)
+
+
+def test_seed_and_width_make_another_encoder():
+    encoders = [RandomEncoder(), RandomEncoder(seed=1), RandomEncoder(dim=8)]
+    assert len({encoder.fingerprint for encoder in encoders}) == 3
+    assert [encoder.name for encoder in encoders] == ["random", "random-1", "random"]
+    assert encoders[2].encode([]).shape == (0, 8)
+    assert encoders[1].describe()["seed"] == 1 and encoders[1].path() == encoders[1].path("search", "query")
+    with pytest.raises(InputError):
+        RandomEncoder(dim=0)
+
+
+def test_half_a_character_is_a_text_too():
+    assert np.isfinite(RandomEncoder().encode(["\ud800", ""])).all()

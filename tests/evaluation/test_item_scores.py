@@ -1,0 +1,300 @@
+"""Estimates, intervals and tests on per-item evidence, against loops that take the items one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.evaluation import item_scores as module
+from sciprism.evaluation.aggregates import aggregates
+from sciprism.evaluation.item_scores import (
+    Evidence,
+    classification,
+    estimate,
+    holm,
+    interval,
+    mean_of,
+    multi_label,
+    numbers,
+    paired_difference,
+    read,
+    write,
+)
+from sciprism.metrics import classes
+from sciprism.metrics import numbers as agreement
+from sciprism.metrics.clusters import b_cubed, f1
+
+SEEDS = st.integers(0, 2**32)
+OF_NUMBERS = ("kendall_tau", "spearman", "pearson", "r2")
+
+
+def names(count):
+    return tuple(f"p{n}" for n in range(count))
+
+
+def mean(values, ids=None):
+    return Evidence(tuple(ids or names(len(values))), np.array(values, dtype=float), "mean")
+
+
+def made(aggregate, rng, items=12):
+    """Make the evidence of an aggregate from random results."""
+    columns = rng.random((items, len(aggregates[aggregate].columns)))
+    if aggregate.startswith("f1"):
+        if aggregate == "f1_macro_multi_label":
+            return multi_label(names(items), *rng.integers(0, 2, (2, items, 3)), "f1_macro")
+        labels = [0, 1] if aggregate == "f1_binary" else [0, 1, 2]
+        return classification(names(items), *rng.choice(labels, (2, items)), aggregate, labels=labels)
+    if aggregate in OF_NUMBERS:
+        columns = np.round(columns, 1)
+    return Evidence(names(items), columns, aggregate)
+
+
+def copied(evidence, rows):
+    """Draw items by hand: each drawn row becomes an item of its own."""
+    parts = [part[rows] for part in evidence.parts]
+    return Evidence(names(len(rows)), parts[0], evidence.aggregate, tuple(parts[1:]), evidence.labels)
+
+
+@pytest.mark.parametrize("aggregate", sorted(aggregates))
+@given(seed=SEEDS)
+@settings(max_examples=5)
+def test_intervals_equal_a_loop_over_resamples(aggregate, seed):
+    evidence = made(aggregate, np.random.default_rng(seed))
+    rng = np.random.default_rng([seed, 0])
+    draws = [rng.integers(0, 12, 12) for _ in range(40)]
+    by_hand = [estimate(copied(evidence, rows)) for rows in draws]
+    found = interval(evidence, seed=seed, samples=40)
+    assert found == pytest.approx(np.nanpercentile(by_hand, [2.5, 97.5]), abs=1e-9)
+    assert found == interval(evidence, seed=seed, samples=40)
+
+
+@pytest.mark.parametrize("aggregate", sorted(aggregates))
+@given(seed=SEEDS)
+@settings(max_examples=5)
+def test_differences_equal_a_loop_over_swaps(aggregate, seed):
+    rng = np.random.default_rng(seed)
+    a, b = made(aggregate, rng), made(aggregate, rng)
+    found = paired_difference(a, b, seed=seed, samples=40)
+    assert found.value == pytest.approx(estimate(a) - estimate(b), nan_ok=True) and found.n == 12
+    swaps, large = np.random.default_rng([seed, 1]).integers(0, 2, (40, 12)), 0
+    for swapped in swaps.astype(bool)[:, :, None]:
+        one = Evidence(a.ids, np.where(swapped, b.columns, a.columns), aggregate, labels=a.labels)
+        other = Evidence(a.ids, np.where(swapped, a.columns, b.columns), aggregate, labels=a.labels)
+        large += abs(estimate(one) - estimate(other)) >= abs(found.value) - 1e-9
+    assert found.p == (1 + large) / 41
+    draws = np.random.default_rng([seed, 0])
+    rows = [draws.integers(0, 12, 12) for _ in range(40)]
+    by_hand = [estimate(copied(a, drawn)) - estimate(copied(b, drawn)) for drawn in rows]
+    assert (found.low, found.high) == pytest.approx(np.nanpercentile(by_hand, [2.5, 97.5]), abs=1e-9)
+
+
+@given(SEEDS, st.integers(1, 40))
+@settings(max_examples=25)
+def test_estimates_are_the_metrics(seed, items):
+    rng = np.random.default_rng(seed)
+    ids = names(items)
+    gold, predicted = rng.integers(0, 4, (2, items))
+    for average in ("macro", "micro"):
+        found = estimate(classification(ids, gold, predicted, f"f1_{average}", labels=range(6)))
+        assert found == pytest.approx(classes.f1(gold, predicted, average))
+    assert estimate(classification(ids, gold, predicted, "accuracy")) == classes.accuracy(gold, predicted)
+    found = estimate(classification(ids, gold > 1, predicted > 1, "f1_binary"))
+    assert found == pytest.approx(classes.f1(gold > 1, predicted > 1, "binary"))
+    several, guessed = rng.integers(0, 2, (2, items, 3))
+    for average in ("macro", "micro"):
+        found = estimate(multi_label(ids, several, guessed, f"f1_{average}", labels=("x", "y", "z")))
+        assert found == pytest.approx(classes.f1(several, guessed, average))
+    assert estimate(multi_label(ids, several, guessed, "accuracy")) == classes.accuracy(several, guessed)
+    b3 = np.stack(b_cubed(gold, predicted), axis=1)
+    assert estimate(Evidence(ids, b3, "b3")) == pytest.approx(f1(*b3.T))
+    for name in OF_NUMBERS:
+        expected = getattr(agreement, name)(gold, predicted)
+        assert estimate(numbers(ids, gold, predicted, name)) == pytest.approx(expected, nan_ok=True, abs=1e-9)
+
+
+def test_numbers_far_from_zero_keep_their_digits():
+    rng = np.random.default_rng(0)
+    gold = 2e9 + rng.normal(size=50)
+    predicted = gold + rng.normal(size=50)
+    for name in OF_NUMBERS:
+        expected = getattr(agreement, name)(gold, predicted)
+        assert estimate(numbers(names(50), gold, predicted, name)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_collapsed_prediction_correlates_with_nothing():
+    rng, ids = np.random.default_rng(0), names(9)
+    gold, predicted = rng.random((2, 9))
+    level = np.full(9, 2.5, np.float32)
+    level[3] = np.nextafter(level[3], np.float32(3))
+
+    def found(gold, predicted, aggregate="pearson_or_zero"):
+        return estimate(numbers(ids, gold, predicted, aggregate))
+
+    assert found(gold, level) == 0.0 and found(gold, np.zeros(9)) == 0.0
+    assert np.isnan(found(gold, np.zeros(9), "pearson")) and np.isnan(found(np.zeros(9), predicted))
+    assert found(gold, predicted) == found(gold, predicted, "pearson") != 0.0
+
+
+def test_weighted_mean_worked_by_hand():
+    values, weights = np.array([1.0, 0.5, 0.0]), np.array([2.0, 4.0, 4.0])
+    evidence = Evidence(names(3), np.stack([values * weights, weights], axis=1), "weighted-mean")
+    assert estimate(evidence) == pytest.approx(0.4)
+
+
+def test_a_score_of_several_parts_is_their_mean_and_parts_share_the_draw():
+    parts = [mean([0, 1, 1]), mean([0, 0, 1])]
+    assert estimate(mean_of(parts)) == pytest.approx(0.5)
+    opposite = mean_of([mean([0, 1, 0, 1]), mean([1, 0, 1, 0])])
+    assert interval(opposite, seed=1, samples=50) == pytest.approx((0.5, 0.5))
+    with pytest.raises(InputError, match="same items"):
+        mean_of([mean([1, 2]), mean([1, 2], "ab")])
+
+
+def test_parts_and_systems_with_other_classes_are_aligned_by_label():
+    ids, gold = names(4), np.array(["a", "a", "b", "b"])
+    first = classification(ids, gold, np.array(["a", "c", "b", "b"]), "f1_macro")
+    second = classification(ids, gold, np.array(["a", "d", "b", "b"]), "f1_macro")
+    both = mean_of([first, second])
+    assert both.labels == ("a", "b", "c", "d") and estimate(both) == pytest.approx(estimate(first))
+    found = paired_difference(first, second, seed=0, samples=50)
+    assert found.value == 0 and found.p == 1.0
+    same = classification(ids, gold, gold[::-1], "f1_macro")
+    turned = classification(ids, gold, gold[::-1], "f1_macro", labels=["b", "a"])
+    assert paired_difference(same, turned, seed=0, samples=20).value == 0
+
+
+def test_systems_are_aligned_by_id_and_what_only_one_has_is_named():
+    a, b = mean([1, 2, 3, 9], ids=["x", "y", "z", "a"]), mean([5, 3, 2, 1], ids=["b", "z", "y", "x"])
+    found = paired_difference(a, b, seed=0, samples=30)
+    assert (found.value, found.low, found.high, found.p, found.n) == (0, 0, 0, 1, 3)
+    assert found.only_a == ("a",) and found.only_b == ("b",)
+    nothing = paired_difference(mean([1], ids=["a"]), mean([1], ids=["b"]), seed=0)
+    assert nothing.n == 0 and np.isnan([nothing.value, nothing.low, nothing.high, nothing.p]).all()
+
+
+def test_a_clear_difference_is_found_and_its_sign_is_a_minus_b():
+    rng = np.random.default_rng(3)
+    base = rng.normal(size=200)
+    found = paired_difference(mean(base + 0.5 + rng.normal(size=200) / 9), mean(base), seed=0, samples=200)
+    assert 0.4 < found.low < found.value < found.high < 0.6 and found.p == pytest.approx(1 / 201)
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    rng = np.random.default_rng(5)
+    bounds = [interval(mean(rng.normal(size=60)), seed=n, samples=200) for n in range(200)]
+    covered = np.mean([low <= 0 <= high for low, high in bounds])
+    assert (
+        0.89 <= covered <= 0.99
+    )  # 0.95, less the percentile method's shortfall, three standard errors around
+
+
+def test_p_is_uniform_where_systems_do_not_differ():
+    rng = np.random.default_rng(6)
+    found = [
+        paired_difference(*map(mean, rng.normal(size=(2, 30))), seed=n, samples=99).p for n in range(200)
+    ]
+    shares = [np.mean(np.array(found) <= level) for level in (0.05, 0.25, 0.5, 0.75)]
+    assert shares == pytest.approx([0.05, 0.25, 0.5, 0.75], abs=0.11)
+
+
+def test_blocks_do_not_change_a_result(monkeypatch):
+    evidence, other = mean(np.arange(9.0)), mean(np.arange(9.0)[::-1])
+    whole = interval(evidence, seed=1, samples=50), paired_difference(evidence, other, seed=1, samples=50)
+    monkeypatch.setattr(module, "CELLS", 30)
+    assert whole == (
+        interval(evidence, seed=1, samples=50),
+        paired_difference(evidence, other, seed=1, samples=50),
+    )
+
+
+def test_too_few_items_have_no_interval_or_a_point():
+    assert np.isnan(estimate(mean([]))) and np.isnan(interval(mean([]), seed=0)).all()
+    assert interval(mean([0.25]), seed=0, samples=20) == (0.25, 0.25)
+    constant = numbers(names(3), [1, 1, 1], [1, 2, 3], "kendall_tau")
+    assert np.isnan(estimate(constant)) and np.isnan(interval(constant, seed=0, samples=20)).all()
+    assert np.isnan(paired_difference(constant, constant, seed=0, samples=20).p)
+
+
+def test_holm_worked_by_hand():
+    assert holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert holm([0.02, float("nan"), 0.9]) == pytest.approx([0.04, float("nan"), 0.9], nan_ok=True)
+    assert holm([0.9, 0.8]).tolist() == [1.0, 1.0] and holm([]).tolist() == []
+
+
+@pytest.mark.parametrize("aggregate", sorted(aggregates))
+def test_what_is_written_is_read_to_the_last_bit(aggregate, tmp_path):
+    evidence = mean_of([made(aggregate, np.random.default_rng(n)) for n in range(3)])
+    path = tmp_path / "items" / "task.npz"
+    write(path, evidence)
+    back = read(path)
+    assert (back.ids, back.aggregate, back.labels) == (evidence.ids, aggregate, evidence.labels)
+    assert all(np.array_equal(one, other) for one, other in zip(back.parts, evidence.parts, strict=True))
+    first = path.read_bytes()
+    write(path, back)
+    assert path.read_bytes() == first and [p.name for p in path.parent.iterdir()] == ["task.npz"]
+
+
+def test_small_files_hold_many_items_and_odd_ids(tmp_path):
+    ids = (*(f"d{n}" for n in range(5000)), "中", "é 😀", "")
+    gold, predicted = np.random.default_rng(0).integers(0, 9, (2, len(ids)))
+    write(tmp_path / "a.npz", classification(ids, gold, predicted, "f1_macro"))
+    assert read(tmp_path / "a.npz").ids == ids and (tmp_path / "a.npz").stat().st_size < 100_000
+    write(tmp_path / "none.npz", mean([]))
+    assert read(tmp_path / "none.npz").ids == ()
+
+
+def test_other_files_are_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    np.savez(
+        tmp_path / "pickled.npz", part0=np.array([{}], dtype=object), ids=["a"], labels=[], aggregate=["mean"]
+    )
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    write(tmp_path / "cut.npz", mean([1, 2, 3]))
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:200])
+    for path in tmp_path.iterdir():
+        with pytest.raises(InputError, match=f"{path.name} holds no evidence"):
+            read(path)
+
+
+@pytest.mark.parametrize(
+    ("ids", "columns", "aggregate", "message"),
+    [
+        ("aba", [1, 2, 3], "mean", "'a' has evidence twice"),
+        ("ab", [1, 2, 3], "mean", "2 items has columns"),
+        ("ab", [[1, 2], [1, 2]], "mean", "'mean' reads 1: value"),
+        ("ab", [[1, 2], [1, 2]], "f1_macro", "reads 3: true positive"),
+        ("ab", [1, float("nan")], "mean", "item 'b' has evidence that is not a finite number"),
+        ("ab", [1, 2], "median", "unknown aggregate 'median'; known: accuracy, b3"),
+    ],
+)
+def test_wrong_evidence_is_refused(ids, columns, aggregate, message):
+    with pytest.raises(InputError, match=message):
+        Evidence(tuple(ids), np.array(columns), aggregate)
+
+
+def test_wrong_comparisons_are_refused():
+    with pytest.raises(InputError, match="do not compare"):
+        paired_difference(mean([1]), Evidence(("p0",), np.ones(1), "accuracy"), seed=0)
+    with pytest.raises(InputError, match="do not compare"):
+        paired_difference(mean([1]), mean_of([mean([1]), mean([1])]), seed=0)
+    with pytest.raises(InputError, match="name their labels"):
+        paired_difference(
+            Evidence(("a",), np.ones((1, 3)), "f1_macro"),
+            Evidence(("a",), np.ones((1, 6)), "f1_macro"),
+            seed=0,
+        )
+    with pytest.raises(InputError, match="name their labels"):
+        named = classification("a", [0], [1], "f1_macro")
+        paired_difference(Evidence(("a",), np.ones((1, 6)), "f1_macro"), named, seed=0)
+    with pytest.raises(InputError, match="'y' is in one only"):
+        one = multi_label("a", [[1]], [[1]], "f1_macro", labels=["x"])
+        paired_difference(one, multi_label("a", [[1, 0]], [[1, 0]], "f1_macro", labels=["x", "y"]), seed=0)
+    with pytest.raises(InputError, match="not among the labels"):
+        classification("ab", [0, 1], [0, 2], "f1_macro", labels=[0, 1])
+    with pytest.raises(InputError, match="class 1 against one other"):
+        classification("ab", [0, 2], [0, 2], "f1_binary")

@@ -1,0 +1,155 @@
+"""Training papers that stand in tests: what shows it, per task, and what could not be looked at."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from open_data import paper, write, write_table
+from typer.testing import CliRunner
+
+from sciprism.cli.overlap import overlap
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.inputs import Corpus, Labelled, LabelSpace, Pools, Questions, Segments, Tagged
+from sciprism.errors import InputError
+from sciprism.evaluation.overlap import Match, find_overlap, papers_of_test, read_tests
+from sciprism.evaluation.suites.open import OPEN
+from sciprism.papers import Label, Paper
+from sciprism.papers.clicks import Click, Clicks
+from sciprism.papers.signatures import Signature, Signatures
+
+LONG = " ".join(f"word{n} follows word{n + 1}" for n in range(60))
+ROWS = np.arange(3)
+
+
+def test_each_reason_is_told_apart():
+    tests = {
+        "one": [
+            Paper(id="p-00001", title="Alpha"),
+            Paper(id="b", title="Beta", ids={"doi": "10.1/B"}),
+            Paper(id="1", title="A title that has enough words"),
+            Paper(id="d", abstract=LONG),
+        ],
+        "two": [
+            Paper(id="1", title="A title that has enough words"),
+            Paper(id="z", title="Nobody trained on this one"),
+        ],
+    }
+    training = [
+        Paper(id="p-00001", title="Other"),
+        Paper(id="t2", ids={"doi": "10.1/b"}),
+        Paper(id="t3", title="A Title That Has Enough Words!"),
+        Paper(id="t4", title="New", abstract=LONG + " more"),
+        Paper(id="1", title="Equal bare numbers mean nothing here"),
+    ]
+    found = find_overlap(iter([*training, Paper(id="b", title="BETA")]), tests)
+    assert found.tasks[0].reasons.pop("id and title") == 1
+    found = find_overlap(iter(training), tests)
+    one, two = found.tasks
+    assert (found.papers, found.training) == (5, 4)
+    assert (one.tested, one.found, one.training) == (4, 4, 4)
+    assert one.reasons == {"id": 1, "doi": 1, "title": 1, "text": 1}
+    assert one.examples[1] == Match("t2", "b", ("doi",))
+    assert (two.tested, two.found, two.training, two.reasons) == (2, 1, 1, {"title": 1})
+    without = find_overlap(training, tests, near=None)
+    assert without.training == 3 and "text" not in without.tasks[0].reasons
+
+
+def test_a_training_paper_counts_once_however_many_test_papers_it_is():
+    tests = {
+        "t": [
+            Paper(id="a", title="The very same title twice"),
+            Paper(id="b", title="the very same title twice"),
+        ]
+    }
+    task = find_overlap([Paper(id="x", title="The Very Same Title, Twice")], tests).tasks[0]
+    assert (task.tested, task.found, task.training, task.reasons) == (2, 2, 1, {"title": 1})
+
+
+def test_no_overlap_is_nothing_found():
+    found = find_overlap(
+        [Paper(id="x", title="All on its own")], {"t": [Paper(id="y", title="And so is this one")]}
+    )
+    assert (found.training, found.tasks[0].training, found.tasks[0].examples) == (0, 0, ())
+    assert json.loads(json.dumps(found.to_json()))["tasks"][0]["tested"] == 1
+
+
+def test_the_test_papers_of_each_input():
+    papers = [Paper(id=str(n), title=f"Paper {n}") for n in range(4)]
+    ids = [each.id for each in papers]
+    labelled = Labelled(
+        ids=ids, items=[*papers[:3], "a text"], targets=[1.0] * 4, train=ROWS[:2], test=np.array([2, 3])
+    )
+    assert [each.title for each in papers_of_test(labelled)] == ["Paper 2", "a text"]
+    pool = {"candidate_ids": ids, "candidates": papers, "pools": [], "grades": []}
+    assert len(papers_of_test(Pools(query_ids=["q"], queries=["words"], **pool))) == 4
+    assert len(papers_of_test(Pools(query_ids=["q"], queries=papers[:1], query_role="paper", **pool))) == 5
+    corpus = Corpus(
+        query_ids=["q"], queries=["words"], document_ids=ids, documents=papers, judged=[], grades=[]
+    )
+    assert papers_of_test(corpus) == papers
+    space = LabelSpace(paper_ids=ids, papers=papers, labels=[Label(id="l", name="L")], gold=[])
+    assert papers_of_test(space) == papers
+    mentions = [Signature(id=f"s{n}", paper=n, name="A", block="b" * n, author="x") for n in (1, 2)]
+    parts = {"train": frozenset({"b"}), "dev": frozenset(), "test": frozenset({"bb"})}
+    assert papers_of_test(Signatures(papers=papers, signatures=mentions, **parts)) == papers[2:3]
+    clicks = [Click(paper=3, shown=np.array([1]), clicked=1)]
+    shown = Clicks(papers=papers, cited_by=[], train=[], dev=[], test=clicks, propensities=np.ones(1))
+    assert papers_of_test(shown) == [papers[1], papers[3]]
+    rows = {"train": ROWS[:1], "test": np.array([1, 2])}
+    tagged = Tagged(ids=ids[:3], words=[("a", "gene"), ("dark", "matter"), ("x",)], tags=[()] * 3, **rows)
+    assert [each.title for each in papers_of_test(tagged)] == ["dark matter", "x"]
+    pairs = Segments(ids=ids[:3], texts=[("a",), ("b", "c"), ("b", "c")], targets=["y"] * 3, **rows)
+    assert [each.title for each in papers_of_test(pairs)] == ["b c"]
+    asked = Questions(ids=ids[:3], questions=["q"] * 3, contexts=["a", "b", "b"], answers=[()] * 3, **rows)
+    assert [each.title for each in papers_of_test(asked)] == ["b"]  # a context of two questions counts once
+    with pytest.raises(InputError, match="a test of int"):
+        papers_of_test(3)
+
+
+@pytest.fixture
+def data(tmp_path):
+    rows = [paper(str(n), f"Wings of the number {n} in slow winds") | {"text": "..."} for n in range(3)]
+    write(tmp_path, "data/ir_cranfield/corpus", [{"_id": row.pop("id")} | row for row in rows])
+    write(tmp_path, "data/ir_cranfield/queries", [{"_id": "1", "text": "wings"}])
+    for name in ("qrels/test.tsv", "minus_one_documents.tsv"):
+        write_table(tmp_path / "data", f"ir_cranfield/{name}", [("1", "0", 1)][:1])
+    return tmp_path / "data"
+
+
+def test_tasks_without_data_are_named(data):
+    write_table(data, "ir_cranfield/minus_one_documents.tsv", [("1", "2")])
+    found, unread = read_tests(Home(data), OPEN.tasks)
+    assert list(found) == ["cranfield"] and len(found["cranfield"]) == 3
+    assert len(unread) == len(OPEN.tasks) - 1 and "ir_npl" in unread["npl"]
+
+
+def command(*arguments):
+    app = typer.Typer()
+    app.command()(overlap)
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def test_the_command_tells_people_and_machines(data, tmp_path):
+    write_table(data, "ir_cranfield/minus_one_documents.tsv", [("1", "2")])
+    training = tmp_path / "mine.jsonl"
+    training.write_text(
+        '{"id": "m1", "title": "Wings of the Number 2 in Slow Winds"}\n{"id": "m2", "title": "Own"}\n'
+    )
+    done = command(training, "open", training, "--data", data, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    cranfield, own = found["tasks"]
+    assert (found["papers"], found["training"], cranfield["training"], own["training"]) == (2, 2, 1, 2)
+    assert cranfield["examples"] == [{"train": "m1", "test": "2", "reasons": ["title"]}]
+    assert "npl" in found["unread"]
+    shown = command(training, "open", "--data", data).stdout
+    assert "cranfield: m1 is 2 (title)" in shown and "1 of 2 training papers are in a test" in shown
+    assert "not compared: npl: " in shown
+
+
+def test_a_wrong_test_is_refused(tmp_path):
+    done = command(tmp_path / "x.jsonl", "no-such-suite")
+    assert isinstance(done.exception, InputError) and "neither a suite (" in str(done.exception)
+    done = command(tmp_path / "x.jsonl", "open/quick", "--data", tmp_path)
+    assert isinstance(done.exception, InputError) and "no test could be read; " in str(done.exception)

@@ -1,0 +1,281 @@
+"""Runs keep what is done, say what failed, and never mix two models or two declarations."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from sciprism.drop_report import Tally
+from sciprism.errors import InputError
+from sciprism.evaluation import results
+from sciprism.evaluation.item_scores import Evidence, read
+from sciprism.evaluation.results import Measure
+from sciprism.evaluation.run import Run, evaluate
+from sciprism.evaluation.systems import NotServedError
+from sciprism.evaluation.task import Average, Outcome, Suite, Task
+from sciprism.evaluation.tuning.settings import Tuning
+
+
+@dataclass(frozen=True)
+class Numbers:
+    values: tuple[float, ...]
+    tally: Tally = field(default_factory=Tally, compare=False)
+
+    def read(self, home):
+        self.tally.add("no abstract", "p1")
+        return self
+
+
+@dataclass(frozen=True)
+class Missing:
+    def read(self, home):
+        raise InputError("the file is not there")
+
+
+@dataclass(frozen=True)
+class InFile:
+    def read(self, home):
+        return Numbers(tuple(row["value"] for row in home.records(home.local("numbers.jsonl"))))
+
+
+@dataclass(frozen=True)
+class MeanOf:
+    calls: list = field(default_factory=list, compare=False)
+
+    @property
+    def metrics(self):
+        return ("mean",)
+
+    def evaluate(self, data, system, view):
+        if system.name == "bm25":
+            raise NotServedError("BM25 has no vectors")
+        self.calls.append((view.format, view.seed))
+        values = np.array(data.values, np.float32)[:, None]
+        return Outcome(evidence={"mean": Evidence(tuple("abcdef"[: len(values)]), values, "mean")})
+
+
+class Known:
+    def __init__(self, name="model", fingerprint="f1"):
+        self.name, self.fingerprint = name, fingerprint
+
+    def describe(self):
+        return {"dim": 3}
+
+
+def task(name="one", values=(0.0, 1.0), data=None):
+    return Task(name=name, format="search", protocol=MeanOf(), data=data or Numbers(values), reference="x")
+
+
+def suite(*tasks):
+    return Suite(name="made", tasks=tasks)
+
+
+def run(tmp_path, tasks, system=None, **more):
+    told = []
+    found = evaluate(
+        suite(*tasks),
+        tasks,
+        [system or Known()],
+        Run(out=tmp_path, **more),
+        lambda s, t, r: told.append((t.name, r)),
+    )
+    return found, told
+
+
+def test_a_result_holds_number_interval_counts_and_provenance(tmp_path):
+    (result,), _ = run(tmp_path, [task()], command="sciprism evaluate model", seed=3)
+    assert result.metrics["mean"].value == 0.5 and result.metrics["mean"].n == 2
+    assert result.metrics["mean"].low <= 0.5 <= result.metrics["mean"].high
+    assert result.tally == {"no abstract": {"count": 1, "first": ["p1"]}}
+    assert (
+        result.provenance["command"] == "sciprism evaluate model" and result.provenance["versions"]["torch"]
+    )
+    folder = tmp_path / "model--seed-3" / "made"
+    assert results.read(folder / "one.json") == result
+    kept = read(results.items_path(folder, "one", "mean"))
+    assert kept.ids == ("a", "b")
+
+
+def test_a_second_run_keeps_what_is_done(tmp_path):
+    tasks = [task("one"), task("two")]
+    first, _ = run(tmp_path, tasks)
+    (tmp_path / "model" / "made" / "two.json").unlink()  # as if the run had been killed before the second
+    again, told = run(tmp_path, tasks)
+    assert len(tasks[0].protocol.calls) == 1 and len(tasks[1].protocol.calls) == 2
+    assert [name for name, result in told] == ["one", "two", "two"]
+    assert again[0] == first[0]
+
+
+def test_another_declaration_is_run_anew(tmp_path):
+    run(tmp_path, [task(values=(0.0, 1.0))])
+    (changed,), _ = run(tmp_path, [task(values=(1.0, 1.0))])
+    assert changed.metrics["mean"].value == 1
+
+
+def test_a_failed_task_has_no_number_and_is_tried_again(tmp_path):
+    found, _ = run(tmp_path, [task("one", data=Missing()), task("two")])
+    assert [r.status for r in found] == ["failed", "done"]
+    assert found[0].metrics == {} and "not there" in found[0].reason
+    (mended,), _ = run(tmp_path, [task("one")])
+    assert mended.status == "done"
+
+
+def test_a_system_that_cannot_take_part_has_no_number(tmp_path):
+    (result,), _ = run(tmp_path, [task()], Known("bm25"))
+    assert result.status == "not served" and result.reason == "BM25 has no vectors" and not result.metrics
+
+
+def test_two_models_of_one_name_do_not_share_a_folder(tmp_path):
+    run(tmp_path, [task()])
+    with pytest.raises(InputError, match="another model named model"):
+        run(tmp_path, [task()], Known(fingerprint="f2"))
+
+
+def test_two_models_of_one_name_do_not_start_together(tmp_path):
+    asked = task()
+    with pytest.raises(InputError, match="two models are named model"):
+        evaluate(
+            suite(asked), [asked], [Known(), Known(fingerprint="f2")], Run(out=tmp_path), lambda *t: None
+        )
+    assert asked.protocol.calls == []
+
+
+def test_one_model_named_twice_is_scored_once(tmp_path):
+    asked = task()
+    found = evaluate(suite(asked), [asked], [Known(), Known()], Run(out=tmp_path), lambda *told: None)
+    assert len(found) == 1
+
+
+def test_suites_do_not_overwrite_each_other(tmp_path):
+    one, other = Suite(name="one", tasks=(task(),)), Suite(name="other", tasks=(task(values=(1.0, 1.0)),))
+    for chosen in (one, other, one):
+        evaluate(chosen, chosen.tasks, [Known()], Run(out=tmp_path), lambda *told: None)
+    kept = {result.suite: result.metrics["mean"].value for _, result in results.read_all(tmp_path)}
+    assert kept == {"one": 0.5, "other": 1.0} and len(one.tasks[0].protocol.calls) == 1
+
+
+def test_other_data_or_another_release_is_run_anew(tmp_path, monkeypatch):
+    file = tmp_path / "data" / "numbers.jsonl"
+    file.parent.mkdir()
+    asked = Task(name="one", format="search", protocol=MeanOf(), data=InFile(), reference="x")
+
+    def again():
+        found = evaluate(
+            suite(asked), [asked], [Known()], Run(out=tmp_path / "out", data=file.parent), lambda *t: None
+        )
+        return found[0].metrics["mean"].value
+
+    file.write_text('{"value": 0.25}\n')
+    assert again() == again() == 0.25 and len(asked.protocol.calls) == 1
+    file.write_text('{"value": 0.75}\n')
+    assert again() == 0.75 and len(asked.protocol.calls) == 2
+    monkeypatch.setattr("sciprism.evaluation.run._versions", lambda: iter([("sciprism", "another")]))
+    again()
+    assert len(asked.protocol.calls) == 3
+
+
+def test_records_that_lack_something_fail_their_task_alone(tmp_path):
+    (tmp_path / "numbers.jsonl").write_text('{"other": 1}\n')
+    asked = Task(name="one", format="search", protocol=MeanOf(), data=InFile(), reference="x")
+    found, _ = run(tmp_path / "out", [asked, task("two")], data=tmp_path)
+    assert [r.status for r in found] == ["failed", "done"] and "value" in found[0].reason
+
+
+def test_another_format_is_asked_for_and_kept_apart(tmp_path):
+    asked = task()
+    run(tmp_path, [asked])
+    (result,), _ = run(tmp_path, [asked], as_format="regression")
+    assert asked.protocol.calls == [("search", 0), ("regression", 0)]
+    assert (
+        result.as_format == "regression"
+        and (tmp_path / "model--as-regression" / "made" / "one.json").exists()
+    )
+
+
+def test_data_are_read_once_for_all_systems(tmp_path):
+    asked = task()
+    systems = [Known("one", "1"), Known("two", "2"), Known("bm25", "3")]
+    found = evaluate(suite(asked), [asked], systems, Run(out=tmp_path), lambda *told: None)
+    assert [r.status for r in found] == ["done", "done", "not served"]
+    assert asked.data.tally.ids == {"no abstract": ["p1"]}
+
+
+def test_data_that_cannot_be_read_fail_for_all_systems(tmp_path):
+    asked = task(data=Missing())
+    found = evaluate(
+        suite(asked), [asked], [Known("one", "1"), Known("two", "2")], Run(out=tmp_path), lambda *told: None
+    )
+    assert [r.status for r in found] == ["failed", "failed"]
+
+
+def test_unknown_formats_are_refused(tmp_path):
+    with pytest.raises(InputError, match="unknown format"):
+        Run(out=tmp_path, as_format="clustering")
+
+
+def test_suites_check_themselves():
+    with pytest.raises(InputError, match="declared twice"):
+        suite(task("one"), task("one"))
+    with pytest.raises(InputError, match="unknown tasks two"):
+        Suite(name="made", tasks=(task("one"),), averages=(Average(name="all", tasks=("one", "two")),))
+    with pytest.raises(InputError, match="mean, each, first"):
+        replace(task(), numbers="sum")
+
+
+def test_a_view_is_a_suite_of_its_own():
+    whole = Suite(
+        name="made",
+        tasks=(task("one"), task("two"), task("three")),
+        averages=(Average(name="all", tasks=("one", "two")), Average(name="rest", tasks=("three",))),
+        views={"quick": ("two",)},
+    )
+    part = whole.part("quick")
+    assert part.name == "made/quick" and [t.name for t in part.tasks] == ["two"]
+    assert part.averages == (Average(name="all", tasks=("two",)),)
+    with pytest.raises(InputError, match="no view 'slow'; known: quick"):
+        whole.part("slow")
+
+
+@pytest.mark.parametrize(("numbers", "values"), [("mean", [0.5]), ("each", [0.2, 0.8]), ("first", [0.2])])
+def test_what_averages_take_of_a_task(numbers, values):
+    measures = {"a": Measure(value=0.2, low=0, high=1, n=3), "b": Measure(value=0.8, low=0, high=1, n=3)}
+    result = results.TaskResult(
+        suite="s", task="t", key="k", format="search", group="", system={}, status="done",
+        numbers=numbers, metrics=measures,
+    )  # fmt: skip
+    assert result.values() == values
+
+
+def test_names_of_folders_are_safe():
+    assert results.folder_name("BAAI/bge small!") == "BAAI-bge-small"
+    assert results.folder_name("../..") == "system"
+
+
+@dataclass(frozen=True)
+class Drawn(MeanOf):
+    """A protocol whose number changes with the seed, and which makes something once."""
+
+    made: list = field(default_factory=list, compare=False)
+    tuning: Tuning = field(default_factory=lambda: Tuning(seeds=3))
+
+    def evaluate(self, data, system, view):
+        self.calls.append((view.seed, view.first_seed, view.kept.name))
+        view.once(lambda: self.made.append("once") or "made")
+        values = np.full((2, 1), float(view.seed))
+        return Outcome(evidence={"mean": Evidence(("a", "b"), values, "mean")})
+
+
+def test_a_task_has_as_many_runs_as_it_declares_or_is_asked_for(tmp_path):
+    asked = Task(name="one", format="search", protocol=Drawn(), data=Numbers((0.0,)), reference="x")
+    found, _ = run(tmp_path, [asked])
+    assert [result.metrics["mean"].value for result in found] == [0, 1, 2]
+    assert asked.protocol.calls == [(seed, 0, "one.jsonl") for seed in range(3)]
+    assert asked.protocol.made == ["once"]
+    more, _ = run(tmp_path, [asked], seeds=4)
+    assert len(more) == 4 and len(asked.protocol.calls) == 4  # three are kept
+    assert {path.parent.parent.name for path in tmp_path.rglob("one.json")} == {
+        "model",
+        *(f"model--seed-{n}" for n in (1, 2, 3)),
+    }
+    with pytest.raises(InputError, match="-1 seeds"):
+        Run(out=tmp_path, seeds=-1)

@@ -1,0 +1,174 @@
+"""Fine and coarse classification files: hand-counted, and read back through the suite's own layouts."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from made_data import text
+from made_scimult import rows_of
+
+from sciprism.datasets.layouts.scimult import MapleLabels
+from sciprism.errors import InputError
+from sciprism.evaluation.suites.registry import suites
+from sciprism.prepare.scimult import classification
+from sciprism.prepare.scimult.desk import MissingFilesError
+
+FINE = {task.name: task.data for task in suites["scimult"].tasks if task.name.startswith("fine-")}
+
+
+def test_the_topics_of_micol_and_the_papers_of_csrankings(raw, desk):
+    raw.topics()
+    raw.maple(
+        "CSRankings",
+        [
+            {
+                "paper": "1",
+                "title": "computer vision with cv",
+                "abstract": "by compilers",
+                "label": ["12", "99"],
+            },
+            {"paper": "2", "title": "", "abstract": "", "label": ["11", "11"]},
+            {"paper": "3", "label": ["99"]},  # no topic
+            {"paper": "1", "label": ["11"]},  # again
+            {"paper": "4", "title": "vision by computer", "abstract": "sparse", "label": ["13"]},
+        ],
+        labels="11\tcomputer vision\t1\n13\tcompilers\t2\n99\tknitting\t1\n",
+    )
+    made = classification.cs_conference(desk)
+    assert (made.first, made.second, made.published) == (3, 3, (261_781, 15_808))
+    assert {reason: len(names) for reason, names in made.tally.ids.items()} == {
+        "paper without a label of the space, left out": 1,
+        "paper that stands twice, the first counts": 1,
+        "no text": 1,
+    }
+    data = FINE["fine-cs-conference"].read(desk.written)
+    assert data.paper_ids == ["1", "2", "4"]
+    assert [label.name for label in data.labels] == ["computer vision", "sparse coding", "compilers"]
+    assert data.labels[0].definition == "field that sees" and data.labels[0].synonyms == ("cv",)
+    assert [rows.tolist() for rows in data.gold] == [[1], [0], [2]]
+    # Names are those of labels.txt: "cv" is MICoL's alone, and the folder does not list 12. Paper 4 has the
+    # tokens of "computer vision", but not side by side.
+    assert [rows.tolist() for rows in data.matched] == [[0, 2], [], []]
+
+
+def test_mesh_terms_take_names_from_maple_and_definitions_from_the_descriptors(raw, desk):
+    raw.descriptors()
+    raw.maple(
+        "Chemistry_MeSH",
+        [
+            {"paper": "1", "title": "growth of tumors", "label": ["D1", "D3"]},
+            {"paper": "2", "title": "the eyes", "label": ["D2"]},
+        ],
+        labels="D1\tNeoplasms\n",
+        mesh="D1\tneoplasms\ttumors\n",
+    )
+    raw.maple("Medicine_MeSH", [], mesh="D2\theart muscle\theart\n")
+    made = classification.chemistry_mesh(desk)
+    assert (made.first, made.second) == (2, 3) and not made.lacking
+    data = FINE["fine-chemistry-mesh"].read(desk.written)
+    assert [(label.id, label.name, label.synonyms, label.definition) for label in data.labels] == [
+        ("D1", "neoplasms", ("tumors",), "New growth."),
+        ("D2", "heart muscle", ("heart",), "It beats."),
+        ("D3", "eye", ("eyes",), "It sees."),
+    ]
+    assert [rows.tolist() for rows in data.gold] == [[0, 2], [1]]
+    assert [rows.tolist() for rows in data.matched] == [[0], []], "only what the folder lists is looked for"
+
+
+def test_without_the_descriptors_maples_terms_stand_in(raw, desk):
+    raw.maple("Chemistry_MeSH", [{"paper": "1", "label": ["D1"]}], mesh="D1\tneoplasms\ttumors\n")
+    made = classification.chemistry_mesh(desk)
+    assert made.second == 1 and "desc2022.xml: no definitions" in made.lacking[0]
+
+
+def test_another_edition_of_mesh_is_told(raw, desk):
+    raw.descriptors(year=2024)
+    raw.maple("Chemistry_MeSH", [{"paper": "1", "label": ["D1"]}])
+    assert classification.chemistry_mesh(desk).lacking == ("mesh/desc2022.xml: desc2024.xml stands in",)
+
+
+@pytest.mark.parametrize("name", ["Geography", "Psychology"])
+def test_fields_with_labels_of_their_own(raw, desk, name):
+    raw.maple(name, [{"paper": "1", "title": "on maps", "label": ["7"]}], labels="7\tmaps\t2\n8\tseas\t1\n")
+    made = getattr(classification, name.lower())(desk)
+    assert (made.first, made.second) == (1, 2)
+    data = FINE[f"fine-{name.lower()}"].read(desk.written)
+    assert [rows.tolist() for rows in data.matched] == [[0]]
+    bare = MapleLabels(name=name, folder=classification.FINE).read(desk.written)
+    assert bare.matched is None and [rows.tolist() for rows in bare.gold] == [[0]]
+
+
+def scidocs(raw, test="b,18\n"):
+    place = raw.folder / "scidocs"
+    for part, rows in {"train": "a,0\n", "val": "a,0\n", "test": test}.items():
+        text(place / f"mag/{part}.csv", f"pid,class_label\n{rows}")
+    text(place / "paper_metadata_mag_mesh.json", '{"a": {"title": "Paint", "abstract": null}}')
+
+
+def test_scidocs_classes_are_merged_and_numbered(raw, desk):
+    scidocs(raw)
+    made = classification.mag_classes(desk)
+    assert (made.first, made.second) == (3, 19)
+    data = MapleLabels(name="MAG", folder=classification.COARSE, numbered=True).read(desk.written)
+    assert data.labels[0].name == "art" and data.labels[18].name == "sociology"
+    assert data.paper_ids == ["a", "a#2", "b"], "a row each, as SciDocs scores them"
+    assert [rows.tolist() for rows in data.gold] == [[0], [0], [18]]
+
+
+def test_a_class_that_is_none(raw, desk):
+    scidocs(raw, test="b,19\n")
+    with pytest.raises(InputError, match="paper b: no class '19'"):
+        classification.mag_classes(desk)
+
+
+@pytest.mark.parametrize(
+    ("build", "missing"),
+    [
+        (classification.cs_conference, "maple/CSRankings/papers.json"),
+        (classification.geography, "maple/Geography/labels.txt"),
+        (classification.mesh_classes, "scidocs/mesh/train.csv"),
+    ],
+)
+def test_what_is_missing_has_its_name(raw, desk, build, missing):
+    with pytest.raises(MissingFilesError, match=missing):
+        build(desk)
+    assert not desk.out.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "line 3: not JSON"),
+        ("[]", "line 3: expected an object"),
+        ('{"title": "x"}', "line 3: no `paper`; it has title"),
+        ('{"paper": 5, "label": "7"}', "line 3: label is '7', not a list of ids"),
+    ],
+)
+def test_a_broken_line_is_named(raw, desk, line, reason):
+    path = raw.maple("Geography", [{"paper": "1", "label": ["7"]}], labels="7\tmaps\t2\n")
+    path.write_text(path.read_text() + f"\n{line}\n")
+    with pytest.raises(InputError, match="papers.json, " + reason):
+        classification.geography(desk)
+    assert not (desk.out / classification.FINE / "Geography_papers_test.json").exists()
+
+
+def test_a_broken_label_is_named(raw, desk):
+    raw.maple("Geography", [{"paper": "1", "label": ["7"]}], labels="7\tmaps\t2\n8\n")
+    with pytest.raises(InputError, match=r"labels.txt, record 2 \(line 2\)"):
+        classification.geography(desk)
+
+
+def test_gzip_and_half_a_pair_of_surrogates(raw, desk):
+    path = raw.maple("Geography", [], labels="7\tmaps\t2\n")
+    row = b'{"paper": "1", "label": ["7"], "title": "maps \\ud835 \\ud83d\\ude00", "abstract": null}'
+    Path(f"{path}.gz").write_bytes(gzip.compress(row))
+    path.unlink()
+    assert classification.geography(desk).first == 1
+    assert FINE["fine-geography"].read(desk.written).papers[0].title == "maps ? \U0001f600"
+
+
+def test_a_json_list_serves_too(raw, desk):
+    path = raw.maple("Geography", [], labels="7\tmaps\t2\n")
+    path.write_text('[{"paper": 1, "label": [7], "title": "Maps"}]')
+    assert classification.geography(desk).first == 1
+    assert rows_of(desk.out / classification.FINE / "Geography_papers_test.json")[0]["paper"] == "1"

@@ -1,0 +1,163 @@
+"""The whole command: what it prints, records, lists as missing, and that a seed alone decides."""
+
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
+from made_data import lines, text
+from typer.testing import CliRunner
+
+from sciprism.cli.prepare import prepare
+from sciprism.datasets.data_root import Home
+from sciprism.errors import InputError
+from sciprism.evaluation.suites.registry import suites
+from sciprism.prepare.scimult.desk import Desk
+from sciprism.prepare.scimult.prepare import PARTS, prepare_scimult
+
+
+@pytest.fixture
+def some(raw):
+    """CS-Journal, citations without a validation split, Geography and SciFact; all else is missing."""
+    raw.topics()
+    rows = [{"paper": str(i), "label": ["11", "12"][: 1 + i % 2], "venue": "v"} for i in range(9)]
+    raw.maple("Computer_Science", rows)
+    raw.maple("Geography", [{"paper": "1", "label": ["7"]}], labels="7\tmaps\t2\n8\tseas\t1\n")
+    raw.triplets("train", [("a", "b", "c")])
+    raw.beir("scifact", ("1", "2"), ("q1",), {"train": "q1 1 1", "test": "q1 2 1"})
+    return raw.folder
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_the_command(some, tmp_path):
+    out = tmp_path / "out"
+    done = CliRunner().invoke(prepare, ["scimult", str(some), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    printed = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert printed[:4] == [
+        "Table A1: pre-training sources",
+        "queries published positive pairs published",
+        "MAPLE CS-Journal 9 358,447 13 1,242,885",
+        "MAPLE coarse 1 900,000 1 900,000",
+    ]
+    assert "citation triplets 1 165,340 1 819,836" in printed
+    assert printed[printed.index("Table A2: test sets") + 2 :][:2] == [
+        "Geography 1 73,883 2 3,285",
+        "SciFact 1 1,109 2 5,183",
+    ]
+    assert "citation triplets: made without allenai/scirepeval/cite_prediction, split validation" in printed
+    assert printed[printed.index("Not made, for want of:") + 1] == (
+        "MAPLE Biology-MeSH + Medicine-MeSH: maple/Biology_MeSH/papers.json"
+    )
+    assert sorted(contents(out)) == [
+        "pretrain/citations.jsonl",
+        "pretrain/coarse.jsonl",
+        "pretrain/cs-journal.jsonl",
+        "scimult.json",
+        *(f"scimult/classification_fine/Geography_{k}.json" for k in ("label", "matched", "papers_test")),
+        *(f"scimult/search/SciFact_{kind}_test.json" for kind in ("papers", "queries")),
+    ]
+
+
+def test_the_record(some, tmp_path):
+    prepare_scimult(some, tmp_path / "out", seed=5)
+    records = json.loads((tmp_path / "out/scimult.json").read_text())
+    record, source = records["test"], records["pretrain"]["made"][0]
+    assert record["seed"] == 5 and {"python", "sciprism", "numpy"} == set(record["versions"])
+    geography, scifact = record["made"]
+    assert geography["files"][0] == "scimult/classification_fine/Geography_label.json"
+    assert geography["queries"] == 1 and geography["candidates"] == 2
+    assert geography["published"] == {"queries": 73_883, "candidates": 3_285}
+    assert scifact["counts"] == {"relevant": 2} and scifact["dropped"] == {}
+    assert source["positive pairs"] == 13 and source["counts"]["examples"] == 9
+    assert record["missing"]["NFCorpus"] == "beir/nfcorpus/corpus.jsonl"
+    assert record["missing"].keys() == PARTS["test"].keys() - {"Geography", "SciFact"}
+    assert {"maple/Geography/papers.json", "maple/Geography/labels.txt"} < record["inputs"].keys()
+    assert "micol/MAG_label.json" in records["pretrain"]["inputs"]
+    assert all(len(digest) == 64 for digest in record["inputs"].values())
+
+
+def test_what_was_made_is_what_the_suite_reads(some, tmp_path):
+    prepare_scimult(some, tmp_path / "out", only="test")
+    assert not (tmp_path / "out/pretrain").exists()
+    tasks = {task.name: task.data for task in suites["scimult"].tasks}
+    home = Home(tmp_path / "out")
+    for name in ("fine-geography", "fine-geography-without-names", "search-scifact"):
+        assert not tasks[name].read(home).tally.to_json()
+    with pytest.raises(InputError):
+        tasks["search-nfcorpus"].read(home)
+
+
+def test_one_purpose_after_the_other(some, tmp_path):
+    done = prepare_scimult(some, tmp_path / "out", only="pretrain")
+    assert list(done) == ["pretrain"] and not (tmp_path / "out/scimult").exists()
+    prepare_scimult(some, tmp_path / "out", only="test")
+    prepare_scimult(some, tmp_path / "both")
+    assert contents(tmp_path / "out") == contents(tmp_path / "both"), "and the record tells of both"
+    text(tmp_path / "out/scimult.json", "[1]")
+    with pytest.raises(InputError, match=r"scimult.json: not the record of an earlier call; remove it"):
+        prepare_scimult(some, tmp_path / "out", only="test")
+
+
+def test_only_the_seed_decides(some, tmp_path):
+    script = """if True:
+        import sys
+        from pathlib import Path
+        from sciprism.prepare.scimult.prepare import prepare_scimult
+
+        prepare_scimult(Path(sys.argv[1]), Path(sys.argv[2]), seed=int(sys.argv[3]))
+    """
+    for hash_seed, out in (("1", "a"), ("2", "b")):
+        command = [sys.executable, "-c", script, str(some), str(tmp_path / out), "4"]
+        subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": hash_seed})
+    prepare_scimult(some, tmp_path / "c", seed=6)
+    first, again, other = (contents(tmp_path / out) for out in "abc")
+    assert first == again
+    assert first["pretrain/cs-journal.jsonl"] != other["pretrain/cs-journal.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["MAPLE CS-Journal", "MAPLE coarse", "SciFact", "SciDocs links"])
+def test_texts_pass_by(raw, tmp_path, name):
+    """Ten times the text, the same memory: far less than the texts come to."""
+    peaks = []
+    for times in (1, 10):
+        long = "word " * (1_000 * times)
+        raw.topics()
+        for folder in ("Computer_Science", "Art"):
+            rows = [{"paper": str(i), "label": ["11"], "abstract": long} for i in range(300)]
+            raw.maple(folder, rows)
+        raw.beir("scifact", (), ("q",), {"train": "q 1 1", "test": "q 2 1"})
+        lines(raw.folder / "beir/scifact/corpus.jsonl", ({"_id": str(i), "text": long} for i in range(300)))
+        records = {str(i): {"title": "T", "abstract": long, "references": ["1"]} for i in range(300)}
+        text(raw.folder / "scidocs/paper_metadata_view_cite_read.json", json.dumps(records))
+        build = next(parts[name] for parts in PARTS.values() if name in parts)
+        del records, rows
+        tracemalloc.start()
+        build(Desk(raw.folder, tmp_path / "out", 1))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 300 * 45_000 / 2
+
+
+def test_wrong_requests(some, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"holds nothing .*; missing: maple/Computer_Science/papers.json"):
+        prepare_scimult(tmp_path / "empty", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="no such folder"):
+        prepare_scimult(tmp_path / "nowhere", tmp_path / "out")
+    with pytest.raises(InputError, match="name another"):
+        prepare_scimult(some, some)
+    with pytest.raises(InputError, match="--only all: pretrain or test"):
+        prepare_scimult(some, tmp_path / "out", only="all")
+
+
+def test_a_broken_file_stops_the_command(some, tmp_path):
+    text(some / "beir/scifact/qrels/test.tsv", "q1\t1\n")
+    with pytest.raises(InputError, match=r"test.tsv, line 1: expected 3 or 4 columns"):
+        prepare_scimult(some, tmp_path / "out")

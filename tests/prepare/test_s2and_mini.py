@@ -1,0 +1,94 @@
+import json
+
+import pytest
+from made_data import text
+from typer.testing import CliRunner
+
+from sciprism.cli.prepare import prepare
+from sciprism.datasets.data_root import Home
+from sciprism.datasets.layouts.s2and import S2andFolders
+from sciprism.errors import InputError
+from sciprism.prepare import s2and_mini
+from sciprism.prepare.s2and_mini import choose_blocks, make_mini, total
+
+SIZES = {"a": 2, "b": 5, "c": 501, "d": 500, "e": 3}
+
+
+def test_the_two_rules(monkeypatch):
+    assert choose_blocks(SIZES, "alphabetical") == {"a", "b", "d", "e"}
+    monkeypatch.setattr(s2and_mini, "BLOCKS", 2)
+    assert choose_blocks(SIZES, "alphabetical") == {"a", "b"}
+    assert choose_blocks(SIZES, "largest") == {"d", "b"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Blocks of 1, 2 and 4 mentions; of at most 3, the last goes, and with it the cluster that it shares."""
+    monkeypatch.setattr(s2and_mini, "SIGNATURES", 3)
+    blocks = {"a lee": ["0"], "b lee": ["1", "2"], "c lee": ["3", "4", "5", "6"]}
+    of = {key: block for block, keys in blocks.items() for key in keys}
+    signatures = {
+        key: {
+            "signature_id": key,
+            "paper_id": int(key) + 10,
+            "author_info": {"first": "A", "last": "Lee", "position": 0, "block": block},
+        }
+        for key, block in of.items()
+    }
+    clusters = {
+        "p": {"cluster_id": "p", "signature_ids": ["0", "1"], "model_version": -1},
+        "q": {"cluster_id": "q", "signature_ids": ["2", "3"], "model_version": -1},
+        "r": {"cluster_id": "r", "signature_ids": ["4", "5", "6"], "model_version": -1},
+    }
+    papers = {str(i): {"paper_id": i, "title": f"Title {i}é", "references": []} for i in range(10, 20)}
+    papers["16"]["references"] = [18]
+    for kind, content in {"signatures": signatures, "clusters": clusters, "papers": papers}.items():
+        text(tmp_path / f"full/kisti/kisti_{kind}.json", json.dumps(content))
+    division = {"train": {"a lee": ["0"]}, "dev": {"b lee": ["1", "2"]}, "test": {"c lee": blocks["c lee"]}}
+    text(tmp_path / "full/blocks/block_sigs_kisti.json", json.dumps(division))
+    return tmp_path / "full"
+
+
+def test_what_stays_of_a_source(folder, tmp_path):
+    out = tmp_path / "mini"
+    (kept,) = make_mini(folder, out)
+    assert (kept.blocks, kept.signatures, kept.clusters, kept.papers) == (2, 2, 1, 3)
+    assert (kept.all_blocks, kept.all_signatures, kept.all_clusters, kept.all_papers) == (3, 7, 3, 10)
+    assert total([kept, kept])["signatures"] == 4
+    signatures = json.loads((out / "kisti/kisti_signatures.json").read_text())
+    assert {key: row["signature_id"] for key, row in signatures.items()} == {
+        k: k for k in ("kisti_0", "kisti_1")
+    }
+    clusters = json.loads((out / "kisti/kisti_clusters.json").read_text())
+    assert clusters == {
+        "kisti_p": {"cluster_id": "kisti_p", "signature_ids": ["kisti_0", "kisti_1"], "model_version": -1}
+    }
+    papers = json.loads((out / "kisti/kisti_papers.json").read_text())
+    assert sorted(papers) == ["10", "11", "18"]  # 18 is referred to, by a paper that goes
+    division = json.loads((out / "blocks/block_sigs_kisti.json").read_text())
+    assert division == {"train": {"a lee": ["kisti_0"]}, "dev": {"b lee": ["kisti_1"]}, "test": {}}
+
+
+def test_the_layout_reads_the_small_version(folder, tmp_path):
+    make_mini(folder, tmp_path / "mini")
+    data = S2andFolders(path="mini", sources=("kisti",)).read(Home(tmp_path))
+    assert [mention.id for mention in data.signatures] == ["kisti_0", "kisti_1"]
+    assert (data.train, data.dev) == ({"kisti: a lee"}, {"kisti: b lee"})
+
+
+def test_the_command_prints_the_counts(folder, tmp_path):
+    done = CliRunner().invoke(prepare, ["s2and-mini", str(folder), "-o", str(tmp_path / "mini")])
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.output.splitlines()]
+    assert lines[0] == ["source", "blocks", "signatures", "clusters", "papers"]
+    assert " ".join(lines[1]) == "kisti 2 of 3 2 of 7 1 of 3 3 of 10"
+    assert lines[2][0] == "all"
+
+
+def test_wrong_folders_and_rules(folder, tmp_path):
+    with pytest.raises(InputError, match="none of the folders arnetminer"):
+        make_mini(tmp_path, tmp_path / "mini")
+    with pytest.raises(InputError, match="alphabetical or largest"):
+        make_mini(folder, tmp_path / "mini", rule="smallest")
+    with pytest.raises(InputError, match="name another"):
+        make_mini(folder, folder)

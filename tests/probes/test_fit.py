@@ -1,0 +1,222 @@
+"""Fitted weights against liblinear's, by the value of liblinear's own objective in double precision."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.probes import fit, fit_probes, fit_subsets
+
+# The package gives the function this name.
+fit_module = importlib.import_module("sciprism.probes.fit")
+LOSSES = ("squared_hinge", "hinge", "epsilon_insensitive")
+
+
+def objective(loss, features, targets, vectors, intercept, cost) -> float:
+    """|w|^2 / 2 + C sum loss, written down anew from liblinear's paper; the intercept is part of w."""
+    x, w = features.astype(np.float64), vectors.astype(np.float64)
+    slack = targets - (x @ w + float(intercept))
+    if loss != "epsilon_insensitive":
+        slack = np.maximum(0, 1 - targets * (x @ w + float(intercept)))
+    each = slack**2 if loss == "squared_hinge" else np.abs(slack)
+    return (w @ w + float(intercept) ** 2) / 2 + cost * each.sum()
+
+
+def liblinear(loss, features, targets, cost, intercept) -> float:
+    """The objective that scikit-learn reaches with a tight tolerance."""
+    svm = pytest.importorskip("sklearn.svm")
+    same = {"C": cost, "fit_intercept": intercept, "tol": 1e-8, "max_iter": 1_500, "random_state": 0}
+    if loss == "epsilon_insensitive":
+        model = svm.LinearSVR(epsilon=0, loss=loss, dual=True, **same)
+    else:
+        model = svm.LinearSVC(loss=loss, dual=loss == "hinge" or len(features) < features.shape[1], **same)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(features.astype(np.float64), targets)
+    return objective(loss, features, targets, model.coef_.ravel(), np.ravel(model.intercept_)[0], cost)
+
+
+def ours(loss, features, targets, cost, intercept) -> tuple[float, float]:
+    found = fit(features, targets[:, None].astype(np.float32), loss=loss, cost=cost, intercept=intercept)
+    value = objective(loss, features, targets, found.vectors[0], found.intercepts[0], cost)
+    return value, float(found.gaps[0])
+
+
+def rows(numbers, count, width, *, scale=1.0, shift=0.0) -> np.ndarray:
+    spread = 1 / np.sqrt(1 + np.arange(width))
+    return (scale * (numbers.standard_normal((count, width)) * spread + shift)).astype(np.float32)
+
+
+def wanted(loss, numbers, features, noise=0.5) -> np.ndarray:
+    values = features @ numbers.standard_normal(features.shape[1]).astype(np.float32)
+    values = values / (values.std() + 1e-9) + noise * numbers.standard_normal(len(values))
+    if loss == "epsilon_insensitive":
+        return values.astype(np.float32)
+    signs = np.where(values > np.median(values), 1.0, -1.0)
+    signs[:2] = 1, -1
+    return signs.astype(np.float32)
+
+
+@st.composite
+def problems(draw):
+    loss = draw(st.sampled_from(LOSSES))
+    numbers = np.random.default_rng(draw(st.integers(0, 2**32)))
+    count, width = draw(st.integers(3, 50)), draw(st.sampled_from([1, 3, 12, 60]))
+    scale, shift = draw(st.sampled_from([(1.0, 0.0), (0.01, 0.0), (1.0, 2.0), (5.0, 1.0)]))
+    features = rows(numbers, count, width, scale=scale, shift=shift)
+    if draw(st.booleans()):  # the same papers again, with labels of their own
+        features = np.concatenate([features, features[: count // 2]])
+    targets = wanted(loss, numbers, features, noise=draw(st.sampled_from([0.0, 0.5, 3.0])))
+    cost = draw(st.sampled_from([1e-4, 1e-2, 1.0, 10.0]))
+    return loss, features, targets, cost, draw(st.booleans())
+
+
+@given(problem=problems())
+@settings(max_examples=30, deadline=None)
+def test_reaches_the_optimum_of_liblinear(problem) -> None:
+    value, gap = ours(*problem)
+    assert gap <= 1e-4
+    assert value <= liblinear(*problem) * (1 + 1.05e-4) + 1e-12
+
+
+def hard(kind: str, loss: str) -> tuple[np.ndarray, np.ndarray]:
+    numbers = np.random.default_rng(7)
+    features = rows(numbers, 120, 20)
+    targets = wanted(loss, numbers, features)
+    if kind == "separable":
+        targets = wanted(loss, numbers, features, noise=0.0)
+    elif kind == "fewer rows than features":
+        features = rows(numbers, 30, 80)
+        targets = targets[:30]
+    elif kind == "two positives":
+        targets = np.where(np.arange(120) < 2, 1, -1).astype(np.float32) * np.abs(targets)
+        targets = np.sign(targets) if loss != "epsilon_insensitive" else targets
+    elif kind == "duplicated rows":
+        features = features[np.arange(120) % 10]
+    elif kind == "long vectors":
+        features = rows(numbers, 120, 20, scale=300, shift=0.5)
+    elif kind == "a zero row":
+        features[5] = 0
+    return features, targets
+
+
+KINDS = (
+    "separable",
+    "fewer rows than features",
+    "two positives",
+    "duplicated rows",
+    "long vectors",
+    "a zero row",
+)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_hard_problems_end_with_a_certificate_that_holds(loss, kind, intercept) -> None:
+    """Every C of the published grids; liblinear itself may stop early here, so it may only do worse."""
+    features, targets = hard(kind, loss)
+    costs = (1e-4, 1e-1, 100.0)
+    columns = np.repeat(targets[:, None], len(costs), axis=1)
+    found = fit(features, columns, loss=loss, cost=costs, intercept=intercept)
+    for cost, vectors, shift, gap in zip(costs, found.vectors, found.intercepts, found.gaps, strict=True):
+        assert gap <= 1e-4, cost
+        value = objective(loss, features, targets, vectors, shift, cost)
+        assert value <= liblinear(loss, features, targets, cost, intercept) * (1 + 1.05e-4), cost
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_columns_costs_and_rows_are_kept_apart(loss) -> None:
+    """Many problems in one call, over several blocks and cores, give what each gives alone."""
+    numbers = np.random.default_rng(1)
+    features = rows(numbers, 1300, 6)
+    targets = np.stack([wanted(loss, numbers, features) for _ in range(3)], axis=1)
+    costs, chosen = [0.01, 1.0, 3.0], np.arange(0, 1300, 2)
+    together = fit(features, targets, loss=loss, cost=costs, intercept=True, rows=chosen)
+    for column, cost in enumerate(costs):
+        mine = targets[chosen, column]
+        least, _ = ours(loss, features[chosen], mine, cost, True)
+        value = objective(
+            loss, features[chosen], mine, together.vectors[column], together.intercepts[column], cost
+        )
+        assert value == pytest.approx(least, rel=2e-4)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_a_row_with_target_0_is_left_out(loss) -> None:
+    numbers = np.random.default_rng(2)
+    features = rows(numbers, 60, 5)
+    targets = wanted(loss, numbers, features)
+    masked = np.where(np.arange(60) < 20, 0, targets).astype(np.float32)
+    found = fit(features, masked[:, None], loss=loss, cost=1.0, intercept=True)
+    least, _ = ours(loss, features[20:], targets[20:], 1.0, True)
+    value = objective(loss, features[20:], targets[20:], found.vectors[0], found.intercepts[0], 1.0)
+    assert value == pytest.approx(least, rel=2e-4)
+
+
+@pytest.mark.parametrize("few", [1, 512], ids=["one by one", "stacked"])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_subsets_give_what_fit_gives(loss, intercept, few, monkeypatch) -> None:
+    monkeypatch.setattr(fit_module, "FEW", few)
+    numbers = np.random.default_rng(3)
+    features = rows(numbers, 200, 30)
+    targets = np.stack([wanted(loss, numbers, features) for _ in range(2)], axis=1)
+    subsets = [numbers.permutation(200)[:size] for size in (12, 40, 7)]
+    found = fit_subsets(features, targets, subsets, loss=loss, cost=10.0, intercept=intercept)
+    assert found.vectors.shape == (3, 2, 30) and (found.gaps <= 1e-4).all()
+    for i, subset in enumerate(subsets):
+        here, mine = features[subset], targets[subset]
+        alone = fit(here, mine, loss=loss, cost=10.0, intercept=intercept)
+        for k in range(2):
+            value = objective(loss, here, mine[:, k], found.vectors[i, k], found.intercepts[i, k], 10.0)
+            least = objective(loss, here, mine[:, k], alone.vectors[k], alone.intercepts[k], 10.0)
+            assert value == pytest.approx(least, rel=2e-4)
+
+
+def test_worked_by_hand() -> None:
+    """One row x = 2, y = 1, C = 1: w^2/2 + (1 - 2w)^2 is least at w = 4/9; with the hinge at w = 1/2."""
+    one, target = np.array([[2.0]], np.float32), np.ones((1, 1), np.float32)
+    for loss, weight in (("squared_hinge", 4 / 9), ("hinge", 0.5), ("epsilon_insensitive", 0.5)):
+        found = fit(one, target, loss=loss, cost=1.0, intercept=False, tolerance=1e-9)
+        assert found.vectors[0, 0] == pytest.approx(weight, abs=1e-5)
+        assert found.intercepts[0] == 0
+
+
+def test_probes_of_subsets_never_predict_a_class_they_did_not_see() -> None:
+    numbers = np.random.default_rng(4)
+    labels = np.repeat(["a", "b", "c"], 20)
+    features = rows(numbers, 60, 8) + 3 * np.eye(8, dtype=np.float32)[np.repeat([0, 1, 2], 20)]
+    probes = fit_probes(features, labels, [np.arange(60), np.arange(40), np.arange(20, 60)])
+    assert (probes[0].predict(features) == labels).mean() > 0.9
+    assert set(probes[1].predict(features)) == {"a", "b"} and set(probes[2].predict(features)) == {"b", "c"}
+    with pytest.raises(InputError, match=r"subset 1 .* one class only"):
+        fit_probes(features, labels, [np.arange(60), np.arange(5)])
+    constant = np.stack([labels == "a", labels == "b"], axis=1)
+    [probe] = fit_probes(features, constant, [np.arange(20)])
+    assert (probe.predict(features) == [1, 0]).all()
+
+
+def test_wrong_input_is_told() -> None:
+    features, signs = np.ones((4, 2), np.float32), np.array([[1], [-1], [1], [-1]], np.float32)
+    same = {"loss": "hinge", "cost": 1.0, "intercept": False}
+    broken = features.copy()
+    broken[2, 1] = np.nan
+    with pytest.raises(InputError, match="1 of 4 rows hold NaN"):
+        fit(broken, signs, **same)
+    with pytest.raises(InputError, match="must be -1 or 1"):
+        fit(features, 3 * signs, **same)
+    with pytest.raises(InputError, match="one row for each of the 4"):
+        fit(features, signs[:3], **same)
+    with pytest.raises(InputError, match="C is 0"):
+        fit(features, signs, loss="hinge", cost=0, intercept=False)
+    with pytest.raises(InputError, match="no rows"):
+        fit(features, signs, rows=np.arange(0), **same)
+    with pytest.raises(InputError, match="a subset has no rows"):
+        fit_subsets(features, signs, [np.arange(0)], **same)

@@ -1,0 +1,200 @@
+"""Grid search against scikit-learn's GridSearchCV: folds, scores, the chosen C, predictions, odd data."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError, MissingExtraError
+from sciprism.probes import ProbeSettings, grid_search
+from sciprism.probes.folds import plain_folds, stratified_folds
+
+GRID = (1e-3, 1e-1, 10.0)
+
+
+def papers(rows: int, classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    numbers = np.random.default_rng(seed)
+    labels = numbers.integers(0, classes, rows)
+    vectors = numbers.standard_normal((rows, 12)) + 2.0 * numbers.standard_normal((classes, 12))[labels]
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), labels
+
+
+def peer(model, features, targets):
+    """scikit-learn's search over GRID, fitted."""
+    selection = pytest.importorskip("sklearn.model_selection")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return selection.GridSearchCV(model, {"C": list(GRID)}, cv=3).fit(features, targets)
+
+
+def classifier(loss: str, intercept: bool):
+    svm = pytest.importorskip("sklearn.svm")
+    return svm.LinearSVC(
+        loss=loss, dual=loss == "hinge", fit_intercept=intercept, tol=1e-6, max_iter=3000, random_state=0
+    )
+
+
+def folds_of(search) -> np.ndarray:
+    return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(3)], axis=1)
+
+
+@given(st.lists(st.sampled_from("zaqm"), min_size=9, max_size=60), st.integers(2, 4))
+@settings(max_examples=60, deadline=None)
+def test_stratified_folds_are_those_of_scikit_learn(labels, folds) -> None:
+    selection = pytest.importorskip("sklearn.model_selection")
+    labels = np.array(labels)
+    _, counts = np.unique(labels, return_counts=True)
+    if (counts < folds).all():
+        with pytest.raises(InputError, match="fewer rows than there are folds"):
+            stratified_folds(labels, folds)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        parts = selection.StratifiedKFold(folds).split(labels, labels)
+        expected = np.empty(len(labels), np.int64)
+        for number, (_, held_out) in enumerate(parts):
+            expected[held_out] = number
+    assert (stratified_folds(labels, folds) == expected).all()
+
+
+@pytest.mark.parametrize("rows", [7, 9, 11])
+def test_plain_folds_are_those_of_scikit_learn(rows) -> None:
+    selection = pytest.importorskip("sklearn.model_selection")
+    for number, (_, held_out) in enumerate(selection.KFold(3).split(np.zeros(rows))):
+        assert (np.flatnonzero(plain_folds(rows, 3) == number) == held_out).all()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_classes_as_scikit_learn(classes, loss, intercept) -> None:
+    features, numbers = papers(420, classes)
+    labels = np.array(["zeta", "alpha", "mu", "beta"])[numbers]
+    fitted = grid_search(
+        features[:300], labels[:300], ProbeSettings(loss=loss, grid=GRID, intercept=intercept)
+    )
+    search = peer(classifier(loss, intercept), features[:300], labels[:300])
+    assert fitted.best.tolist() == [search.best_params_["C"]]
+    np.testing.assert_allclose(fitted.scores[:, :, 0], folds_of(search), atol=0.011)  # one paper of 100
+    assert fitted.gap <= 1e-4 and not fitted.notes
+    guesses, expected = fitted.probe.predict(features[300:]), search.predict(features[300:])
+    assert guesses.dtype == labels.dtype and (guesses == expected).mean() >= 0.99
+
+
+def test_labels_each_have_their_own_folds_and_c() -> None:
+    features, numbers = papers(300, 5)
+    given_ = np.stack([numbers == 0, numbers < 2, np.random.default_rng(1).random(300) < 0.3], axis=1)
+    fitted = grid_search(features, given_.astype(np.int64), ProbeSettings(grid=GRID, intercept=True))
+    for column in range(3):
+        search = peer(classifier("squared_hinge", True), features, given_[:, column])
+        np.testing.assert_allclose(fitted.scores[:, :, column], folds_of(search), atol=0.011)
+        assert fitted.best[column] == search.best_params_["C"]
+        assert (fitted.probe.predict(features)[:, column] == search.predict(features)).mean() >= 0.99
+
+
+def test_values_as_scikit_learn() -> None:
+    svm = pytest.importorskip("sklearn.svm")
+    features, _ = papers(300, 3)
+    numbers = np.random.default_rng(0)
+    values = features @ numbers.standard_normal((12, 2)) + 0.3 * numbers.standard_normal((300, 2)) + 5
+    fitted = grid_search(
+        features, values, ProbeSettings(loss="epsilon_insensitive", grid=GRID, intercept=True)
+    )
+    for column in range(2):
+        model = svm.LinearSVR(epsilon=0, tol=1e-6, max_iter=3000, random_state=0)
+        search = peer(model, features, values[:, column])
+        assert fitted.best[column] == search.best_params_["C"]
+        np.testing.assert_allclose(fitted.scores[:, :, column], folds_of(search), atol=5e-3)
+        np.testing.assert_allclose(
+            fitted.probe.predict(features)[:, column], search.predict(features), atol=0.02
+        )
+
+
+def test_a_class_that_a_training_part_lacks_is_never_predicted_there() -> None:
+    features, numbers = papers(90, 3)
+    labels = np.where(np.arange(90) == 4, 7, numbers)  # one paper of class 7
+    fitted = grid_search(features, labels, ProbeSettings(grid=GRID, intercept=True))
+    search = peer(classifier("squared_hinge", True), features, labels)
+    np.testing.assert_allclose(fitted.scores[:, :, 0], folds_of(search), atol=0.034)  # one paper of 30
+    assert fitted.notes == (
+        "1 classes have fewer rows than there are folds",
+        "1 times a fold's training part lacked a class, which it then never predicts",
+    )
+    assert 7 in fitted.probe.classes
+
+
+def test_a_label_of_one_paper_has_a_fold_without_a_score_and_takes_the_first_c() -> None:
+    features, numbers = papers(90, 2)
+    given_ = np.stack([numbers, np.arange(90) == 3], axis=1).astype(np.int64)
+    fitted = grid_search(features, given_, ProbeSettings(grid=GRID, intercept=True))
+    search = peer(classifier("squared_hinge", True), features, given_[:, 1])
+    assert (
+        np.isnan(fitted.scores[:, :, 1]).any(axis=0).tolist()
+        == np.isnan(folds_of(search)).any(axis=0).tolist()
+    )
+    assert fitted.best[1] == search.best_params_["C"] == GRID[0]
+    assert not np.isnan(fitted.scores[:, :, 0]).any() and len(fitted.notes) == 2
+
+
+@pytest.mark.parametrize("solver", ["sciprism", "sklearn"])
+def test_labels_that_never_change_are_always_predicted_and_noted(solver) -> None:
+    if solver == "sklearn":
+        pytest.importorskip("sklearn")
+    features, numbers = papers(60, 2)
+    given_ = np.stack([np.ones(60), numbers, np.zeros(60)], axis=1)
+    fitted = grid_search(features, given_, ProbeSettings(grid=GRID, solver=solver))
+    guesses = fitted.probe.predict(features)
+    assert (guesses[:, 0] == 1).all() and (guesses[:, 2] == 0).all() and len(np.unique(guesses[:, 1])) == 2
+    assert fitted.notes[0] == "2 labels never change and were not fitted (first: column 0)"
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "epsilon_insensitive"])
+def test_the_reference_path_has_the_same_face(loss) -> None:
+    pytest.importorskip("sklearn")
+    features, numbers = papers(120, 3)
+    targets = features[:, 0] * 3 if loss == "epsilon_insensitive" else numbers
+    found = [
+        grid_search(features, targets, ProbeSettings(loss=loss, grid=GRID, solver=solver))
+        for solver in ("sciprism", "sklearn")
+    ]
+    assert found[0].scores.shape == found[1].scores.shape == (3, 3, 1)
+    np.testing.assert_allclose(found[0].scores, found[1].scores, atol=0.026)
+    assert found[0].best == found[1].best and np.isnan(found[1].gap)
+    ours, theirs = (each.probe.decide(features) for each in found)
+    np.testing.assert_allclose(ours, theirs, atol=0.05)
+
+
+def test_without_scikit_learn_the_reference_names_the_extra(monkeypatch) -> None:
+    for name in ("sklearn", "sklearn.model_selection", "sklearn.svm"):
+        monkeypatch.setitem(sys.modules, name, None)
+    features, labels = papers(30, 2)
+    with pytest.raises(MissingExtraError, match='needs the "bench" extra'):
+        grid_search(features, labels, ProbeSettings(solver="sklearn"))
+
+
+def test_wrong_input_is_told() -> None:
+    features, labels = papers(30, 2)
+    with pytest.raises(InputError, match="30 rows are of the class a"):
+        grid_search(features, np.full(30, "a"))
+    with pytest.raises(InputError, match="must hold 0 and 1"):
+        grid_search(features, np.stack([labels, labels + 1], axis=1))
+    with pytest.raises(InputError, match="one row for each of the 30"):
+        grid_search(features, labels[:20])
+    with pytest.raises(InputError, match="NaN or infinity"):
+        grid_search(features, np.full(30, np.nan), ProbeSettings(loss="epsilon_insensitive"))
+    for wrong, message in (
+        ({"loss": "log"}, "unknown loss"),
+        ({"grid": ()}, "grid of C"),
+        ({"grid": (0.0,)}, "grid of C"),
+        ({"selection": "r2"}, "selected by accuracy"),
+        ({"solver": "x"}, "unknown solver"),
+        ({"folds": 1}, "at least 2"),
+        ({"tolerance": 0.0}, "tolerance"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ProbeSettings(**wrong)

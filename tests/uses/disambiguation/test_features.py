@@ -1,0 +1,140 @@
+"""Features against numbers worked out by hand."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.papers.records import Paper
+from sciprism.papers.signatures import Signature, Signatures
+from sciprism.uses.disambiguation.features import FEATURES, PairFeatures, columns_of, similarity_column
+from sciprism.uses.disambiguation.grams import Bags, character_grams, word_grams
+
+NAMES = [feature.name for feature in FEATURES]
+ENGLISH = "We show that the order of the parts is known and that this is of use for all of the others."
+PAPERS = [
+    Paper(
+        id="p",
+        title="Graph kernels for the web",
+        abstract=ENGLISH,
+        authors=("Ann Lee", "Bo Kim", "C. Diaz"),
+        venue="ICML",
+        year=2001,
+        references=("r", "s"),
+    ),
+    Paper(
+        id="q",
+        title="Graph kernels",
+        abstract="",
+        authors=("B. Kim", "A. Lee"),
+        venue="ICML",
+        year=2091,
+        references=("p", "r"),
+    ),
+    Paper(id="r", title="Kernels", authors=("Eve Fox",), venue="NIPS"),
+]
+MENTIONS = [
+    Signature(
+        id="0",
+        paper=0,
+        name="Ann Lee",
+        block="a lee",
+        author="x",
+        position=0,
+        coauthors=("Bo Kim", "C. Diaz"),
+        affiliations=("Rome",),
+        email="Ann@x.org",
+    ),
+    Signature(
+        id="1",
+        paper=1,
+        name="A. Lee",
+        block="a lee",
+        author="x",
+        position=1,
+        coauthors=("B. Kim",),
+        affiliations=("Rome",),
+        email="ann@y.org",
+    ),
+    Signature(id="2", paper=2, name="A. Lee", block="a lee", author="y"),
+]
+DATA = Signatures(
+    papers=PAPERS, signatures=MENTIONS, train=frozenset({"a lee"}), dev=frozenset(), test=frozenset()
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    pytest.importorskip("scipy")
+    table = PairFeatures(DATA).table(np.array([0, 0]), np.array([1, 2]))
+    return [dict(zip(NAMES, row.tolist(), strict=True)) for row in table]
+
+
+def test_there_are_39_in_the_order_of_the_sheet():
+    assert len(FEATURES) == 39
+    assert NAMES[33] == "embedding" and NAMES[34] == "journal" and NAMES[13] == "year"
+    assert [feature.monotone for feature in FEATURES[:14]] == [1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0, -1]
+    assert [feature.monotone for feature in FEATURES[14:39]] == [
+        *[1] * 8, *[0] * 5, 0, -1, -1, -1, 0, -1, *[0] * 6,
+    ]  # fmt: skip
+    assert columns_of(["email", "embedding"]).tolist() == [7, 8, 33]
+
+
+def test_two_mentions_by_hand(rows):
+    row = rows[0]
+    assert row["affiliation"] == 1.0
+    assert (row["email-prefix"], row["email-suffix"]) == (1.0, 0.0)
+    assert row["coauthor-blocks"] == 0.5  # b kim of b kim, c diaz
+    assert row["coauthor-names"] == 0.0
+    assert row["venue"] == 1.0
+    assert row["year"] == 50.0  # 90, capped
+    # graph, kernels, web, graph kernels, kernels web, graph kernels web against graph, kernels, graph kernels
+    assert row["title-words"] == pytest.approx(3 / 6)
+    assert row["references"] == pytest.approx(1 / 3)
+    assert row["self-citation"] == 1.0
+    # p cites r (kernels); q cites p (6 runs of words) and r: shared 1, together 1 + 7 - 1
+    assert row["reference-titles"] == pytest.approx(1 / 7)
+    assert row["position"] == 1.0
+    assert row["abstracts"] == 1.0
+    assert row["english"] == 2.0 and row["certain-languages"] == 1.0
+    assert row["min-first"] != row["min-first"]  # an initial has no first-name count
+    assert row["min-last"] == 2.0 and row["min-block"] == 2.0
+
+
+def test_what_is_missing_is_nan(rows):
+    empty = {name for name, value in rows[1].items() if np.isnan(value)}
+    assert {"affiliation", "email-prefix", "coauthor-names", "year", "self-citation", "references"} <= empty
+    assert "embedding" in empty and "journal" in empty
+    assert rows[1]["venue"] == 0.0
+
+
+def test_cosine_plus_one_only_of_usable_vectors():
+    vectors = np.array([[1, 0], [1, 1], [0, 0], [-2, 0]], np.float32)
+    usable = np.array([True, True, True, False])
+    found = similarity_column(vectors, usable, np.array([0, 0, 0]), np.array([1, 2, 3]))
+    assert found[0] == pytest.approx(1 + np.sqrt(0.5))
+    assert np.isnan(found[1:]).all()
+
+
+def test_runs_of_letters_and_words():
+    assert character_grams("Abc") == ["ab", "bc", "abc"]
+    assert word_grams("The art of war") == ["art", "war", "art war"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("abcd"), max_size=8), min_size=2, max_size=6))
+def test_bags_agree_with_counters(bags):
+    one, other = (side.ravel() for side in np.indices((len(bags), len(bags))))
+    found = Bags(bags).jaccard(one, other)
+    for i, j, value in zip(one, other, found, strict=True):
+        a, b = Counter(bags[i]), Counter(bags[j])
+        if a and b:
+            assert value == pytest.approx((a & b).total() / (a | b).total())
+        else:
+            assert np.isnan(value)
+
+
+def test_a_cap_on_the_union():
+    assert Bags(["aab", "aac"]).jaccard(np.array([0]), np.array([1]), cap=2)[0] == 1.0

@@ -1,0 +1,146 @@
+import gzip
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.papers.records import Label
+from sciprism.uses import label_names
+from sciprism.uses.label_names import LabelNames, normalize
+
+# few letters, so that names start inside words and tokens repeat; the last two are white space beyond ASCII
+ALPHABET = "ab\u00e9 \t\n\u00a0\u2003"
+WORDS = st.text(ALPHABET, max_size=8)
+
+
+def label(*names: str) -> Label:
+    return Label(id=names[0] or "?", name=names[0], synonyms=names[1:])
+
+
+def found(labels: Sequence[Label], *texts: str, raw: bool = False) -> list[list[int]]:
+    return [rows.tolist() for rows in LabelNames(labels, raw=raw).match(texts)]
+
+
+def plain_rule(labels: Sequence[Label], text: str) -> list[int]:
+    """The rule word by word, every name in turn."""
+    present = text.split()
+    matched = []
+    for row, item in enumerate(labels):
+        for name in (item.name, *item.synonyms):
+            tokens = name.split()
+            one_or_whole = len(tokens) == 1 or name in text
+            if tokens and all(token in present for token in tokens) and one_or_whole:
+                matched.append(row)
+                break
+    return matched
+
+
+def test_names_of_one_token_need_that_token():
+    labels = [label("cell"), label("cells"), label("ell")]
+    assert found(labels, "a cell", "cells", "cell-like excellent", "Cell") == [[0], [1], [], []]
+
+
+def test_longer_names_need_their_tokens_and_their_order():
+    labels = [label("neural network"), label("network analysis")]
+    texts = ["a neural network", "network of neural cells", "neural networks", "neural network analysis"]
+    assert found(labels, *texts) == [[0], [], [], [0, 1]]
+
+
+def test_longer_names_may_start_inside_a_word_when_all_tokens_stand_elsewhere():
+    labels = [label("art history")]
+    assert found(labels, "smart history", "smart history of art", "art and smart historyless history") == [
+        [],
+        [0],
+        [0],
+    ]
+
+
+def test_synonyms_count_and_labels_come_once_in_order():
+    labels = [label("zebra"), label("neoplasms", "tumors", "cancer"), label("cancer")]
+    assert found(labels, "tumors and cancer of a zebra") == [[0, 1, 2]]
+
+
+def test_a_name_that_repeats_its_token_needs_the_whole_name():
+    assert found([label("bufo bufo")], "the toad bufo", "bufo marinus and bufo bufo") == [[], [0]]
+
+
+def test_white_space_inside_a_name_is_part_of_it():
+    labels = [label("dark\tmatter"), label(" dark ")]
+    assert found(labels, "dark matter", "dark\tmatter") == [[1], [0, 1]]
+
+
+def test_names_without_tokens_match_nothing_and_are_told():
+    names = LabelNames([label(""), label(" \n"), label("", "a")])
+    assert names.nameless == ("?", " \n")
+    assert [rows.tolist() for rows in names.match(["a b", ""])] == [[2], []]
+
+
+def test_nothing_in_nothing_out():
+    assert found([], "a text", "") == [[], []]
+    assert found([label("a")]) == []
+    assert LabelNames([label("a")]).match(["b"])[0].dtype == np.int64
+
+
+def test_raw_names_and_texts_are_normalised_and_others_are_not():
+    labels = [label("Abdomen, Acute"), label("14-3-3 Proteins"), label("-")]
+    text = "The (acute) ABDOMEN; abdomen -- Acute! and 14\u20133\u20133 proteins."
+    assert found(labels, text, raw=True) == [[0, 1]]
+    assert LabelNames(labels, raw=True).nameless == ("-",)
+    assert found(labels, text, "Abdomen, Acute") == [[], [0]]
+
+
+def test_normalize():
+    assert normalize("  O'nyong-nyong_virus,\tPart\u00a02 ") == "o nyong nyong virus part 2"
+    assert normalize("H\u2082O \u2264 5 \u00b0C: \u201cna\u00efve\u201d") == "h\u2082o 5 c na\u00efve"
+    assert normalize("nai\u0308ve \u0939\u093f\u0928\u094d\u0926\u0940\u0964 \u4e2d\u6587\u3002") == (
+        "nai\u0308ve \u0939\u093f\u0928\u094d\u0926\u0940 \u4e2d\u6587"
+    )
+    assert normalize("...") == ""
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text())
+def test_normalising_twice_changes_nothing(text: str):
+    once = normalize(text)
+    assert normalize(once) == once
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=12),
+    st.lists(st.text(ALPHABET, max_size=20), max_size=8),
+    st.integers(1, 4),
+)
+def test_same_as_the_plain_rule(names: list[list[str]], texts: list[str], block: int):
+    labels = [label(*each) for each in names]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(label_names, "BLOCK", block)
+        assert found(labels, *texts) == [plain_rule(labels, text) for text in texts]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text("aAb-'.\u00c9 \n", max_size=8), max_size=12), st.text("aAb-'.\u00c9 \n", max_size=20))
+def test_same_as_the_plain_rule_on_normalised_text(names: list[str], text: str):
+    normal = [label(normalize(name)) for name in names]
+    assert found([label(name) for name in names], text, raw=True) == [plain_rule(normal, normalize(text))]
+
+
+@pytest.mark.data
+def test_real_names_in_real_abstracts():
+    data = Path(os.environ["SCIPRISM_DATA"])
+
+    def rows(path: str, step: int) -> list[dict]:
+        with gzip.open(data / path, "rt", encoding="utf-8") as lines:
+            return [json.loads(line) for line in list(lines)[::step]]
+
+    labels = [label(normalize(row["name"])) for row in rows("labels_mesh/descriptors.jsonl.gz", 10)]
+    papers = rows("xmc_pubmed_mesh/papers.jsonl.gz", 100)
+    texts = [normalize(f"{row['title']} {row['abstract']}") for row in papers]
+    expected = [plain_rule(labels, text) for text in texts]
+    assert sum(map(len, expected)) > len(texts) // 2
+    assert found(labels, *texts) == expected
