@@ -4,7 +4,7 @@ The recipe is run once; every other arm repeats one of its stages with one thing
 from that run. Other seeds are of the retrievers alone: what they begin with, of words, masks and relations,
 is the one run's. The small retrievers of the paper's way learn from citations too, which the recipe does
 without. What is done is kept: stopped at any moment, the same command goes on. Run from the repository root,
-after `sciprism prepare text` as recipes/indus/laptop.toml says, and `sciprism prepare pairs FILES
+after `sciprism prepare text` as recipes/laptop/indus.toml says, and `sciprism prepare pairs FILES
 -o SOURCES/pairs --shapes title-abstract,neighbour-sentences,citing-cited-titles`, where some of the papers
 cite each other:
 
@@ -24,7 +24,7 @@ from rounds import provenance, write
 from sciprism.training.recipe import read_recipe
 from study import reproduced, run, say_missing
 
-RECIPE = Path("recipes/indus/laptop.toml")
+RECIPE = Path("recipes/laptop/indus.toml")
 TABLES = ("8", "beir", "ablation", "I2", "I4", "I5", "pooling", "teachers")
 WHOLE, WHOLE_SEED = "laptop", 0
 OTHERS = (("bm25", "bm25"), ("minilm", "all-MiniLM-L6-v2"))

@@ -16,7 +16,7 @@ SEEDED = ("adapters", "attention-experts", "prism")
 
 
 def arm(key: str, changes: tuple[str, ...], table: str) -> Arm:
-    """Return a method, or a variant of prism's, trained by prism's twin with some changes."""
+    """Return a method, or a variant of prism's, trained by prism's laptop recipe with some changes."""
     method = table == "P1" or key == "prism"
     return Arm(key=key, table=table, recipe="prism", changes=changes, method=method, seeded=key in SEEDED)
 

@@ -3,7 +3,7 @@
 What is done is kept: stopped at any moment, the same command goes on. Every arm is trained with the first
 seed, those that are `seeded` with the others too, and scored on the quick view as soon as it is trained. With
 --full the run of each method whose best dev score is the median is scored on the whole suite as well. The
-backbone reads as many tokens as the twins.
+backbone reads as many tokens as the laptop recipes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Run = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One recipe of recipes/twins, PAPER-KEY if it is not named. table: that scores it. method: whether the
+    """One recipe of recipes/laptop, PAPER-KEY if it is not named. table: that scores it. method: whether the
     whole suite is of interest.
 
     seed: of its one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage
@@ -107,7 +107,7 @@ def say_missing(tables: Mapping[str, bool]) -> None:
 def trained(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
     """Train one arm with one seed and return its run folder."""
     folder: Path = args.runs / f"{arm.key}-{seed}"
-    recipe = f"recipes/twins/{arm.recipe or f'{study.paper}-{arm.key}'}.toml"
+    recipe = f"recipes/laptop/{arm.recipe or f'{study.paper}-{arm.key}'}.toml"
     changes = [f"seed={seed}", *arm.changes, *(args.change or [])]
     if arm.done:
         stage, other, at = arm.done
@@ -121,7 +121,7 @@ def trained(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path
 
 
 def backbone(runs: Path) -> Path:
-    """Return the folder of the untouched backbone, cut as the twins are."""
+    """Return the folder of the untouched backbone, cut as the laptop recipes are."""
     folder = runs / f"all-MiniLM-L6-v2-{MAX_LENGTH}"
     if not folder.exists():
         Encoder.load("all-MiniLM-L6-v2", max_length=MAX_LENGTH).save(folder)

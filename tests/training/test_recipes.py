@@ -27,26 +27,26 @@ ALL = sorted(RECIPES.rglob("*.toml"))
 @pytest.mark.parametrize("path", ALL, ids=lambda path: str(path.relative_to(RECIPES)))
 def test_every_recipe_is_whole(path):
     recipe = read_recipe(path)
-    twin = "-twin" if path.parent.name == "twins" else ""
-    assert recipe.name == path.stem + twin
+    laptop = "-laptop" if path.parent.name == "laptop" else ""
+    assert recipe.name == path.stem + laptop
     assert recipe.reference
 
 
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("scimult-*.toml")), ids=lambda path: path.stem)
-def test_a_twin_has_the_stages_of_its_original(path):
-    original, twin = read_recipe(path), read_recipe(RECIPES / "twins" / path.name)
-    for one, other in zip(original.stages, twin.stages, strict=True):
+def test_a_laptop_recipe_has_the_stages_of_its_original(path):
+    original, laptop = read_recipe(path), read_recipe(RECIPES / "laptop" / path.name)
+    for one, other in zip(original.stages, laptop.stages, strict=True):
         assert (one.name, one.method, one.options) == (other.name, other.method, other.options)
         assert one.objective["hard_negatives"] == other.objective["hard_negatives"]
         assert {s.format for s in one.sources} == {s.format for s in other.sources}
 
 
 @pytest.mark.parametrize("name", ["specter", "multi2spe"])
-def test_twins_of_triplets_score_dev_at_the_end_alone_and_keep_lengths(name):
+def test_laptop_recipes_of_triplets_score_dev_at_the_end_alone_and_keep_lengths(name):
     """The last model counts, as in their originals; MiniLM's own folder would scale vectors to length 1."""
-    original, twin = read_recipe(RECIPES / f"{name}.toml"), read_recipe(RECIPES / "twins" / f"{name}.toml")
-    assert twin.model.normalize is False and twin.model.distance == original.model.distance
-    for one, other in zip(original.stages, twin.stages, strict=True):
+    original, laptop = read_recipe(RECIPES / f"{name}.toml"), read_recipe(RECIPES / "laptop" / f"{name}.toml")
+    assert laptop.model.normalize is False and laptop.model.distance == original.model.distance
+    for one, other in zip(original.stages, laptop.stages, strict=True):
         assert one.evaluation.every == other.evaluation.every == 0 and other.sources[0].dev
         begun = {"start": "kept"} if name == "multi2spe" else {}  # too few steps for the published start
         assert (one.objective, {**one.options, **begun}) == (other.objective, other.options)
@@ -144,8 +144,8 @@ def test_the_settings_of_scirepeval(recipe, stages):
         assert (stage.optimiser.weight_decay, stage.optimiser.eps) == (0.0, 1e-8)
         assert stage.objective == {"name": "triplet", "margin": 1.0}
         assert {s.file.stem: (s.objective or stage.objective)["name"] for s in stage.sources} == OBJECTIVES
-    twin = read_recipe(RECIPES / "twins" / f"scirepeval-{recipe}.toml")
-    assert [(s.name, s.method) for s in twin.stages] == [(s.name, s.method) for s in found.stages]
+    laptop = read_recipe(RECIPES / "laptop" / f"scirepeval-{recipe}.toml")
+    assert [(s.name, s.method) for s in laptop.stages] == [(s.name, s.method) for s in found.stages]
 
 
 INDUS = {
@@ -238,7 +238,7 @@ def test_indus_base_optimises_as_roberta_and_small_auto_encodes_twice():
 
 
 def test_the_laptop_has_all_stages_of_indus():
-    laptop = read_recipe(RECIPES / "indus" / "laptop.toml")
+    laptop = read_recipe(RECIPES / "laptop" / "indus.toml")
     names = [stage.name for stage in laptop.stages]
     assert names == ["masked-lm", "shrink", "auto-encoding", "contrast", "distil", "polish"]
     assert {stage.pooling or laptop.model.pooling for stage in laptop.stages} == {"mean"}
@@ -358,7 +358,7 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
 
 
 def test_a_lexical_part_that_the_copied_stage_has_not_is_refused_before_that_stage_runs():
-    path = RECIPES / "indus" / "laptop.toml"  # its second stage copies the first one's layers
+    path = RECIPES / "laptop" / "indus.toml"  # its second stage copies the first one's layers
     with pytest.raises(InputError, match="stage shrink: its shape cannot be copies of layers of masked-lm"):
         read_recipe(path, ["stages.shrink.shape.lexical=128"])
     read_recipe(path, ["stages.masked-lm.shape.lexical=128", "stages.shrink.shape.lexical=128"])

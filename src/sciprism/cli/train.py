@@ -47,7 +47,7 @@ def train(
     Everything that is wrong with the recipe or its sources is said before the first step. Several devices:
     `accelerate launch -m sciprism train ...`.
 
-    Example: sciprism train recipes/scimult-vanilla-twin.toml --sources open-sources -o runs/vanilla
+    Example: sciprism train recipes/laptop/scimult-vanilla.toml --sources open-sources -o runs/vanilla
     """
     from sciprism.training.recipe import read_recipe
     from sciprism.training.run import train as run

@@ -9,11 +9,11 @@ from sciprism.reproduce.tables.declared import Model, Reproduction, Row, Shape, 
 from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.scirepeval import open_groups
 
-TRAIN = "train it: sciprism train recipes/twins/prism.toml {0} -o RUN, then --models {1}=RUN"
+TRAIN = "train it: sciprism train recipes/laptop/prism.toml {0} -o RUN, then --models {1}=RUN"
 
 
 def of(method: str, rate: str, *more: str, options: str = "{}") -> tuple[str, ...]:
-    """Return what makes another method's recipe of prism's twin."""
+    """Return what makes another method's recipe of prism's laptop recipe."""
     return (
         f"stages.formats.method={method}",
         f"stages.formats.options={options}",
@@ -32,7 +32,7 @@ RIVALS = {
     "attention-experts": ("attention experts", of("attention-experts", "2e-4")),
     "facets": ("three facets", of("facets", "2e-4", "model.pooling=facets", options='{start="kept"}')),
 }
-"""The methods of the papers: key -> title, and what is changed in prism's twin."""
+"""The methods of the papers: key -> title, and what is changed in prism's laptop recipe."""
 VARIANTS = {
     "prism": ("prism", ()),
     "prism-bottleneck": ("prism, bottlenecks", ("stages.formats.options.weights=bottleneck",)),
@@ -54,12 +54,12 @@ VARIANTS = {
         ("stages.formats.options.text=trained", "defaults.optimiser.lr=2e-4"),
     ),
 }
-"""Choices to compare: key -> title, and what is changed in the twin."""
+"""Choices to compare: key -> title, and what is changed in the laptop recipe."""
 GROUPS = ("In-Train", "Out-of-Train", "Average")
 
 
 def model(key: str, title: str, changes: tuple[str, ...]) -> tuple[str, Model]:
-    """Return a model that the twin trains, with some changes."""
+    """Return a model that the laptop recipe trains, with some changes."""
     told = " ".join(f"--set {quote(change)}" for change in changes)
     return key, Model(title=title, obtain=TRAIN.format(told, key))
 
