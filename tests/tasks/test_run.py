@@ -7,7 +7,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.tally import Tally
-from sciprism.tasks import results
+from sciprism.tasks import results, stored_results
 from sciprism.tasks.evidence import Evidence, read
 from sciprism.tasks.results import Measure
 from sciprism.tasks.run import Run, evaluate
@@ -150,7 +150,7 @@ def test_suites_do_not_overwrite_each_other(tmp_path):
     one, other = Suite(name="one", tasks=(task(),)), Suite(name="other", tasks=(task(values=(1.0, 1.0)),))
     for chosen in (one, other, one):
         evaluate(chosen, chosen.tasks, [Known()], Run(out=tmp_path), lambda *told: None)
-    kept = {result.suite: result.metrics["mean"].value for _, result in results.read_all(tmp_path)}
+    kept = {result.suite: result.metrics["mean"].value for _, result in stored_results.read_all(tmp_path)}
     assert kept == {"one": 0.5, "other": 1.0} and len(one.tasks[0].protocol.calls) == 1
 
 

@@ -22,6 +22,7 @@ from sciprism.tasks.layouts.labelled import LabelledTable
 from sciprism.tasks.layouts.own import OwnCorpus, OwnLabels, OwnMentions, OwnPools, OwnReviewers
 from sciprism.tasks.layouts.own_language import OwnQuestions, OwnTexts, OwnWords
 from sciprism.tasks.protocols import protocols
+from sciprism.tasks.stored_results import packed_files
 from sciprism.tasks.task import Data, Suite, Task, TaskProtocol
 from sciprism.text.template import FIELDS, PAPER_FIELDS
 
@@ -162,8 +163,8 @@ def _below(path: Path) -> list[Path]:
     """Return the file, or all files of the folder but for hidden ones and results that were put there."""
     if path.is_file():
         return [path]
-    written = {item.parent.parent for item in path.rglob("items/*.npz")}
-    found = [item for item in path.rglob("*") if item.is_file() and not written & set(item.parents)]
+    written = {item.parent.parent for item in path.rglob("items/*.npz")} | packed_files(path)
+    found = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
     return [item for item in found if not any(part[0] == "." for part in item.relative_to(path).parts)]
 
 

@@ -16,7 +16,7 @@ from torch import OutOfMemoryError
 from sciprism.encoders.methods import FORMATS, Format
 from sciprism.errors import InputError
 from sciprism.files import sha256
-from sciprism.tasks import results
+from sciprism.tasks import results, stored_results
 from sciprism.tasks.evidence import Evidence, estimate, interval
 from sciprism.tasks.home import Home
 from sciprism.tasks.results import Measure, TaskResult
@@ -65,8 +65,8 @@ class Run:
         owners: dict[Path, str] = {}
         for system in systems:
             home = self.out / results.folder_name(system.name, self.as_format, self.seed)
-            for path in sorted(home.rglob("*.json"))[:1]:
-                _check_owner(results.read(path), system, home)
+            if found := stored_results.find_any(home):
+                _check_owner(found, system, home)
             if owners.setdefault(home, system.fingerprint) != system.fingerprint:
                 raise InputError(f"two models are named {system.name}; evaluate them with different -o")
 
@@ -112,8 +112,7 @@ def _kept_or_made(
     suite: Suite, reading: _Reading, system: System, run: Run, view: View, tell: Tell
 ) -> TaskResult:
     task, folder = reading.task, run.folder(suite, system)
-    path = folder / f"{task.name}.json"
-    result = results.read(path) if path.exists() else None
+    result = stored_results.find(folder, task.name)
     if result is not None:
         _check_owner(result, system, folder)
     if result is None or result.key != task.key or not _holds(result, run):

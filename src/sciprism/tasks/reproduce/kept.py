@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.tasks import results
+from sciprism.tasks import results, stored_results
 from sciprism.tasks.report.entrants import Run
 from sciprism.tasks.reproduce.declared import Shape
 from sciprism.tasks.task import Task
@@ -31,9 +31,8 @@ class Kept:
         place = results.folder_name(system), task.name
         if place not in self._read:
             folder = self.home / place[0] / self.shape.home(task.name).name
-            path = folder / f"{task.name}.json"
-            found = Run(results.read(path), folder) if path.exists() else None
-            self._read[place] = found if found and found.result.key == task.key else None
+            found = stored_results.find(folder, task.name)
+            self._read[place] = Run(found, folder) if found and found.key == task.key else None
         return self._read[place]
 
     def status(self, system: str, task: Task) -> str:
