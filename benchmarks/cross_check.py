@@ -22,6 +22,7 @@ from rounds import provenance, write
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.weights import cache_folder
 from sciprism.encoders.encoder import Encoder
+from sciprism.tasks.stored_results import find
 from sciprism.tasks.systems import Texts
 from sciprism.tasks.systems.dense import DenseSystem
 
@@ -80,8 +81,10 @@ def main() -> None:
         run, qrels = run_of(encode, arguments.data / folder, split)
         scores = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
         value = float(np.mean([score["ndcg_cut_10"] for score in scores.values()]))
-        written = json.loads((arguments.results / f"{name}.json").read_text(encoding="utf-8"))
-        mine = written["metrics"]["ndcg@10"]["value"]
+        scored = find(arguments.results, name)
+        if scored is None:
+            raise SystemExit(f"{arguments.results} holds no result of {name}")
+        mine = scored.metrics["ndcg@10"].value
         encoder = "sciprism" if own else "sentence-transformers"
         found[name] = {"pytrec_eval": round(value, 6), "sciprism": round(mine, 6), "encoder": encoder}
         found[name]["equal to 4 decimals"] = abs(value - mine) < 5e-5
