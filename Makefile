@@ -46,9 +46,10 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --most 3000 -o results/graph.json
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
-	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o results/benchmarks
+	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o out/benchmarks
+	$(BIN)/sciprism results pack out/benchmarks -o results/benchmarks
 	$(BIN)/sciprism compare results/benchmarks -o results/benchmarks.md
-	$(BIN)/sciprism compare results/benchmarks -o results/benchmarks.html
+	$(BIN)/sciprism compare results/benchmarks -o out/benchmarks.html
 	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json

@@ -21,6 +21,7 @@ from sentence_transformers import SentenceTransformer
 from rounds import provenance, write
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.encoder import Encoder
+from sciprism.evaluation.stored_results import find
 from sciprism.evaluation.systems import Texts
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.files import cache_folder
@@ -80,8 +81,10 @@ def main() -> None:
         run, qrels = run_of(encode, arguments.data / folder, split)
         scores = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
         value = float(np.mean([score["ndcg_cut_10"] for score in scores.values()]))
-        written = json.loads((arguments.results / f"{name}.json").read_text(encoding="utf-8"))
-        mine = written["metrics"]["ndcg@10"]["value"]
+        scored = find(arguments.results, name)
+        if scored is None:
+            raise SystemExit(f"{arguments.results} holds no result of {name}")
+        mine = scored.metrics["ndcg@10"].value
         encoder = "sciprism" if own else "sentence-transformers"
         found[name] = {"pytrec_eval": round(value, 6), "sciprism": round(mine, 6), "encoder": encoder}
         found[name]["equal to 4 decimals"] = abs(value - mine) < 5e-5

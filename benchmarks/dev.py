@@ -6,7 +6,7 @@ has, train and dev, since a few examples' labels are too easy. With the differen
 and 95% intervals. No test paper is among the sources. Run from the repository root, after `sciprism prepare
 open -o SOURCES` or `sciprism prepare pairs -o SOURCES`:
 
-    python benchmarks/dev.py SOURCES all-MiniLM-L6-v2 MODEL ... -o results/dev.json
+    python benchmarks/dev.py SOURCES all-MiniLM-L6-v2 MODEL ... --run NAME -o results/small/dev.json
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="sources by name")
     parser.add_argument("--examples", type=int, default=500, help="of each source")
     parser.add_argument("--precision", default="float32")
+    parser.add_argument("--run", default="stages", help="the name of this run in the file")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     names = [Path(model).name for model in args.models]
@@ -141,7 +142,7 @@ def main() -> None:
         print(f"{row['source']:<24} {row['model']:<28} {measure} {row[measure]:>6.2f}{more}")
     if args.output:
         facts = {"precision": args.precision, "rows": made}
-        write(args.output, provenance(["torch", "tokenizers", "numpy"], **facts))
+        write(args.output, provenance(["torch", "tokenizers", "numpy"], **facts), args.run)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ and tasks of many small problems (screening), which have too few positives for f
 citation counts) and arXiv's fields a model may have been trained on those very papers. Run from the
 repository root:
 
-    python benchmarks/dev_probes.py all-MiniLM-L6-v2 MODEL concat:MODEL+MODEL -o results/dev-probes.json
+    python benchmarks/dev_probes.py all-MiniLM-L6-v2 MODEL concat:MODEL+MODEL -o results/small/dev.json
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--data", default=os.environ.get("SCIPRISM_DATA"), help="folder with the data sets")
     parser.add_argument("--only", nargs="+", default=[], help="tasks by name")
+    parser.add_argument("--run", default="probes", help="the name of this run in the file")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     systems = {each.name: each for each in (load_system(name, SystemOptions()) for name in args.models)}
@@ -72,7 +73,11 @@ def main() -> None:
             rows.append(row | {"mean": round(float(np.mean(found)), 2), "folds": np.round(found, 2).tolist()})
             print(f"{task.name:<20} {name:<40} {rows[-1]['mean']:6.2f}  {rows[-1]['folds']}", flush=True)
     if args.output:
-        write(args.output, provenance(["torch", "tokenizers", "numpy"], precision="float32", rows=rows))
+        write(
+            args.output,
+            provenance(["torch", "tokenizers", "numpy"], precision="float32", rows=rows),
+            args.run,
+        )
 
 
 if __name__ == "__main__":

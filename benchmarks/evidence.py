@@ -1,7 +1,7 @@
 """Verdicts on the papers' claims from the results that there are, and the page that shows them.
 
 For each paper with a folder of results (results/scimult), every claim that its results can answer gets a
-record, results/<paper>/claims/<id>.json; other benchmarks' records are kept. Then the page is written.
+record in results/<paper>/claims.json; other benchmarks' records are kept. Then the page is written.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ repository root:
 
     python benchmarks/formats.py -o results/formats.json
     python benchmarks/formats.py --shape bert-base --papers 8 --rounds 3 --evidence results/scirepeval \\
-        --methods control-codes adapters adapter-fusion pals facets -o results/formats-bert-base.json
+        --methods control-codes adapters adapter-fusion pals facets --run bert-base -o results/formats.json
     python benchmarks/formats.py --papers 64 --rounds 5 --methods prism prism:split=true,depth=3 \\
-        prism:split=true,depth=1 -o results/formats-prism-256.json
-    python benchmarks/formats.py --shortest 10 --tokens 50 -o results/formats-titles.json
+        prism:split=true,depth=1 --run prism-256 -o results/formats.json
+    python benchmarks/formats.py --shortest 10 --tokens 50 --run titles -o results/formats.json
 
 "mixed batch" is a batch whose texts are of all formats in turn, against the same method's batch of one
 format. "training step" is a forward and a backward pass with a gradient for every vector.
@@ -301,6 +301,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", type=known, default=METHODS[1:])
     parser.add_argument("--evidence", type=Path, help="the folder of SciRepEval's results, for the claim R6")
     parser.add_argument("--cost", type=Path, help="the folder of prism's results, for the claim P1")
+    parser.add_argument("--run", default="all-methods", help="the name of this run in the file")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     if args.cost and (args.tokens, args.shortest, "prism" in args.methods) != (TOKENS, None, True):
@@ -325,7 +326,7 @@ def main() -> None:
     )
     show(result)
     if args.output:
-        write(args.output, result)
+        write(args.output, result, args.run)
     if args.evidence:
         write_record(args.evidence, evidence(result))
     if args.cost:

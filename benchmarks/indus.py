@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rounds import provenance, write
 from sciprism.training.recipe import read_recipe
-from study import reproduced, run, say_missing
+from study import pack, reproduced, run, say_missing
 
 RECIPE = Path("recipes/laptop/indus.toml")
 TABLES = ("8", "beir", "ablation", "I2", "I4", "I5", "pooling", "teachers")
@@ -167,7 +167,9 @@ def main() -> None:
     }
     facts = provenance(["torch", "sciprism"], changes=args.change)
     write(args.output / "runs.json", facts | {"runs": runs})
-    say_missing({name: table(args, name, models) for name in args.tables})
+    made = {name: table(args, name, models) for name in args.tables}
+    pack(args.output)
+    say_missing(made)
 
 
 if __name__ == "__main__":

@@ -56,9 +56,12 @@ def _portable(word: str) -> str:
     return f"{name}{mark}{Path(path).name.upper()}" if Path(path).is_absolute() else word
 
 
-def write(path: Path, result: Mapping[str, Any]) -> None:
-    """Write a result file."""
+def write(path: Path, result: Mapping[str, Any], run: str = "") -> None:
+    """Write a result file; with the name of a run, into the file that holds all runs of a benchmark."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if run:
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else {}
+        result = {"runs": runs | {run: result}}
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(f"wrote {path}", file=sys.stderr)
 

@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", default="float32")
+    parser.add_argument("--run", default="latest", help="the name of this run in the file")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     if args.data is None:
@@ -92,7 +93,7 @@ def main() -> None:
         facts = {"papers": len(texts), "tokens": MAX_LENGTH, "precision": args.precision}
         facts |= {"threads": args.threads, "rounds": args.rounds, "papers_per_second": rates, "times": times}
         packages = ["torch", "sentence-transformers", "tokenizers", "numpy"]
-        write(args.output, provenance(packages, **facts, cold_start_seconds=cold))
+        write(args.output, provenance(packages, **facts, cold_start_seconds=cold), args.run)
 
 
 if __name__ == "__main__":

@@ -98,6 +98,11 @@ def reproduced(paper: str, name: str, models: Sequence[tuple[str, str]], *more: 
     return not status_of([*words, *more])
 
 
+def pack(results: Path) -> None:
+    """Pack the results that were scored into files that git keeps; the folders stay, and git ignores them."""
+    run(["results", "pack", str(results), "-o", str(results)])
+
+
 def say_missing(tables: Mapping[str, bool]) -> None:
     """End with the names of the tables that are not whole, if there are such."""
     if lacking := [name for name, whole in tables.items() if not whole]:
@@ -224,4 +229,5 @@ def main(study: Study, about: str | None) -> None:
         page: table(study, name, some, args, *view, "-o", str(args.output / page))
         for name, some, view, page in wanted
     }
+    pack(args.output)
     say_missing(made)

@@ -29,7 +29,17 @@ MAY_IMPORT = {
     "reproduce": {"evaluation"},
     "cli": {"uses", "prepare", "reproduce"},
 }
-GROUND = {"arrays", "cores", "drop_report", "errors", "files", "formats", "registry", "seeding"}
+GROUND = {
+    "arrays",
+    "cores",
+    "deprecation",
+    "drop_report",
+    "errors",
+    "files",
+    "formats",
+    "registry",
+    "seeding",
+}
 FILE = 400
 LIMITS = {ast.ClassDef: 200, ast.FunctionDef: 40, ast.AsyncFunctionDef: 40}
 

@@ -15,20 +15,25 @@ class RenamedWarning(FutureWarning):
 
 def warn_renamed(what: str, old: str, new: str) -> None:
     """Warn once that `old`, a name of this kind of thing, is `new` today."""
-    warnings.warn(f"{what} {old!r} is now {new!r}; version 0.3 reads the new name only", RenamedWarning, stacklevel=2)
+    warnings.warn(
+        f"{what} {old!r} is now {new!r}; version 0.3 reads the new name only", RenamedWarning, stacklevel=2
+    )
 
 
 def current_names(table: Mapping[str, Any], renamed: Mapping[str, str], what: str) -> dict[str, Any]:
-    """Return a table with today's names for its former keys (`renamed`: former -> today's), each with a warning.
+    """Return a table with today's names for its former keys, each with a warning.
 
-    what: of what the keys are, for messages. InputError where a key is there under both names.
+    renamed: former name -> today's. what: of what the keys are, for messages. InputError where a key is there
+    under both names.
     """
     found = {key: value for key, value in table.items() if key not in renamed}
     for old, new in renamed.items():
         if old not in table:
             continue
         if new in found:
-            raise InputError(f"{what} {old!r} is the former name of {new!r}, and both are given; remove {old!r}")
+            raise InputError(
+                f"{what} {old!r} is the former name of {new!r}, and both are given; remove {old!r}"
+            )
         warn_renamed(what, old, new)
         found[new] = table[old]
     return found

@@ -117,6 +117,24 @@ def test_results_are_shown_without_their_models(workplace, monkeypatch, capsys):
         assert status == 2 and said in err
 
 
+def test_packed_results_serve_as_the_folder_does(workplace, monkeypatch, capsys):
+    words = (*OPEN, "--only", "mha-expert")
+    _, made, _ = reproduce(monkeypatch, capsys, *words, "--models", "models.toml")
+    status, _, err = run(monkeypatch, capsys, "results", "pack", "results/scimult", "-o", "packed")
+    assert status == 0, err
+    shutil.rmtree(workplace / "results")
+    status, shown, err = reproduce(monkeypatch, capsys, *words, "--kept", "--results", "packed")
+    assert (status, shown, err) == (0, made, "")
+    again = (*words, "--models", "models.toml", "--results", "packed")
+    status, shown, err = reproduce(monkeypatch, capsys, *again)
+    assert (status, shown) == (0, made) and err.count("(kept)") == 2
+    (workplace / "mha").rename(workplace / "moved")
+    (workplace / "vanilla").rename(workplace / "mha")  # another model of that name
+    (workplace / "models.toml").write_text('vanilla = "moved"\nmha-expert = "mha"\n')
+    status, _, err = reproduce(monkeypatch, capsys, *again)
+    assert status == 2 and "holds results of another model named mha" in err
+
+
 def test_the_open_data_must_lie_somewhere(workplace, monkeypatch, capsys):
     monkeypatch.delenv("SCIPRISM_DATA")
     status, _out, err = reproduce(monkeypatch, capsys, *OPEN)

@@ -7,7 +7,7 @@ import pytest
 
 from sciprism.drop_report import Tally
 from sciprism.errors import InputError
-from sciprism.evaluation import results
+from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.item_scores import Evidence, read
 from sciprism.evaluation.results import Measure
 from sciprism.evaluation.run import Run, evaluate
@@ -150,7 +150,7 @@ def test_suites_do_not_overwrite_each_other(tmp_path):
     one, other = Suite(name="one", tasks=(task(),)), Suite(name="other", tasks=(task(values=(1.0, 1.0)),))
     for chosen in (one, other, one):
         evaluate(chosen, chosen.tasks, [Known()], Run(out=tmp_path), lambda *told: None)
-    kept = {result.suite: result.metrics["mean"].value for _, result in results.read_all(tmp_path)}
+    kept = {result.suite: result.metrics["mean"].value for _, result in stored_results.read_all(tmp_path)}
     assert kept == {"one": 0.5, "other": 1.0} and len(one.tasks[0].protocol.calls) == 1
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import click
+from typing import Any
+
 from typer.core import TyperCommand
 
 from sciprism.deprecation import warn_renamed
@@ -18,7 +19,7 @@ FORMER_OPTIONS: dict[str, dict[str, str]] = {
 class Command(TyperCommand):
     """A command that reads former names of its options too, each with a warning."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Replace former names, then read the arguments as ever."""
         former = FORMER_OPTIONS.get(ctx.info_name or "", {})
         return super().parse_args(ctx, [_current(arg, former) for arg in args])

@@ -24,6 +24,7 @@ from sciprism.cli.inspect import inspect
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
 from sciprism.cli.reproduce import reproduce
+from sciprism.cli.results import results
 from sciprism.cli.search import search
 from sciprism.cli.similar import similar
 from sciprism.cli.tokenizer import tokenizer
@@ -62,7 +63,7 @@ for command in (*USE, *SCIENCE):
     app.command()(_interruptible(command))
 
 
-for name, group in {"prepare": prepare, "tokenizer": tokenizer}.items():
+for name, group in {"prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
     for each in group.registered_commands:
         assert each.callback is not None
         each.callback = _interruptible(each.callback, "the same command starts anew")

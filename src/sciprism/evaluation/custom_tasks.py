@@ -20,6 +20,7 @@ from sciprism.datasets.layouts.custom_language import OwnQuestions, OwnTexts, Ow
 from sciprism.datasets.layouts.labelled import LabelledTable
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.stored_results import packed_files
 from sciprism.evaluation.task import Data, Suite, Task, TaskProtocol
 from sciprism.files import sha256
 from sciprism.formats import FORMATS
@@ -162,8 +163,8 @@ def _below(path: Path) -> list[Path]:
     """Return the file, or all files of the folder but for hidden ones and results that were put there."""
     if path.is_file():
         return [path]
-    written = {item.parent.parent for item in path.rglob("items/*.npz")}
-    found = [item for item in path.rglob("*") if item.is_file() and not written & set(item.parents)]
+    written = {item.parent.parent for item in path.rglob("items/*.npz")} | packed_files(path)
+    found = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
     return [item for item in found if not any(part[0] == "." for part in item.relative_to(path).parts)]
 
 

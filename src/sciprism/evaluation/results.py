@@ -2,13 +2,16 @@
 
 RESULTS/<system>/<suite>/<task>.json                 numbers, intervals, counts, provenance
 RESULTS/<system>/<suite>/items/<task>--<metric>.npz  evidence: what each query or paper contributed
+
+So an evaluation can be interrupted at any moment. `stored_results` reads these files, and the packed ones
+that `sciprism results pack` makes of them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -92,20 +95,15 @@ def read(path: Path) -> TaskResult:
     """Read one result. Raises InputError where the file is no result."""
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
-        row["metrics"] = {name: Measure(**measure) for name, measure in row["metrics"].items()}
-        return TaskResult(**row)
+    except ValueError as error:
+        raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
+    return from_row(row, path)
+
+
+def from_row(row: dict[str, Any], path: Path) -> TaskResult:
+    """Return a result from the values that a file holds. Raises InputError where they are no result."""
+    try:
+        metrics = {name: Measure(**measure) for name, measure in row["metrics"].items()}
+        return TaskResult(**row | {"metrics": metrics})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
-
-
-def read_all(home: Path) -> Iterator[tuple[Path, TaskResult]]:
-    """Yield every result below a folder with the folder that holds its items, in order of name."""
-    found = False
-    for path in sorted(home.rglob("*.json")):
-        if (path.parent / "items").is_dir():
-            found = True
-            yield path.parent, read(path)
-    if not found:
-        raise InputError(
-            f"{home} holds no results; make them with: sciprism evaluate MODEL --suite open -o {home}"
-        )

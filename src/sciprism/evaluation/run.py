@@ -15,7 +15,7 @@ from torch import OutOfMemoryError
 
 from sciprism.datasets.data_root import Home
 from sciprism.errors import InputError
-from sciprism.evaluation import results
+from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.item_scores import Evidence, estimate, interval
 from sciprism.evaluation.results import Measure, TaskResult
 from sciprism.evaluation.systems import NotServedError, System
@@ -65,8 +65,8 @@ class Run:
         owners: dict[Path, str] = {}
         for system in systems:
             home = self.out / results.folder_name(system.name, self.as_format, self.seed)
-            for path in sorted(home.rglob("*.json"))[:1]:
-                _check_owner(results.read(path), system, home)
+            if found := stored_results.find_any(home):
+                _check_owner(found, system, home)
             if owners.setdefault(home, system.fingerprint) != system.fingerprint:
                 raise InputError(f"two models are named {system.name}; evaluate them with different -o")
 
@@ -112,8 +112,7 @@ def _kept_or_made(
     suite: Suite, reading: _Reading, system: System, run: Run, view: View, tell: Tell
 ) -> TaskResult:
     task, folder = reading.task, run.folder(suite, system)
-    path = folder / f"{task.name}.json"
-    result = results.read(path) if path.exists() else None
+    result = stored_results.find(folder, task.name)
     if result is not None:
         _check_owner(result, system, folder)
     if result is None or result.key != task.key or not _holds(result, run):

@@ -136,10 +136,13 @@ def test_rows_over_other_items_are_refused(home):
 def test_a_record_comes_back_and_a_broken_one_is_named(home):
     record = measure(claim(*all_of(contrast("a", "b"))), PAPER, SHAPE, home)
     path = write(home, record)
-    assert path == home / "claims" / "X1.json" and read(home, "X1") == record and read(home, "X2") is None
-    path.write_text("{}")
-    with pytest.raises(InputError, match="no record of a claim"):
-        read(home, "X1")
+    assert path == home / "claims.json" and read(home, "X1") == record and read(home, "X2") is None
+    write(home, replace(record, claim="X0"))
+    assert read(home, "X1") == record and list(json.loads(path.read_text())) == ["X0", "X1"]
+    for content, message in (('{"X1": {}}', "X1: no record of a claim"), ("[", "no file of claims")):
+        path.write_text(content)
+        with pytest.raises(InputError, match=message):
+            read(home, "X1")
 
 
 def test_the_page(home):
@@ -177,7 +180,7 @@ def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
         result(home, "m", task, base)
     write_models(home, {"vanilla": ["v"], "backbone": ["m"]})
     shown = evidence(tmp_path)
-    assert json.loads((home / "claims" / "S1.json").read_text())["verdict"] == "undecided"
+    assert json.loads((home / "claims.json").read_text())["S1"]["verdict"] == "undecided"
     assert "vanilla above backbone, search" in shown and "+20.00" in shown
     assert shown.count("not measured yet") > len(claims) - 3
 
@@ -197,7 +200,7 @@ def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
     shown = evidence(tmp_path)
     assert "**held, one seed** | `sciprism reproduce multi2spe 3-cs --data built` |" in shown
     assert "**held, one seed** | `sciprism reproduce multi2spe domains --data fields` |" in shown
-    found = json.loads((home / "claims" / "M4.json").read_text())["findings"]
+    found = json.loads((home / "claims.json").read_text())["M4"]["findings"]
     assert {each["view"] for each in found} == {"multi-scidocs-fields"}
     for claim in claims.values():
         assert not claim.questions or claim.data in reproductions[claim.paper].shapes

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sciprism.evaluation import results
+from sciprism.evaluation import stored_results
 from sciprism.evaluation.results import TaskResult
 
 TaskId = tuple[str, str]
@@ -16,7 +16,7 @@ TaskId = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One result and the folder that holds its items; no folder where only the numbers are at hand."""
+    """One result and its place (`stored_results`); no place where only the numbers are at hand."""
 
     result: TaskResult
     home: Path | None = None
@@ -48,7 +48,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     """Read every result below some folders, each once. Raises InputError where a folder has none."""
     found: dict[tuple[Path, str, str], Run] = {}
     for folder in folders:
-        for home, result in results.read_all(folder):
+        for home, result in stored_results.read_all(folder):
             found.setdefault((home.resolve(), result.suite, result.task), Run(result, home))
     return list(found.values())
 

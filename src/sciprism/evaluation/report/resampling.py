@@ -17,7 +17,7 @@ from sciprism.evaluation import item_scores as evidences
 from sciprism.evaluation.aggregates import aggregates
 from sciprism.evaluation.item_scores import Evidence
 from sciprism.evaluation.report.entrants import Run
-from sciprism.evaluation.results import items_path
+from sciprism.evaluation.stored_results import read_items
 
 SAMPLES = 1000
 """Bootstrap samples: the ends of a 95% interval then vary by about a twentieth of its length."""
@@ -119,11 +119,10 @@ def mean(draws: Sequence[Doubles]) -> Doubles:
 
 
 def _read(run: Run, metric: str) -> Evidence | None:
-    """Return the items behind a metric in order of id, or nothing where their file is not there."""
-    path = items_path(run.home, run.result.task, metric) if run.home else None
-    if path is None or not path.exists():
+    """Return the items behind a metric in order of id, or nothing where they are missing."""
+    items = read_items(run.home, run.result.task, metric) if run.home else None
+    if items is None:
         return None
-    items = evidences.read(path)
     order = np.argsort(np.array(items.ids, dtype=np.str_), kind="stable")
     return replace(
         items,

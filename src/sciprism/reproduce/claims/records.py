@@ -1,4 +1,4 @@
-"""From results to the verdict on a claim, and the verdict on disk: RESULTS/<paper>/claims/<id>.json."""
+"""From results to the verdict on a claim, and the verdicts of a paper: RESULTS/<paper>/claims.json."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.files import write_json
@@ -24,6 +25,7 @@ from sciprism.reproduce.tables.declared import Number, Reproduction, Shape, metr
 from sciprism.reproduce.tables.kept import Kept, read_models
 from sciprism.reproduce.tables.scores import Named, Scores
 
+FILE = "claims.json"
 UNITS = {"points": 100.0, "%": 100.0}
 """What a value is multiplied by to be printed; any other unit is printed as it is."""
 
@@ -66,19 +68,17 @@ class Record:
 
 
 def write(home: Path, record: Record) -> Path:
-    """Write a record below the folder of a paper's results."""
-    path = _path(home, record.claim)
-    write_json(path, asdict(record))
-    return path
+    """Write a record into the file of a paper's claims, in order of id; return the file."""
+    write_json(home / FILE, dict(sorted((_rows(home) | {record.claim: asdict(record)}).items())))
+    return home / FILE
 
 
 def read(home: Path, claim: str) -> Record | None:
     """Read the record of a claim, None where there is none. Raises InputError where the file is no record."""
-    path = _path(home, claim)
-    if not path.exists():
+    row = _rows(home).get(claim)
+    if row is None:
         return None
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
         findings = [Finding(**each | {"seeds": tuple(each.get("seeds", ()))}) for each in row["findings"]]
         texts = {key: tuple(row.get(key, ())) for key in ("commands", "lacking", "remarks")}
         return Record(
@@ -89,7 +89,7 @@ def read(home: Path, claim: str) -> Record | None:
             **texts,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"{path} is no record of a claim: {error}") from None
+        raise InputError(f"{home / FILE}, {claim}: no record of a claim: {error}") from None
 
 
 def measure(claim: Claim, paper: Reproduction, shape: Shape, home: Path) -> Record | None:
@@ -127,8 +127,17 @@ def _always(names: Sequence[str]) -> Named:
     return lambda _task: names
 
 
-def _path(home: Path, claim: str) -> Path:
-    return home / "claims" / f"{claim}.json"
+def _rows(home: Path) -> dict[str, Any]:
+    """Return the records of a paper's claims as they are in the file."""
+    if not (home / FILE).exists():
+        return {}
+    try:
+        rows = json.loads((home / FILE).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{home / FILE} is no file of claims: {error}") from None
+    if not isinstance(rows, dict):
+        raise InputError(f"{home / FILE} is no file of claims: expected an object of records")
+    return rows
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sciprism.errors import InputError
-from sciprism.evaluation import results
+from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.report.entrants import Run
 from sciprism.evaluation.task import Task
 from sciprism.files import write_json
@@ -31,9 +31,8 @@ class Kept:
         place = results.folder_name(system), task.name
         if place not in self._read:
             folder = self.home / place[0] / self.shape.home(task.name).name
-            path = folder / f"{task.name}.json"
-            found = Run(results.read(path), folder) if path.exists() else None
-            self._read[place] = found if found and found.result.key == task.key else None
+            found = stored_results.find(folder, task.name)
+            self._read[place] = Run(found, folder) if found and found.key == task.key else None
         return self._read[place]
 
     def status(self, system: str, task: Task) -> str:

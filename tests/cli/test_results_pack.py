@@ -1,0 +1,145 @@
+"""`sciprism results pack`: packed results say what the folder says, and damaged ones are refused."""
+
+import shutil
+
+import numpy as np
+import pytest
+from made_commands import run
+
+from sciprism.evaluation import results
+from sciprism.evaluation.item_scores import (
+    Evidence,
+    classification,
+    estimate,
+    interval,
+    mean_of,
+    multi_label,
+    numbers,
+)
+from sciprism.evaluation.results import Measure, TaskResult
+
+
+def scored(random):
+    """Return evidence of every shape: one score, counts by class, parts, gold and predicted numbers, none."""
+    ids = tuple(f"paper {n}" for n in range(40))
+    gold, said = random.integers(0, 3, (2, 40))
+    many = [multi_label(ids, random.integers(0, 2, (40, 3)), random.integers(0, 2, (40, 3)), "f1_macro")]
+    many *= 2
+    return {
+        "search": Evidence(ids, random.random(40), "mean"),
+        "classes": classification(ids[::-1], gold, said, "f1_macro"),
+        "few-shot": mean_of(many),
+        "years": numbers(ids, random.random(40), random.random(40), "kendall_tau"),
+        "empty": Evidence((), np.empty((0, 1)), "mean"),
+    }
+
+
+def evaluated(home, names, *, seeds=(0,), first=0):
+    """Write what `sciprism evaluate` writes: for each system and seed five tasks, and one that failed."""
+    for number, name in enumerate(names, start=first):
+        for seed in seeds:
+            folder = home / results.folder_name(name, seed=seed) / "own"
+            facts = {"suite": "own", "key": "k", "format": "search", "group": "", "seed": seed}
+            facts |= {
+                "system": {"name": name, "fingerprint": name},
+                "provenance": {"versions": {"numpy": "2"}},
+            }
+            for task, items in scored(np.random.default_rng([number, seed])).items():
+                low, high = interval(items, seed=0)
+                measure = Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
+                done = TaskResult(task=task, status="done", metrics={"first metric": measure}, **facts)
+                results.write(folder, done, {"first metric": items})
+            results.write(folder, TaskResult(task="lost", status="failed", reason="no data", **facts), {})
+    return home
+
+
+def reported(monkeypatch, capsys, folder):
+    status, out, err = run(monkeypatch, capsys, "compare", folder, "--format", "json")
+    assert status == 0, err
+    return out
+
+
+def pack(monkeypatch, capsys, *words):
+    status, out, err = run(monkeypatch, capsys, "results", "pack", *words)
+    assert status == 0, err
+    return out
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two systems with two seeds, whose items of a task are the same."""
+    return evaluated(tmp_path / "study", ["A", "B"], seeds=(0, 1))
+
+
+def test_packed_results_give_the_report_of_the_folder(folder, tmp_path, monkeypatch, capsys):
+    (folder / "B" / "own" / "items" / "search--first metric.npz").unlink()  # the number without its items
+    said = pack(monkeypatch, capsys, folder, "-o", tmp_path / "packed")
+    assert "own.json: 24 results of 4 systems" in said
+    assert sorted(path.name for path in (tmp_path / "packed").iterdir()) == ["own.json", "own.parquet"]
+    expected = reported(monkeypatch, capsys, folder)
+    for place in ("packed", "packed/own.json"):
+        assert reported(monkeypatch, capsys, tmp_path / place) == expected
+    assert "the items behind the numbers are missing" in expected
+
+
+def test_packing_again_changes_nothing_and_other_systems_stay(folder, tmp_path, monkeypatch, capsys):
+    packed = tmp_path / "packed"
+    pack(monkeypatch, capsys, folder, "-o", packed)
+    before = {path: path.read_bytes() for path in packed.iterdir()}
+    pack(monkeypatch, capsys, folder, "-o", packed)
+    assert {path: path.read_bytes() for path in packed.iterdir()} == before
+    later = evaluated(tmp_path / "later", ["C"], first=2)
+    pack(monkeypatch, capsys, later, "-o", packed)
+    shutil.copytree(later / "C", folder / "C")
+    assert reported(monkeypatch, capsys, packed) == reported(monkeypatch, capsys, folder)
+
+
+def test_a_later_evaluation_in_the_same_folder_counts(folder, monkeypatch, capsys):
+    pack(monkeypatch, capsys, folder, "-o", folder)
+    for name in ("A", "B", "A--seed-1", "B--seed-1"):
+        shutil.rmtree(folder / name)
+    before = reported(monkeypatch, capsys, folder)
+    evaluated(folder, ["A"], first=7)
+    after = reported(monkeypatch, capsys, folder)
+    assert after != before and after.count('"task": "search"') == before.count('"task": "search"')
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def of_another(path):
+    other = path.parent.parent / "other"
+    path.write_bytes((other / path.name).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("own.json", cut, "own.json is damaged"),
+        ("own.parquet", cut, "own.parquet is not the file that own.json was written with"),
+        ("own.parquet", of_another, "own.parquet is not the file that own.json was written with"),
+        ("own.parquet", lambda path: path.unlink(), "own.parquet is missing"),
+        ("own.json", lambda path: path.unlink(), "holds no results"),
+    ],
+)
+def test_damaged_and_half_written_packs_are_refused(
+    folder, tmp_path, monkeypatch, capsys, name, damage, message
+):
+    packed = tmp_path / "packed"
+    pack(monkeypatch, capsys, folder, "-o", packed)
+    pack(monkeypatch, capsys, evaluated(tmp_path / "made", ["C"]), "-o", tmp_path / "other")
+    damage(packed / name)
+    status, out, err = run(monkeypatch, capsys, "compare", packed)
+    assert status == 2 and message in err and not out
+
+
+def test_what_cannot_be_packed_is_named(folder, tmp_path, monkeypatch, capsys):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "own.json").write_text("{}")
+    (folder / "A" / "own").rename(folder / "A" / "moved")
+    status, _, err = run(monkeypatch, capsys, "results", "pack", folder, "-o", tmp_path / "packed")
+    assert status == 2 and "SYSTEM/SUITE/TASK.json" in err
+    (folder / "A" / "moved").rename(folder / "A" / "own")
+    status, _, err = run(monkeypatch, capsys, "results", "pack", folder, "-o", tmp_path / "taken")
+    assert status == 2 and "own.json is no packed results" in err
