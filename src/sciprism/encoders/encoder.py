@@ -27,7 +27,7 @@ WINDOW = 16_384  # texts tokenized and sorted together
 
 
 class Encoder(Model):
-    """A loaded model. Floats of two encoders compare only if fingerprint and space are equal."""
+    """A loaded model. Vectors of two encoders compare only if fingerprint and space are equal."""
 
     @classmethod
     def load(

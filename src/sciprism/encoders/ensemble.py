@@ -24,7 +24,7 @@ joins["concat"] = partial(np.concatenate, axis=1)
 class Ensemble:
     """Encoders that each give a vector, with the face of one: it serves the formats that all of them have.
 
-    join: "mean" of the vectors, number by number, which have to be of one width; or "concat". Floats are
+    join: "mean" of the vectors, number by number, which have to be of one width; or "concat". Vectors are
     taken as they are: one whose numbers are larger weighs more. Raises InputError for fewer than two
     encoders, the same one twice, no format in common, and different distances or, with the mean, widths.
     """
