@@ -26,7 +26,7 @@ from sciprism import Encoder
 from sciprism.evaluation.item_scores import Evidence, estimate, interval, paired_difference
 from sciprism.index import topk
 from sciprism.metrics.rankings import average_precision, judge
-from sciprism.seeding import some
+from sciprism.seeding import sample
 from sciprism.store.matrix import Matrix
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
@@ -70,7 +70,7 @@ def parts_of(sources: Path, only: Sequence[str], count: int) -> Iterator[tuple[s
             continue
         roles: dict[str, Any] = {"query": row["query"], "candidate": row["candidate"]}
         held_out = [each for each in read_examples(path, **roles) if each.positives]
-        examples = some(held_out, count, "dev")
+        examples = sample(held_out, count, "dev")
         labels = {}
         if row["candidate"] == "label":
             known = chain(held_out, read_examples(sources / "train" / path.name, **roles))

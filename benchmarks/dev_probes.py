@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from rounds import provenance, write
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Labelled
 from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.probe import Probe
@@ -31,7 +31,7 @@ from sciprism.evaluation.task import Task, View
 FOLDS = 3
 
 
-def probes(home: Home, only: list[str]) -> Iterator[tuple[Task, Probe, Labelled]]:
+def probes(home: DataRoot, only: list[str]) -> Iterator[tuple[Task, Probe, Labelled]]:
     """Yield the suite's probes whose training papers can be split into folds, with their data."""
     for task in suites["open"].tasks:
         if isinstance(task.protocol, Probe) and (not only or task.name in only):
@@ -62,7 +62,7 @@ def main() -> None:
     if len(systems) < len(args.models):
         parser.error("two models of one name; copy or rename a folder")
     rows = []
-    for task, probe, data in probes(Home(args.data), args.only):
+    for task, probe, data in probes(DataRoot(args.data), args.only):
         view = View(format=task.format, fields=task.fields)
         for name, system in systems.items():
             found = [

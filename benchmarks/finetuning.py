@@ -31,7 +31,7 @@ from transformers.utils import logging
 from finetuning_peer import Peer, Problem, batches_of, read_problem, train
 from rounds import provenance, ratio, write
 from sciprism import Encoder
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.suites.registry import suites
@@ -204,7 +204,7 @@ def read(args: argparse.Namespace) -> tuple[Any, Any, dict[str, int]]:
     asked = {"rates": (args.rate,), "batches": (args.batch,), "epochs": (args.epochs,)}
     tuning: Tuning = replace(task.protocol.tuning, **asked)
     protocol = replace(task.protocol, tuning=tuning)
-    data = task.data.read(Home(args.data))
+    data = task.data.read(DataRoot(args.data))
     problem = read_problem(data, protocol, resolve(args.model)[1])
     asked = {"train": some(data.train, args.train), "test": some(data.test, args.test)}
     parts = {part: problem.fitting(rows) for part, rows in asked.items()}

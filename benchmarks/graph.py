@@ -26,7 +26,7 @@ from scipy.sparse import csr_array, diags_array
 
 from grown_graph import grow
 from rounds import provenance, write
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers import Paper, read_papers
 from sciprism.prepare.graphs.citations import CitationGraph, Rows
 from sciprism.prepare.graphs.embedding import embed_graph, usual_steps
@@ -116,7 +116,7 @@ def by_adamic_adar(held: HeldOut) -> Scores:
 def read(paths: list[Path]) -> tuple[CitationGraph, dict[str, Any]]:
     """Return the graph of papers with references, and what was left out of it."""
     papers = [paper for paper in read_papers(paths) if isinstance(paper, Paper)]
-    dropped = Tally()
+    dropped = DropReport()
     graph = CitationGraph.of([paper.id for paper in papers], references(papers), dropped)
     return graph, {reason: each["count"] for reason, each in dropped.to_json().items()}
 

@@ -25,9 +25,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.split import Entry, entries
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 COMPUTING = {
     "citegraph_vis": "Visualisation",
@@ -70,7 +70,7 @@ def links(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def computing(home: Home, data: Path, out: Path) -> None:
+def computing(home: DataRoot, data: Path, out: Path) -> None:
     """Write papers of computer science in three parts: triplets of one, a benchmark of each of the others."""
     parts: dict[str, list[dict[str, Any]]] = {"train": [], "held-out": [], "later": []}
     linked = links(data / "ir_cacm" / "citation_links.tsv")
@@ -78,7 +78,7 @@ def computing(home: Home, data: Path, out: Path) -> None:
         for entry in entries(home, name):
             references = linked[entry.paper.id] if name == "ir_cacm" else entry.row["references"]
             late = (entry.paper.year or 0) >= LATER.get(name, 10_000)
-            held_out = place(SEED, "held out", entry.paper.id) < TEST
+            held_out = random_fraction(SEED, "held out", entry.paper.id) < TEST
             part = "later" if late else "held-out" if held_out else "train"
             parts[part].append(row_of(entry, field, references))
     files = {part: write(out / "papers" / f"{part}.jsonl", rows) for part, rows in parts.items()}
@@ -89,7 +89,7 @@ def computing(home: Home, data: Path, out: Path) -> None:
         benchmark(out, part, files[part], "--most", 400)
 
 
-def classes(home: Home, out: Path) -> None:
+def classes(home: DataRoot, out: Path) -> None:
     """Write test papers of each field of arXiv, to be classified."""
     chosen = lowest(of_arxiv(home, "test"), "class", CLASSES)
     rows = (row_of(entry, field) for field, found in chosen.items() for entry in found)
@@ -111,7 +111,7 @@ def category(entry: Entry) -> str:
     return str(entry.row["primary_category"])
 
 
-def of_arxiv(home: Home, part: str) -> dict[str, list[Entry]]:
+def of_arxiv(home: DataRoot, part: str) -> dict[str, list[Entry]]:
     """Return field -> papers of a part, fields in alphabetical order."""
     by_field: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries(home, ARXIV):
@@ -123,12 +123,12 @@ def of_arxiv(home: Home, part: str) -> dict[str, list[Entry]]:
 def lowest(by_field: dict[str, list[Entry]], purpose: str, count: int) -> dict[str, list[Entry]]:
     """Return as many papers of each field, by hash."""
     return {
-        field: sorted(found, key=lambda entry: place(SEED, purpose, entry.paper.id))[:count]
+        field: sorted(found, key=lambda entry: random_fraction(SEED, purpose, entry.paper.id))[:count]
         for field, found in by_field.items()
     }
 
 
-def across_fields(home: Home, out: Path) -> None:
+def across_fields(home: DataRoot, out: Path) -> None:
     """Write the benchmark of all fields of arXiv."""
     chosen = lowest(of_arxiv(home, "test"), "pool", POOLED)
     rows = (row_of(entry, field) for field, found in chosen.items() for entry in found)
@@ -152,14 +152,16 @@ def alike(papers: list[Entry]) -> Iterator[tuple[str, str]]:
         yield from ((later, earlier) for _, earlier, theirs in told[:number] if own & theirs)
 
 
-def fields(home: Home, out: Path) -> None:
+def fields(home: DataRoot, out: Path) -> None:
     """Write triplets of 1, 4 and 17 fields of arXiv, the same number of queries each.
 
     Fields of one category, which have no hard negatives, are among the 17 alone.
     """
     by_field = of_arxiv(home, "train")
     lone = {name for name, found in by_field.items() if len({*map(category, found)}) == 1}
-    names = sorted(by_field, key=lambda name: (name != FIRST, name in lone, place(SEED, "field", name)))
+    names = sorted(
+        by_field, key=lambda name: (name != FIRST, name in lone, random_fraction(SEED, "field", name))
+    )
     for key, count in FIELDS.items():
         chosen = names[:count]
         papers = out / "papers" / f"fields-{key}.jsonl"
@@ -175,7 +177,7 @@ def tied(papers: list[Entry], queries: int) -> Iterator[tuple[str, dict[str, dic
     by_category: dict[str, list[str]] = defaultdict(list)
     for entry in papers:
         by_category[category(entry)].append(entry.paper.id)
-    asked = sorted(papers, key=lambda entry: place(SEED, "query", entry.paper.id))
+    asked = sorted(papers, key=lambda entry: random_fraction(SEED, "query", entry.paper.id))
     for entry in asked[:queries]:
         own = category(entry)
         others = [
@@ -189,7 +191,7 @@ def tied(papers: list[Entry], queries: int) -> Iterator[tuple[str, dict[str, dic
 
 
 def some(names: list[str], query: str) -> list[str]:
-    return sorted(names, key=lambda name: place(SEED, query, name))[:TIES]
+    return sorted(names, key=lambda name: random_fraction(SEED, query, name))[:TIES]
 
 
 def main() -> None:
@@ -199,7 +201,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="the folder of the open data")
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
-    home = Home(args.data)
+    home = DataRoot(args.data)
     classes(home, args.out)
     computing(home, args.data, args.out)
     fields(home, args.out)

@@ -18,7 +18,7 @@ import torch
 
 from rounds import interleave, provenance, ratio, write
 from sciprism import Encoder
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Corpus
 from sciprism.evaluation.suites.registry import suites
 from sciprism.index import topk
@@ -50,7 +50,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     task = next(task for task in suites["open"].tasks if task.name == args.task)
-    data = task.data.read(Home(args.data))
+    data = task.data.read(DataRoot(args.data))
     encoders = {"large": Encoder.load(args.large), "small": Encoder.load(args.small)}
     runs = {name: partial(search, encoder, data, args.documents) for name, encoder in encoders.items()}
     seconds = interleave(runs, args.rounds)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rounds import provenance
 from sciprism.cli.tokenizer import texts_of
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.split import SplitTable, names
 from sciprism.papers.reading import read_papers
 from sciprism.reproduce.claims.measured import add, fewer_tokens
@@ -26,7 +26,7 @@ from sciprism.text.tokens import open_tokenizer
 
 def held_out(folder: Path) -> Iterator[str]:
     """Yield titles and abstracts of the test papers of a data set among its neighbours."""
-    table = SplitTable.of(Home(folder.parent))
+    table = SplitTable.of(DataRoot(folder.parent))
     for path in sorted(folder.glob("*.jsonl.gz")):
         for paper in read_papers(path, skip_bad=True):
             if table.part(*names(paper, folder.name)) == "test":

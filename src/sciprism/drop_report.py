@@ -9,7 +9,7 @@ NAMED = 10
 """Ids that are kept for each reason; the rest is counted."""
 
 
-class Tally:
+class DropReport:
     """Count what was left out, by reason, and keep the first names: `ids`."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Tally:
         if len(self.ids[reason]) < NAMED:
             self.ids[reason].append(name)
 
-    def update(self, other: Tally) -> None:
+    def update(self, other: DropReport) -> None:
         """Take over the notes of another tally."""
         self._counts += other._counts
         for reason, names in other.ids.items():

@@ -11,18 +11,18 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def number(*parts: object) -> int:
+def random_bits(*parts: object) -> int:
     """Return 64 bits that all parts decide."""
     text = "\0".join(map(str, parts))
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
 
 
-def place(*parts: object) -> float:
+def random_fraction(*parts: object) -> float:
     """Return a number in [0, 1) that all parts decide."""
-    return number(*parts) / 2**64
+    return random_bits(*parts) / 2**64
 
 
-def some(items: Iterable[T], count: int, *parts: object) -> list[T]:
+def sample(items: Iterable[T], count: int, *parts: object) -> list[T]:
     """Return so many items, or all of fewer, in their order; their places and all parts decide which."""
-    found = nsmallest(count, enumerate(items), key=lambda each: place(*parts, each[0]))
+    found = nsmallest(count, enumerate(items), key=lambda each: random_fraction(*parts, each[0]))
     return [item for _, item in sorted(found, key=itemgetter(0))]

@@ -4,7 +4,8 @@ import json
 import re
 
 import pytest
-from made_commands import run
+
+from build_commands import run
 
 TASKS = """
 [[task]]

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from made_commands import run
+
+from build_commands import run
 
 TUNED = ("--suite", "open-nlu", "--task", "open-acl-arc", "--data", "data", "-o", "out", "--pooling", "cls")
 

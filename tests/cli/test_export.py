@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from made_commands import run
-from made_methods import started, unequal
 from sentence_transformers import SentenceTransformer
 
+from build_commands import run
+from build_methods import started, unequal
 from sciprism import Encoder
 
 

@@ -8,8 +8,8 @@ import sys
 import time
 
 import pytest
-from made_commands import sciprism
 
+from build_commands import sciprism
 from sciprism.cli import main as door
 from sciprism.errors import InputError
 

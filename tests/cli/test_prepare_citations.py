@@ -8,8 +8,8 @@ import sys
 from collections import Counter
 
 import pytest
-from made_commands import run
 
+from build_commands import run
 from sciprism.training.examples import read_examples
 
 FIELDS = ("Physics", "Art")

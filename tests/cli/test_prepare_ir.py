@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from made_commands import run
+
+from build_commands import run
 
 TOPICS = ("galaxies", "proteins", "markets", "forests", "lasers")
 

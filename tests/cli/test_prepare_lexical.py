@@ -3,8 +3,8 @@
 import json
 
 import numpy as np
-from made_commands import run
 
+from build_commands import run
 from sciprism import Encoder
 from sciprism.training.examples import Example, write_examples
 

@@ -4,7 +4,8 @@ import json
 from random import Random
 
 import numpy as np
-from made_commands import run
+
+from build_commands import run
 
 
 def corpus(folder, count=240):

@@ -4,8 +4,8 @@ import gzip
 import json
 
 import pytest
-from made_commands import run
 
+from build_commands import run
 from sciprism.training.examples import read_examples
 
 TITLES = [f"A title of paper {n} that is long enough" for n in range(40)]

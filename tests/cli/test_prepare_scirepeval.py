@@ -2,7 +2,7 @@
 
 import json
 
-from made_commands import run
+from build_commands import run
 
 
 def config(folder):

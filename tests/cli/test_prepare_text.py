@@ -5,9 +5,9 @@ import json
 from hashlib import sha256
 
 import pytest
-from made_commands import run
 from tokenizers import Tokenizer
 
+from build_commands import run
 from sciprism.text.habits import tokenizer_key
 from sciprism.text.shards import TokenShards
 from sciprism.text.tokens import open_tokenizer

@@ -4,9 +4,9 @@ import json
 import shutil
 
 import pytest
-from made_commands import run
-from open_data import write
 
+from build_commands import run
+from open_data import write
 from sciprism import Encoder
 
 WORDS = ("galaxy", "protein", "market", "forest", "laser")

@@ -4,8 +4,8 @@ import shutil
 
 import numpy as np
 import pytest
-from made_commands import run
 
+from build_commands import run
 from sciprism.evaluation import results
 from sciprism.evaluation.item_scores import (
     Evidence,

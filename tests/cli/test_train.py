@@ -4,9 +4,9 @@ import json
 import os
 
 import pytest
-from made_commands import sciprism
-from made_sources import write_recipe
 
+from build_commands import sciprism
+from build_sources import write_recipe
 from sciprism import Encoder
 
 

@@ -28,11 +28,11 @@ from collections import Counter
 from io import StringIO
 from pathlib import Path
 
-import observe
 import torch
-from observe import run_command
 from safetensors.torch import save_file
 
+import observe
+from observe import run_command
 from sciprism import Encoder
 
 SHAPE = {

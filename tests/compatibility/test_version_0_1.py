@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+
 from observe import (
     QUERIES,
     SEARCHES,

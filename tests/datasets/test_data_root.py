@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sciprism.datasets import hub
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.rows import CHUNK, as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 ROWS = [{"doc_id": "1", "title": "Aß"}, {"doc_id": "2", "title": None}]
@@ -40,7 +40,7 @@ def write(path, rows=ROWS):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json", "a.json.gz", "a.parquet", "a.ndjson"])
 def test_rows_of_every_kind_of_file_are_the_same(tmp_path, name):
-    path, home = write(tmp_path / name), Home(tmp_path)
+    path, home = write(tmp_path / name), DataRoot(tmp_path)
     assert list(home.records(path)) == ROWS
     assert home.provenance() == {name: hashlib.sha256(path.read_bytes()).hexdigest()}
 
@@ -48,11 +48,11 @@ def test_rows_of_every_kind_of_file_are_the_same(tmp_path, name):
 @pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
 def test_tables_are_read_by_their_header(tmp_path, name, mark):
     (tmp_path / name).write_text(f'pid{mark}listed\nx{mark}"1,2"\n', encoding="utf-8")
-    assert list(Home(tmp_path).records(tmp_path / name)) == [{"pid": "x", "listed": "1,2"}]
+    assert list(DataRoot(tmp_path).records(tmp_path / name)) == [{"pid": "x", "listed": "1,2"}]
 
 
 def test_a_file_left_in_the_middle_is_hashed_whole(tmp_path):
-    path, home = write(tmp_path / "a.jsonl", ROWS * 100_000), Home(tmp_path)
+    path, home = write(tmp_path / "a.jsonl", ROWS * 100_000), DataRoot(tmp_path)
     rows = home.records(path)
     assert next(rows) == ROWS[0]
     rows.close()
@@ -70,25 +70,25 @@ def test_a_file_left_in_the_middle_is_hashed_whole(tmp_path):
 def test_a_broken_line_is_named(tmp_path, text, message):
     (tmp_path / "a.jsonl").write_text(text)
     with pytest.raises(InputError, match=message):
-        list(Home(tmp_path).records(tmp_path / "a.jsonl"))
+        list(DataRoot(tmp_path).records(tmp_path / "a.jsonl"))
 
 
 def test_damaged_files_are_said_in_words(tmp_path):
     whole = write(tmp_path / "a.jsonl.gz", ROWS * 9).read_bytes()
     (tmp_path / "a.jsonl.gz").write_bytes(whole[:-9])
     with pytest.raises(InputError, match="damaged"):
-        list(Home(tmp_path).records(tmp_path / "a.jsonl.gz"))
+        list(DataRoot(tmp_path).records(tmp_path / "a.jsonl.gz"))
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match="not a whole Parquet file"):
-        list(Home(tmp_path).records(tmp_path / "a.parquet"))
+        list(DataRoot(tmp_path).records(tmp_path / "a.parquet"))
     with pytest.raises(InputError, match="cannot be opened"):
-        list(Home(tmp_path).records(tmp_path / "none.jsonl"))
+        list(DataRoot(tmp_path).records(tmp_path / "none.jsonl"))
 
 
 def test_an_object_keyed_by_id_is_walked_across_chunks(tmp_path):
     members = {f"p{i}": {"title": "é" * 997, "n": [i]} for i in range(2 * CHUNK // 1000)}
     (tmp_path / "m.json").write_text(json.dumps(members, ensure_ascii=False), encoding="utf-8")
-    assert dict(Home(tmp_path).members(tmp_path / "m.json")) == members
+    assert dict(DataRoot(tmp_path).members(tmp_path / "m.json")) == members
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_an_object_keyed_by_id_is_walked_across_chunks(tmp_path):
 def test_a_broken_object_is_told_where(tmp_path, text, message):
     (tmp_path / "m.json").write_text(text)
     with pytest.raises(InputError, match=message):
-        list(Home(tmp_path).members(tmp_path / "m.json"))
+        list(DataRoot(tmp_path).members(tmp_path / "m.json"))
 
 
 @settings(max_examples=25)
@@ -113,7 +113,7 @@ def test_a_broken_object_is_told_where(tmp_path, text, message):
 def test_members_are_those_of_json(tmp_path_factory, members):
     path = tmp_path_factory.getbasetemp() / "members.json"
     path.write_text(json.dumps(members))
-    assert dict(Home().members(path)) == members
+    assert dict(DataRoot().members(path)) == members
 
 
 def test_memory_stays_flat_whatever_the_file(tmp_path):
@@ -124,7 +124,7 @@ def test_memory_stays_flat_whatever_the_file(tmp_path):
     write(tmp_path / "list.json", list(members.values()))
     write(tmp_path / "table.parquet", list(members.values()))
     del members
-    home = Home(tmp_path)
+    home = DataRoot(tmp_path)
     for name in ("members.json", "lines.jsonl", "list.json", "table.parquet"):
         path = tmp_path / name
         tracemalloc.start()
@@ -143,8 +143,8 @@ def test_ids_become_texts_and_mixtures_are_counted(tmp_path):
     ]
     (tmp_path / "g/d/c").mkdir(parents=True)
     (tmp_path / "g/d/c/test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    tally = Tally()
-    assert list(Home(tmp_path).rows("g/d", "c", split="test", tally=tally)) == [
+    tally = DropReport()
+    assert list(DataRoot(tmp_path).rows("g/d", "c", split="test", tally=tally)) == [
         {"doc_id": "1", "score": 1, "query": {"corpus_id": "7"}},
         {"doc_id": "2", "score": 2, "papers": ["3", "4"]},
         {"doc_id": "3", "candidates": [{"doc_id": "5"}]},
@@ -166,7 +166,7 @@ def test_ids_become_texts_and_mixtures_are_counted(tmp_path):
 def test_a_local_folder_comes_first(tmp_path, place, files):
     for number, name in enumerate(files):
         write(tmp_path / place / name, [{"doc_id": str(number)}])
-    home = Home(tmp_path)
+    home = DataRoot(tmp_path)
     assert [row["doc_id"] for row in home.rows("group/name", "fos", split="test")] == ["0", "1"]
     assert list(home.provenance()) == [f"{place}/{name}" for name in files]
 
@@ -212,16 +212,16 @@ def test_what_is_nowhere_is_told_how_to_fetch(tmp_path):
         InputError,
         match=r"hf download group/name --repo-type dataset --local-dir \S+/group/name --include 'fos/\*'",
     ):
-        list(Home(tmp_path).rows("group/name", "fos", split="test"))
+        list(DataRoot(tmp_path).rows("group/name", "fos", split="test"))
     with pytest.raises(InputError, match=r"--include 'qrels/test.tsv' --revision abc, then say --data"):
-        Home().file("group/name", "qrels/test.tsv", revision="abc")
+        DataRoot().file("group/name", "qrels/test.tsv", revision="abc")
     with pytest.raises(InputError, match=r"are not in .*; ask the authors"):
-        Home(tmp_path).local("scidocs", "ask the authors")
+        DataRoot(tmp_path).local("scidocs", "ask the authors")
 
 
 def test_a_file_may_have_an_older_name(tmp_path):
     path = write(tmp_path / "name/PPR_corpus.jsonl.gz")
-    assert Home(tmp_path).file("group/name", "PPR/corpus.jsonl", names=("PPR_corpus.jsonl",)) == path
+    assert DataRoot(tmp_path).file("group/name", "PPR/corpus.jsonl", names=("PPR_corpus.jsonl",)) == path
 
 
 COMMIT = "c0ffee" + "0" * 34

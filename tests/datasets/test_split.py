@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from open_data import paper, write
 
-from sciprism.datasets.data_root import Home
+from open_data import paper, write
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.sources import BY_DATA, PARTS, SOURCES, WITHOUT_PAPERS, ByHash, ByYear, Told, draw
 from sciprism.datasets.split import Leak, SplitTable, entries, names
 from sciprism.papers import Paper
@@ -40,7 +40,7 @@ def home(tmp_path):
     write(tmp_path, "qa_pubmedqa/test", [question])
     ants = "Ants that build bridges - out of themselves"
     write(tmp_path, "ner_craft/train", [{"tokens": ants.split(), "tags": []}])
-    return Home(tmp_path)
+    return DataRoot(tmp_path)
 
 
 def test_the_strongest_part_wins_by_title_doi_and_pmid(home):
@@ -119,14 +119,14 @@ def test_a_kept_table_is_the_built_one_and_goes_when_a_file_changes(home, tmp_pa
     def unread(self, path):
         raise AssertionError("the records were read again")
 
-    monkeypatch.setattr(Home, "records", unread)
-    again = Home(
+    monkeypatch.setattr(DataRoot, "records", unread)
+    again = DataRoot(
         tmp_path / "qa_pubmedqa" / ".."
     )  # the same folder by another name is another table in memory
     assert SplitTable.of(again) == built
     write(tmp_path, "qa_pubmedqa/test", [{"id": "9", "question": "Another?", "answer": "no"}])
     with pytest.raises(AssertionError, match="read again"):
-        SplitTable.of(Home(tmp_path / "ner_craft" / ".."))
+        SplitTable.of(DataRoot(tmp_path / "ner_craft" / ".."))
 
 
 def test_rules():
@@ -162,7 +162,7 @@ def test_parts_are_those_of_connected_papers(records, tmp_path):
         rows[of[first]].append(row)
     for data in of.values():
         write(tmp_path, f"{data}/papers", rows[data])
-    table = SplitTable.build(Home(tmp_path))
+    table = SplitTable.build(DataRoot(tmp_path))
     strongest = {
         (doi, title): PARTS.index(part)
         for doi, title, part, _ in sorted(records, key=lambda r: PARTS.index(r[2]))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from made_methods import started, unequal
 from safetensors.torch import load_file, save_file
 
+from build_methods import started, unequal
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.compact import COMPACT, restored, write_compact
 from sciprism.encoders.export import export

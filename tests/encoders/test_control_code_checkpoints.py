@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from hub_files import hub_layout
-from made_models import expected_states, reference
 
+from build_models import expected_states, reference
+from hub_files import hub_layout
 from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from made_methods import started, unequal
-from made_models import draw, reference, write
 
+from build_methods import started, unequal
+from build_models import draw, reference, write
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.methods.registry import methods

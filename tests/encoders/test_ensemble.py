@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from made_methods import started, unequal
-from made_models import reference, write
 
+from build_methods import started, unequal
+from build_models import reference, write
 from sciprism import Encoder, Paper
 from sciprism.encoders.ensemble import Ensemble, joins
 from sciprism.errors import InputError

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from made_methods import started, unequal
 
+from build_methods import started, unequal
 from sciprism.encoders.methods.registry import make
 from sciprism.encoders.transformer import Routed, Transformer, TransformerConfig
 from sciprism.errors import InputError

@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pytest
 import torch
-from made_methods import started, unequal
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
+from build_methods import started, unequal
 from sciprism import Encoder, Paper
 from sciprism.encoders.export import export
 from sciprism.encoders.methods.registry import make, methods

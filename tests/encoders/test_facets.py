@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from made_methods import started, unequal
 
+from build_methods import started, unequal
 from sciprism import Encoder
 from sciprism.encoders.methods.facets import FacetMaps
 from sciprism.encoders.methods.registry import make

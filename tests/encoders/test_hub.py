@@ -8,8 +8,8 @@ import threading
 from http.server import ThreadingHTTPServer
 
 import pytest
-from hub_files import REPO, handler
 
+from hub_files import REPO, handler
 from sciprism.encoders.encoder import Encoder
 
 

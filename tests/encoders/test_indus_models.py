@@ -6,10 +6,10 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from hub_files import hub_layout, hub_layout_with_folders
-from made_models import SHAPE, write
 from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
 
+from build_models import SHAPE, write
+from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.family import INDUS, QUERY_PROMPTS
 from sciprism.evaluation.tuning.examples import Pieces

@@ -6,9 +6,9 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from made_methods import batch_of, started, unequal
 from torch.nn import functional as F
 
+from build_methods import batch_of, started, unequal
 from sciprism import Encoder
 from sciprism.encoders.methods.instruction import SCIMULT
 from sciprism.encoders.packing import pack

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from made_methods import started, unequal
 from sentence_transformers import SentenceTransformer
 
+from build_methods import started, unequal
 from sciprism import Encoder
 from sciprism.encoders.export import export
 from sciprism.encoders.lexical_start import with_lexical

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from made_methods import batch_of, started, unequal
 
+from build_methods import batch_of, started, unequal
 from sciprism import Encoder
 from sciprism.encoders.methods.registry import make, methods, options_of
 from sciprism.encoders.packing import pack

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from made_models import expected_states
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
+from build_models import expected_states
 from sciprism import Encoder, Paper
 from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.packing import pack

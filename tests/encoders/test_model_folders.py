@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hub_files import hub_layout
 
+from hub_files import hub_layout
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_config
 from sciprism.encoders.checkpoints.names import DEFAULT_MODEL, resolve

@@ -8,11 +8,11 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from hub_files import hub_layout
-from made_models import reference
 from safetensors.torch import save_file
 from torch.nn import functional as F
 
+from build_models import reference
+from hub_files import hub_layout
 from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer

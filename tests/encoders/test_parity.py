@@ -4,9 +4,9 @@ import random
 
 import pytest
 import torch
-from made_models import draw, expected_states, reference, write
 from transformers import AutoTokenizer
 
+from build_models import draw, expected_states, reference, write
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.packing import PackedBatch, pack
 from sciprism.text.tokenizer import read_tokenizer

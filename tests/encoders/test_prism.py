@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from made_methods import started, unequal
 from torch.nn import functional as F
 
+from build_methods import started, unequal
 from sciprism import Encoder
 from sciprism.encoders.methods.prism import WEIGHTS
 from sciprism.encoders.packing import pack

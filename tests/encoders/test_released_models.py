@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hub_files import REPO, handler, hub_layout, hub_layout_with_folders
 
+from hub_files import REPO, handler, hub_layout, hub_layout_with_folders
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.family import CODES, MEMBERS, PLAIN, way_of
 from sciprism.errors import InputError

@@ -6,11 +6,11 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from made_models import reference, write
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
+from build_models import reference, write
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_config
 from sciprism.encoders.settings import Settings

@@ -15,9 +15,9 @@ from http.server import ThreadingHTTPServer
 import numpy as np
 import pytest
 import torch
-from hub_files import REPO, handler
-from made_models import expected_states, reference
 
+from build_models import expected_states, reference
+from hub_files import REPO, handler
 from sciprism import Encoder
 from sciprism.encoders.checkpoints import scimult
 from sciprism.errors import InputError

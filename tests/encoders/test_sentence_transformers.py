@@ -5,10 +5,10 @@ import shutil
 
 import numpy as np
 import pytest
-from made_models import reference, write
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
+from build_models import reference, write
 from sciprism import Encoder, Paper
 from sciprism.errors import InputError
 

@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from made_methods import started, unequal
 from safetensors.torch import load_file, save_file
 
+from build_methods import started, unequal
 from sciprism import Encoder
 from sciprism.encoders import selfcheck
 from sciprism.encoders.methods.registry import make, methods

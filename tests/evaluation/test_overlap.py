@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 import typer
-from open_data import paper, write, write_table
 from typer.testing import CliRunner
 
+from open_data import paper, write, write_table
 from sciprism.cli.overlap import overlap
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Corpus, Labelled, LabelSpace, Pools, Questions, Segments, Tagged
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import Match, find_overlap, papers_of_test, read_tests
@@ -119,7 +119,7 @@ def data(tmp_path):
 
 def test_tasks_without_data_are_named(data):
     write_table(data, "ir_cranfield/minus_one_documents.tsv", [("1", "2")])
-    found, unread = read_tests(Home(data), OPEN.tasks)
+    found, unread = read_tests(DataRoot(data), OPEN.tasks)
     assert list(found) == ["cranfield"] and len(found["cranfield"]) == 3
     assert len(unread) == len(OPEN.tasks) - 1 and "ir_npl" in unread["npl"]
 

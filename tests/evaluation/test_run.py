@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.item_scores import Evidence, read
@@ -19,7 +19,7 @@ from sciprism.evaluation.tuning.settings import Tuning
 @dataclass(frozen=True)
 class Numbers:
     values: tuple[float, ...]
-    tally: Tally = field(default_factory=Tally, compare=False)
+    tally: DropReport = field(default_factory=DropReport, compare=False)
 
     def read(self, home):
         self.tally.add("no abstract", "p1")

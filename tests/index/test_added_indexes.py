@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_encoder import FakeEncoder, some_papers
 
+from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.index import approximate, lexical, reciprocal_rank_fusion, topk
 from sciprism.papers.records import Paper

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import (
@@ -41,8 +41,8 @@ def shard(folder: Path, number: int, papers, parses, *, packed=False) -> Path:
     return folder
 
 
-def read(folder: Path, **options) -> tuple[list[Paper], Tally]:
-    tally = Tally()
+def read(folder: Path, **options) -> tuple[list[Paper], DropReport]:
+    tally = DropReport()
     return list(read_s2orc(folder, tally=tally, **options)), tally
 
 

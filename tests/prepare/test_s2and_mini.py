@@ -1,11 +1,11 @@
 import json
 
 import pytest
-from made_data import text
 from typer.testing import CliRunner
 
+from build_data import text
 from sciprism.cli.prepare import prepare
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.s2and import S2andFolders
 from sciprism.errors import InputError
 from sciprism.prepare import s2and_mini
@@ -71,7 +71,7 @@ def test_what_stays_of_a_source(folder, tmp_path):
 
 def test_the_layout_reads_the_small_version(folder, tmp_path):
     make_mini(folder, tmp_path / "mini")
-    data = S2andFolders(path="mini", sources=("kisti",)).read(Home(tmp_path))
+    data = S2andFolders(path="mini", sources=("kisti",)).read(DataRoot(tmp_path))
     assert [mention.id for mention in data.signatures] == ["kisti_0", "kisti_1"]
     assert (data.train, data.dev) == ({"kisti: a lee"}, {"kisti: b lee"})
 

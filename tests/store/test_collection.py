@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_encoder import FakeEncoder, some_papers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError
 from sciprism.index import topk
 from sciprism.papers.records import Paper

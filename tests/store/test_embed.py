@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
-
 from sciprism.errors import InputError
 from sciprism.files import only_writer
 from sciprism.papers.records import Paper

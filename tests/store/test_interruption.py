@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
-
 from sciprism.store import Collection, Layout, embed
 
 BUILDERS = Path(__file__).parents[1] / "builders"

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from made_models import SHAPE
 from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
+from build_models import SHAPE
 from sciprism import Encoder
 from sciprism.encoders.dropout import drawn_from
 from sciprism.encoders.masked_lm import read_head

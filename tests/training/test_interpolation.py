@@ -1,9 +1,9 @@
 """Models between a stage's start and its end."""
 
 import pytest
-from made_sources import write_recipe, write_source
 from safetensors.torch import load_file
 
+from build_sources import write_recipe, write_source
 from sciprism import Encoder
 from sciprism.training.recipe import read_recipe
 from sciprism.training.run import train

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from made_sources import write_recipe
 
+from build_sources import write_recipe
 from sciprism.errors import InputError
 from sciprism.reproduce.tables.multi2spe import VARIANTS
 from sciprism.training.examples import from_row

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made_runs import by_two_and_by_one, losses, metrics
-from made_sources import WORDS, write_recipe, write_source
 from safetensors.torch import load_file
 
+from build_runs import by_two_and_by_one, losses, metrics
+from build_sources import WORDS, write_recipe, write_source
 from sciprism import Encoder
 from sciprism.errors import BrokeError, InputError
 from sciprism.files import only_writer

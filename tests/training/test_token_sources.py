@@ -7,9 +7,9 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from made_runs import by_two_and_by_one
-from made_sources import WORDS, write_source
 
+from build_runs import by_two_and_by_one
+from build_sources import WORDS, write_source
 from sciprism import Encoder
 from sciprism.encoders.masked_lm import FILE
 from sciprism.errors import InputError

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from made_sources import write_recipe
 
+from build_sources import write_recipe
 from sciprism.errors import InputError
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import read_recipe

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from made_sources import write_recipe
 
+from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.training.examples import read_examples
 from sciprism.training.recipe import read_recipe

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import typer
-from fake_encoder import FakeEncoder
-from five_papers import PAPERS
 from typer.testing import CliRunner, Result
 
+from fake_encoder import FakeEncoder
+from five_papers import PAPERS
 from sciprism.cli.embed import embed
 from sciprism.cli.index import index
 from sciprism.cli.search import search

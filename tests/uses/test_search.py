@@ -6,9 +6,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+
 from fake_encoder import FakeEncoder
 from five_papers import PAPERS
-
 from sciprism.errors import InputError
 from sciprism.index import approximate, lexical
 from sciprism.store import Collection, Filter, Layout, embed

@@ -61,13 +61,13 @@ def overlap(
 
 def _tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, list[Paper]], dict[str, str]]:
     """Read the test papers of every suite, and of every file or folder under its own name."""
-    from sciprism.datasets.data_root import Home
+    from sciprism.datasets.data_root import DataRoot
     from sciprism.errors import InputError
     from sciprism.evaluation.overlap import read_tests
     from sciprism.evaluation.suites.registry import suites
     from sciprism.papers import read_papers
 
-    home = Home(Path(data) if data else None)
+    home = DataRoot(Path(data) if data else None)
     tests: dict[str, list[Paper]] = {}
     unread: dict[str, str] = {}
     for name in names:

@@ -67,10 +67,10 @@ def open_sets(
     Example: sciprism prepare open -o sources --data data/
     """
     from sciprism.cli.prepare_open import print_sets
-    from sciprism.datasets.data_root import Home
+    from sciprism.datasets.data_root import DataRoot
     from sciprism.prepare.open.writing import write_sets
 
-    home = Home(Path(data) if data else None)
+    home = DataRoot(Path(data) if data else None)
     print_sets(write_sets(home, out, seed=seed, most=most, workers=workers))
 
 

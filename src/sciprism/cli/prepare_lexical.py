@@ -27,11 +27,11 @@ def lexical(
     """
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.lexical_start import with_lexical
-    from sciprism.seeding import some
+    from sciprism.seeding import sample
     from sciprism.training.examples import read_examples
 
     encoder = Encoder.load(model, precision=precision)
-    examples = some(read_examples(file, query="query", candidate="paper"), most, "lexical")
+    examples = sample(read_examples(file, query="query", candidate="paper"), most, "lexical")
     texts = [item for example in examples for item in (example.query, *example.positives[:1])]
     made = with_lexical(encoder, texts, width=width, share=share)
     made.save(out, made_from=Path(model).name, texts=len(texts))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sciprism.drop_report import Tally
+    from sciprism.drop_report import DropReport
     from sciprism.papers.reading import FileReport
 
 WIDE = 200
@@ -40,7 +40,7 @@ def print_table(
     console.print(table, end="\n\n")
 
 
-def print_dropped(console: Console, name: str, tally: Tally) -> None:
+def print_dropped(console: Console, name: str, tally: DropReport) -> None:
     """Print what was dropped, and why."""
     dropped = tally.to_json()
     reasons = ", ".join(f"{reason} {known['count']:,}" for reason, known in dropped.items())

@@ -69,10 +69,10 @@ def train(
 
 def _overlaps(data: Path) -> Callable[[Iterable[Example]], Sequence[str]]:
     """Return what names the test papers among examples."""
-    from sciprism.datasets.data_root import Home
+    from sciprism.datasets.data_root import DataRoot
     from sciprism.prepare.open.leaks import overlaps
 
-    home = Home(data)
+    home = DataRoot(data)
 
     def check(examples: Iterable[Example]) -> Sequence[str]:
         return overlaps(home, examples)

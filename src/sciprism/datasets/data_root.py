@@ -10,11 +10,11 @@ from typing import Any
 
 from sciprism.datasets import hub
 from sciprism.datasets.rows import File, TextIds, opened
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 
-class Home:
+class DataRoot:
     """Find data by name and remember what was read, for the provenance of results.
 
     Data sets of the hub are looked for in the local folder first (as `owner/name/config`, `name/config` or
@@ -51,7 +51,7 @@ class Home:
         return []
 
     def rows(
-        self, repo: str, config: str, *, split: str, revision: str = "", tally: Tally | None = None
+        self, repo: str, config: str, *, split: str, revision: str = "", tally: DropReport | None = None
     ) -> Iterator[dict[str, Any]]:
         """Yield the rows of one split of a hub data set, every id as text.
 

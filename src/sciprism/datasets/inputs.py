@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.formats import Role
 from sciprism.papers.records import Label
 from sciprism.text.template import Item
@@ -36,7 +36,7 @@ class Labelled:
     dev: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     groups: Sequence[str] | None = None
     positive: str = ""
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Pools:
     grades: Sequence[NDArray[np.int64]]
     absent: Sequence[Mapping[str, int]] | None = None
     query_role: Role = "query"
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Corpus:
     grades: Sequence[NDArray[np.int64]]
     excluded: Sequence[Rows] | None = None
     query_role: Role = "query"
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class LabelSpace:
     labels: Sequence[Label]
     gold: Sequence[Rows]
     matched: Sequence[Rows] | None = None
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class Reviewers:
     profiles: Sequence[Rows]
     pairs: Rows
     ratings: NDArray[np.float64]
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class Tagged:
     train: Rows
     test: Rows
     dev: Rows = field(default_factory=lambda: np.empty(0, np.int64))
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class Segments:
     train: Rows
     test: Rows
     dev: Rows = field(default_factory=lambda: np.empty(0, np.int64))
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,4 +162,4 @@ class Questions:
     train: Rows
     test: Rows
     dev: Rows = field(default_factory=lambda: np.empty(0, np.int64))
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)

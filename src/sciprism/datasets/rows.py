@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 Row = dict[str, Any]
@@ -240,7 +240,7 @@ def as_id(value: Any) -> str:
 class TextIds:
     """Turn the ids of rows into texts; where one field holds several types, each that differs is counted."""
 
-    def __init__(self, tally: Tally | None = None) -> None:
+    def __init__(self, tally: DropReport | None = None) -> None:
         self._tally = tally
         self._first: dict[str, type] = {}
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, cast
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.papers.records import Paper
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 Part = Literal["train", "dev", "test"]
 Record = Mapping[str, Any]
@@ -97,7 +97,7 @@ Rule = All | ByFile | ByField | ByYear | ByHash
 
 def draw(name: str, seed: int = 0) -> float:
     """Return a number in [0, 1) that a name and a seed alone decide, on every machine."""
-    return place(seed, name)
+    return random_fraction(seed, name)
 
 
 Reading = Callable[[Record], Iterator[Paper]]
@@ -193,7 +193,7 @@ class Source:
             return self.rules[0](told)
         return max((rule(told) for rule in self.rules), key=PARTS.index)
 
-    def read(self, home: Home) -> Iterator[tuple[Record, Paper, Part]]:
+    def read(self, home: DataRoot) -> Iterator[tuple[Record, Paper, Part]]:
         """Yield each record with every paper it speaks of and the part that the data set gives it."""
         for path in sorted(home.local(self.data).glob(self.files)):
             for row in home.records(path):

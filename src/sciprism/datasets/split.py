@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from sciprism.datasets import sources
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.sources import BY_DATA, DOI, PARTS, SOURCES, UNNAMED, Part, Record
 from sciprism.files import cache_folder
 from sciprism.papers import duplicates
@@ -94,7 +94,7 @@ class SplitTable:
     codes: Mapping[int, int]
 
     @classmethod
-    def build(cls, home: Home) -> SplitTable:
+    def build(cls, home: DataRoot) -> SplitTable:
         """Read every data set that is there and join its papers."""
         there = [source for source in SOURCES if _is_there(home.folder, source.data)]
         joined, claims = _Joined(), []
@@ -109,7 +109,7 @@ class SplitTable:
         return cls(counts, missing, tuple(source.data for source in there), joined.codes())
 
     @classmethod
-    def of(cls, home: Home) -> SplitTable:
+    def of(cls, home: DataRoot) -> SplitTable:
         """Return the split of the data at a home: built once, kept in the cache while no file changes."""
         return _table_of(home.folder)
 
@@ -196,7 +196,7 @@ def _table_of(folder: Path | None) -> SplitTable:
             facts = json.loads(str(stored["facts"]))
             codes = dict(zip(stored["names"].tolist(), stored["codes"].tolist(), strict=True))
         return SplitTable(facts["counts"], tuple(facts["missing"]), tuple(facts["tests"]), codes)
-    table = SplitTable.build(Home(folder))
+    table = SplitTable.build(DataRoot(folder))
     _keep(table, kept)
     return table
 
@@ -239,7 +239,7 @@ class Entry:
     part: Part
 
 
-def entries(home: Home, data: str) -> list[Entry]:
+def entries(home: DataRoot, data: str) -> list[Entry]:
     """Return the papers of a data set in the order of its files, each with both parts.
 
     A paper whose record has no id gets the data set's name and its number.

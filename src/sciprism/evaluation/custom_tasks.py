@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.custom import OwnCorpus, OwnLabels, OwnMentions, OwnPools, OwnReviewers
 from sciprism.datasets.layouts.custom_language import OwnQuestions, OwnTexts, OwnWords
 from sciprism.datasets.layouts.labelled import LabelledTable
@@ -59,7 +59,7 @@ class PinnedData:
     told: str
     files: tuple[tuple[str, str], ...]
 
-    def read(self, home: Home) -> Any:
+    def read(self, home: DataRoot) -> Any:
         """Return what the data give."""
         return self.data.read(home)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import (
     Corpus,
     Labelled,
@@ -136,7 +136,7 @@ def _text(data: Tagged | Segments | Questions, row: int) -> str:
     return " ".join(data.words[row] if isinstance(data, Tagged) else data.texts[row])
 
 
-def read_tests(home: Home, tasks: Iterable[Task]) -> tuple[dict[str, list[Paper]], dict[str, str]]:
+def read_tests(home: DataRoot, tasks: Iterable[Task]) -> tuple[dict[str, list[Paper]], dict[str, str]]:
     """Return the test papers of each task, and the tasks whose data could not be read with the reason."""
     found: dict[str, list[Paper]] = {}
     unread: dict[str, str] = {}

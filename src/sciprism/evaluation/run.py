@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from torch import OutOfMemoryError
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
 from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.item_scores import Evidence, estimate, interval
@@ -153,7 +153,7 @@ class _Reading:
 
     def __init__(self, task: Task, run: Run) -> None:
         self.task = task
-        self.home = Home(run.data)  # one each: a result names the files that its own task read
+        self.home = DataRoot(run.data)  # one each: a result names the files that its own task read
         self._data: Any = None
         self._error: InputError | OSError | None = None
 

@@ -9,15 +9,16 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.evaluation.declared_names import DECLARED_AS
 from sciprism.evaluation.item_scores import Evidence
 from sciprism.evaluation.systems import System, Texts
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS
 
 if TYPE_CHECKING:
-    from sciprism.datasets.data_root import Home
+    from sciprism.datasets.data_root import DataRoot
 
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ class Outcome:
 
     evidence: Mapping[str, Evidence]
     details: Mapping[str, Any] = field(default_factory=dict)
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 class TaskProtocol(Protocol):
@@ -53,7 +54,7 @@ class TaskProtocol(Protocol):
 class Data(Protocol):
     """Where and in which layout the data of a task lie: a frozen dataclass of plain values."""
 
-    def read(self, home: Home) -> Any:
+    def read(self, home: DataRoot) -> Any:
         """Return the input of the task's protocol. Raises InputError where files are missing or wrong."""
         ...
 
@@ -193,10 +194,13 @@ class Suite:
 
 
 def plain(value: Any) -> Any:
-    """Return a declaration as JSON values, each dataclass with its name."""
+    """Return a declaration as JSON values, each dataclass with its name (`declared_names`)."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {"": type(value).__name__} | {
-            item.name: plain(getattr(value, item.name)) for item in fields(value) if item.compare
+        name = type(value).__name__
+        return {"": DECLARED_AS.get(name, name)} | {
+            DECLARED_AS.get(f"{name}.{item.name}", item.name): plain(getattr(value, item.name))
+            for item in fields(value)
+            if item.compare
         }
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

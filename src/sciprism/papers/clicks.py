@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 
 
@@ -35,4 +35,4 @@ class Clicks:
     dev: Sequence[Click]
     test: Sequence[Click]
     propensities: NDArray[np.float64]
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)

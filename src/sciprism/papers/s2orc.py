@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_abstract, clean_paper
 from sciprism.papers.json_records import Row, first, names, year_in
@@ -33,7 +33,7 @@ def is_s2orc(folder: Path) -> bool:
     return all((folder / part).is_dir() for part in PARTS)
 
 
-def read_s2orc(folder: Path, *, shards: Sequence[int] | None = None, tally: Tally) -> Iterator[Paper]:
+def read_s2orc(folder: Path, *, shards: Sequence[int] | None = None, tally: DropReport) -> Iterator[Paper]:
     """Yield the safe papers of some shards, or of all, in the order of their PDF parses.
 
     Safe are papers with a field of study, a PDF parse and a parsed abstract (Multi2SPE's code); those that
@@ -49,7 +49,7 @@ def read_s2orc(folder: Path, *, shards: Sequence[int] | None = None, tally: Tall
         yield from _joined(metadata, parses, tally)
 
 
-def shards_in(folder: Path, tally: Tally) -> list[int]:
+def shards_in(folder: Path, tally: DropReport) -> list[int]:
     """Return the numbers of the whole shards, ascending; count the others. Raises InputError for none."""
     found = [_numbers(folder, part) for part in PARTS]
     whole = sorted(found[0] & found[1])
@@ -69,7 +69,7 @@ def check_shards(files: Sequence[Path], shards: Sequence[int]) -> None:
         raise InputError("shards are a matter of S2ORC; name folders with metadata/ and pdf_parses/ alone")
 
 
-def _joined(metadata: Path, parses: Path, tally: Tally) -> Iterator[Paper]:
+def _joined(metadata: Path, parses: Path, tally: DropReport) -> Iterator[Paper]:
     held = _safe(metadata, tally)
     for _, row in _objects(parses, tally):
         paper = held.pop(str(row.get("paper_id")), None)
@@ -84,7 +84,7 @@ def _joined(metadata: Path, parses: Path, tally: Tally) -> Iterator[Paper]:
         tally.add(NO_PARSE, name)
 
 
-def _safe(path: Path, tally: Tally) -> dict[str, Paper]:
+def _safe(path: Path, tally: DropReport) -> dict[str, Paper]:
     """Return id -> paper, without abstract, of those that are safe as far as metadata tell."""
     held: dict[str, Paper] = {}
     for place, row in _objects(path, tally):
@@ -140,7 +140,7 @@ def _opening(paragraphs: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _objects(path: Path, tally: Tally) -> Iterator[tuple[str, Row]]:
+def _objects(path: Path, tally: DropReport) -> Iterator[tuple[str, Row]]:
     """Yield (place, object) of each line; what is no object is counted."""
     for number, line, value, reason in json_values(Source(path)):
         place = f"{path.name}, line {line or number}"

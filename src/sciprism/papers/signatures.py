@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 
 
@@ -37,4 +37,4 @@ class Signatures:
     dev: frozenset[str]
     test: frozenset[str]
     source: Sequence[str] | None = None
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.s2and import SOURCES, source_file
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
@@ -62,7 +62,7 @@ def choose_blocks(sizes: Mapping[str, int], rule: Rule) -> set[str]:
 
 
 def _make_source(folder: Path, out: Path, source: str, rule: Rule) -> Kept:
-    home, place = Home(folder), folder / source
+    home, place = DataRoot(folder), folder / source
     signatures = {as_id(key): row for key, row in home.members(source_file(place, "signatures"))}
     clusters = dict(home.members(source_file(place, "clusters")))
     sizes = Counter(row["author_info"]["block"] for row in signatures.values())
@@ -101,7 +101,7 @@ def _renamed(source: str, rows: Mapping[str, Any], key: str) -> dict[str, Any]:
     return found
 
 
-def _papers(home: Home, path: Path, kept: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+def _papers(home: DataRoot, path: Path, kept: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """Return the papers that stay and the number of all; the file is read twice and never held whole."""
     wanted = {as_id(row["paper_id"]) for row in kept.values()}
     count = 0
@@ -111,7 +111,7 @@ def _papers(home: Home, path: Path, kept: Mapping[str, Any]) -> tuple[dict[str, 
     return {key: record for key, record in home.members(path) if key in wanted}, count
 
 
-def _divide(home: Home, folder: Path, out: Path, source: str, kept: Mapping[str, Any]) -> None:
+def _divide(home: DataRoot, folder: Path, out: Path, source: str, kept: Mapping[str, Any]) -> None:
     """Write the division of blocks, where there is one, with the signatures that stay."""
     path = folder / "blocks" / f"block_sigs_{source}.json"
     if not path.exists():

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import UNFINISHED, commit, said_plainly, sha256, write_json
 from sciprism.text.habits import tokenizer_key
@@ -64,7 +64,7 @@ class ShardWriter:
 
     def __init__(self, folder: Path, tokenizer: Tokenizer, *, length: int, shard: int = SHARD) -> None:
         self.sources: dict[str, SourceCounts] = {}
-        self.dropped = Tally()
+        self.dropped = DropReport()
         self._folder = folder
         self._draft = folder.with_name(folder.name + UNFINISHED)
         self._facts = {"layout": LAYOUT, "length": length, "tokenizer": tokenizer_key(tokenizer)}

@@ -184,7 +184,7 @@ def _draws(*numbers: int) -> np.random.Generator:
 
 def mixed(*parts: object) -> int:
     """Return 63 bits that all parts decide: the seed of one draw, the same on every machine."""
-    return chance.number(*parts) >> 1
+    return chance.random_bits(*parts) >> 1
 
 
 def share(parts: Sequence[Part], rank: int, count: int) -> list[Part]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
-from sciprism.seeding import some
+from sciprism.seeding import sample
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
 from sciprism.training.batches import mixed
@@ -111,7 +111,7 @@ class Source:
         if not path.is_file():
             raise InputError(f"source {self.name}: the dev file {path} does not exist")
         read = read_examples(path, query=self.spec.query, candidate=self.spec.candidate)
-        found = some(filter(self.learner.fits, read), count, "dev")
+        found = sample(filter(self.learner.fits, read), count, "dev")
         if not found:
             raise InputError(
                 f"source {self.name}: the dev file {path} holds no example with {self.learner.wants}"

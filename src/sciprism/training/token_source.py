@@ -9,7 +9,7 @@ import numpy as np
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
-from sciprism.seeding import some
+from sciprism.seeding import sample
 from sciprism.text.habits import tokenizer_key
 from sciprism.text.shards import MIXTURE, TokenShards
 from sciprism.text.template import Item
@@ -49,7 +49,7 @@ class TokenSource:
     def dev(self, count: int) -> dict[str, Batch]:
         """Return held-out blocks of each domain, at most so many, drawn by hash of their place."""
         return {
-            name: _batch(shards, some(range(len(shards)), count, "dev"), 0, ())
+            name: _batch(shards, sample(range(len(shards)), count, "dev"), 0, ())
             for name, shards in self._dev.items()
             if len(shards)
         }

@@ -18,7 +18,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.prism import Prism
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
-from sciprism.seeding import some
+from sciprism.seeding import sample
 from sciprism.text.template import Item
 from sciprism.training.dev import units
 from sciprism.training.recipe import Stage
@@ -75,7 +75,7 @@ def _together(encoder: Encoder, shares: Mapping[Format, float]) -> list[list[For
 
 def papers_of(source: Source) -> Iterator[Item]:
     """Yield the papers of some of a source's examples."""
-    rows = some(range(len(source)), EXAMPLES, "whitening", source.name)
+    rows = sample(range(len(source)), EXAMPLES, "whitening", source.name)
     for example in source.examples(rows):
         if source.spec.query == "paper":
             yield example.query

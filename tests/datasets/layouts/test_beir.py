@@ -3,9 +3,9 @@
 import gzip
 
 import pytest
-from made_data import hub, lines, text
 
-from sciprism.datasets.data_root import Home
+from build_data import hub, lines, text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import BeirFiles, BeirFolder, BeirSet
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
@@ -35,7 +35,7 @@ def hidden(data, query):
 
 def test_a_folder(tmp_path):
     folder(tmp_path / "mine")
-    data = BeirFolder(path="mine").read(Home(tmp_path))
+    data = BeirFolder(path="mine").read(DataRoot(tmp_path))
     assert (
         data.query_ids == ["q1", "7"]
         and data.queries == ["what is ozone", "x"]
@@ -60,9 +60,9 @@ def test_a_folder(tmp_path):
 
 def test_the_query_itself_is_taken_out_where_ids_say_so(tmp_path):
     folder(tmp_path / "mine", "q1\td1\t1\n7\td1\t1\n")
-    data = BeirFolder(path="mine", without_itself=True).read(Home(tmp_path))
+    data = BeirFolder(path="mine", without_itself=True).read(DataRoot(tmp_path))
     assert hidden(data, "q1") == ["q1"] and hidden(data, "7") == ["7"]
-    assert BeirFolder(path="mine").read(Home(tmp_path)).excluded is None
+    assert BeirFolder(path="mine").read(DataRoot(tmp_path)).excluded is None
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_the_query_itself_is_taken_out_where_ids_say_so(tmp_path):
 )
 def test_judgements_with_and_without_a_header(tmp_path, qrels):
     folder(tmp_path / "mine", qrels)
-    data = BeirFolder(path="mine").read(Home(tmp_path))
+    data = BeirFolder(path="mine").read(DataRoot(tmp_path))
     assert data.query_ids == ["q1", "7"] and [grades.tolist() for grades in data.grades] == [[1], [1]]
 
 
 def test_splits_are_merged_and_the_first_judgement_counts(tmp_path):
     folder(tmp_path / "mine", "q1\td1\t1\n")
     text(tmp_path / "mine/qrels/train.tsv", "q1\td1\t2\n7\td1\t1\n")
-    data = BeirFolder(path="mine", splits=("train", "test")).read(Home(tmp_path))
+    data = BeirFolder(path="mine", splits=("train", "test")).read(DataRoot(tmp_path))
     assert data.query_ids == ["q1", "7"] and data.grades[0].tolist() == [2]
     assert data.tally.count("pair judged again with another grade, the first counts") == 1
 
@@ -86,15 +86,15 @@ def test_splits_are_merged_and_the_first_judgement_counts(tmp_path):
 def test_what_is_missing_is_named(tmp_path):
     folder(tmp_path / "mine")
     with pytest.raises(InputError, match=r"qrels holds no dev.tsv; it holds test.tsv"):
-        BeirFolder(path="mine", splits=("dev",)).read(Home(tmp_path))
+        BeirFolder(path="mine", splits=("dev",)).read(DataRoot(tmp_path))
     with pytest.raises(InputError, match="the data 'yours' are not in"):
-        BeirFolder(path="yours").read(Home(tmp_path))
+        BeirFolder(path="yours").read(DataRoot(tmp_path))
     text(tmp_path / "mine/qrels/test.tsv", "q1\td1\n")
     with pytest.raises(InputError, match="line 1: expected 3 or 4 columns"):
-        BeirFolder(path="mine").read(Home(tmp_path))
+        BeirFolder(path="mine").read(DataRoot(tmp_path))
     text(tmp_path / "mine/qrels/test.tsv", "q1\td1\t0.5\n")
     with pytest.raises(InputError, match=r"the grade '0\.5' is no whole number"):
-        BeirFolder(path="mine").read(Home(tmp_path))
+        BeirFolder(path="mine").read(DataRoot(tmp_path))
 
 
 def test_a_set_from_the_hub_is_what_its_zip_is(tmp_path):
@@ -113,7 +113,7 @@ def test_a_set_from_the_hub_is_what_its_zip_is(tmp_path):
     folder(tmp_path / "zips/beir/nfcorpus")
     folder(tmp_path / "zips/beir/nfcorpus", split="dev")
     found = [
-        BeirSet(name="nfcorpus", splits=(split,)).read(Home(tmp_path / place))
+        BeirSet(name="nfcorpus", splits=(split,)).read(DataRoot(tmp_path / place))
         for place in ("hub", "zips")
         for split in ("test", "dev")
     ]
@@ -126,7 +126,7 @@ def test_a_set_from_the_hub_is_what_its_zip_is(tmp_path):
 def test_another_data_set_of_the_same_name_is_not_taken(tmp_path):
     text(tmp_path / "scidocs/cite/test.qrel", "q 0 a 1\n")
     with pytest.raises(InputError, match="hf download BeIR/scidocs-qrels"):
-        BeirSet(name="scidocs").read(Home(tmp_path))
+        BeirSet(name="scidocs").read(DataRoot(tmp_path))
 
 
 def test_files_by_path_and_by_their_older_names(tmp_path):
@@ -137,5 +137,5 @@ def test_files_by_path_and_by_their_older_names(tmp_path):
     (base / "queries.jsonl").write_bytes(gzip.compress(b'{"_id": 7, "text": "seven"}\n'))
     text(base / "qrels/test.tsv", "7\t7\t1\n")
     layout = BeirFiles(repo="group/set", corpus=("PPR/corpus.jsonl", "PPR_corpus.jsonl"))
-    data = layout.read(Home(tmp_path))
+    data = layout.read(DataRoot(tmp_path))
     assert data.query_ids == ["7"] and data.excluded is None, "equal ids are no accident to be mended here"

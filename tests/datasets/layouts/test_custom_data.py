@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.custom import OwnCorpus, OwnLabels, OwnMentions, OwnPools, OwnReviewers
 from sciprism.errors import InputError
 from sciprism.papers import Paper
@@ -46,7 +46,7 @@ QRELS = "q1\t0\tdark\t2\nq1\t0\tlight\t1\nq2\t0\tcell\t1\n"
 
 
 def test_papers_queries_and_qrels_found_in_a_folder(folder):
-    found = OwnCorpus(data=folder(queries_tsv=QUERIES, qrels_txt=QRELS)).read(Home())
+    found = OwnCorpus(data=folder(queries_tsv=QUERIES, qrels_txt=QRELS)).read(DataRoot())
     assert found.document_ids == ["dark", "cell", "light"] and found.documents[0].abstract == "Galaxies turn."
     assert found.queries == ["what is dark", "what lives"] and found.query_role == "query"
     assert grades(found) == {"q1": {"dark": 2, "light": 1}, "q2": {"cell": 1}}
@@ -64,15 +64,15 @@ def test_judgements_in_tables_with_names_of_columns(folder, ending):
     else:
         text = "query-id,document_id,grade\nq1,dark,2\nq2,cell,\n"
     home = folder(**{"queries_tsv": QUERIES, f"qrels_{ending}": text})
-    assert grades(OwnCorpus(data=home).read(Home())) == {"q1": {"dark": 2}, "q2": {"cell": 1}}
+    assert grades(OwnCorpus(data=home).read(DataRoot())) == {"q1": {"dark": 2}, "q2": {"cell": 1}}
 
 
 def test_without_queries_papers_are_the_queries_and_do_not_find_themselves(folder):
     home = folder(qrels_tsv="dark light 1\ncell dark 0\n")
-    found = OwnCorpus(data=home).read(Home())
+    found = OwnCorpus(data=home).read(DataRoot())
     assert found.query_role == "paper" and [paper.id for paper in found.queries] == ["dark", "cell"]
     assert [rows.tolist() for rows in found.excluded] == [[0], [1]]
-    assert OwnCorpus(data=home, without_itself=False).read(Home()).excluded is None
+    assert OwnCorpus(data=home, without_itself=False).read(DataRoot()).excluded is None
 
 
 def test_a_folder_of_beir_and_its_splits(folder):
@@ -83,51 +83,51 @@ def test_a_folder_of_beir_and_its_splits(folder):
         qrels__test_tsv="query-id\tcorpus-id\tscore\nq1\t1\t1\n",
         qrels__train_tsv="query-id\tcorpus-id\tscore\nq2\t2\t1\n",
     )
-    tested = OwnCorpus(data=home).read(Home())
+    tested = OwnCorpus(data=home).read(DataRoot())
     assert grades(tested) == {"q1": {"1": 1}} and not tested.tally.count("query without judgements")
-    both = OwnCorpus(data=home, split=("train", "test")).read(Home())
+    both = OwnCorpus(data=home, split=("train", "test")).read(DataRoot())
     assert grades(both) == {"q2": {"2": 1}, "q1": {"1": 1}}
     assert both.documents[1] == Paper(id="2", abstract="Cells")
     with pytest.raises(InputError, match="no file named dev; it holds test"):
-        OwnCorpus(data=home, split=("dev",)).read(Home())
+        OwnCorpus(data=home, split=("dev",)).read(DataRoot())
 
 
 def test_each_part_may_be_named(folder, tmp_path):
     home = folder(asked_csv="id;text\nq1;dark?\n", judged_tsv="q1 dark 1\n", more_csv="id,title\nnew,Newer\n")
     stated = {"papers": (f"{home}/papers.bib", f"{home}/more.csv"), "queries": f"{home}/asked.csv"}
-    found = OwnCorpus(qrels=f"{home}/judged.tsv", **stated).read(Home())
+    found = OwnCorpus(qrels=f"{home}/judged.tsv", **stated).read(DataRoot())
     assert found.document_ids[-1] == "new" and grades(found) == {"q1": {"dark": 1}}
     with pytest.raises(InputError, match="no judgements: name their file by qrels"):
-        OwnCorpus(**stated).read(Home())
+        OwnCorpus(**stated).read(DataRoot())
     with pytest.raises(InputError, match="no papers: name their files"):
-        OwnCorpus(qrels=f"{home}/judged.tsv").read(Home())
+        OwnCorpus(qrels=f"{home}/judged.tsv").read(DataRoot())
     with pytest.raises(InputError, match="is one file; split test is for a folder"):
-        OwnCorpus(qrels=f"{home}/judged.tsv", split=("test",), **stated).read(Home())
+        OwnCorpus(qrels=f"{home}/judged.tsv", split=("test",), **stated).read(DataRoot())
     with pytest.raises(InputError, match="is no folder"):
-        OwnCorpus(data=f"{home}/papers.bib").read(Home())
+        OwnCorpus(data=f"{home}/papers.bib").read(DataRoot())
 
 
 def test_judgements_that_lead_nowhere_are_counted_and_if_all_do_refused(folder):
     home = folder(queries_tsv=QUERIES, qrels_tsv="q1 dark 1\nq1 lost 1\nq9 cell 1\n")
-    tally = OwnCorpus(data=home).read(Home()).tally.to_json()
+    tally = OwnCorpus(data=home).read(DataRoot()).tally.to_json()
     assert tally["judged query without a record"]["first"] == ["q9"]
     assert [note["first"] for reason, note in tally.items() if "judged document" in reason] == [["lost"]]
     home = folder(queries_tsv=QUERIES, qrels_tsv="7 dark 1\n")
     with pytest.raises(
         InputError, match="no judged query is there: the first judged one is '7', the first query 'q1'"
     ):
-        OwnCorpus(data=home).read(Home())
+        OwnCorpus(data=home).read(DataRoot())
 
 
 def test_a_broken_judgement_is_told_with_its_line(folder):
     home = folder(queries_tsv=QUERIES, qrels_tsv="q1 dark 1\nq1 light much\n")
     with pytest.raises(InputError, match=r"qrels\.tsv, line 2: the grade 'much'"):
-        OwnCorpus(data=home).read(Home())
+        OwnCorpus(data=home).read(DataRoot())
 
 
 def test_pools_hold_the_judged_papers(folder):
     home = folder(queries_tsv=QUERIES, qrels_tsv="q1 dark 2\nq1 cell 0\nq1 lost 1\nq2 light 0\n")
-    found = OwnPools(data=home).read(Home())
+    found = OwnPools(data=home).read(DataRoot())
     assert found.query_ids == ["q1", "q2"] and found.candidate_ids == ["dark", "cell", "light"]
     assert [rows.tolist() for rows in found.pools] == [[0, 1], [2]]
     assert [mine.tolist() for mine in found.grades] == [[2, 0], [0]]
@@ -144,7 +144,7 @@ def test_papers_with_labels_by_id_name_or_synonym(folder):
         {"id": "3", "title": "C", "labels": []},
     ]
     home = folder(things_jsonl="\n".join(map(json.dumps, records)), labels_csv=VOCABULARY)
-    found = OwnLabels(papers=(f"{home}/things.jsonl",), labels=f"{home}/labels.csv").read(Home())
+    found = OwnLabels(papers=(f"{home}/things.jsonl",), labels=f"{home}/labels.csv").read(DataRoot())
     assert [label.id for label in found.labels] == ["C1", "B1", "O1"]
     assert [rows.tolist() for rows in found.gold] == [[0, 2], [1], []]
     assert found.tally.to_json()["label that is not in the vocabulary"]["first"] == ["unheard"]
@@ -152,19 +152,19 @@ def test_papers_with_labels_by_id_name_or_synonym(folder):
 
 def test_keywords_of_a_bibliography_are_labels(folder):
     home = folder(labels_csv=VOCABULARY)
-    found = OwnLabels(data=home, label="keywords").read(Home())
+    found = OwnLabels(data=home, label="keywords").read(DataRoot())
     assert [rows.tolist() for rows in found.gold] == [[0], [1], [0, 2]]
     with pytest.raises(InputError, match='take label = "keywords" or "fields"'):
-        OwnLabels(data=home).read(Home())
+        OwnLabels(data=home).read(DataRoot())
 
 
 def test_without_a_vocabulary_it_is_what_the_papers_carry(folder):
     home = folder(things_csv="id,title,topic\n1,A,Red; blue\n2,B,red\n")
-    found = OwnLabels(data=f"{home}/things.csv", label="topic").read(Home())
+    found = OwnLabels(data=f"{home}/things.csv", label="topic").read(DataRoot())
     assert [label.name for label in found.labels] == ["blue", "red"]
     assert [rows.tolist() for rows in found.gold] == [[0, 1], [1]]
     with pytest.raises(InputError, match="no topics; the row has id, title, topic; is topic meant"):
-        OwnLabels(data=f"{home}/things.csv", label="topics").read(Home())
+        OwnLabels(data=f"{home}/things.csv", label="topics").read(DataRoot())
 
 
 REVIEWERS = "reviewer_id,papers\nann,dark;light\nbob,cell;lost\ncyd,\n"
@@ -172,7 +172,7 @@ REVIEWERS = "reviewer_id,papers\nann,dark;light\nbob,cell;lost\ncyd,\n"
 
 def test_reviewers_and_ratings(folder):
     ratings = "paper_id,reviewer_id,rating\ndark,ann,3\ndark,bob,1\ncell,dan,2\nlight,cyd,0.5\n"
-    found = OwnReviewers(data=folder(reviewers_csv=REVIEWERS, ratings_csv=ratings)).read(Home())
+    found = OwnReviewers(data=folder(reviewers_csv=REVIEWERS, ratings_csv=ratings)).read(DataRoot())
     assert found.reviewer_ids == ["ann", "bob", "cyd"]
     assert [rows.tolist() for rows in found.profiles] == [[0, 2], [1], []]
     assert found.pairs.tolist() == [[0, 0], [0, 1], [2, 2]] and found.ratings.tolist() == [3, 1, 0.5]
@@ -193,7 +193,7 @@ def test_reviewers_and_ratings(folder):
 def test_wrong_ratings_are_told(folder, reviewers, ratings, message):
     home = folder(reviewers_csv=reviewers, ratings_csv=f"paper_id,reviewer_id,rating\n{ratings}\n")
     with pytest.raises(InputError, match=message):
-        OwnReviewers(data=home).read(Home())
+        OwnReviewers(data=home).read(DataRoot())
 
 
 def mentions(*rows):
@@ -212,7 +212,7 @@ def test_mentions_of_authors(tmp_path):
         first | {"signature_id": 5, "paper_id": "lost", "name": "Cy Oh"},
     ]
     (tmp_path / "signatures.jsonl").write_text(mentions(*rows))
-    found = OwnMentions(data=str(tmp_path)).read(Home())
+    found = OwnMentions(data=str(tmp_path)).read(DataRoot())
     assert [each.block for each in found.signatures] == ["a byron", "a byron", "li", "c oh"]
     assert (found.train, found.dev, found.test) == ({"a byron"}, {"li"}, {"c oh"})
     ada = found.signatures[0]
@@ -223,7 +223,7 @@ def test_mentions_of_authors(tmp_path):
         mentions(*rows, rows[0] | {"signature_id": 6, "split": "test"})
     )
     with pytest.raises(InputError, match="line 6: block 'a byron' lies in two splits, 'train' and 'test'"):
-        OwnMentions(data=str(tmp_path)).read(Home())
+        OwnMentions(data=str(tmp_path)).read(DataRoot())
 
 
 def test_blocks_without_a_split_are_drawn(tmp_path):
@@ -232,7 +232,7 @@ def test_blocks_without_a_split_are_drawn(tmp_path):
         {"signature_id": n, "paper_id": "p", "name": f"A Name{n % 20}", "author_id": n} for n in range(60)
     ]
     (tmp_path / "signatures.jsonl").write_text(mentions(*rows))
-    found = OwnMentions(data=str(tmp_path)).read(Home())
+    found = OwnMentions(data=str(tmp_path)).read(DataRoot())
     assert [len(part) for part in (found.train, found.dev, found.test)] == [10, 4, 6]
     assert len(found.train | found.dev | found.test) == 20
     assert sum("drawn" in reason for reason in found.tally.to_json()) == 3

@@ -6,12 +6,12 @@ import json
 import pytest
 
 from sciprism.datasets.layouts.tables import find, needed, read_rows, read_shelf
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 
 def rows(path, tally=None):
-    return list(read_rows(path, Tally() if tally is None else tally))
+    return list(read_rows(path, DropReport() if tally is None else tally))
 
 
 @pytest.mark.parametrize("mark", [",", "\t", ";"])
@@ -47,7 +47,7 @@ def test_texts_are_cut_into_several_at_semicolons(tmp_path):
 
 def test_ids_of_two_types_are_read_as_texts_and_counted(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id": "2"}\n{"id": 3}')
-    tally = Tally()
+    tally = DropReport()
     assert [row.id("id") for row in rows(tmp_path / "a.jsonl", tally)] == ["1", "2", "3"]
     assert tally.to_json()["id of another type than the first, read as text"]["first"] == ["2"]
 
@@ -86,14 +86,14 @@ def test_a_missing_or_wrong_value_names_the_place_and_the_columns(tmp_path):
 def test_papers_of_any_format_and_what_cannot_be_used_is_counted(tmp_path):
     (tmp_path / "a.bib").write_text("@misc{x, title={Dark {M}atter}}\n@misc{empty, year=2000}")
     (tmp_path / "b.csv").write_text("id,title,abstract\ny,Light,Waves.\ny,Light,Waves.\nx,Other,One.")
-    tally = Tally()
+    tally = DropReport()
     shelf = read_shelf([tmp_path / "a.bib", tmp_path / "b.csv"], tally)
     assert shelf.ids == ["x", "y"] and shelf.items[0].title == "Dark Matter"
     assert tally.count("record that is no usable paper") == 1 and tally.count("no abstract") == 1
     assert tally.to_json()["repeated record, the first counts"] == {"count": 1, "first": ["x"]}
     (tmp_path / "c.bib").write_text("@misc{empty, year=2000}")
     with pytest.raises(InputError, match=r"no papers: .*no title and no abstract"):
-        read_shelf([tmp_path / "c.bib"], Tally())
+        read_shelf([tmp_path / "c.bib"], DropReport())
 
 
 def test_files_are_found_by_their_names(tmp_path):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_systems import spelled, written
 
+from build_systems import spelled, written
+from sciprism.datasets.layouts.item_tables import ItemTable
 from sciprism.datasets.layouts.judgements import corpus, pools, united
-from sciprism.datasets.layouts.shelves import Shelf
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.retrieve import Retrieve
 from sciprism.evaluation.task import View
@@ -19,7 +19,7 @@ IDS = [*DOCUMENTS, *QUERIES[:2], "gone1", "gone2"]
 
 
 def shelf(names, vectors, kind):
-    found = Shelf(Tally())
+    found = ItemTable(DropReport())
     for name, text in zip(names, spelled(vectors), strict=True):
         found.put(name, Paper(id=name, title=text) if kind == "paper" else text)
     return found
@@ -37,7 +37,7 @@ def test_absent_and_excluded_documents_count_as_in_trec_eval(tmp_path_factory, r
     draw = np.random.default_rng(seed)
     names = [*DOCUMENTS, *QUERIES[:2]]  # two queries are documents too
     vectors, asked = draw.integers(-9, 10, (len(names), 2)), draw.integers(-9, 10, (len(QUERIES), 2))
-    tally = Tally()
+    tally = DropReport()
     qrels = united(rows, tally)
     data = corpus(
         qrels,
@@ -77,7 +77,7 @@ def test_absent_and_excluded_documents_count_as_in_trec_eval(tmp_path_factory, r
 @settings(max_examples=30)
 @given(judgements)
 def test_pools_hold_every_judged_pair_that_has_records(rows):
-    tally = Tally()
+    tally = DropReport()
     qrels = united(rows, tally)
     queries, candidates = (
         shelf(QUERIES, np.zeros((4, 1)), "text"),

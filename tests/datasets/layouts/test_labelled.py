@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.labelled import LabelledTable, drawn_parts
 from sciprism.errors import InputError
 
@@ -22,7 +22,7 @@ def table(tmp_path):
 
     def read(text, name="papers.csv", **settings):
         (tmp_path / name).write_text(text)
-        return LabelledTable(data=str(tmp_path / name), **settings).read(Home())
+        return LabelledTable(data=str(tmp_path / name), **settings).read(DataRoot())
 
     return read
 
@@ -69,7 +69,7 @@ def test_a_folder_of_parts_and_texts_elsewhere(tmp_path):
     (tmp_path / "data").mkdir()
     for part, rows in (("train", "p0,a\np1,b\n"), ("validation", "p2,a\n"), ("test", "p3,b\nlost,a\n")):
         (tmp_path / "data" / f"{part}.csv").write_text("id,label\n" + rows)
-    found = LabelledTable(data=str(tmp_path / "data"), papers=(str(tmp_path / "refs.bib"),)).read(Home())
+    found = LabelledTable(data=str(tmp_path / "data"), papers=(str(tmp_path / "refs.bib"),)).read(DataRoot())
     assert found.ids == ["p0", "p1", "p2", "p3"] and found.items[3].title == "Paper 3"
     assert (found.train.tolist(), found.dev.tolist(), found.test.tolist()) == ([0, 1], [2], [3])
     assert found.tally.to_json()["label of a paper that is not there"] == {"count": 1, "first": ["lost"]}

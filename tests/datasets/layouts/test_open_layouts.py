@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from open_data import paper, write, write_table
 
-from sciprism.datasets.data_root import Home
+from open_data import paper, write, write_table
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.open.classes import Classes, Numbers, deviations, rank_shares
 from sciprism.datasets.layouts.open.corpora import (
     CitingSentences,
@@ -41,13 +41,15 @@ def test_a_train_paper_that_another_test_has_is_left_out_and_named(tmp_path):
         "cls_ohsumed/train",
         [paper("2", title(5), label="C02", label_name="Ears"), paper("3", title(70), label="C01")],
     )
-    data = Classes(data="cls_biomimicry", target="labels_level1").read(Home(tmp_path))
+    data = Classes(data="cls_biomimicry", target="labels_level1").read(DataRoot(tmp_path))
     assert [data.ids[row][-1] for row in data.train] == ["0", "4", "6"]
     assert [data.ids[row][-1] for row in data.test] == ["1", "3", "5", "7"]
     assert data.targets[0] == ("a", "b") and data.items[0].title == title(0)
     assert data.tally.ids[ELSEWHERE] == ["doi:10.1000/2"]
     assert data.tally.count("data set not there when the split was made")
-    other = Classes(data="cls_ohsumed", target="label", group="label", positive="C01").read(Home(tmp_path))
+    other = Classes(data="cls_ohsumed", target="label", group="label", positive="C01").read(
+        DataRoot(tmp_path)
+    )
     assert [other.ids[row] for row in other.train] == ["3"] and other.tally.ids[ELSEWHERE] == ["2"]
     assert list(other.groups) == ["C01", "C01"] and other.positive == "C01"
 
@@ -59,7 +61,7 @@ def test_sizes_draw_the_same_papers_for_every_task(tmp_path):
         for n in range(90)
     ]
     write(tmp_path, "arxiv_multidomain/papers-0", rows)
-    home, sizes = Home(tmp_path), Sizes(train=5, dev=2, test=6, years=(2000, 2060))
+    home, sizes = DataRoot(tmp_path), Sizes(train=5, dev=2, test=6, years=(2000, 2060))
     fields = Classes(data="arxiv_multidomain", target="field", sizes=sizes).read(home)
     years = Numbers(data="arxiv_multidomain", target="year", sizes=Sizes(train=8, dev=2, test=6)).read(home)
     assert [len(part) for part in (fields.train, fields.dev, fields.test)] == [5, 2, 6]
@@ -84,7 +86,7 @@ def test_numbers_compare_within_a_venue_and_year(tmp_path):
     ]
     write(tmp_path, "citegraph_vis/papers", rows)
     data = Numbers(data="citegraph_vis", target="citation_count", scale="rank share", least=4).read(
-        Home(tmp_path)
+        DataRoot(tmp_path)
     )
     assert data.targets == [0.125, 0.375, 0.625, 0.875] * 2
     assert len(data.train) == len(data.test) == 4
@@ -110,7 +112,7 @@ def graph(tmp_path):
             )
         )
     write(tmp_path, "citegraph_vis/papers", rows)
-    return Home(tmp_path)
+    return DataRoot(tmp_path)
 
 
 def test_pools_hold_links_and_strangers_of_the_test_alone(graph):
@@ -152,7 +154,7 @@ def test_links_of_each_kind(graph, tmp_path):
         for n, ids in enumerate((["a", "b"], ["b"], ["c"], []))
     ]
     write(tmp_path, "conference_papers/papers-0", rows)
-    people = entries(Home(tmp_path), "conference_papers")
+    people = entries(DataRoot(tmp_path), "conference_papers")
     assert LINKS["same author"](graph, people) == [{1}, {0}, set(), set()]
 
 
@@ -197,7 +199,7 @@ def collection(tmp_path):
         [("1_method", "0", 3), ("1_method", "2", 0), ("7_method", "0", 1)],
     )
     write_table(tmp_path, "ir_cacm/citation_links.tsv", [("0", "1"), ("1", "2")])
-    return Home(tmp_path)
+    return DataRoot(tmp_path)
 
 
 def test_a_collection_leaves_out_what_its_table_says(collection):
@@ -230,7 +232,7 @@ def test_search_by_titles_summaries_and_sentences(tmp_path):
         paper(f"c{n}", title(n), year=2022, tldr=f"sum {n}" if n < 2 else None, keywords=[]) for n in range(6)
     ]
     write(tmp_path, "conference_papers/papers-0", [*rows, paper("old", title(60), year=2000, tldr="no")])
-    home = Home(tmp_path)
+    home = DataRoot(tmp_path)
     summaries = SummaryToPaper(data="conference_papers", field="tldr", sizes=Sizes(test=3)).read(home)
     assert summaries.queries == ["sum 0", "sum 1"] and len(summaries.documents) == 5
     assert [judged.tolist() for judged in summaries.judged] == [[0], [1]]
@@ -242,7 +244,7 @@ def test_search_by_titles_summaries_and_sentences(tmp_path):
         paper("A01", title(8), citing_sentences=cited[:1]),
     ]
     write(tmp_path, "citegraph_acl/papers", rows)
-    sentences = CitingSentences(data="citegraph_acl").read(Home(tmp_path))
+    sentences = CitingSentences(data="citegraph_acl").read(DataRoot(tmp_path))
     both = sentences.queries.index("Both do it.")
     assert sentences.judged[both].tolist() == [0, 1] and len(sentences.queries) == 2
 
@@ -261,7 +263,7 @@ def test_vocabularies_follow_aliases_and_count_what_is_outside(tmp_path):
         for n, each in enumerate(terms)
     ]
     write(tmp_path, "arxiv_multidomain/papers-0", rows)
-    home = Home(tmp_path)
+    home = DataRoot(tmp_path)
     data = Headings(data="arxiv_multidomain", terms="categories", vocabulary="arxiv").read(home)
     assert [label.name for label in data.labels] == ["Optimization", "Words"]
     assert [gold.tolist() for gold in data.gold] == [[0], [1]] and data.tally.ids[OUTSIDE] == ["no.NO"]
@@ -279,7 +281,7 @@ def test_free_keywords_are_labels_where_two_papers_have_them(tmp_path):
     words = (["Maps", "Trees"], ["maps"], ["Trees?"])
     rows = [paper(f"10.1/{n}", title(n), year=2020, keywords=each) for n, each in enumerate(words)]
     write(tmp_path, "citegraph_vis/papers", rows)
-    data = Headings(data="citegraph_vis", terms="keywords").read(Home(tmp_path))
+    data = Headings(data="citegraph_vis", terms="keywords").read(DataRoot(tmp_path))
     assert [label.name for label in data.labels] == ["maps"]
     assert [gold.tolist() for gold in data.gold] == [[0], [0], []] and data.tally.ids[OUTSIDE] == [
         "trees",
@@ -300,7 +302,7 @@ def test_reviewers_keep_their_newest_papers(tmp_path):
         {"reviewer_id": "s", "paper_id": "p4", "expertise": 1.0},
     ]
     write(tmp_path, "reviewer_goldstandard/evaluations", rated)
-    data = RatedReviewers(path="reviewer_goldstandard", newest=2).read(Home(tmp_path))
+    data = RatedReviewers(path="reviewer_goldstandard", newest=2).read(DataRoot(tmp_path))
     assert list(data.paper_ids) == ["p1", "p3", "p4"]
     assert (
         data.profiles[0].tolist() == [1, 0]
@@ -325,6 +327,6 @@ def test_mentions_on_papers_of_other_tests_leave_train(tmp_path):
     ]
     write(tmp_path, "author_disambiguation_robotics/signatures", signatures)
     mentions = AuthorMentions(signatures="author_disambiguation_robotics", papers="conference_papers")
-    data = SplitMentions(mentions=mentions).read(Home(tmp_path))
+    data = SplitMentions(mentions=mentions).read(DataRoot(tmp_path))
     assert [each.id for each in data.signatures] == ["s0", "s2", "s3"]
     assert data.tally.ids[ELSEWHERE] == ["s1"]

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from made_data import text
 
-from sciprism.datasets.data_root import Home
+from build_data import text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.s2and import S2andFolders
 from sciprism.errors import InputError
 
@@ -44,7 +44,7 @@ def home(tmp_path):
         for kind, content in {"signatures": signatures, "papers": PAPERS, "clusters": clusters}.items():
             text(tmp_path / f"s2and/{source}/{source}_{kind}.json", json.dumps(content))
         text(tmp_path / f"s2and/blocks/block_sigs_{source}.json", json.dumps(blocks))
-    return Home(tmp_path)
+    return DataRoot(tmp_path)
 
 
 def read(home, *sources):

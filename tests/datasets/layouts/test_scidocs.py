@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from made_data import text
 
-from sciprism.datasets.data_root import Home
+from build_data import text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scidocs import SciDocsClasses, SciDocsClicks, SciDocsPools
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
@@ -37,7 +37,7 @@ def scidocs(tmp_path):
     for part, rows in {"train": 'p,s,"t,s"\n', "val": 'p,u,"t,s"\n', "test": 't,p,"s,p,u"\n'}.items():
         text(folder / f"recomm/{part}.csv", head + rows)
     text(folder / "recomm/propensity_scores.json", '{"scores": [0.5, 0.25]}')
-    return Home(tmp_path)
+    return DataRoot(tmp_path)
 
 
 def test_classes(scidocs):
@@ -95,6 +95,6 @@ def test_multi_scidocs_has_the_same_files_under_other_names(tmp_path):
     metadata(folder / "data_final.json", record("q", cites=["a"]), record("a"), record("b"))
     text(folder / "cocite/test.qrel", "q 0 a 1\nq 0 b 0\n")
     layout = SciDocsPools(relation="cocite", folder="multi-scidocs", metadata="data_final.json", obtain="ask")
-    assert layout.read(Home(tmp_path)).query_ids == ["q"]
+    assert layout.read(DataRoot(tmp_path)).query_ids == ["q"]
     with pytest.raises(InputError, match="; ask"):
-        SciDocsPools(relation="cite", folder="multi-scidocs", obtain="ask").read(Home(tmp_path))
+        SciDocsPools(relation="cite", folder="multi-scidocs", obtain="ask").read(DataRoot(tmp_path))

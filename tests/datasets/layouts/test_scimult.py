@@ -1,9 +1,9 @@
 """SciMult's evaluation files in small."""
 
 import pytest
-from made_data import lines, text
 
-from sciprism.datasets.data_root import Home
+from build_data import lines, text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scimult import (
     GradedPapers,
     LinkedPapers,
@@ -45,7 +45,7 @@ def fine(tmp_path):
         folder / "Geography_matched.json",
         [{"candidate": ["13", "11"]}, {"candidate": ["13"]}, {"candidate": []}],
     )
-    return Home(tmp_path)
+    return DataRoot(tmp_path)
 
 
 def test_a_vocabulary(fine):
@@ -88,14 +88,14 @@ def test_classes_numbered_by_their_lines(tmp_path):
     )
     lines(folder / "MAG_papers_test.json", [record("paper", "x", label=1), record("paper", "y", label=0)])
     layout = MapleLabels(name="MAG", folder="coarse", numbered=True)
-    data = layout.read(Home(tmp_path))
+    data = layout.read(DataRoot(tmp_path))
     assert [rows.tolist() for rows in data.gold] == [[1], [0]] and [label.id for label in data.labels] == [
         "Art",
         "1",
     ]
     lines(folder / "MAG_papers_test.json", [record("paper", "x", label=2)])
     with pytest.raises(InputError, match="the label 2 is no line of the label file"):
-        layout.read(Home(tmp_path))
+        layout.read(DataRoot(tmp_path))
 
 
 def test_links_over_all_papers(tmp_path):
@@ -105,15 +105,15 @@ def test_links_over_all_papers(tmp_path):
         record("paper", "c", **{"cite": ["c"], "co-cite": []}),
     ]
     lines(tmp_path / "links/SciDocs_papers_test.json", rows)
-    cite = LinkedPapers(relation="cite", folder="links").read(Home(tmp_path))
+    cite = LinkedPapers(relation="cite", folder="links").read(DataRoot(tmp_path))
     assert (
         cite.query_ids == ["a", "c"] and cite.document_ids == ["a", "b", "c"] and cite.query_role == "paper"
     )
     assert [found.tolist() for found in cite.judged] == [[1, 2], [2]]
     assert cite.excluded is None and cite.tally.count("pair judged again") == 1, "a query may find itself"
-    without = LinkedPapers(relation="cite", folder="links", without_itself=True).read(Home(tmp_path))
+    without = LinkedPapers(relation="cite", folder="links", without_itself=True).read(DataRoot(tmp_path))
     assert [found.tolist() for found in without.excluded] == [[0], [2]]
-    together = LinkedPapers(relation="co-cite", folder="links").read(Home(tmp_path))
+    together = LinkedPapers(relation="co-cite", folder="links").read(DataRoot(tmp_path))
     assert together.query_ids == ["b"] and together.document_ids[-1] == "gone"
     assert together.excluded[0].tolist() == [3], "a link that leads nowhere is never found"
 
@@ -125,7 +125,7 @@ def test_patients_zero_shot(tmp_path):
         {"title": "", "abstract": "", "patient": ["p1", "p2"]},
     ]
     lines(tmp_path / "links/PMCPatientsPPR_queries_test.json", queries)
-    data = PatientLinks(folder="links").read(Home(tmp_path))
+    data = PatientLinks(folder="links").read(DataRoot(tmp_path))
     assert data.query_ids == ["line 1", "line 2"] and [rows.tolist() for rows in data.judged] == [[1], [0, 1]]
     assert data.queries[0].abstract == "A man." and data.tally.to_json()["no text"]["first"] == ["line 2"]
 
@@ -137,7 +137,7 @@ def test_graded_recommendations(tmp_path):
         record("paper", "c"),
     ]
     lines(tmp_path / "rec/Recommendation_papers_test.json", rows)
-    data = GradedPapers(folder="rec").read(Home(tmp_path))
+    data = GradedPapers(folder="rec").read(DataRoot(tmp_path))
     assert data.query_ids == ["a"] and data.grades[0].tolist() == [5, 1] and data.query_role == "paper"
     assert [data.candidate_ids[row] for row in data.pools[0]] == ["b", "c"]
 
@@ -151,8 +151,8 @@ def test_searches_among_scored_papers_and_among_all(tmp_path):
     lines(tmp_path / "search/NFCorpus_queries_test.json", queries)
     files = SearchFiles(name="NFCorpus", folder="search")
     pools, corpus = (
-        SearchPools(files=files).read(Home(tmp_path)),
-        SearchCorpus(files=files).read(Home(tmp_path)),
+        SearchPools(files=files).read(DataRoot(tmp_path)),
+        SearchCorpus(files=files).read(DataRoot(tmp_path)),
     )
     assert pools.query_ids == corpus.query_ids == ["7", "8"] and pools.queries[0] == "sun [SEP] moon"
     assert (
@@ -161,7 +161,7 @@ def test_searches_among_scored_papers_and_among_all(tmp_path):
     assert pools.query_role == corpus.query_role == "query" and corpus.excluded is None
     lines(tmp_path / "search/NFCorpus_queries_test.json", [{"query_id": 7, "query": "x", "score": [1]}])
     with pytest.raises(InputError, match="7: the score is"):
-        SearchPools(files=files).read(Home(tmp_path))
+        SearchPools(files=files).read(DataRoot(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_patients_supervised_under_old_and_new_names(tmp_path, name):
     lines(folder / "PMCPatientsPPR_patients_test.json", papers("p1", "p2", key="patient"))
     lines(folder / "PMCPatientsPPR_queries_test.json", papers("p1", "q", key="query"))
     text(folder / name, "query-id\tcorpus-id\tscore\nq\tp1\t1\np1\tp2\t2\n")
-    data = PatientSearch(task="PPR").read(Home(tmp_path))
+    data = PatientSearch(task="PPR").read(DataRoot(tmp_path))
     assert data.query_ids == ["q", "p1"] and [rows.tolist() for rows in data.judged] == [[0], [1]]
     assert [rows.tolist() for rows in data.excluded] == [[], [0]], "a patient does not find himself"
 
@@ -182,6 +182,6 @@ def test_articles_for_patients(tmp_path):
     lines(folder / "PMCPatientsPAR_articles_test.json", papers("9", key="article"))
     lines(folder / "PMCPatientsPAR_queries_test.json", papers("q", key="query"))
     with pytest.raises(InputError, match="PAR_test_qrels"):
-        PatientSearch(task="PAR").read(Home(tmp_path))
+        PatientSearch(task="PAR").read(DataRoot(tmp_path))
     text(folder / "PAR_test_qrels.tsv", "q\t9\t2\n")
-    assert PatientSearch(task="PAR").read(Home(tmp_path)).grades[0].tolist() == [2]
+    assert PatientSearch(task="PAR").read(DataRoot(tmp_path)).grades[0].tolist() == [2]

@@ -2,9 +2,9 @@ import os
 from pathlib import Path
 
 import pytest
-from made_data import lines
 
-from sciprism.datasets.data_root import Home
+from build_data import lines
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.signatures import AuthorMentions
 from sciprism.errors import InputError
 
@@ -46,7 +46,7 @@ def home(tmp_path):
         mention("p0", 0, "Cy Poe", "c poe", ""),
     ]
     lines(tmp_path / "mentions/signatures.jsonl", rows)
-    return Home(tmp_path)
+    return DataRoot(tmp_path)
 
 
 def test_mentions_with_their_papers(home):
@@ -69,12 +69,12 @@ def test_whole_blocks_are_drawn_up_to_a_number_of_papers(tmp_path):
     lines(tmp_path / "m/signatures.jsonl", rows)
     lines(tmp_path / "p/papers.jsonl", [{"id": row["paper_id"], "title": "T"} for row in rows])
     layout = AuthorMentions(signatures="m", papers="p", max_test=10)
-    data = layout.read(Home(tmp_path))
+    data = layout.read(DataRoot(tmp_path))
     assert len(data.test) == 3 and len(data.papers) == len(data.signatures) == 9
     assert data.tally.count("test block beyond 10 papers") == 7
-    assert layout.read(Home(tmp_path)).test == data.test
+    assert layout.read(DataRoot(tmp_path)).test == data.test
     layouts = (AuthorMentions(signatures="m", papers="p", max_test=10, seed=seed) for seed in range(5))
-    drawn = {layout.read(Home(tmp_path)).test for layout in layouts}
+    drawn = {layout.read(DataRoot(tmp_path)).test for layout in layouts}
     assert len(drawn) > 1
 
 
@@ -99,7 +99,7 @@ def test_the_open_mentions():
     from sciprism.uses.disambiguation.pairs import rows_by_block
 
     layout = AuthorMentions(signatures="author_disambiguation_robotics", papers="conference_papers")
-    data = layout.read(Home(Path(os.environ["SCIPRISM_DATA"])))
+    data = layout.read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
     assert len(data.papers) <= 6000 and not data.tally.count("mention without its paper")
     rows, clusters = by_name(data.signatures, rows_by_block(data.signatures, data.test))
     authors = [data.signatures[row].author for row in rows]

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from made_systems import spelled, written
 
+from build_systems import spelled, written
 from sciprism.datasets.inputs import LabelSpace
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate

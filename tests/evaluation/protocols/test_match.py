@@ -3,8 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_systems import spelled, written
 
+from build_systems import spelled, written
 from sciprism.datasets.inputs import Reviewers
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
@@ -96,12 +96,12 @@ def test_settings_are_checked(given, message):
 
 @pytest.mark.data
 def test_gold_standard_ratings_are_all_used(tmp_path):
-    from sciprism.datasets.data_root import Home
+    from sciprism.datasets.data_root import DataRoot
     from sciprism.datasets.layouts.open.people import RatedReviewers
     from sciprism.evaluation.systems.dense import DenseSystem
     from sciprism.evaluation.systems.random import RandomEncoder
 
-    data = RatedReviewers(path="reviewer_goldstandard").read(Home(Path(os.environ["SCIPRISM_DATA"])))
+    data = RatedReviewers(path="reviewer_goldstandard").read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
     system = DenseSystem(RandomEncoder(), tmp_path)
     found = Match(metrics=("pairwise",)).evaluate(data, system, VIEW)
     assert found.details["pairs"] + found.details["pairs left out"] == 476 - data.tally.count(

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from made_systems import Voiceless, spelled, written
 from scipy.stats import kendalltau
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import LinearSVC, LinearSVR
 
+from build_systems import Voiceless, spelled, written
 from sciprism.datasets.inputs import Labelled
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate

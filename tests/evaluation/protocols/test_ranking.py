@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import pytrec_eval
-from made_systems import spelled, written
 
+from build_systems import spelled, written
 from sciprism.datasets.inputs import Corpus, Pools
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from made_systems import spelled, written
 
+from build_systems import spelled, written
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.protocols.recommend import Recommend

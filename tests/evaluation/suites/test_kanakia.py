@@ -3,9 +3,9 @@
 from math import log2
 
 import pytest
-from made_data import text
 
-from sciprism.drop_report import Tally
+from build_data import text
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.suites.kanakia import kanakia_ranking, read_study
 
@@ -36,7 +36,7 @@ def test_the_ranking_by_hand(tmp_path):
 
 def test_rows_without_a_score_are_counted(tmp_path):
     path = text(tmp_path / "s.tsv", HEAD + "\n".join(ROWS) + "\n")
-    tally = Tally()
+    tally = DropReport()
     rows = list(read_study(path, tally))
     assert [(row.recommended, row.score, row.rank) for row in rows[:3]] == [
         ("10", 2, 1.0),

@@ -5,9 +5,9 @@ from dataclasses import replace
 from statistics import mean
 
 import pytest
-from made_language import COUNT, blurb_package, climate, linkbert_copy, nasa
 
-from sciprism.datasets.data_root import Home
+from build_language import COUNT, blurb_package, climate, linkbert_copy, nasa
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Questions, Segments, Tagged
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
@@ -86,7 +86,7 @@ def test_one_setting_where_there_is_no_dev():
 @pytest.mark.parametrize(("make", "folders"), [(blurb_package, FOLDERS), (linkbert_copy, COPIES)])
 def test_a_set_is_read_from_both_layouts(name, make, folders, tmp_path):
     make(tmp_path, name, folders[name])
-    data = TASKS[name].data.read(Home(tmp_path))
+    data = TASKS[name].data.read(DataRoot(tmp_path))
     assert [len(rows) for rows in (data.train, data.dev, data.test)] == [COUNT] * 3
     assert not data.tally.to_json()
     if isinstance(data, Tagged):
@@ -100,7 +100,7 @@ def test_a_set_is_read_from_both_layouts(name, make, folders, tmp_path):
 def test_both_layouts_say_the_same(name, tmp_path):
     blurb_package(tmp_path / "one", name, FOLDERS[name])
     linkbert_copy(tmp_path / "two", name, COPIES[name])
-    one, two = (TASKS[name].data.read(Home(tmp_path / place)) for place in ("one", "two"))
+    one, two = (TASKS[name].data.read(DataRoot(tmp_path / place)) for place in ("one", "two"))
     if isinstance(one, Segments):
         assert (one.ids, one.texts, one.targets) == (two.ids, two.texts, two.targets)
     else:
@@ -109,20 +109,20 @@ def test_both_layouts_say_the_same(name, tmp_path):
 
 def test_a_set_that_is_not_there_says_how_to_make_it(tmp_path):
     with pytest.raises(InputError, match=r"data_generation\.tar\.gz"):
-        TASKS["gad"].data.read(Home(tmp_path))
+        TASKS["gad"].data.read(DataRoot(tmp_path))
 
 
 def test_climate_change_ner(tmp_path):
     climate(tmp_path)
     (task,) = suites["climate-ner"].tasks
-    data = task.data.read(Home(tmp_path))
+    data = task.data.read(DataRoot(tmp_path))
     assert [len(rows) for rows in (data.train, data.dev, data.test)] == [COUNT] * 3
     assert {tag for tags in data.tags for tag in tags} == {"O", "B-climate-nature"}
 
 
 def test_nasa_qa_with_and_without_the_articles_of_squad(tmp_path):
     nasa(tmp_path)
-    whole, alone = (task.data.read(Home(tmp_path)) for task in suites["nasa-qa"].tasks)
+    whole, alone = (task.data.read(DataRoot(tmp_path)) for task in suites["nasa-qa"].tasks)
     assert len(alone.train) == COUNT == len(alone.test) and not len(alone.dev)
     assert len(whole.train) == 4 * COUNT and not alone.tally.to_json()
     assert whole.tally.count("question of a SQuAD topic") == 3 * COUNT
@@ -139,7 +139,7 @@ def system(tiny_encoder, tmp_path_factory):
 
 def scored(task, home, system):
     protocol = replace(task.protocol, tuning=replace(task.protocol.tuning, **QUICK))
-    data = task.data.read(Home(home))
+    data = task.data.read(DataRoot(home))
     outcome = protocol.evaluate(data, system, View(format=task.format))
     assert tuple(outcome.evidence) == protocol.metrics
     for found in outcome.evidence.values():
@@ -196,7 +196,7 @@ MENTIONS = {
 @pytest.mark.data
 @pytest.mark.parametrize("task", OPEN.tasks, ids=lambda task: task.name)
 def test_the_open_data_have_the_rows_that_they_should(task):
-    data = task.data.read(Home(os.environ["SCIPRISM_DATA"]))
+    data = task.data.read(DataRoot(os.environ["SCIPRISM_DATA"]))
     assert (len(data.train) + len(data.dev), len(data.test)) == ROWS[task.name]
     assert len(data.dev) and len(set(data.ids)) == len(data.ids)
     if isinstance(data, Tagged):
@@ -214,7 +214,7 @@ def test_the_open_data_have_the_rows_that_they_should(task):
 
 @pytest.mark.data
 def test_what_of_the_open_data_does_not_fit_is_known():
-    home = Home(os.environ["SCIPRISM_DATA"])
+    home = DataRoot(os.environ["SCIPRISM_DATA"])
     odd = {
         task.name: {reason: entry["count"] for reason, entry in tally.items()}
         for task in OPEN.tasks

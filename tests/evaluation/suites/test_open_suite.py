@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Labelled
 from sciprism.datasets.split import names
 from sciprism.evaluation.overlap import papers_of_test
@@ -74,7 +74,7 @@ def cost(data) -> set[str]:
 
 @pytest.fixture(scope="module")
 def inputs():
-    home = Home(os.environ["SCIPRISM_DATA"])
+    home = DataRoot(os.environ["SCIPRISM_DATA"])
     return {task.name: task.data.read(home) for task in OPEN.tasks}
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_data import hub, lines, text
 
-from sciprism.datasets.data_root import Home
+from build_data import hub, lines, text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import BeirFiles, BeirSet
 from sciprism.datasets.layouts.s2and import S2andFolders
 from sciprism.datasets.layouts.scidocs import SciDocsClasses, SciDocsClicks, SciDocsPools
@@ -250,7 +250,7 @@ def system(tiny_encoder: Any, tmp_path_factory: pytest.TempPathFactory) -> Dense
 def test_the_files_of_a_task_are_found_and_read(name: str, tmp_path: Any) -> None:
     task = TASKS[name]
     MAKERS[type(task.data)](tmp_path, task.data)
-    home = Home(tmp_path)
+    home = DataRoot(tmp_path)
     assert not task.data.read(home).tally.to_json() and home.provenance()
 
 
@@ -260,7 +260,7 @@ def test_a_task_is_scored_on_its_small_twin(name: str, tmp_path: Any, system: De
     MAKERS[type(task.data)](tmp_path, task.data)
     protocol = quicker(task.protocol)
     view = View(format=task.format, fields=task.fields)
-    outcome = protocol.evaluate(task.data.read(Home(tmp_path)), system, view)
+    outcome = protocol.evaluate(task.data.read(DataRoot(tmp_path)), system, view)
     assert tuple(outcome.evidence) == protocol.metrics
     values = {metric: estimate(found) for metric, found in outcome.evidence.items()}
     assert all(-1 <= value <= 1 for value in values.values())

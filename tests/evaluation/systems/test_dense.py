@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from made_methods import started, unequal
 
+from build_methods import started, unequal
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.vector_cache import VectorCache
 from sciprism.errors import InputError

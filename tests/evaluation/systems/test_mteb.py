@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_methods import started, unequal
 
+from build_methods import started, unequal
 from sciprism import Paper
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.export import export

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from made_commands import run
-from made_methods import started, unequal
 
+from build_commands import run
+from build_methods import started, unequal
 from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.evaluation.results import folder_name

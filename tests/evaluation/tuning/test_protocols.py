@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from made_systems import Voiceless
-from made_words import questions, segments, tagged
 
+from build_systems import Voiceless
+from build_words import questions, segments, tagged
 from sciprism import Encoder
 from sciprism.datasets.inputs import Answer
 from sciprism.errors import InputError

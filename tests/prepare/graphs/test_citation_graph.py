@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.graphs.citations import AGAIN, EACH_OTHER, NOT_THERE, OF_ITSELF, CitationGraph
 
@@ -16,7 +16,7 @@ NAMES = "abcdefgh"
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES + "z"), st.sampled_from(NAMES + "z")), max_size=60))
 def test_the_graph_is_that_of_sets(edges):
-    dropped = Tally()
+    dropped = DropReport()
     graph = CitationGraph.of(NAMES, iter(edges), dropped)
     inside = [(one, other) for one, other in edges if "z" not in (one, other)]
     known = {(NAMES.index(one), NAMES.index(other)) for one, other in inside if one != other}
@@ -44,15 +44,15 @@ def test_the_graph_is_that_of_sets(edges):
 
 def test_two_papers_of_one_name_are_refused():
     with pytest.raises(InputError, match="two papers have the id 'a'"):
-        CitationGraph.of(["a", "b", "a"], [], Tally())
+        CitationGraph.of(["a", "b", "a"], [], DropReport())
 
 
 def test_a_graph_without_citations_and_one_without_papers():
-    assert CitationGraph.of(["a"], [], Tally()).answers(0) == []
-    empty = CitationGraph.of([], [("a", "b")], Tally())
+    assert CitationGraph.of(["a"], [], DropReport()).answers(0) == []
+    empty = CitationGraph.of([], [("a", "b")], DropReport())
     assert empty.size == 0 and not len(empty.in_circles)
 
 
 def test_a_graph_reaches_another_process_as_it_is():
-    graph = CitationGraph.of(NAMES, [("a", "b"), ("c", "b")], Tally())
+    graph = CitationGraph.of(NAMES, [("a", "b"), ("c", "b")], DropReport())
     assert pickle.loads(pickle.dumps(graph)).citing[1].tolist() == [0, 2]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scidocs import SciDocsPools
 from sciprism.errors import InputError
 from sciprism.prepare.multi_scidocs.corpus import Given
@@ -49,7 +49,7 @@ def test_dirty_papers_and_references_are_counted(made):
     }
     assert (made.prepared.papers, made.prepared.citations) == (5, 5)
     data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json").read(
-        Home(made.out)
+        DataRoot(made.out)
     )
     assert data.query_ids == [*"abcd"] and not data.tally.to_json()
     records = made.json("multi-scidocs/data_final.json")
@@ -141,7 +141,7 @@ def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
     done = prepare_multi_scidocs(tmp_path / "out", given, Choices())
     assert done.papers == 57 and counts(done.of_corpus)["no PDF parse"] == 3
     data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json")
-    pools = data.read(Home(tmp_path / "out"))
+    pools = data.read(DataRoot(tmp_path / "out"))
     assert {name[0] for name in pools.query_ids} == {"7"} and len(pools.query_ids) == 3 + 4
     for name, pool, grades in zip(pools.query_ids, pools.pools, pools.grades, strict=True):
         cited = {pools.candidate_ids[row] for row, grade in zip(pool, grades, strict=True) if grade}

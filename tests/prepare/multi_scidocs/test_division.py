@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scidocs import SciDocsClasses
 from sciprism.prepare.multi_scidocs.pools import SEVERAL
 
@@ -57,7 +57,7 @@ def test_classes_are_read_as_scidocs_are(made):
     for n in range(5):
         made.paper(f"both{n}", fields=["Art", "Medicine"])
     made.prepare()
-    data = SciDocsClasses(classes="mag", folder="multi-scidocs").read(Home(made.out))
+    data = SciDocsClasses(classes="mag", folder="multi-scidocs").read(DataRoot(made.out))
     sizes = {name: len(getattr(data, name)) for name in ("train", "dev", "test")}
     assert sizes == {"train": 8, "dev": 16, "test": 16} and not data.tally.to_json()
     assert Counter(data.targets) == {"0": 20, "13": 20}, "SciDocs' numbers of art and medicine"
@@ -70,5 +70,5 @@ def test_classes_are_read_as_scidocs_are(made):
 def test_classes_of_other_names_are_numbered_in_order(made):
     ring(made, 12, lambda n: [("art", "Zoo", "Art")[n % 3]]).prepare(val=0.0, test=0.5)
     assert made.json("multi-scidocs.json")["classes"] == {"Art": 0, "Zoo": 1, "art": 2}
-    data = SciDocsClasses(classes="mag", folder="multi-scidocs").read(Home(made.out))
+    data = SciDocsClasses(classes="mag", folder="multi-scidocs").read(DataRoot(made.out))
     assert {*data.targets} == {"0", "1", "2"} and not len(data.dev), "without val there is its head"

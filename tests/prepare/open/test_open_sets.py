@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
-from open_sources import SHARED, write_open_data
 from typer.testing import CliRunner
 
+from open_sources import SHARED, write_open_data
 from sciprism.cli.main import app
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.sources import UNNAMED
 from sciprism.datasets.split import SplitTable, entries, names
 from sciprism.errors import InputError
@@ -27,7 +27,7 @@ BY_NAME = {each.name: each for each in SETS}
 @pytest.fixture
 def home(tmp_path):
     write_open_data(tmp_path / "data")
-    return Home(tmp_path / "data")
+    return DataRoot(tmp_path / "data")
 
 
 NOT_MADE = {"summaries", "mag-fields", "mag-classes", "citation-count-numbers", "vis-citation-count-numbers"}
@@ -145,9 +145,9 @@ def test_a_file_of_an_earlier_run_does_not_stay(home, tmp_path):
 
 def test_wrong_requests_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"none of the data sets arxiv_multidomain, .* say where"):
-        write_sets(Home(tmp_path), tmp_path / "out")
+        write_sets(DataRoot(tmp_path), tmp_path / "out")
     with pytest.raises(InputError, match="most -1"):
-        write_sets(Home(tmp_path), tmp_path / "out", most=-1)
+        write_sets(DataRoot(tmp_path), tmp_path / "out", most=-1)
 
 
 def test_the_command_prints_a_row_for_each_source(home, tmp_path):
@@ -184,7 +184,7 @@ def test_overlaps_are_found_by_id_title_and_query(home):
 
 @pytest.mark.data
 def test_no_test_or_dev_paper_in_the_real_train_files(tmp_path):
-    home = Home(Path(os.environ["SCIPRISM_DATA"]))
+    home = DataRoot(Path(os.environ["SCIPRISM_DATA"]))
     prepared = write_sets(home, tmp_path, most=1500)
     assert {each.set.name for each in prepared.written} == {*BY_NAME} - {"summaries"}
     assert not prepared.missing

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from made_data import lines, text
-from made_patients import DISEASES, write_release
-from made_scimult import judgements
 
+from build_data import lines, text
+from build_patients import DISEASES, write_release
+from build_scimult import judgements
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.patients.negatives import negatives

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from made_patients import write_release
 
+from build_patients import write_release
 from sciprism import Encoder
 from sciprism.evaluation.run import Run, evaluate
 from sciprism.evaluation.suites import pmc_patients

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import BeirFolder
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.retrieval.fillers import RUN, Fillers
@@ -74,7 +74,7 @@ def test_rows_tables_and_squad_say_the_same(tmp_path):
     squad = {"version": "v2.0", "data": [{"title": "t", "paragraphs": [{"context": "A b.", "qas": qas}]}]}
     (tmp_path / "d.json").write_text(json.dumps(squad, indent=2))
     for path in (lists, rows(tmp_path / "b.jsonl", flat), table, tmp_path / "d.json"):
-        dropped = Tally()
+        dropped = DropReport()
         assert read_annotated(path, dropped) == [Annotated("A b.", ("One?", "Two?"))]
         assert dropped.count("question without an answer") == (2 if path.suffix == ".json" else 0)
 
@@ -88,7 +88,7 @@ def test_what_is_no_pair_is_counted(tmp_path):
         {"paragraph": "", "question": "Who?"},
         {"paragraph": "Third.", "question": None},
     ]
-    dropped = Tally()
+    dropped = DropReport()
     found = read_annotated(rows(tmp_path / "q.jsonl", asked), dropped)
     assert found == [Annotated("First.", ("Which?",))]
     assert {reason: facts["count"] for reason, facts in dropped.to_json().items()} == {
@@ -116,7 +116,7 @@ def test_files_that_hold_no_pairs_are_refused(tmp_path, text, said):
     path = tmp_path / "q.json"
     path.write_text(text)
     with pytest.raises(InputError, match=r"q\.json") as caught:
-        read_annotated(path, Tally())
+        read_annotated(path, DropReport())
     assert said in str(caught.value)
 
 
@@ -134,9 +134,9 @@ def test_whatever_is_asked_each_question_has_one_paragraph(pairs):
         expected = {q: next(iter(ps)) for q, ps in expected.items() if len(ps) == 1}
         if not expected:
             with pytest.raises(InputError):
-                read_annotated(path, Tally())
+                read_annotated(path, DropReport())
             return
-        found = read_annotated(path, Tally())
+        found = read_annotated(path, DropReport())
     assert {same(q): same(pair.paragraph) for pair in found for q in pair.questions} == expected
     assert len({same(pair.paragraph) for pair in found}) == len(found)
 
@@ -212,7 +212,7 @@ def test_a_set_is_divided_by_paragraph_and_read_as_beir(tmp_path):
     assert not {row[1] for row in dev} & {row[1] for row in test}
     for query, document, grade in dev + test:
         assert texts[query].strip("?").split()[-1] == texts[document].strip(".").split()[-1] and grade == "1"
-    corpus = BeirFolder(path=str(out)).read(Home(None))
+    corpus = BeirFolder(path=str(out)).read(DataRoot(None))
     assert len(corpus.queries) == 14 and len(corpus.documents) == 30 and not corpus.tally.to_json()
     told = json.loads((out / "ir.json").read_text())
     assert told["judgements"] == {"dev": 6, "test": 14} and told["papers"][0]["skipped"] == 1

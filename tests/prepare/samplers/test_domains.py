@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.samplers.domains import BEYOND, NO_FIELD, ONE_FIELD, Balance, Domain, DomainTable
 
@@ -14,7 +14,7 @@ ROWS = range(len(FIELDS))
 
 
 def asked(**settings):
-    dropped = Tally()
+    dropped = DropReport()
     found = Balance(**settings).queries(ROWS, FIELDS, NAMES, dropped)
     assert found == sorted(set(found))
     return found, dropped
@@ -36,7 +36,7 @@ def test_fields_made_equal():
 
 def test_smoothed_shares():
     """81 and 16 (no paper of both): 81^.5 to 16^.5 is 9 to 4, so 67 and 30 of 97."""
-    dropped = Tally()
+    dropped = DropReport()
     found = Balance(smoothing=0.5).queries(range(97), FIELDS, NAMES, dropped)
     assert Counter(FIELDS[row][0] for row, _ in found) == {"Physics": 67, "Art": 30}
     assert dropped.count(BEYOND) == 14

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
 from sciprism.prepare.samplers.citation import CitationTriplets
@@ -21,7 +21,7 @@ from sciprism.prepare.samplers.label_pairs import LabelPairs
 from sciprism.prepare.samplers.quantities import LogCitations, ScaledYears
 from sciprism.prepare.samplers.same_author import SameAuthor
 from sciprism.prepare.samplers.triplets import outside
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 COUNT = 700  # more than two pieces of work
 PAPERS = [
@@ -109,11 +109,11 @@ def test_an_error_in_a_process_comes_through():
 
 def test_chance_is_of_seed_and_names():
     assert chance(0, "a").random() == chance(0, "a").random() != chance(1, "a").random()
-    assert place(0, "a", "b") == place(0, "a", "b") != place(0, "ab")
-    places = [place(0, str(i)) for i in range(999)]
+    assert random_fraction(0, "a", "b") == random_fraction(0, "a", "b") != random_fraction(0, "ab")
+    places = [random_fraction(0, str(i)) for i in range(999)]
     assert min(places) >= 0 and max(places) < 1
     assert sum(places) / 999 == pytest.approx(0.5, abs=0.05)
-    tally = Tally()
+    tally = DropReport()
     assert lowest(["a", "b"], 0, 0, tally) == lowest(["a", "b"], 2, 0, tally) == [0, 1] and not tally.ids
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.graphs.citations import CitationGraph
 from sciprism.prepare.samplers.drawing import NONE, RANDOM, Draw, Sampled
@@ -23,7 +23,7 @@ def sampler(ties, **more):
 
 
 def of_edges(*edges):
-    return CitationGraph.of(NAMES, [(f"p{a}", f"p{b}") for a, b in edges], Tally())
+    return CitationGraph.of(NAMES, [(f"p{a}", f"p{b}") for a, b in edges], DropReport())
 
 
 def test_ties_of_citations():

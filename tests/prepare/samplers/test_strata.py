@@ -105,10 +105,10 @@ def test_a_plain_twin_deals_the_rows_alike(carried, most, seed):
 
 
 def twin(carried, most, seed):
-    from sciprism.seeding import place
+    from sciprism.seeding import random_fraction
 
     size, where = len(carried), {}
-    order = sorted(range(size), key=lambda row: place(seed, row))
+    order = sorted(range(size), key=lambda row: random_fraction(seed, row))
 
     def left(label):
         return sum(label in carried[row] for row in order if row not in where)
@@ -127,7 +127,7 @@ def twin(carried, most, seed):
             if label in carried[row] and row not in where:
                 free = [part for part in (0, 1) if room(part)]
                 where[row] = max(
-                    free, key=lambda p: (round(lacks(p, label), 9), room(p), place(seed, row, p))
+                    free, key=lambda p: (round(lacks(p, label), 9), room(p), random_fraction(seed, row, p))
                 )
     for row in order:
         if row not in where:

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 import pytest
-from made_scimult import Raw
 
+from build_scimult import Raw
 from sciprism.prepare.scimult.desk import Desk
 
 

@@ -4,9 +4,9 @@ import gzip
 from pathlib import Path
 
 import pytest
-from made_data import text
-from made_scimult import rows_of
 
+from build_data import text
+from build_scimult import rows_of
 from sciprism.datasets.layouts.scimult import MapleLabels
 from sciprism.errors import InputError
 from sciprism.evaluation.suites.registry import suites

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_data import lines, text
-from made_scimult import judgements, rows_of
 
+from build_data import lines, text
+from build_scimult import judgements, rows_of
 from sciprism.datasets.layouts.scimult import GradedPapers, LinkedPapers, PatientLinks, PatientSearch
 from sciprism.errors import InputError
 from sciprism.prepare.scimult import links, patients

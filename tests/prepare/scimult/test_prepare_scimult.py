@@ -7,11 +7,11 @@ import sys
 import tracemalloc
 
 import pytest
-from made_data import lines, text
 from typer.testing import CliRunner
 
+from build_data import lines, text
 from sciprism.cli.prepare import prepare
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
 from sciprism.evaluation.suites.registry import suites
 from sciprism.prepare.scimult.desk import Desk
@@ -86,7 +86,7 @@ def test_what_was_made_is_what_the_suite_reads(some, tmp_path):
     prepare_scimult(some, tmp_path / "out", only="test")
     assert not (tmp_path / "out/pretrain").exists()
     tasks = {task.name: task.data for task in suites["scimult"].tasks}
-    home = Home(tmp_path / "out")
+    home = DataRoot(tmp_path / "out")
     for name in ("fine-geography", "fine-geography-without-names", "search-scifact"):
         assert not tasks[name].read(home).tally.to_json()
     with pytest.raises(InputError):

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_data import lines, paper
-from made_scimult import Raw
 
+from build_data import lines, paper
+from build_scimult import Raw
 from sciprism.errors import InputError
 from sciprism.prepare.scimult import label_sources
 from sciprism.prepare.scimult.citations import NO_TITLE, citation_triplets

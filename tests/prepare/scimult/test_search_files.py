@@ -1,8 +1,8 @@
 """Search files: merged splits of BEIR, and SciRepEval's two sets."""
 
 import pytest
-from made_data import lines, paper
 
+from build_data import lines, paper
 from sciprism.datasets.layouts.scimult import SearchCorpus, SearchFiles, SearchPools
 from sciprism.errors import InputError
 from sciprism.prepare.scimult import search

@@ -1,8 +1,8 @@
 """A small copy of the open data's quick view, and models that differ: all that a table of it needs."""
 
 import pytest
-from open_data import paper, write, write_table
 
+from open_data import paper, write, write_table
 from sciprism import Encoder
 
 TOPICS = ("galaxy", "protein", "market", "forest", "laser", "virus", "engine", "ocean", "graph", "crystal")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given as given_names
 from hypothesis import strategies as st
-from made_methods import started, unequal
-from open_data import write
 
+from build_methods import started, unequal
+from open_data import write
 from sciprism import Encoder
 from sciprism.errors import InputError
 from sciprism.evaluation.run import Run

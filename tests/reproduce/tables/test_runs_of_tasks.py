@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_words import segments
 
+from build_words import segments
 from sciprism import Encoder
 from sciprism.evaluation.protocols.pair import Pair
 from sciprism.evaluation.report.numbers import apart

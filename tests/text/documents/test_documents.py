@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.text.documents.document import plain_licence
 from sciprism.text.documents.reading import read_documents
@@ -57,7 +57,7 @@ CMR = {
 
 
 def read(path, **options):
-    dropped = Tally()
+    dropped = DropReport()
     found = list(read_documents(path, dropped=dropped, **options))
     return found, {reason: dropped.count(reason) for reason in dropped.ids}
 
@@ -246,6 +246,6 @@ def test_no_reader_breaks_on_any_bytes(tmp_path_factory, kind, content):
     folder = tmp_path_factory.mktemp("any")
     for suffix in dict.fromkeys(each for each in document_readers[kind].suffixes):
         path = put(folder / f"a{suffix}", content)
-        for document in read_documents(path, kind=kind, dropped=(dropped := Tally())):
+        for document in read_documents(path, kind=kind, dropped=(dropped := DropReport())):
             assert document.text.strip()
         assert dropped is not None

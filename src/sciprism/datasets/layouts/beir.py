@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Corpus
+from sciprism.datasets.layouts.item_tables import ItemTable, record_id, text_of
 from sciprism.datasets.layouts.judgements import Judgement, corpus, of_file, of_records, united
-from sciprism.datasets.layouts.shelves import Shelf, record_id, text_of
 from sciprism.datasets.rows import TextIds
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers.records import Paper
@@ -36,7 +36,7 @@ class BeirFolder:
     without_itself: bool = False
     obtain: str = ""
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the judged queries over all documents."""
         folder = home.local(self.path, self.obtain)
         return read_folder(home, folder, self.splits, without_itself=self.without_itself)
@@ -57,13 +57,13 @@ class BeirSet:
     revision: str = ""
     qrels_revision: str = ""
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the judged queries over all documents."""
         for place in (f"beir/{self.name}", self.name) if home.folder else ():
             folder = home.folder / place if home.folder else Path(place)
             if find(folder, "corpus.jsonl"):
                 return read_folder(home, folder, self.splits, without_itself=self.without_itself)
-        tally = Tally()
+        tally = DropReport()
         repo = f"{self.owner}/{self.name}"
         judgements: list[Judgement] = []
         for split in self.splits:
@@ -98,9 +98,9 @@ class BeirFiles:
     without_itself: bool = False
     revision: str = ""
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the judged queries over all documents."""
-        tally = Tally()
+        tally = DropReport()
         judgements, queries, documents = (
             home.file(self.repo, names[0], revision=self.revision, names=names[1:])
             for names in (self.qrels, self.queries, self.corpus)
@@ -115,9 +115,9 @@ class BeirFiles:
         return replace(found, query_role=self.query)
 
 
-def read_folder(home: Home, folder: Path, splits: Iterable[str], *, without_itself: bool) -> Corpus:
+def read_folder(home: DataRoot, folder: Path, splits: Iterable[str], *, without_itself: bool) -> Corpus:
     """Return the input made of a folder in BEIR's layout. Raises InputError naming a file that is missing."""
-    tally = Tally()
+    tally = DropReport()
     parts = [needed(folder / "qrels", f"{split}.tsv") for split in splits]
     judgements = [row for path in parts for row in of_file(home, path)]
     queries, documents = needed(folder, "queries.jsonl"), needed(folder, "corpus.jsonl")
@@ -136,11 +136,11 @@ def build(
     documents: Iterable[Record],
     *,
     without_itself: bool,
-    tally: Tally,
+    tally: DropReport,
 ) -> Corpus:
     """Return the judged queries over all documents; a query that nobody judged is left out silently."""
     qrels = united(judgements, tally)
-    asked, found = Shelf(tally), Shelf(tally)
+    asked, found = ItemTable(tally), ItemTable(tally)
     for record in queries:
         name = record_id(record, "_id")
         if name in qrels:
@@ -153,7 +153,7 @@ def build(
     return corpus(qrels, asked, found, role="query", without_itself=without_itself, tally=tally)
 
 
-def texts(home: Home, path: Path, tally: Tally) -> Iterator[dict[str, Any]]:
+def texts(home: DataRoot, path: Path, tally: DropReport) -> Iterator[dict[str, Any]]:
     """Yield the records of a corpus or of queries, ids as text."""
     ids = TextIds(tally)
     for record in home.records(path):

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Corpus, LabelSpace, Pools, Reviewers
 from sciprism.datasets.layouts import beir, judgements
+from sciprism.datasets.layouts.item_tables import ItemTable, grade_of, text_of
 from sciprism.datasets.layouts.judgements import Judgement, Qrels
 from sciprism.datasets.layouts.labelled import ID, PART_NAMES, drawn_parts
-from sciprism.datasets.layouts.shelves import Shelf, grade_of, text_of
 from sciprism.datasets.layouts.tables import TableRow, find, is_table, needed, read_rows, read_shelf
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers import read_labels
@@ -40,8 +40,8 @@ class _Search(NamedTuple):
     """Judgements, and the shelves that they speak of."""
 
     qrels: Qrels
-    queries: Shelf
-    documents: Shelf
+    queries: ItemTable
+    documents: ItemTable
     role: Role
 
 
@@ -62,9 +62,9 @@ class OwnCorpus:
     split: tuple[str, ...] = ()
     without_itself: bool | None = None
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the judged queries over all papers."""
-        tally = Tally()
+        tally = DropReport()
         found = _search(home, self, tally)
         own = found.role == "paper" if self.without_itself is None else self.without_itself
         return judgements.corpus(
@@ -82,9 +82,9 @@ class OwnPools:
     qrels: str = ""
     split: tuple[str, ...] = ()
 
-    def read(self, home: Home) -> Pools:
+    def read(self, home: DataRoot) -> Pools:
         """Return each query with its judged papers."""
-        tally = Tally()
+        tally = DropReport()
         found = _search(home, self, tally)
         pools = judgements.pools(found.qrels, found.queries, found.documents, found.role, tally)
         for query, grades in zip(pools.query_ids, pools.grades, strict=True):
@@ -108,9 +108,9 @@ class OwnLabels:
     labels: str = ""
     label: str = "labels"
 
-    def read(self, home: Home) -> LabelSpace:  # noqa: ARG002 (the layouts' signature)
+    def read(self, home: DataRoot) -> LabelSpace:  # noqa: ARG002 (the layouts' signature)
         """Return the papers and the vocabulary; a label that is not in it is counted."""
-        tally = Tally()
+        tally = DropReport()
         papers, vocabulary = self._files()
         shelf = read_shelf(papers, tally)
         carried = self._carried(papers, shelf, tally)
@@ -135,7 +135,9 @@ class OwnLabels:
             self.labels or (str(vocabulary[0]) if vocabulary else ""),
         )
 
-    def _carried(self, files: Sequence[str], shelf: Shelf, tally: Tally) -> dict[str, tuple[str, ...]]:
+    def _carried(
+        self, files: Sequence[str], shelf: ItemTable, tally: DropReport
+    ) -> dict[str, tuple[str, ...]]:
         """Return paper id -> its labels as the files write them."""
         if all(map(is_table, files)):
             rows = [row for path in files for row in read_rows(Path(path), tally)]
@@ -162,9 +164,9 @@ class OwnReviewers:
     reviewers: str = ""
     ratings: str = ""
 
-    def read(self, home: Home) -> Reviewers:  # noqa: ARG002 (the layouts' signature)
+    def read(self, home: DataRoot) -> Reviewers:  # noqa: ARG002 (the layouts' signature)
         """Return all of it; ids that lead nowhere are counted."""
-        tally = Tally()
+        tally = DropReport()
         shelf = read_shelf(_papers(self.data, self.papers), tally)
         people: dict[str, Rows] = {}
         for row in read_rows(_part(self.data, self.reviewers, "reviewers"), tally):
@@ -212,9 +214,9 @@ class OwnMentions:
     signatures: str = ""
     draw_seed: int = 0
 
-    def read(self, home: Home) -> Signatures:  # noqa: ARG002 (the layouts' signature)
+    def read(self, home: DataRoot) -> Signatures:  # noqa: ARG002 (the layouts' signature)
         """Return the mentions and their papers; a mention without its paper is counted."""
-        tally = Tally()
+        tally = DropReport()
         shelf = read_shelf(_papers(self.data, self.papers), tally)
         papers = [paper for paper in shelf.items if isinstance(paper, Paper)]
         found: dict[str, Signature] = {}
@@ -242,7 +244,7 @@ class OwnMentions:
             papers=papers, signatures=list(found.values()), train=train, dev=dev, test=test, tally=tally
         )
 
-    def _drawn(self, blocks: Sequence[str], tally: Tally) -> dict[str, str]:
+    def _drawn(self, blocks: Sequence[str], tally: DropReport) -> dict[str, str]:
         tested = drawn_parts(dict.fromkeys(blocks, ""), self.draw_seed)
         rest = [block for block in blocks if tested[block] != "test"]
         inner = drawn_parts(dict.fromkeys(rest, ""), self.draw_seed + 1)
@@ -254,7 +256,7 @@ class OwnMentions:
         return parts
 
 
-def _search(home: Home, own: OwnCorpus | OwnPools, tally: Tally) -> _Search:
+def _search(home: DataRoot, own: OwnCorpus | OwnPools, tally: DropReport) -> _Search:
     """Read papers, queries and judgements; an id that nobody has is counted by whoever uses them."""
     data = Path(own.data) if own.data else None
     if data is not None and not data.is_dir():
@@ -290,9 +292,9 @@ def _qrels_files(own: OwnCorpus | OwnPools, data: Path | None) -> tuple[list[Pat
     return [path], True
 
 
-def _judgements(home: Home, path: Path) -> Iterable[Judgement]:
+def _judgements(home: DataRoot, path: Path) -> Iterable[Judgement]:
     if path.name.lower().removesuffix(".gz").endswith((".csv", ".jsonl", ".ndjson", ".json")):
-        for row in read_rows(path, Tally()):
+        for row in read_rows(path, DropReport()):
             query, document = row.id(*QUERY), row.id(*DOCUMENT)
             grade = row.get(*GRADE)
             yield query, document, 1 if grade is None else grade_of(grade, query)
@@ -300,9 +302,9 @@ def _judgements(home: Home, path: Path) -> Iterable[Judgement]:
         yield from judgements.of_file(home, path)
 
 
-def _queries(path: Path, qrels: Qrels, tally: Tally, whole: bool) -> tuple[Shelf, list[str]]:
+def _queries(path: Path, qrels: Qrels, tally: DropReport, whole: bool) -> tuple[ItemTable, list[str]]:
     """Return the judged queries, and the ids of all; others are counted unless another split judges them."""
-    shelf = Shelf(tally)
+    shelf = ItemTable(tally)
     known: list[str] = []
     for row in read_rows(path, tally):
         known.append(row.id("id", "_id", "query_id", "qid"))

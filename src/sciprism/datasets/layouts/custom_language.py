@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Questions, Segments, Tagged
 from sciprism.datasets.layouts.language.parts import PartFiles
 from sciprism.datasets.layouts.language.questions import SquadFiles
@@ -24,7 +24,7 @@ class OwnWords:
     only: str = ""
     merged: bool = False
 
-    def read(self, home: Home) -> Tagged:
+    def read(self, home: DataRoot) -> Tagged:
         """Return the sentences."""
         files = PartFiles(folders=(self.data,))
         return WordTags(files=files, only=self.only, merged=self.merged, dev_share=DEV).read(home)
@@ -38,7 +38,7 @@ class OwnTexts:
     pairs: bool = False
     target: Literal["class", "number"] = "class"
 
-    def read(self, home: Home) -> Segments:
+    def read(self, home: DataRoot) -> Segments:
         """Return the texts."""
         files = PartFiles(folders=(self.data,))
         return Texts(files=files, pairs=self.pairs, target=self.target, dev_share=DEV).read(home)
@@ -50,6 +50,6 @@ class OwnQuestions:
 
     data: str
 
-    def read(self, home: Home) -> Questions:
+    def read(self, home: DataRoot) -> Questions:
         """Return the questions."""
         return SquadFiles(files=PartFiles(folders=(self.data,)), dev_share=DEV).read(home)

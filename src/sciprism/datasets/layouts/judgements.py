@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Corpus, Pools
-from sciprism.datasets.layouts.shelves import Shelf, grade_of
+from sciprism.datasets.layouts.item_tables import ItemTable, grade_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers.records import Paper
@@ -30,7 +30,7 @@ NO_QUERY, NO_DOCUMENT = "judged query without a record", "judged document withou
 _WHOLE, _NUMBER = re.compile(r"-?\d+(?:\.0+)?"), re.compile(r"[-+.]?\d")
 
 
-def united(judgements: Iterable[Judgement], tally: Tally) -> Qrels:
+def united(judgements: Iterable[Judgement], tally: DropReport) -> Qrels:
     """Gather judgements by query; the first of a repeated pair counts (SciRepEval's rule)."""
     qrels: Qrels = {}
     for query, document, grade in judgements:
@@ -56,7 +56,7 @@ def of_records(
         yield q, d, grade_of(grade, q)
 
 
-def of_file(home: Home, path: Path) -> Iterator[Judgement]:
+def of_file(home: DataRoot, path: Path) -> Iterator[Judgement]:
     """Yield the judgements of a text file: `query-id, corpus-id, score` or TREC's four columns.
 
     Columns are parted by tabs or spaces. A first line whose last column is no number is a header; where
@@ -76,7 +76,7 @@ def of_file(home: Home, path: Path) -> Iterator[Judgement]:
         yield columns[0], columns[-2], int(float(columns[-1]))
 
 
-def pools(qrels: Qrels, queries: Shelf, candidates: Shelf, role: Role, tally: Tally) -> Pools:
+def pools(qrels: Qrels, queries: ItemTable, candidates: ItemTable, role: Role, tally: DropReport) -> Pools:
     """Return each query with its judged candidates; those without a record count as not found."""
     asked = [query for query in qrels if _known(query, queries, NO_QUERY, tally)]
     rows: list[Rows] = []
@@ -103,7 +103,13 @@ def pools(qrels: Qrels, queries: Shelf, candidates: Shelf, role: Role, tally: Ta
 
 
 def corpus(
-    qrels: Qrels, queries: Shelf, documents: Shelf, *, role: Role, without_itself: bool, tally: Tally
+    qrels: Qrels,
+    queries: ItemTable,
+    documents: ItemTable,
+    *,
+    role: Role,
+    without_itself: bool,
+    tally: DropReport,
 ) -> Corpus:
     """Return the judged queries over all documents.
 
@@ -135,7 +141,7 @@ def corpus(
     )
 
 
-def _known(name: str, shelf: Shelf, reason: str, tally: Tally) -> bool:
+def _known(name: str, shelf: ItemTable, reason: str, tally: DropReport) -> bool:
     if name not in shelf:
         tally.add(reason, name)
     return name in shelf

@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Labelled
 from sciprism.datasets.layouts.tables import TableRow, find, needed, read_rows, read_shelf
 from sciprism.datasets.sources import draw
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 ID = ("id", "_id", "paper_id")
@@ -64,9 +64,9 @@ class LabelledTable:
     group: str = ""
     draw_seed: int = 0
 
-    def read(self, home: Home) -> Labelled:  # noqa: ARG002 (the layouts' signature)
+    def read(self, home: DataRoot) -> Labelled:  # noqa: ARG002 (the layouts' signature)
         """Return the papers that have a label. Raises InputError where nothing can be learnt or tested."""
-        tally = Tally()
+        tally = DropReport()
         tables = self._tables()
         told = self._told(tables, tally)
         shelf = read_shelf(self.papers or [path for _, path in tables], tally)
@@ -100,7 +100,7 @@ class LabelledTable:
         parts = [(part, path) for name, part in PART_NAMES.items() for path in find(data, name)]
         return parts or [("", needed(data, "labels", "papers"))]
 
-    def _told(self, tables: Sequence[tuple[str, Path]], tally: Tally) -> dict[str, _Told]:
+    def _told(self, tables: Sequence[tuple[str, Path]], tally: DropReport) -> dict[str, _Told]:
         told: dict[str, _Told] = {}
         for part, path in tables:
             for row in read_rows(path, tally):
@@ -127,7 +127,7 @@ class LabelledTable:
             return lists
         return {name: each.row.id(self.label) for name, each in told.items()}
 
-    def _parts(self, told: Mapping[str, _Told], targets: Targets, tally: Tally) -> dict[str, str]:
+    def _parts(self, told: Mapping[str, _Told], targets: Targets, tally: DropReport) -> dict[str, str]:
         if any(each.part for each in told.values()):
             lacking = next((each for each in told.values() if not each.part), None)
             if lacking is not None:
@@ -169,7 +169,7 @@ def _part(row: TableRow) -> str:
     return part
 
 
-def _check(parts: Mapping[str, str], targets: Targets, table: LabelledTable, tally: Tally) -> None:
+def _check(parts: Mapping[str, str], targets: Targets, table: LabelledTable, tally: DropReport) -> None:
     """Make sure that there is something to learn and to test; count classes that are in one part alone."""
     sizes = Counter(parts.values())
     for part in ("train", "test"):

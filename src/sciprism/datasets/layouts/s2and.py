@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signature, Signatures
@@ -40,10 +40,10 @@ class S2andFolders:
     sources: tuple[str, ...] = SOURCES
     seed: int = 0
 
-    def read(self, home: Home) -> Signatures:
+    def read(self, home: DataRoot) -> Signatures:
         """Return the mentions of all sources; mentions without a cluster or a paper are left out."""
         folder = home.local(self.path, OBTAIN)
-        tally = Tally()
+        tally = DropReport()
         papers: list[Paper] = []
         mentions: list[Signature] = []
         named: list[str] = []
@@ -66,7 +66,7 @@ class S2andFolders:
         )
 
     def _mentions(
-        self, home: Home, place: Path, shared: tuple[list[Paper], Mapping[str, str]], tally: Tally
+        self, home: DataRoot, place: Path, shared: tuple[list[Paper], Mapping[str, str]], tally: DropReport
     ) -> list[Signature]:
         """Return the mentions of one source and put its papers behind those of the others."""
         papers, blocks_of = shared
@@ -88,7 +88,7 @@ class S2andFolders:
         return found
 
     def _division(
-        self, home: Home, folder: Path, source: str, tally: Tally
+        self, home: DataRoot, folder: Path, source: str, tally: DropReport
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Return block -> part, and signature -> block where the file says it."""
         path = folder / "blocks" / f"block_sigs_{source}.json"
@@ -115,7 +115,7 @@ def source_file(place: Path, kind: str) -> Path:
     return path
 
 
-def _people(home: Home, path: Path) -> dict[str, str]:
+def _people(home: DataRoot, path: Path) -> dict[str, str]:
     return {as_id(key): as_id(name) for name, row in home.members(path) for key in row["signature_ids"]}
 
 

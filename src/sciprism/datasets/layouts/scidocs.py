@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Labelled, Pools
+from sciprism.datasets.layouts.item_tables import ItemTable, distinct, paper_of, text_of, year_of
 from sciprism.datasets.layouts.judgements import of_file, pools, united
-from sciprism.datasets.layouts.shelves import Shelf, distinct, paper_of, text_of, year_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.clicks import Click, Clicks
 from sciprism.papers.records import Paper
@@ -42,14 +42,14 @@ class SciDocsClasses:
     fold: str = "test"
     obtain: str = OBTAIN
 
-    def read(self, home: Home) -> Labelled:
+    def read(self, home: DataRoot) -> Labelled:
         """Return the papers of train, val and test, in this order."""
-        tally = Tally()
+        tally = DropReport()
         parts = {part: list(self._table(home, part)) for part in ("train", "val", "test")}
         everything = [row for rows in parts.values() for row in rows]
         wanted = {name for name, _ in everything}
         records = read_records(home, home.local(f"{self.folder}/{self.metadata}", self.obtain), wanted)
-        shelf = Shelf(tally)
+        shelf = ItemTable(tally)
         for name in dict.fromkeys(name for name, _ in everything):
             if name not in records:
                 tally.add(STANDS_IN, name)
@@ -66,7 +66,7 @@ class SciDocsClasses:
             tally=tally,
         )
 
-    def _table(self, home: Home, part: str) -> Iterator[tuple[str, str]]:
+    def _table(self, home: DataRoot, part: str) -> Iterator[tuple[str, str]]:
         path = home.local(f"{self.folder}/{self.classes}/{part}.csv", self.obtain)
         for number, row in enumerate(home.records(path), 2):
             name, label = as_id(row.get("pid")), text_of(row.get("class_label"))
@@ -88,14 +88,14 @@ class SciDocsPools:
     part: str = "test"
     obtain: str = OBTAIN
 
-    def read(self, home: Home) -> Pools:
+    def read(self, home: DataRoot) -> Pools:
         """Return the queries in the order of the judgements."""
-        tally = Tally()
+        tally = DropReport()
         path = home.local(f"{self.folder}/{self.relation}/{self.part}.qrel", self.obtain)
         qrels = united(of_file(home, path), tally)
         wanted = set(qrels) | {name for mine in qrels.values() for name in mine}
         records = read_records(home, home.local(f"{self.folder}/{self.metadata}", self.obtain), wanted)
-        shelf = Shelf(tally)
+        shelf = ItemTable(tally)
         for name, record in records.items():
             shelf.put(name, paper_of(record, name))
         return pools(qrels, shelf, shelf, "paper", tally)
@@ -111,9 +111,9 @@ class SciDocsClicks:
     folder: str = "scidocs"
     metadata: str = "paper_metadata_recomm.json"
 
-    def read(self, home: Home) -> Clicks:
+    def read(self, home: DataRoot) -> Clicks:
         """Return the papers of all clicks, and the clicks of the three parts."""
-        tally = Tally()
+        tally = DropReport()
         table = {part: list(self._table(home, part, tally)) for part in ("train", "val", "test")}
         order = dict.fromkeys(
             name for rows in table.values() for paper, _, shown in rows for name in (paper, *shown)
@@ -140,7 +140,9 @@ class SciDocsClicks:
             tally=tally,
         )
 
-    def _table(self, home: Home, part: str, tally: Tally) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    def _table(
+        self, home: DataRoot, part: str, tally: DropReport
+    ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         path = home.local(f"{self.folder}/recomm/{part}.csv", OBTAIN)
         for number, row in enumerate(home.records(path), 2):
             paper, clicked, listed, *_ = (*(text_of(value) for value in row.values()), "", "")
@@ -152,7 +154,7 @@ class SciDocsClicks:
             else:
                 yield paper, clicked, shown
 
-    def _propensities(self, home: Home) -> Any:
+    def _propensities(self, home: DataRoot) -> Any:
         path = home.local(f"{self.folder}/recomm/propensity_scores.json", OBTAIN)
         scores = dict(home.members(path)).get("scores")
         if not isinstance(scores, list) or not all(isinstance(s, int | float) and s > 0 for s in scores):
@@ -160,7 +162,7 @@ class SciDocsClicks:
         return np.array(scores, np.float64)
 
 
-def read_records(home: Home, path: Path, wanted: set[str]) -> Records:
+def read_records(home: DataRoot, path: Path, wanted: set[str]) -> Records:
     """Return the wanted records of an object keyed by id; the others pass by one at a time."""
     found: Records = {}
     for name, record in home.members(path):

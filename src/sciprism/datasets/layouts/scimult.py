@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Corpus, LabelSpace, Pools
+from sciprism.datasets.layouts.item_tables import ItemTable, grade_of, paper_of, record_id, text_of
 from sciprism.datasets.layouts.judgements import Judgement, Qrels, corpus, of_file, pools, united
-from sciprism.datasets.layouts.shelves import Shelf, grade_of, paper_of, record_id, text_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label
 
@@ -36,9 +36,9 @@ class MapleLabels:
     matched: bool = False
     numbered: bool = False
 
-    def read(self, home: Home) -> LabelSpace:
+    def read(self, home: DataRoot) -> LabelSpace:
         """Return papers, labels, and the rows of each paper's labels."""
-        tally = Tally()
+        tally = DropReport()
         labels = [
             label_of(row, number)
             for number, row in enumerate(_records(home, self.folder, self.name, "label"))
@@ -46,7 +46,7 @@ class MapleLabels:
         rows = {label.id: row for row, label in enumerate(labels)}
         if len(rows) < len(labels):
             raise InputError(f"{self.folder}/{self.name}_label.json: an id stands twice")
-        shelf, gold, lines = Shelf(tally), [], []
+        shelf, gold, lines = ItemTable(tally), [], []
         for line, record in enumerate(_records(home, self.folder, self.name, "papers_test")):
             name = record_id(record, "paper")
             if name in shelf:
@@ -67,7 +67,7 @@ class MapleLabels:
             tally=tally,
         )
 
-    def _gold(self, record: Record, name: str, rows: Mapping[str, int], tally: Tally) -> Rows:
+    def _gold(self, record: Record, name: str, rows: Mapping[str, int], tally: DropReport) -> Rows:
         value = record.get("label")
         if self.numbered:
             if not isinstance(value, int) or not 0 <= value < len(rows):
@@ -77,7 +77,7 @@ class MapleLabels:
             raise InputError(f"paper {name}: the label is {value!r:.60}, not a list of ids")
         return _rows_of(value, rows, tally, f"label of paper {name} outside of the vocabulary, left out")
 
-    def _matched(self, home: Home, rows: Mapping[str, int], tally: Tally) -> list[Rows]:
+    def _matched(self, home: DataRoot, rows: Mapping[str, int], tally: DropReport) -> list[Rows]:
         return [
             _rows_of(record.get("candidate") or (), rows, tally, "matched label outside of the vocabulary")
             for record in _records(home, self.folder, self.name, "matched")
@@ -96,14 +96,14 @@ class LinkedPapers:
     folder: str = "scimult/link_prediction_retrieval"
     without_itself: bool = False
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the papers with links over all papers."""
-        tally = Tally()
-        shelf = Shelf(tally)
+        tally = DropReport()
+        shelf = ItemTable(tally)
         qrels = united(self._links(home, shelf), tally)
         return corpus(qrels, shelf, shelf, role="paper", without_itself=self.without_itself, tally=tally)
 
-    def _links(self, home: Home, shelf: Shelf) -> Iterator[Judgement]:
+    def _links(self, home: DataRoot, shelf: ItemTable) -> Iterator[Judgement]:
         for record in _records(home, self.folder, "SciDocs", "papers_test"):
             name = record_id(record, "paper")
             shelf.put(name, paper_of(record, name))
@@ -120,10 +120,10 @@ class PatientLinks:
 
     folder: str = "scimult/link_prediction_retrieval"
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the queries over all patients."""
-        tally = Tally()
-        patients, queries, links = Shelf(tally), Shelf(tally), []
+        tally = DropReport()
+        patients, queries, links = ItemTable(tally), ItemTable(tally), []
         for record in _records(home, self.folder, "PMCPatientsPPR", "patients_test"):
             name = record_id(record, "patient")
             patients.put(name, paper_of(record, name))
@@ -146,10 +146,10 @@ class GradedPapers:
     folder: str = "scimult/link_prediction_reranking"
     name: str = "Recommendation"
 
-    def read(self, home: Home) -> Pools:
+    def read(self, home: DataRoot) -> Pools:
         """Return the papers with recommendations, each with its own."""
-        tally = Tally()
-        shelf, qrels = Shelf(tally), {}
+        tally = DropReport()
+        shelf, qrels = ItemTable(tally), {}
         for record in _records(home, self.folder, self.name, "papers_test"):
             name = record_id(record, "paper")
             shelf.put(name, paper_of(record, name))
@@ -165,9 +165,9 @@ class SearchFiles:
     name: str
     folder: str = "scimult/search"
 
-    def shelves(self, home: Home, tally: Tally) -> tuple[Qrels, Shelf, Shelf]:
+    def shelves(self, home: DataRoot, tally: DropReport) -> tuple[Qrels, ItemTable, ItemTable]:
         """Return judgements, queries and papers."""
-        queries, papers, qrels = Shelf(tally), Shelf(tally), {}
+        queries, papers, qrels = ItemTable(tally), ItemTable(tally), {}
         for record in _records(home, self.folder, self.name, "papers_test"):
             name = record_id(record, "paper")
             papers.put(name, paper_of(record, name))
@@ -185,9 +185,9 @@ class SearchPools:
 
     files: SearchFiles
 
-    def read(self, home: Home) -> Pools:
+    def read(self, home: DataRoot) -> Pools:
         """Return the queries with the papers they score."""
-        tally = Tally()
+        tally = DropReport()
         return pools(*self.files.shelves(home, tally), "query", tally)
 
 
@@ -197,9 +197,9 @@ class SearchCorpus:
 
     files: SearchFiles
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the queries over all papers."""
-        tally = Tally()
+        tally = DropReport()
         qrels, queries, papers = self.files.shelves(home, tally)
         return corpus(qrels, queries, papers, role="query", without_itself=False, tally=tally)
 
@@ -217,12 +217,12 @@ class PatientSearch:
     folder: str = "scimult/pmc_patients"
     split: str = "test"
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the judged patients over all candidates."""
-        tally = Tally()
+        tally = DropReport()
         kind = "article" if self.task == "PAR" else "patient"
         name = f"PMCPatients{self.task}"
-        found, queries = Shelf(tally), Shelf(tally)
+        found, queries = ItemTable(tally), ItemTable(tally)
         for record in _records(home, self.folder, name, f"{kind}s_test"):
             identifier = record_id(record, kind)
             found.put(identifier, paper_of(record, identifier))
@@ -232,7 +232,7 @@ class PatientSearch:
         qrels = united(of_file(home, home.local(self._judgements(home), OBTAIN)), tally)
         return corpus(qrels, queries, found, role="paper", without_itself=True, tally=tally)
 
-    def _judgements(self, home: Home) -> str:
+    def _judgements(self, home: DataRoot) -> str:
         folder = home.local(self.folder, OBTAIN)
         old, new = f"{self.task}_{self.split}_qrels.tsv", f"qrels_{self.split}.tsv"
         names = (old, f"{self.task}/{old}", f"{self.task}/{new}", new)
@@ -258,7 +258,7 @@ def scores_of(record: Record, name: str) -> dict[str, int]:
     return {as_id(other): grade_of(grade, name) for other, grade in scores.items()}
 
 
-def _records(home: Home, folder: str, name: str, kind: str) -> Iterator[Record]:
+def _records(home: DataRoot, folder: str, name: str, kind: str) -> Iterator[Record]:
     """Yield the objects of `<folder>/<name>_<kind>.json`, one a line; also gzipped, also `.jsonl`."""
     place = home.local(folder, OBTAIN)
     stem = f"{name}_{kind}"
@@ -268,7 +268,7 @@ def _records(home: Home, folder: str, name: str, kind: str) -> Iterator[Record]:
     raise InputError(f"{place} holds no {stem}.json; {OBTAIN}")
 
 
-def _rows_of(names: Iterable[Any], rows: Mapping[str, int], tally: Tally, unknown: str) -> Rows:
+def _rows_of(names: Iterable[Any], rows: Mapping[str, int], tally: DropReport, unknown: str) -> Rows:
     """Return the rows of labels, each once, in the order given; those outside of the vocabulary count."""
     found = dict.fromkeys(map(as_id, names))
     for name in found:

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Labelled, Pools, Reviewers
+from sciprism.datasets.layouts.item_tables import ItemTable, distinct, number_of, paper_of, record_id, text_of
 from sciprism.datasets.layouts.judgements import Qrels, of_records, pools, united
-from sciprism.datasets.layouts.shelves import Shelf, distinct, number_of, paper_of, record_id, text_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers.records import Paper
@@ -42,18 +42,18 @@ class HubTexts:
     labels_revision: str = ""
     id_field: str = ""
 
-    def records(self, home: Home, tally: Tally) -> Iterator[dict[str, Any]]:
+    def records(self, home: DataRoot, tally: DropReport) -> Iterator[dict[str, Any]]:
         """Yield the records of the texts."""
         yield from home.rows(self.repo, self.texts, split=self.split, revision=self.revision, tally=tally)
 
-    def labelled(self, home: Home, split: str, tally: Tally) -> Iterator[dict[str, Any]]:
+    def labelled(self, home: DataRoot, split: str, tally: DropReport) -> Iterator[dict[str, Any]]:
         """Yield the rows of a split of the labels."""
         revision = self.labels_revision
         yield from home.rows(self.labels_repo, self.labels, split=split, revision=revision, tally=tally)
 
-    def papers(self, home: Home, wanted: set[str], tally: Tally) -> Shelf:
+    def papers(self, home: DataRoot, wanted: set[str], tally: DropReport) -> ItemTable:
         """Return the papers whose ids are wanted."""
-        shelf = Shelf(tally)
+        shelf = ItemTable(tally)
         for record in self.records(home, tally):
             identifier = record_id(record, self.id_field)
             if identifier in wanted:
@@ -72,9 +72,9 @@ class PaperLabels:
     kind: Kind = "class"
     positive: str = ""
 
-    def read(self, home: Home) -> Labelled:
+    def read(self, home: DataRoot) -> Labelled:
         """Return all labelled papers, those of `train` first."""
-        tally = Tally()
+        tally = DropReport()
         rows = {
             split: [
                 (as_id(row.get("paper_id")), self._target(row))
@@ -122,9 +122,9 @@ class RankedPapers:
     simple: bool = False
     judged: str = "test"
 
-    def read(self, home: Home) -> Pools:
+    def read(self, home: DataRoot) -> Pools:
         """Return the judged queries with their candidates, in the order of the judgements."""
-        tally = Tally()
+        tally = DropReport()
         rows = self.at.labelled(home, self.judged, tally)
         qrels = united(of_records(rows, "query_id", "cand_id", "score"), tally)
         if self.simple:
@@ -134,8 +134,8 @@ class RankedPapers:
         queries, candidates = self._shelves(home, qrels, tally)
         return pools(qrels, queries, candidates, self.query, tally)
 
-    def _shelves(self, home: Home, qrels: Qrels, tally: Tally) -> tuple[Shelf, Shelf]:
-        queries, candidates = Shelf(tally), Shelf(tally)
+    def _shelves(self, home: DataRoot, qrels: Qrels, tally: DropReport) -> tuple[ItemTable, ItemTable]:
+        queries, candidates = ItemTable(tally), ItemTable(tally)
         wanted = {name for mine in qrels.values() for name in mine}
         for record in self.at.records(home, tally):
             query = record.get("query")
@@ -166,9 +166,9 @@ class ReviewerPapers:
     at: HubTexts
     reviewers: str = "reviewers"
 
-    def read(self, home: Home) -> Reviewers:
+    def read(self, home: DataRoot) -> Reviewers:
         """Return submissions, reviewers' papers and rated pairs."""
-        tally = Tally()
+        tally = DropReport()
         hard, soft = (
             united(of_records(self.at.labelled(home, split, tally), "query_id", "cand_id", "score"), tally)
             for split in ("test_hard", "test_soft")
@@ -197,7 +197,7 @@ class ReviewerPapers:
             tally=tally,
         )
 
-    def _reviewers(self, home: Home) -> Iterator[dict[str, Any]]:
+    def _reviewers(self, home: DataRoot) -> Iterator[dict[str, Any]]:
         # Outside of the hub the reviewers lie beside the judgements: `reviewer_metadata.jsonl`.
         beside = home.nearby(self.at.labels_repo, self.at.labels, split="metadata")
         config = self.at.labels if beside else self.reviewers
@@ -216,13 +216,13 @@ def classes_of(label: Any, name: str) -> tuple[str, ...]:
     return tuple(str(column) for column, flag in enumerate(label) if flag)
 
 
-def _known(name: str, shelf: Shelf, tally: Tally) -> bool:
+def _known(name: str, shelf: ItemTable, tally: DropReport) -> bool:
     if name not in shelf:
         tally.add(UNLABELLED, name)
     return name in shelf
 
 
-def _share(qrels: Qrels, queries: Shelf, candidates: Shelf) -> None:
+def _share(qrels: Qrels, queries: ItemTable, candidates: ItemTable) -> None:
     """Let papers that stand in the records on one side only serve on the other too (one set of ids)."""
     for query, mine in qrels.items():
         if query not in queries and query in candidates:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import Home
-from sciprism.drop_report import Tally
+from sciprism.datasets.data_root import DataRoot
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signature, Signatures
@@ -36,9 +36,9 @@ class AuthorMentions:
     max_test: int = 3000
     seed: int = 0
 
-    def read(self, home: Home) -> Signatures:
+    def read(self, home: DataRoot) -> Signatures:
         """Return the mentions of the drawn blocks and their papers."""
-        tally = Tally()
+        tally = DropReport()
         blocks = self._blocks(home, tally)
         drawn = {part: self._draw(part, blocks[part], tally) for part in PARTS}
         rows = [row for part in PARTS for block in drawn[part] for row in blocks[part][block]]
@@ -56,7 +56,7 @@ class AuthorMentions:
         train, dev, test = (frozenset(drawn[part]) for part in PARTS)
         return Signatures(papers=papers, signatures=mentions, train=train, dev=dev, test=test, tally=tally)
 
-    def _blocks(self, home: Home, tally: Tally) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    def _blocks(self, home: DataRoot, tally: DropReport) -> dict[str, dict[str, list[dict[str, Any]]]]:
         """Return part -> block -> mentions."""
         blocks: dict[str, dict[str, list[dict[str, Any]]]] = {part: defaultdict(list) for part in PARTS}
         for path in _files(home, self.signatures, "signatures"):
@@ -75,7 +75,7 @@ class AuthorMentions:
                 raise InputError(f"{self.signatures}: block {shared[0]!r} lies in both {one} and {other}")
         return blocks
 
-    def _draw(self, part: str, blocks: Mapping[str, list[dict[str, Any]]], tally: Tally) -> list[str]:
+    def _draw(self, part: str, blocks: Mapping[str, list[dict[str, Any]]], tally: DropReport) -> list[str]:
         most = {"train": self.max_train, "dev": self.max_dev, "test": self.max_test}[part]
         if not most:
             return list(blocks)
@@ -93,7 +93,7 @@ class AuthorMentions:
         return kept
 
 
-def _files(home: Home, folder: str, stem: str) -> list[Path]:
+def _files(home: DataRoot, folder: str, stem: str) -> list[Path]:
     place = home.local(folder)
     found = sorted(
         path for path in place.iterdir() if path.name.startswith(stem) and ".jsonl" in path.suffixes
@@ -103,7 +103,7 @@ def _files(home: Home, folder: str, stem: str) -> list[Path]:
     return found
 
 
-def _records(home: Home, folder: str, wanted: set[str]) -> dict[str, dict[str, Any]]:
+def _records(home: DataRoot, folder: str, wanted: set[str]) -> dict[str, dict[str, Any]]:
     return {
         str(record["id"]): record
         for path in _files(home, folder, "papers")

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.layouts.shelves import Shelf
+from sciprism.datasets.layouts.item_tables import ItemTable
 from sciprism.datasets.rows import TextIds, as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
 from sciprism.papers.json_values import json_values
@@ -85,7 +85,7 @@ class TableRow:
         return f"the row has {columns}{f'; is {close[0]} meant?' if close and close[0] != wanted else ''}"
 
 
-def read_rows(path: Path, tally: Tally) -> Iterator[TableRow]:
+def read_rows(path: Path, tally: DropReport) -> Iterator[TableRow]:
     """Yield the rows of a CSV, TSV or JSON-lines file, plain or gzipped, in whatever encoding it has.
 
     A table's first line names its columns; tab, semicolon or comma divides them, whichever makes most. Ids
@@ -102,9 +102,9 @@ def read_rows(path: Path, tally: Tally) -> Iterator[TableRow]:
         raise InputError(f"{path}: no rows")
 
 
-def read_shelf(paths: Sequence[str | Path], tally: Tally) -> Shelf:
+def read_shelf(paths: Sequence[str | Path], tally: DropReport) -> ItemTable:
     """Return the papers of files in any format that `read_papers` knows; what cannot be used is counted."""
-    shelf, report = Shelf(tally), ReadReport()
+    shelf, report = ItemTable(tally), ReadReport()
     for paper in read_papers(paths, skip_bad=True, report=report):
         shelf.put(paper.id, paper)
     for skipped in report.skipped:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.task import View
@@ -47,7 +47,7 @@ class Bench:
         self.persons = np.unique([s.author for s in data.signatures], return_inverse=True)[1].astype(np.int64)
         used, self._papers = np.unique([s.paper for s in data.signatures], return_inverse=True)
         self.papers = len(used)
-        self.tally = Tally()
+        self.tally = DropReport()
         worded = [bool(data.papers[row].title.strip() or data.papers[row].abstract.strip()) for row in used]
         for row in used[~np.array(worded)]:
             self.tally.add("paper without text, no vector", data.papers[row].id)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import LabelSpace
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import Evidence
 from sciprism.evaluation.protocols.registry import protocols
@@ -49,7 +49,7 @@ class LabelRanking:
 
     def evaluate(self, data: LabelSpace, system: System, view: View) -> Outcome:
         """Rank all labels for every paper that has one, block by block."""
-        tally = Tally()
+        tally = DropReport()
         asked = [i for i, gold in enumerate(data.gold) if len(gold)]
         for i in sorted(set(range(len(data.gold))) - set(asked)):
             tally.add("paper without a label of the vocabulary", data.paper_ids[i])

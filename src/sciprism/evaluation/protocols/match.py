@@ -8,7 +8,7 @@ import numpy as np
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.datasets.inputs import Reviewers
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import Evidence
 from sciprism.evaluation.protocols.ranked import mean_per_query
@@ -56,7 +56,7 @@ class Match:
 
     def evaluate(self, data: Reviewers, system: System, view: View) -> Outcome:
         """Score all pairs once, and each metric by the same scores."""
-        tally = Tally()
+        tally = DropReport()
         for number, profile in enumerate(data.profiles):
             if not len(profile):
                 tally.add("reviewer without papers", data.reviewer_ids[number])
@@ -99,7 +99,7 @@ class Match:
         return mean_per_query([metric], names, ranked=ranked, judged=list(judged.values()))[metric]
 
 
-def _pairwise(data: Reviewers, pairs: Rows, ratings: Doubles, scores: Doubles, tally: Tally) -> Evidence:
+def _pairwise(data: Reviewers, pairs: Rows, ratings: Doubles, scores: Doubles, tally: DropReport) -> Evidence:
     """Return each reviewer's order of pairs, weighted by the differences of his ratings."""
     order = pair_order([data.reviewer_ids[number] for number in pairs[:, 1]], ratings, scores)
     for reviewer in order.unordered:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sciprism.datasets.inputs import LabelSpace
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import classification
 from sciprism.evaluation.protocols.registry import protocols
@@ -35,7 +35,7 @@ class NearestLabel:
 
     def evaluate(self, data: LabelSpace, system: System, view: View) -> Outcome:
         """Predict one class for each paper that has exactly one."""
-        tally = Tally()
+        tally = DropReport()
         asked = [i for i, gold in enumerate(data.gold) if len(gold) == 1]
         for i in sorted(set(range(len(data.gold))) - set(asked)):
             tally.add("paper without exactly one class", data.paper_ids[i])

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import Segments
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import Evidence, classification, multi_label, numbers
 from sciprism.evaluation.protocols.registry import protocols
@@ -72,7 +72,7 @@ class _Saying:
 
     def __init__(self, data: Segments, pieces: Pieces, protocol: Pair) -> None:
         self.data, self.pieces, self.protocol = data, pieces, protocol
-        self.tally = Tally()
+        self.tally = DropReport()
         self.kind = _kind(data.targets)
         if (self.kind == "number") != (protocol.metric == "pearson"):
             raise InputError(

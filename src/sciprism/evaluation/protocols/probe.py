@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import Labelled
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import Evidence, classification, mean_of, multi_label, numbers
 from sciprism.evaluation.protocols.ranked import mean_per_query
@@ -137,7 +137,7 @@ class _Problem:
 
     def __init__(self, vectors: Floats, data: Labelled, settings: ProbeSettings) -> None:
         self.vectors, self.data, self.settings = vectors, data, settings
-        self.tally = Tally()
+        self.tally = DropReport()
         self.details: dict[str, Any] = {"solver": settings.solver, "intercept": settings.intercept}
         self.details |= {"C": [], "largest relative gap": 0.0, "notes": []}
         self.names: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sciprism.cores import on_all_cores
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import Evidence, mean_of
 from sciprism.evaluation.protocols.registry import protocols
@@ -51,7 +51,7 @@ class Recommend:
         for name, clicks in (("train", data.train), ("dev", data.dev), ("test", data.test)):
             if not clicks:
                 raise InputError(f"there is no {name} click; the task needs all three parts")
-        tally = Tally()
+        tally = DropReport()
         vectors = _vectors(data, system, view, tally)
         train, dev, test = (describe_lists(data, part) for part in (data.train, data.dev, data.test))
         seeds = range(view.seed, view.seed + self.repeats)
@@ -69,7 +69,7 @@ class Recommend:
         return Outcome(evidence=evidence, details=details, tally=tally)
 
 
-def _vectors(data: Clicks, system: System, view: View, tally: Tally) -> Tensor:
+def _vectors(data: Clicks, system: System, view: View, tally: DropReport) -> Tensor:
     """Return one vector per paper, zero where there is no text. (papers, d)."""
     filled = [row for row, paper in enumerate(data.papers) if paper.title.strip() or paper.abstract.strip()]
     for row in sorted(set(range(len(data.papers))) - set(filled)):

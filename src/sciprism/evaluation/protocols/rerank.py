@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sciprism.datasets.inputs import Pools
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.evaluation.protocols.ranked import check_metrics, mean_per_query
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import Distance, System
@@ -33,7 +33,7 @@ class Rerank:
 
     def evaluate(self, data: Pools, system: System, view: View) -> Outcome:
         """Score every pool and average each metric over the queries."""
-        tally = Tally()
+        tally = DropReport()
         filled = [i for i, pool in enumerate(data.pools) if len(pool)]
         for i in set(range(len(data.pools))) - set(filled):
             tally.add("query without candidates", data.query_ids[i])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sciprism.datasets.inputs import Corpus
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.protocols.ranked import check_metrics, mean_per_query
 from sciprism.evaluation.protocols.registry import protocols
@@ -36,7 +36,7 @@ class Retrieve:
 
     def evaluate(self, data: Corpus, system: System, view: View) -> Outcome:
         """Search every query and average each metric over the judged queries."""
-        tally = Tally()
+        tally = DropReport()
         asked = [i for i, grades in enumerate(data.grades) if len(grades)]
         hopeless = [i for i in asked if not (data.grades[i] > 0).any()]
         for i in hopeless:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import Questions
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import Evidence
 from sciprism.evaluation.protocols.registry import protocols
@@ -25,7 +25,7 @@ from sciprism.evaluation.tuning.examples import Example, Pieces
 from sciprism.evaluation.tuning.runs import Outputs
 from sciprism.evaluation.tuning.settings import Tuning
 from sciprism.metrics.answers import exact_match, token_f1
-from sciprism.seeding import some
+from sciprism.seeding import sample
 
 Metric = Literal["f1", "exact"]
 SCORES: Mapping[Metric, Callable[[str, Sequence[str]], float]] = {"f1": token_f1, "exact": exact_match}
@@ -72,7 +72,7 @@ class _Answering:
 
     def __init__(self, data: Questions, pieces: Pieces, protocol: Span) -> None:
         self.data, self.pieces, self.protocol = data, pieces, protocol
-        self.tally = Tally()
+        self.tally = DropReport()
 
     def loss(self, outputs: Tensor, examples: Sequence[Example]) -> Tensor:
         """Return the sum over windows of the mean cross-entropy of start and end."""
@@ -116,7 +116,7 @@ class _Answering:
         if answer is None or self.protocol.empty is None:
             return found
         without = [number for number, each in enumerate(found) if each.targets[0] == spans.NOWHERE]
-        idle = set(without) - set(some(without, self.protocol.empty, self.data.ids[row]))
+        idle = set(without) - set(sample(without, self.protocol.empty, self.data.ids[row]))
         return [replace(each, idle=number in idle) for number, each in enumerate(found)]
 
     def _answers(self, said: Sequence[tuple[Example, Outputs]]) -> dict[int, str]:

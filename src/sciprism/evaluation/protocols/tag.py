@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import Tagged
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import Evidence
 from sciprism.evaluation.protocols.registry import protocols
@@ -66,7 +66,7 @@ class _Tagging:
         self.tags = (OUTSIDE, *sorted(learnt))
         self.types = sorted({tag[2:] for tags in data.tags for tag in tags} - {""})
         self.width = len(self.tags)
-        self.tally = Tally()
+        self.tally = DropReport()
 
     def loss(self, outputs: Tensor, examples: Sequence[Example]) -> Tensor:
         """Return the sum over words of the cross-entropy."""

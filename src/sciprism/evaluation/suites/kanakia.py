@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Published
 from sciprism.metrics.rankings import judge, parse_metric
@@ -30,13 +30,13 @@ class StudyRow:
     rank: float | None
 
 
-def read_study(path: Path, tally: Tally, rank: str = "ComputedRankGlobal") -> Iterator[StudyRow]:
+def read_study(path: Path, tally: DropReport, rank: str = "ComputedRankGlobal") -> Iterator[StudyRow]:
     """Yield the scored rows of `user_study_results.tsv`; those with an empty score or 0 are counted.
 
     rank: the column of the ranking; `ComputedRankGlobal` is the recommender's own order of both its methods
     together, the `Study...` columns are orders by the users' scores.
     """
-    for number, row in enumerate(Home().records(path), 2):
+    for number, row in enumerate(DataRoot().records(path), 2):
         if rank not in row or "StudyScore" not in row:
             raise InputError(f"{path}: no column {rank} or StudyScore; it has {', '.join(map(str, row))}")
         paper, recommended = as_id(row.get("PaperId")), as_id(row.get("RecommendedPaperId"))
@@ -55,7 +55,7 @@ def kanakia_ranking(path: str | Path, rank: str = "ComputedRankGlobal") -> Publi
     that the recommender did not rank counts as not retrieved; the first row of a repeated pair counts.
     SciMult dropped papers whose text it could not find, so its printed row (83.88, 87.71, 93.59) may differ.
     """
-    tally = Tally()
+    tally = DropReport()
     grades: dict[str, dict[str, int]] = {}
     places: dict[str, dict[str, float]] = {}
     for row in read_study(Path(path), tally, rank):

@@ -14,7 +14,7 @@ import numpy as np
 
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import Questions, Segments, Tagged
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import Evidence, estimate
@@ -66,7 +66,7 @@ class Problem(Protocol):
     """
 
     width: int
-    tally: Tally
+    tally: DropReport
 
     @property
     def loss(self) -> Loss:
@@ -152,7 +152,7 @@ def _tuned(work: Work, tuning: Tuning, view: View) -> Outcome:
     best = _best(tuning, tried)
     scored, facts = runs.get(str(best)) or work.run(best, tuning, view.seed, "test")
     evidence = scored["test"]
-    tally = Tally()
+    tally = DropReport()
     tally.update(work.problem.tally)
     for reason, flag in ((COLLAPSED, "collapsed"), (DIVERGED, "diverged")):
         if facts[flag]:

@@ -21,7 +21,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.tuning.examples import Example
 from sciprism.evaluation.tuning.heads import Head
 from sciprism.evaluation.tuning.settings import Setting, Tuning
-from sciprism.seeding import number
+from sciprism.seeding import random_bits
 from sciprism.training.optimisers import optimiser_of, set_rate
 from sciprism.training.passes import Memory, add_gradients, autocast, threads
 from sciprism.training.recipe import Optimiser, Schedule
@@ -106,7 +106,7 @@ class Tuned:
                 order = np.random.default_rng([seed, epoch]).permutation(len(examples))
             rows = order[place * setting.batch : (place + 1) * setting.batch]
             set_rate(optimiser, rate(schedule, step, each * setting.epochs, setting.rate))
-            found = self._gradients([examples[row] for row in rows], loss, number(seed, step) >> 8)
+            found = self._gradients([examples[row] for row in rows], loss, random_bits(seed, step) >> 8)
             if not math.isfinite(found):
                 raise DivergedRunError(f"the loss is {found} at step {step}")
             if tuning.clip:

@@ -12,15 +12,15 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.files import write_lines
 from sciprism.papers.records import Paper
 from sciprism.prepare.graphs.citations import CitationGraph
 from sciprism.prepare.scimult.desk import numbered
 from sciprism.prepare.scirepeval.records import need
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 NO_TEXT, NO_ABSTRACT = "neither title nor abstract", "no abstract"
 TITLE_ALONE = "no abstract, the title stands alone (kept)"
@@ -42,9 +42,9 @@ class Corpus:
 
     def held_out(self, dev: float, seed: int) -> Mask:
         """Tell of each paper whether it is held out: a share of them, by hash of the id."""
-        return np.array([place(seed, "dev", name) < dev for name in self.names], bool)
+        return np.array([random_fraction(seed, "dev", name) < dev for name in self.names], bool)
 
-    def without(self, out: Mask, dropped: Tally) -> Corpus:
+    def without(self, out: Mask, dropped: DropReport) -> Corpus:
         """Return the corpus without some papers; count the citations that go with them."""
         kept = np.flatnonzero(~out)
         rows = np.cumsum(~out, dtype=np.int32) - 1
@@ -65,7 +65,7 @@ class Gathering:
     """
 
     fits: Callable[[Paper], str]
-    dropped: Tally
+    dropped: DropReport
     names: dict[str, None] = field(default_factory=dict)
     fields: list[tuple[str, ...]] = field(default_factory=list)
     _kinds: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ def _spooled(spool: IO[str]) -> Iterator[tuple[str, str]]:
         yield citing, cited
 
 
-def table_of(home: Home, path: Path) -> Iterator[tuple[str, str]]:
+def table_of(home: DataRoot, path: Path) -> Iterator[tuple[str, str]]:
     """Yield (citing id, cited id) of a table with these columns: CSV, TSV, JSON lines or Parquet."""
     for where, row in numbered(home, path):
         yield as_id(need(row, "citing", where)), as_id(need(row, "cited", where))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sciprism.datasets.split import names as names_of
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import said_plainly, sha256, write_json, write_lines
 from sciprism.papers.records import Paper
@@ -78,7 +78,7 @@ class Prepared:
 
     papers: int
     citations: int
-    dropped: Tally
+    dropped: DropReport
     parts: dict[str, Part]
     seconds: float
 
@@ -130,7 +130,9 @@ def _gathered(path: Path, papers: Papers, settings: Settings) -> Corpus:
     return whole
 
 
-def _divided(whole: Corpus, settings: Settings, dropped: Tally) -> Iterator[tuple[str, Corpus, list[int]]]:
+def _divided(
+    whole: Corpus, settings: Settings, dropped: DropReport
+) -> Iterator[tuple[str, Corpus, list[int]]]:
     """Yield each part's name, what its triplets may name, and the rows of that it may ask about."""
     out = whole.held_out(settings.dev, settings.seed)
     if settings.hold_out == "queries":
@@ -191,7 +193,7 @@ def _facts(prepared: Prepared, papers: Papers, settings: Settings) -> dict[str, 
     }
 
 
-def _reasons(dropped: Tally, part: Part) -> str:
+def _reasons(dropped: DropReport, part: Part) -> str:
     tallies = (dropped, part.report.dropped)
     reasons = [(tally, reason) for tally in tallies for reason in tally.ids if not reason.endswith("(kept)")]
     found = [f"{reason} {tally.count(reason):,}" for tally, reason in reasons]

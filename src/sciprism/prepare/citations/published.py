@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sciprism.datasets.data_root import Home
-from sciprism.datasets.layouts.shelves import number_of
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import number_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.source import Source
@@ -36,7 +36,7 @@ def is_keyed(path: Path) -> bool:
     return path.is_file() and source.name.endswith(".json") and bool(_KEYED.match(source.head()))
 
 
-def keyed_papers(home: Home, path: Path) -> Iterator[Paper]:
+def keyed_papers(home: DataRoot, path: Path) -> Iterator[Paper]:
     """Yield the papers of a JSON object keyed by id."""
     for name, row in home.members(path):
         if not isinstance(row, dict):
@@ -46,7 +46,7 @@ def keyed_papers(home: Home, path: Path) -> Iterator[Paper]:
 
 
 def given_ties(
-    home: Home, path: Path, rows: Mapping[str, int], dropped: Tally
+    home: DataRoot, path: Path, rows: Mapping[str, int], dropped: DropReport
 ) -> Iterator[tuple[int, dict[int, float]]]:
     """Yield (row, row -> strength) of SPECTER's data.json: {"q": {"p": {"count": 5}}}.
 
@@ -67,7 +67,7 @@ def given_ties(
             yield rows[name], found
 
 
-def given_triples(home: Home, path: Path, rows: Mapping[str, int], dropped: Tally) -> Triples:
+def given_triples(home: DataRoot, path: Path, rows: Mapping[str, int], dropped: DropReport) -> Triples:
     """Return the triplets of a table query_paper_id, positive_id, negative_id, as SciNCL publishes them.
 
     rows: id -> row. Triplets that name a paper that is not there are counted.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.reading import read_papers
@@ -34,7 +34,7 @@ def sample_in(folder: Path) -> DomainTable:
 
 
 def _triplets(path: Path, rows: Mapping[str, int]) -> Iterator[tuple[int, int, list[int]]]:
-    for where, triplet in numbered(Home(), path):
+    for where, triplet in numbered(DataRoot(), path):
         names = [as_id(need(triplet, key, where)) for key in ("query", "positive")]
         names += [as_id(triplet["negative"])] if "negative" in triplet else []
         if lost := [name for name in names if name not in rows]:

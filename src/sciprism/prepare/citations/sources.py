@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sciprism.datasets.data_root import Home
-from sciprism.drop_report import Tally
+from sciprism.datasets.data_root import DataRoot
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.reading import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
@@ -32,9 +32,11 @@ class Read:
     """What came of some files: papers of each, and what was left out of S2ORC's shards."""
 
     report: ReadReport = field(default_factory=ReadReport)
-    dropped: Tally = field(default_factory=Tally)
+    dropped: DropReport = field(default_factory=DropReport)
 
-    def papers(self, path: Path, home: Home, shards: Collection[int] = ()) -> Iterator[tuple[Paper, bool]]:
+    def papers(
+        self, path: Path, home: DataRoot, shards: Collection[int] = ()
+    ) -> Iterator[tuple[Paper, bool]]:
         """Yield the papers of a file of any format, an object keyed by id, or a folder of S2ORC.
 
         shards: of S2ORC, those whose papers are asked about, () for all; with each paper comes whether it is.
@@ -55,7 +57,7 @@ class Read:
         else:
             yield from ((paper, True) for paper in read_papers(path, skip_bad=True, report=self.report))
 
-    def tested(self, path: Path, home: Home) -> Iterator[Paper]:
+    def tested(self, path: Path, home: DataRoot) -> Iterator[Paper]:
         """Yield the papers of a test: those that a benchmark asks about, or all of any other file."""
         if not all((path / name).is_file() for name in ASKED):
             yield from (paper for paper, _ in self.papers(path, home))
@@ -103,7 +105,7 @@ class Papers:
     fields: tuple[str, ...] = ()
     shards: tuple[int, ...] = ()
     without: tuple[Path, ...] = ()
-    home: Home = field(default_factory=lambda: Home(None))
+    home: DataRoot = field(default_factory=lambda: DataRoot(None))
     read: Read = field(default_factory=Read)
     tests: Read = field(default_factory=Read)
     asked: set[str] = field(default_factory=set)
@@ -140,13 +142,13 @@ class Papers:
         """Return (citing id, cited id) of the table; None where papers bring their own references."""
         return None if self.citations is None else table_of(self.home, self.citations)
 
-    def given(self, rows: Mapping[str, int], dropped: Tally) -> GivenTies | None:
+    def given(self, rows: Mapping[str, int], dropped: DropReport) -> GivenTies | None:
         """Return the ties of papers by row; None where there is no such file."""
         if self.ties is None:
             return None
         return GivenTies(given_ties(self.home, self.ties, rows, dropped))
 
-    def sampled(self, rows: Mapping[str, int], dropped: Tally) -> Triples:
+    def sampled(self, rows: Mapping[str, int], dropped: DropReport) -> Triples:
         """Return the given triplets by the row of their query. Raises InputError where there is no file."""
         if self.triples is None:
             raise InputError("the sampler given takes triplets of a table; name it with --triples")

@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 Rows = NDArray[np.int32]
@@ -51,7 +51,7 @@ class CitationGraph:
         self.citing = _adjacency(size, cited, citing)
 
     @classmethod
-    def of(cls, names: Sequence[str], edges: Iterable[tuple[str, str]], dropped: Tally) -> CitationGraph:
+    def of(cls, names: Sequence[str], edges: Iterable[tuple[str, str]], dropped: DropReport) -> CitationGraph:
         """Build the graph of named papers. edges: (citing id, cited id), taken one by one.
 
         What leads out of the papers, from a paper to itself, or stands there twice is counted and left out;
@@ -122,7 +122,7 @@ def rows_of(names: Iterable[str]) -> dict[str, int]:
     return rows
 
 
-def _once(pairs: NDArray[np.int64], names: Sequence[str], dropped: Tally) -> tuple[Rows, Rows]:
+def _once(pairs: NDArray[np.int64], names: Sequence[str], dropped: DropReport) -> tuple[Rows, Rows]:
     size = max(1, len(names))
     pairs.sort()
     again = np.flatnonzero(pairs[1:] == pairs[:-1])
@@ -134,7 +134,7 @@ def _once(pairs: NDArray[np.int64], names: Sequence[str], dropped: Tally) -> tup
     return (pairs // size).astype(np.int32), (pairs % size).astype(np.int32)
 
 
-def _note(reason: str, pairs: NDArray[np.int64], names: Sequence[str], dropped: Tally) -> None:
+def _note(reason: str, pairs: NDArray[np.int64], names: Sequence[str], dropped: DropReport) -> None:
     for pair in pairs.tolist():
         dropped.add(reason, f"{names[pair // len(names)]} -> {names[pair % len(names)]}")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sciprism.datasets.data_root import Home
-from sciprism.drop_report import Tally
+from sciprism.datasets.data_root import DataRoot
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards
@@ -53,11 +53,11 @@ class Corpus:
     asks: Sequence[int]
     graph: CitationGraph
     texts: Path
-    dropped: Tally
+    dropped: DropReport
     read: Sequence[dict[str, object]]
 
 
-def read_corpus(given: Given, home: Home, texts: Path) -> Corpus:
+def read_corpus(given: Given, home: DataRoot, texts: Path) -> Corpus:
     """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts.
 
     Papers that lack a title, an abstract or a field, or that stand there again, are counted and left out,

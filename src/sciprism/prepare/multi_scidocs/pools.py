@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.multi_scidocs.constructions import Relation, constructions
 from sciprism.prepare.multi_scidocs.corpus import Corpus
@@ -96,7 +96,7 @@ class Drawing:
     def __init__(self, corpus: Corpus, choices: Choices) -> None:
         self.corpus = corpus
         self.choices = choices
-        self.dropped = Tally()
+        self.dropped = DropReport()
         self._how = constructions[choices.construction]
         self._most = (self._how.most if choices.most is None else choices.most) or None
         self._able = self._how.able(corpus.graph)

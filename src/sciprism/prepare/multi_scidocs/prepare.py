@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sciprism.datasets.data_root import Home
-from sciprism.drop_report import Tally
+from sciprism.datasets.data_root import DataRoot
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.prepare.multi_scidocs.corpus import Given, read_corpus
@@ -28,8 +28,8 @@ class Prepared:
     papers: int
     citations: int
     written: Written
-    of_corpus: Tally
-    of_queries: Tally
+    of_corpus: DropReport
+    of_queries: DropReport
 
 
 def prepare_multi_scidocs(out: Path, given: Given, choices: Choices = _CHOICES) -> Prepared:
@@ -38,7 +38,7 @@ def prepare_multi_scidocs(out: Path, given: Given, choices: Choices = _CHOICES) 
     A later call with the same corpus and choices writes the same bytes, whatever PYTHONHASHSEED is. Raises
     InputError where nothing can be made.
     """
-    home = Home()
+    home = DataRoot()
     with TemporaryDirectory() as folder:
         corpus = read_corpus(given, home, Path(folder) / "papers.jsonl")
         drawing = Drawing(corpus, choices)
@@ -53,7 +53,7 @@ def prepare_multi_scidocs(out: Path, given: Given, choices: Choices = _CHOICES) 
 
 
 def _record(
-    given: Given, choices: Choices, prepared: Prepared, read: list[dict[str, object]], home: Home
+    given: Given, choices: Choices, prepared: Prepared, read: list[dict[str, object]], home: DataRoot
 ) -> dict[str, Any]:
     written = prepared.written
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.sources import UNNAMED
 from sciprism.datasets.split import SplitTable, names
 from sciprism.evaluation.overlap import SHORT_ID
@@ -13,7 +13,7 @@ from sciprism.papers.records import Paper
 from sciprism.training.examples import Example
 
 
-def overlaps(home: Home, examples: Iterable[Example]) -> list[str]:
+def overlaps(home: DataRoot, examples: Iterable[Example]) -> list[str]:
     """Return "paper X stands in the test of ir_scifact" for each test paper of the examples, each once.
 
     Queries and candidates are looked up by id (of any of the data sets, or a DOI, PMID, arXiv id) and by

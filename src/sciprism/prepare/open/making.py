@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, Protocol
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.open.classes import Numbers
 from sciprism.datasets.layouts.open.drawn import ELSEWHERE
 from sciprism.datasets.layouts.open.vocabularies import OUTSIDE, VOCABULARIES
 from sciprism.datasets.sources import UNNAMED, Part, one_paper
 from sciprism.datasets.split import Entry, SplitTable, entries, names
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.samplers.citation import CitationTriplets
 from sciprism.prepare.samplers.classes import DESCRIPTORS, frequent
@@ -22,7 +22,7 @@ from sciprism.prepare.samplers.label_pairs import LabelPairs
 from sciprism.prepare.samplers.same_author import SameAuthor
 from sciprism.prepare.samplers.search_pairs import SearchList, SearchPairs
 from sciprism.prepare.samplers.text_pairs import TextPairs, title_and_abstract
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
 
@@ -30,13 +30,13 @@ from sciprism.training.examples import Example
 class Desk:
     """Where examples are made: the data, the settings, and the papers of the data set last read."""
 
-    home: Home
+    home: DataRoot
     seed: int
     most: int
     workers: int
     _read: dict[str, list[Entry]] = field(default_factory=dict)
 
-    def entries(self, data: str, *parts: Part, dropped: Tally) -> list[Entry]:
+    def entries(self, data: str, *parts: Part, dropped: DropReport) -> list[Entry]:
         """Return the papers of a data set that are of these parts in the one split.
 
         Papers that the data set itself gives to one of the parts, but another set does not, are counted.
@@ -120,7 +120,7 @@ class ClassAnswersOf:
             some = by_class[own]
             for row in lowest([entry.paper.id for entry in some], most, desk.seed, report.dropped):
                 kept.append((some[row].paper, names[own]))
-        for paper, name in sorted(kept, key=lambda each: place(desk.seed, each[0].id)):
+        for paper, name in sorted(kept, key=lambda each: random_fraction(desk.seed, each[0].id)):
             yield _answered(paper, (name,), report)
 
 
@@ -136,7 +136,7 @@ class TermAnswersOf:
     def examples(self, desk: Desk, part: Part, report: Sampled) -> Iterator[Example]:
         """Yield papers that carry one of these terms, with all of them that they carry."""
         labels, rows = VOCABULARIES[self.vocabulary](desk.home)
-        train = desk.entries(self.data, "train", dropped=Tally())
+        train = desk.entries(self.data, "train", dropped=DropReport())
         carried = (term for entry in train for term in entry.row[self.terms] or () if term in rows)
         chosen = set(frequent(carried, self.most_frequent))
         known = []
@@ -289,10 +289,10 @@ def each_paper(row: dict[str, Any]) -> Paper:
 class _Check:
     """Tell which papers of a data set without entries of its own are of a part; the others are counted."""
 
-    home: Home
+    home: DataRoot
     data: str
     part: Part
-    dropped: Tally
+    dropped: DropReport
 
     def paper(self, paper: Paper) -> bool:
         """Tell whether a paper is of the part, and known at all."""

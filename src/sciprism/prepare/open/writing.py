@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.sources import Part
 from sciprism.datasets.split import SplitTable
 from sciprism.errors import InputError
@@ -54,7 +54,9 @@ class Prepared:
     missing: tuple[str, ...]
 
 
-def write_sets(home: Home, folder: Path, *, seed: int = 0, most: int = MOST, workers: int = 1) -> Prepared:
+def write_sets(
+    home: DataRoot, folder: Path, *, seed: int = 0, most: int = MOST, workers: int = 1
+) -> Prepared:
     """Write `train/NAME.jsonl` and `dev/NAME.jsonl` of every set whose data are there, and `sources.json`.
 
     most: queries of a train file, 0 for all. A later run with the same settings writes the same bytes. Raises
@@ -88,7 +90,7 @@ def write_sets(home: Home, folder: Path, *, seed: int = 0, most: int = MOST, wor
     return prepared
 
 
-def _obstacle(home: Home, each: TrainingSet) -> str:
+def _obstacle(home: DataRoot, each: TrainingSet) -> str:
     if task := each.out_of_train():
         return f"the open suite keeps {task} out of train"
     data = each.form.data
@@ -111,7 +113,7 @@ def _path(folder: Path, each: TrainingSet, part: str) -> Path:
     return folder / part / f"{each.name}.jsonl"
 
 
-def _write_facts(home: Home, folder: Path, prepared: Prepared, settings: dict[str, int]) -> None:
+def _write_facts(home: DataRoot, folder: Path, prepared: Prepared, settings: dict[str, int]) -> None:
     facts = {
         "version": version("sciprism"),
         **settings,

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_json
 from sciprism.papers.records import Paper
@@ -21,7 +21,7 @@ from sciprism.prepare.citations.sources import Papers, Read
 from sciprism.prepare.pairs.rows import read_rows
 from sciprism.prepare.pairs.shapes import Shape, shapes
 from sciprism.prepare.text.filters import Filters
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 from sciprism.text.documents.document import NOT_READ, Document
 from sciprism.text.documents.papers import of_paper
 from sciprism.text.documents.reading import read_documents
@@ -54,8 +54,8 @@ class Pairs:
 
     files: dict[str, dict[str, int]] = field(default_factory=dict)
     parts: dict[str, dict[str, Part]] = field(default_factory=dict)
-    lost: dict[str, Tally] = field(default_factory=dict)
-    dropped: Tally = field(default_factory=Tally)
+    lost: dict[str, DropReport] = field(default_factory=dict)
+    dropped: DropReport = field(default_factory=DropReport)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -98,7 +98,7 @@ class Settings:
 
     def part(self, name: str) -> str:
         """Return the part of a paper, by a hash of its id."""
-        return PARTS[place(self.seed, "dev", name) < self.dev]
+        return PARTS[random_fraction(self.seed, "dev", name) < self.dev]
 
 
 def prepare_pairs(out: Path, files: Sequence[Path], settings: Settings) -> Pairs:
@@ -116,7 +116,7 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: Settings) -> Pairs
         if any(name != ROWS and shapes[name].of == "citation" for name in settings.shapes):
             citations = _Citations(Path(folder) / NAME, files, settings, made.dropped)
         for name, (shape, own) in wanted.items():
-            lost = made.lost[name] = Tally()
+            lost = made.lost[name] = DropReport()
             made.parts[name] = {}
             for part in PARTS if settings.dev else PARTS[:1]:
                 if shape is None:
@@ -127,7 +127,7 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: Settings) -> Pairs
                     found = _documents(own, shape, settings, part, lost)
                 path = out / part / f"{name}.jsonl"
                 made.parts[name][part] = Part(path, write_examples(found, path))
-                lost = Tally()  # what is dropped is told once, not for each part
+                lost = DropReport()  # what is dropped is told once, not for each part
     if not any(part.pairs for parts in made.parts.values() for part in parts.values()):
         reasons = [f"{r} {t.count(r):,}" for t in (made.dropped, *made.lost.values()) for r in t.ids]
         raise InputError(f"no pair was made: {', '.join(reasons) or 'there was nothing to make one of'}")
@@ -174,7 +174,7 @@ def _size(path: Path) -> int:
 class _Citations:
     """Citing and cited papers, read anew each time; their texts stay on disk."""
 
-    def __init__(self, path: Path, files: Sequence[Path], settings: Settings, dropped: Tally) -> None:
+    def __init__(self, path: Path, files: Sequence[Path], settings: Settings, dropped: DropReport) -> None:
         read = Read(dropped=dropped)
         papers = Papers(files=tuple(files), citations=settings.citations, read=read)
         fault = settings.filters.judge()
@@ -193,7 +193,7 @@ class _Citations:
 
 
 def _cited(
-    citations: Iterable[tuple[Paper, Paper]], shape: Shape, settings: Settings, part: str, lost: Tally
+    citations: Iterable[tuple[Paper, Paper]], shape: Shape, settings: Settings, part: str, lost: DropReport
 ) -> Iterator[Example]:
     for citing, cited in citations:
         mine = settings.part(citing.id)
@@ -208,7 +208,7 @@ def _cited(
 
 
 def _documents(
-    files: Sequence[Path], shape: Shape, settings: Settings, part: str, lost: Tally
+    files: Sequence[Path], shape: Shape, settings: Settings, part: str, lost: DropReport
 ) -> Iterator[Example]:
     fault = settings.filters.judge()
     for path in files:
@@ -226,7 +226,7 @@ def _documents(
                     yield example
 
 
-def _rows(files: Sequence[Path], settings: Settings, part: str, lost: Tally) -> Iterator[Example]:
+def _rows(files: Sequence[Path], settings: Settings, part: str, lost: DropReport) -> Iterator[Example]:
     """Yield the pairs of rows whose query is of the part; the words of both sides may name a test paper."""
     fault = settings.filters.judge()
     for path in files:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.source import Source
-from sciprism.seeding import number
+from sciprism.seeding import random_bits
 from sciprism.text.documents.document import NOT_READ
 from sciprism.training.examples import Example
 
@@ -17,7 +17,7 @@ SHAPES = '["a", "b"], ["anchor", "positive", "negative"], {"set": [..]} or {"que
 SAME = "pair of a text and itself"
 
 
-def read_rows(source: Source, *, seed: int, dropped: Tally) -> Iterator[Example]:
+def read_rows(source: Source, *, seed: int, dropped: DropReport) -> Iterator[Example]:
     """Yield the pairs of a file of JSON lines, plain or gzip; rows of no known shape are counted.
 
     A set of n texts gives n - 1 pairs: its texts in an order by the seed, each with the next.
@@ -38,7 +38,7 @@ def read_rows(source: Source, *, seed: int, dropped: Tally) -> Iterator[Example]
 
 def _examples(value: Any, seed: int) -> list[Example]:
     if isinstance(value, Mapping) and "set" in value:
-        texts = sorted(_texts(value["set"], 2), key=lambda text: number(seed, text))
+        texts = sorted(_texts(value["set"], 2), key=lambda text: random_bits(seed, text))
         return [Example(one, (other,)) for one, other in pairwise(texts)]
     if isinstance(value, Mapping) and "query" in value:
         (query,) = _texts([value["query"]], 1)

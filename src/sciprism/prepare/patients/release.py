@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.beir import find
 from sciprism.datasets.layouts.judgements import of_file, united
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.scimult.desk import beir_texts
@@ -40,7 +40,7 @@ class Release:
             raise InputError(f"task {search!r}: {' or '.join(get_args(Search))}")
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder")
-        self.home = Home(folder)
+        self.home = DataRoot(folder)
         name = search.upper()
         hint = WITHDRAWN if search == "par" else ""
         self._patients = {split: _need(folder, f"queries/{split}_queries.jsonl") for split in get_args(Split)}
@@ -50,7 +50,7 @@ class Release:
         }
         self._corpus = _need(folder, f"{name}/corpus.jsonl", f"{name}/{name}_corpus.jsonl", hint=hint)
 
-    def relevant(self, split: Split, tally: Tally) -> Relevant:
+    def relevant(self, split: Split, tally: DropReport) -> Relevant:
         """Return the documents that a split judges relevant; equal grades in the order of the file."""
         judgements = of_file(self.home, self._judged[split])
         judged = united(((q, sys.intern(d), grade) for q, d, grade in judgements), tally)

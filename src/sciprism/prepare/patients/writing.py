@@ -18,7 +18,7 @@ from sciprism.prepare.patients.negatives import Negatives, negatives
 from sciprism.prepare.patients.paper_file import PaperFile
 from sciprism.prepare.patients.release import Release, Relevant, Search, Split
 from sciprism.prepare.samplers.drawing import NONE, Draw, Sampled
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example, write_examples
 
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
@@ -164,7 +164,7 @@ def _read(
                 yield paper
 
     def turn(paper: Paper) -> float:
-        return place(choices.seed, paper.id)
+        return random_fraction(choices.seed, paper.id)
 
     pool = nsmallest(choices.pool, usable(), turn) if choices.pool else sorted(usable(), key=turn)
     once: dict[str, Paper] = {}

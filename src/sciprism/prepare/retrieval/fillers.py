@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappush, heapreplace
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.retrieval.pairs import same
-from sciprism.seeding import number
+from sciprism.seeding import random_bits
 
 RUN = 13
 """So many words in a row that a paragraph has too: the abstract is the paragraph, or holds a part of it."""
@@ -29,7 +29,7 @@ class Fillers:
         self.papers = papers
         self.count = count
         self.seed = seed
-        self.dropped = Tally()
+        self.dropped = DropReport()
         self.seen = self.able = 0
         self._whole: set[str] = set()
         self._runs: set[str] = set()
@@ -46,7 +46,7 @@ class Fillers:
                 "can be fillers; name more papers or ask for fewer"
             )
         for paper in self.papers() if chosen else ():
-            key = number(self.seed, same(paper.abstract))
+            key = random_bits(self.seed, same(paper.abstract))
             if key in chosen and paper.abstract:
                 chosen.remove(key)
                 yield paper
@@ -61,7 +61,7 @@ class Fillers:
                 self.dropped.add(reason, paper.id)
                 continue
             self.able += 1
-            key = number(self.seed, text)
+            key = random_bits(self.seed, text)
             if key in chosen:
                 self.dropped.add("abstract that another paper has too", paper.id)
             elif len(lowest) < self.count:

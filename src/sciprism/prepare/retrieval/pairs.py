@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.layouts.shelves import text_of
+from sciprism.datasets.layouts.item_tables import text_of
 from sciprism.datasets.layouts.tables import TableRow, read_rows
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 PARAGRAPH = ("paragraph", "context", "passage", "text")
@@ -29,7 +29,7 @@ def same(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def read_annotated(path: Path, dropped: Tally) -> list[Annotated]:
+def read_annotated(path: Path, dropped: DropReport) -> list[Annotated]:
     """Return each paragraph once with its questions, in the order of the file.
 
     Rows have a paragraph and a question, or a list `questions`; or the file is SQuAD's, version 1 or 2, whose
@@ -67,7 +67,7 @@ def read_annotated(path: Path, dropped: Tally) -> list[Annotated]:
     return found
 
 
-def _pairs(path: Path, dropped: Tally) -> Iterator[tuple[str, str, str]]:
+def _pairs(path: Path, dropped: DropReport) -> Iterator[tuple[str, str, str]]:
     """Yield (place, paragraph, question); a text that is not there is empty."""
     for row in read_rows(path, dropped):
         if row.has("paragraphs"):
@@ -78,7 +78,7 @@ def _pairs(path: Path, dropped: Tally) -> Iterator[tuple[str, str, str]]:
             yield row.where, paragraph, text_of(question)
 
 
-def _article(row: TableRow, dropped: Tally) -> Iterator[tuple[str, str, str]]:
+def _article(row: TableRow, dropped: DropReport) -> Iterator[tuple[str, str, str]]:
     """Yield the same of one article in SQuAD's layout."""
     try:
         for paragraph in row.need("paragraphs"):

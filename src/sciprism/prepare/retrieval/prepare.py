@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import commit, sha256, write_json, write_lines
 from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.prepare.retrieval.fillers import Fillers
 from sciprism.prepare.retrieval.pairs import Annotated, read_annotated, same
-from sciprism.seeding import number, place
+from sciprism.seeding import random_bits, random_fraction
 
 By = Literal["paragraph", "question"]
 REPORT = "ir.json"
@@ -65,8 +65,8 @@ class Prepared:
     questions: Mapping[str, int]
     seen: int
     able: int
-    pairs: Tally
-    papers: Tally
+    pairs: DropReport
+    papers: DropReport
     report: ReadReport = field(default_factory=ReadReport)
 
 
@@ -78,7 +78,7 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, made: Setting
     """
     if "-" in map(str, papers):
         raise InputError("papers are read twice, which standard input cannot be; name files")
-    dropped, report = Tally(), ReadReport()
+    dropped, report = DropReport(), ReadReport()
     annotated = read_annotated(questions, dropped)
     parts = divide(annotated, made)
 
@@ -123,7 +123,7 @@ def divide(annotated: Sequence[Annotated], made: Settings) -> dict[str, list[str
             unit = pair.paragraph if made.by == "paragraph" else question
             row = f"{query_id(question)}\t{document_id(pair.paragraph)}\t1"
             units.setdefault(same(unit), []).append(row)
-    order = sorted(units, key=lambda unit: place(made.seed, "dev", unit))
+    order = sorted(units, key=lambda unit: random_fraction(made.seed, "dev", unit))
     most = len(order) - 1
     count = min(most, max(1, round(made.dev * len(order)))) if made.dev else 0
     if made.dev and not count:
@@ -138,12 +138,12 @@ def divide(annotated: Sequence[Annotated], made: Settings) -> dict[str, list[str
 
 def document_id(text: str) -> str:
     """Return a document's id: d and 16 digits that its text decides."""
-    return f"d{number('document', same(text)):016x}"
+    return f"d{random_bits('document', same(text)):016x}"
 
 
 def query_id(text: str) -> str:
     """Return a question's id: q and 16 digits that its text decides."""
-    return f"q{number('query', same(text)):016x}"
+    return f"q{random_bits('query', same(text)):016x}"
 
 
 def _documents(annotated: Iterable[Annotated], fillers: Iterable[Paper]) -> Iterator[str]:

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 Fields = Sequence[Sequence[str]]
 """The fields of each paper, by row."""
@@ -45,7 +45,7 @@ class Balance:
         return self.smoothing == 1 and not self.cap and not self.crossing
 
     def queries(
-        self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: Tally
+        self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: DropReport
     ) -> list[tuple[int, int]]:
         """Return (row, turn) of the queries in the order of the rows; turn counts how often one is asked.
 
@@ -70,29 +70,29 @@ class Balance:
         return self._crossing(sorted(found), fields, names, dropped)
 
     def _members(
-        self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: Tally
+        self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: DropReport
     ) -> dict[str, list[int]]:
         """Return field -> its queries in the order of a hash."""
         members: dict[str, list[int]] = defaultdict(list)
         for row in rows:
             own = sorted({*fields[row]})
             if own:
-                members[own[int(place(self.seed, "field", names[row]) * len(own))]].append(row)
+                members[own[int(random_fraction(self.seed, "field", names[row]) * len(own))]].append(row)
             else:
                 dropped.add(NO_FIELD, names[row])
         for own_rows in members.values():
-            own_rows.sort(key=lambda row: place(self.seed, "query", names[row]))
+            own_rows.sort(key=lambda row: random_fraction(self.seed, "query", names[row]))
         return dict(sorted(members.items()))
 
     def _crossing(
-        self, asked: list[tuple[int, int]], fields: Fields, names: Sequence[str], dropped: Tally
+        self, asked: list[tuple[int, int]], fields: Fields, names: Sequence[str], dropped: DropReport
     ) -> list[tuple[int, int]]:
         """Leave queries of one field out until those of several have their share."""
         if not self.crossing:
             return asked
         single = [(row, turn) for row, turn in asked if len({*fields[row]}) < 2]
         several = len(asked) - len(single)
-        single.sort(key=lambda each: place(self.seed, "crossing", names[each[0]], each[1]))
+        single.sort(key=lambda each: random_fraction(self.seed, "crossing", names[each[0]], each[1]))
         out = {*single[int(several / self.crossing) - several :]}
         for row, _ in sorted(out):
             dropped.add(ONE_FIELD, names[row])

@@ -13,9 +13,9 @@ from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 from sciprism.cores import on_processes
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.seeding import number, place
+from sciprism.seeding import random_bits, random_fraction
 
 K = TypeVar("K")
 R = TypeVar("R")
@@ -50,7 +50,7 @@ class Sampled:
     queries: int = 0
     pairs: int = 0
     negatives: Counter[str] = field(default_factory=Counter)
-    dropped: Tally = field(default_factory=Tally)
+    dropped: DropReport = field(default_factory=DropReport)
 
     def add(self, draw: Draw) -> bool:
         """Take in one draw; tell whether it is an example."""
@@ -78,7 +78,7 @@ class Sampled:
 
 def chance(seed: int, *names: object) -> Random:
     """Return a source of random numbers that the seed and the names alone decide."""
-    return Random(number(seed, *names))
+    return Random(random_bits(seed, *names))
 
 
 def check_numbers(sampler: object, *, whole: Iterable[str], other: Iterable[str] = ()) -> None:
@@ -93,11 +93,11 @@ def check_numbers(sampler: object, *, whole: Iterable[str], other: Iterable[str]
             raise InputError(f"{name} is {value}; it counts something")
 
 
-def lowest(names: Sequence[str], most: int, seed: int, dropped: Tally) -> list[int]:
+def lowest(names: Sequence[str], most: int, seed: int, dropped: DropReport) -> list[int]:
     """Return the positions of the `most` names that hash lowest, in their order; all for 0."""
     if not most or len(names) <= most:
         return list(range(len(names)))
-    kept = sorted(nsmallest(most, range(len(names)), key=lambda row: place(seed, names[row])))
+    kept = sorted(nsmallest(most, range(len(names)), key=lambda row: random_fraction(seed, names[row])))
     for row in sorted({*range(len(names))}.difference(kept)):
         dropped.add("beyond the number asked for", names[row])
     return kept

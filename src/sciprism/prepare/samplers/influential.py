@@ -11,7 +11,7 @@ from sciprism.prepare.graphs.citations import rows_of
 from sciprism.prepare.samplers.drawing import Sampled, check_numbers, lowest
 from sciprism.prepare.samplers.scored_lists import ScoredList, ScoredTriplets
 from sciprism.prepare.samplers.ties import with_text
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
 Mention = tuple[str, str, int]
@@ -76,6 +76,6 @@ class Influential:
 
     def _list(self, papers: Sequence[Paper], row: int, counts: Counter[int]) -> ScoredList:
         name = papers[row].id
-        order = sorted(counts, key=lambda other: (place(self.seed, name, papers[other].id), other))
+        order = sorted(counts, key=lambda other: (random_fraction(self.seed, name, papers[other].id), other))
         scores = [float(counts[other] >= self.least) for other in order]
         return ScoredList(papers[row], [papers[other] for other in order], scores)

@@ -12,7 +12,7 @@ from sciprism.prepare.graphs.citations import CitationGraph, rows_of
 from sciprism.prepare.samplers.drawing import Sampled, drawn, lowest
 from sciprism.prepare.samplers.other_labels import OtherLabels, Ties
 from sciprism.prepare.samplers.ties import Shared, references, with_text
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
 BEYOND = "pair beyond the cap of its label"
@@ -86,7 +86,7 @@ class LabelPairs:
         for label, rows in sorted(holders.items()):
             if self.cap and len(rows) > self.cap:
                 name = labels[label].id
-                rows.sort(key=lambda row: (place(self.seed, papers[row].id, name), row))
+                rows.sort(key=lambda row: (random_fraction(self.seed, papers[row].id, name), row))
                 for row in rows[self.cap :]:
                     report.dropped.add(BEYOND, papers[row].id)
             for row in rows[: self.cap or None]:

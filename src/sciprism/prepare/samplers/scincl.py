@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.graphs.citations import Rows
 from sciprism.prepare.graphs.neighbours import able, nearest
@@ -109,7 +109,7 @@ class SciNCL:
                 yield row, found
 
     def _asked(
-        self, names: Sequence[str], rows: Rows, queries: Iterable[tuple[int, int]], dropped: Tally
+        self, names: Sequence[str], rows: Rows, queries: Iterable[tuple[int, int]], dropped: DropReport
     ) -> dict[int, list[int]]:
         """Return row -> its turns, rows ascending, of those that have a vector."""
         there = {*rows.tolist()}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 SEED = 42
 """Of the published sample."""
@@ -59,7 +59,7 @@ def iteratively_stratified(carried: Sequence[Sequence[int]], most: int, seed: in
     if not most or size <= most:
         return np.arange(size)
     holders: dict[int, list[int]] = defaultdict(list)
-    for row in sorted(range(size), key=lambda row: place(seed, row)):
+    for row in sorted(range(size), key=lambda row: random_fraction(seed, row)):
         for label in {*carried[row]}:
             holders[label].append(row)
     parts = _Parts(most, size, {label: len(rows) for label, rows in holders.items()}, seed)
@@ -68,7 +68,9 @@ def iteratively_stratified(carried: Sequence[Sequence[int]], most: int, seed: in
         for row in holders[label]:
             if row not in parts.of:
                 parts.put(row, {*carried[row]}, label)
-    rest = sorted((row for row in range(size) if row not in parts.of), key=lambda row: place(seed, row))
+    rest = sorted(
+        (row for row in range(size) if row not in parts.of), key=lambda row: random_fraction(seed, row)
+    )
     kept = [row for row, part in parts.of.items() if part == 0]
     return np.sort(np.array([*kept, *rest[: parts.room[0]]], np.int64))
 
@@ -94,4 +96,4 @@ class _Parts:
             self._lacks[part][label] -= 1
 
     def _chance(self, row: int, part: int) -> float:
-        return place(self._seed, row, part)
+        return random_fraction(self._seed, row, part)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from random import Random
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 
 
@@ -55,7 +55,7 @@ def references(papers: Iterable[Paper]) -> Iterable[tuple[str, str]]:
     return ((paper.id, cited) for paper in papers for cited in paper.references)
 
 
-def with_text(papers: Sequence[Paper], dropped: Tally) -> list[int]:
+def with_text(papers: Sequence[Paper], dropped: DropReport) -> list[int]:
     """Return the rows of the papers that have a title or an abstract; the others are counted."""
     for paper in papers:
         if not (paper.title or paper.abstract):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 from sciprism.prepare.scimult.desk import Desk, Made
 from sciprism.prepare.scimult.sources import Source, paper_in, training_records, write_source
@@ -23,7 +23,7 @@ def citation_triplets(desk: Desk) -> Made:
     Every triplet is a positive pair with its own negative: the i-th negative belongs to the i-th positive, so
     a cited paper may stand twice.
     """
-    tally = Tally()
+    tally = DropReport()
     records, lacking = training_records(desk, "cite_prediction")
 
     def triplets() -> Iterator[Triplet]:

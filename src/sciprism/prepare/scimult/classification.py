@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal
 
+from sciprism.datasets.layouts.item_tables import note_text
 from sciprism.datasets.layouts.scidocs import SciDocsClasses
-from sciprism.datasets.layouts.shelves import note_text
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.scimult.desk import Desk, Made, label_row, numbered, paper_row
@@ -77,7 +77,7 @@ def _fine(
     lacking: tuple[str, ...] = (),
 ) -> Made:
     """Write labels, papers with at least one label of the space, and the labels whose names stand in each."""
-    tally = Tally()
+    tally = DropReport()
     files = [f"{FINE}/{name}_{kind}.json" for kind in ("label", "papers_test", "matched")]
     known = {label.id for label in labels}
     papers = papers_within(desk, [maple(desk, folder)], known, tally)
@@ -95,7 +95,7 @@ def _fine(
     )
 
 
-def _papers(papers: Iterable[Labelled], tally: Tally) -> Iterator[dict[str, Any]]:
+def _papers(papers: Iterable[Labelled], tally: DropReport) -> Iterator[dict[str, Any]]:
     for paper, labels in papers:
         note_text(paper, paper.id, tally)
         yield paper_row(paper) | {"label": labels}

@@ -9,10 +9,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
-from sciprism.datasets.layouts.shelves import text_of
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import text_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
@@ -39,7 +39,7 @@ class Made:
     published: tuple[float, float]
     counts: Mapping[str, int] = field(default_factory=dict)
     lacking: tuple[str, ...] = ()
-    tally: Tally = field(default_factory=Tally)
+    tally: DropReport = field(default_factory=DropReport)
 
 
 class Desk:
@@ -49,8 +49,8 @@ class Desk:
     """
 
     def __init__(self, raw: Path, out: Path, seed: int) -> None:
-        self.home = Home(raw)
-        self.written = Home(out)
+        self.home = DataRoot(raw)
+        self.written = DataRoot(out)
         self.raw = raw
         self.out = out
         self.seed = seed
@@ -91,7 +91,7 @@ class Desk:
         write_lines(self.out / place, chain(["query-id\tcorpus-id\tscore"], rows), errors="replace")
 
 
-def numbered(home: Home, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def numbered(home: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each object of a JSON-lines file, JSON list or Parquet file behind its place ("FILE, line 3")."""
     if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
         yield from _counted(home, path)
@@ -115,12 +115,12 @@ def numbered(home: Home, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{path}, line {number}", record
 
 
-def _counted(home: Home, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _counted(home: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, record in enumerate(home.records(path), 1):
         yield f"{path}, record {number}", record
 
 
-def beir_texts(home: Home, path: Path) -> Iterator[Paper]:
+def beir_texts(home: DataRoot, path: Path) -> Iterator[Paper]:
     """Yield a corpus or queries in BEIR's layout as papers; InputError says where one lacks an id."""
     for place, record in numbered(home, path):
         name = as_id(record.get("_id"))

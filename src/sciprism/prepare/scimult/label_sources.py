@@ -9,8 +9,8 @@ from dataclasses import replace
 from heapq import nsmallest
 from pathlib import Path
 
-from sciprism.datasets.layouts.shelves import NO_TEXT
-from sciprism.drop_report import Tally
+from sciprism.datasets.layouts.item_tables import NO_TEXT
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.samplers.drawing import Sampled
 from sciprism.prepare.samplers.label_pairs import LabelPairs
@@ -19,7 +19,7 @@ from sciprism.prepare.scimult.fields import FIELDS
 from sciprism.prepare.scimult.maple import Labelled, maple_papers, papers_within
 from sciprism.prepare.scimult.sources import FOLDER, Source, write_source
 from sciprism.prepare.scimult.vocabularies import cs_topics, maple, mesh_terms
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
 CS = Source("MAPLE CS-Journal", "cs-journal.jsonl", (358_447, 1_242_885))
@@ -34,7 +34,7 @@ OF_EACH_FIELD = 50_000
 def cs_journal(desk: Desk) -> Made:
     """Write the papers of `Computer_Science` with MICoL's topics."""
     path = maple(desk, "Computer_Science")
-    tally, labels = Tally(), cs_topics(desk)
+    tally, labels = DropReport(), cs_topics(desk)
     papers = papers_within(desk, [path], {label.id for label in labels}, tally)
     return _pairs(desk, CS, papers, labels, cap=CAP, tally=tally)
 
@@ -43,7 +43,7 @@ def biology_and_medicine(desk: Desk) -> Made:
     """Write the papers of `Biology_MeSH` and `Medicine_MeSH` with the MeSH terms, one space for both."""
     folders = ("Biology_MeSH", "Medicine_MeSH")
     paths, missing = _present(desk, {folder: (folder,) for folder in folders})
-    tally = Tally()
+    tally = DropReport()
     labels, lacking = mesh_terms(desk, folders)
     papers = papers_within(desk, paths.values(), {label.id for label in labels}, tally)
     return _pairs(desk, MESH, papers, labels, cap=CAP, tally=tally, lacking=(*missing, *lacking))
@@ -56,7 +56,7 @@ def coarse(desk: Desk) -> Made:
     that took it. There is no cap: 18 labels have 900,000 pairs.
     """
     paths, missing = _present(desk, {field: [field, f"{field}_MAG", f"{field}_MeSH"] for field in FIELDS})
-    tally = Tally()
+    tally = DropReport()
     labels = [Label(id=field, name=name) for field, name in FIELDS.items()]
     return _pairs(desk, COARSE, _of_fields(desk, paths, tally), labels, cap=0, tally=tally, lacking=missing)
 
@@ -78,12 +78,14 @@ def _present(desk: Desk, folders: Mapping[str, Sequence[str]]) -> tuple[dict[str
     return paths, tuple(missing)
 
 
-def _of_fields(desk: Desk, paths: Mapping[str, Path], tally: Tally) -> Iterator[Labelled]:
+def _of_fields(desk: Desk, paths: Mapping[str, Path], tally: DropReport) -> Iterator[Labelled]:
     """Draw the papers of each field in one pass over its file, yield them in a second one."""
     taken: set[str] = set()
     for field, path in paths.items():
         names = {paper.id for paper, _ in maple_papers(desk, path) if paper.title or paper.abstract} - taken
-        chosen = set(nsmallest(OF_EACH_FIELD, names, key=lambda name: (place(desk.seed, field, name), name)))
+        chosen = set(
+            nsmallest(OF_EACH_FIELD, names, key=lambda name: (random_fraction(desk.seed, field, name), name))
+        )
         if len(chosen) < OF_EACH_FIELD:
             tally.add(f"field of fewer than {OF_EACH_FIELD:,} papers, all of them taken", field)
         taken |= chosen
@@ -100,7 +102,7 @@ def _pairs(
     labels: Sequence[Label],
     *,
     cap: int,
-    tally: Tally,
+    tally: DropReport,
     lacking: tuple[str, ...] = (),
 ) -> Made:
     """Write pairs of papers and labels with hard negatives.
@@ -126,7 +128,7 @@ def _pairs(
         staged.unlink(missing_ok=True)
 
 
-def _stage(path: Path, papers: Iterable[Labelled], rows: dict[str, int], tally: Tally) -> dict[str, str]:
+def _stage(path: Path, papers: Iterable[Labelled], rows: dict[str, int], tally: DropReport) -> dict[str, str]:
     """Write the papers that have a text; return their ids, each under itself."""
     known: dict[str, str] = {}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.datasets.layouts.shelves import note_text, paper_of
+from sciprism.datasets.layouts.item_tables import note_text, paper_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.scimult.desk import Desk, Made, paper_row
 
@@ -33,7 +33,7 @@ def scidocs_links(desk: Desk) -> list[Made]:
     A citation counts where either end tells of it (`references`, `cited_by`), and citing papers need not be
     among the papers themselves; cited ones must. The file is read twice, its texts pass by.
     """
-    path, tally = desk.need(METADATA), Tally()
+    path, tally = desk.need(METADATA), DropReport()
     names, citing, cited = _citations(desk, path, tally)
     relations = {
         "cite": _cited_by_each(len(names), citing, cited),
@@ -49,7 +49,7 @@ def scidocs_links(desk: Desk) -> list[Made]:
             second=size,
             published=(queries[kind], 142_009),
             counts={"links": sum(map(len, links.values()))},
-            tally=tally if kind == "cite" else Tally(),  # one file, told of once
+            tally=tally if kind == "cite" else DropReport(),  # one file, told of once
         )
         for kind, links in relations.items()
     ]
@@ -78,7 +78,7 @@ def co_cited(size: int, citing: IntArray, cited: IntArray, least: int = TOGETHER
 
 
 def _rows(
-    desk: Desk, path: Path, names: list[str], relations: Mapping[str, Links], tally: Tally
+    desk: Desk, path: Path, names: list[str], relations: Mapping[str, Links], tally: DropReport
 ) -> Iterator[dict[str, Any]]:
     waiting = {name: row for row, name in enumerate(names)}
     for key, record in desk.home.members(path):
@@ -91,7 +91,7 @@ def _rows(
         yield paper_row(paper) | linked
 
 
-def _citations(desk: Desk, path: Path, tally: Tally) -> tuple[list[str], IntArray, IntArray]:
+def _citations(desk: Desk, path: Path, tally: DropReport) -> tuple[list[str], IntArray, IntArray]:
     """Return the papers' ids, and the number of the citing and the row of the cited paper of each citation.
 
     A citing paper among the papers has its row for a number, any other one a greater number. Ids are held

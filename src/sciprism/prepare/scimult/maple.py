@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.layouts.shelves import text_of
+from sciprism.datasets.layouts.item_tables import text_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.scimult.desk import Desk, numbered
@@ -41,7 +41,7 @@ def maple_papers(desk: Desk, path: Path) -> Iterator[Labelled]:
 
 
 def papers_within(
-    desk: Desk, paths: Iterable[Path], space: Collection[str], tally: Tally
+    desk: Desk, paths: Iterable[Path], space: Collection[str], tally: DropReport
 ) -> Iterator[Labelled]:
     """Yield the papers with a label of the space, each once, with those labels; the others are counted."""
     seen: set[str] = set()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sciprism.datasets.layouts.judgements import of_file, united
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.prepare.scimult.desk import Desk, Made, paper_row
 from sciprism.prepare.scimult.search import note_absent, texts
 
@@ -37,7 +37,7 @@ def supervised_articles(desk: Desk) -> Made:
 
 
 def _made(desk: Desk, task: Task, splits: tuple[str, ...], folder: str, published: tuple[int, int]) -> Made:
-    tally = Tally()
+    tally = DropReport()
     kind = "patient" if task == "PPR" else "article"
     corpus = _need(desk, f"{task}/corpus.jsonl", f"{task}/{task}_corpus.jsonl")
     asking = [_need(desk, f"queries/{split}_queries.jsonl") for split in splits]

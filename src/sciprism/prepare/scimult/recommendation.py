@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.layouts.shelves import note_text
-from sciprism.drop_report import Tally
+from sciprism.datasets.layouts.item_tables import note_text
+from sciprism.drop_report import DropReport
 from sciprism.evaluation.suites.kanakia import read_study
 from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
@@ -29,7 +29,7 @@ def recommendation(desk: Desk) -> Made:
     sources = sorted((desk.raw / "recommendation").glob("papers*"))
     if not sources:
         raise MissingFilesError("recommendation/papers.* (titles and abstracts of the study's papers)")
-    tally = Tally()
+    tally = DropReport()
     grades: Grades = {}
     for row in read_study(desk.note(study), tally):
         mine = grades.setdefault(row.paper, {})
@@ -53,7 +53,7 @@ def recommendation(desk: Desk) -> Made:
     )
 
 
-def _texts(desk: Desk, sources: Sequence[Path], wanted: set[str], tally: Tally) -> dict[str, Paper]:
+def _texts(desk: Desk, sources: Sequence[Path], wanted: set[str], tally: DropReport) -> dict[str, Paper]:
     papers: dict[str, Paper] = {}
     report = ReadReport()
     for paper in read_papers(sources, skip_bad=True, report=report):
@@ -66,7 +66,7 @@ def _texts(desk: Desk, sources: Sequence[Path], wanted: set[str], tally: Tally) 
     return papers
 
 
-def _with_texts(grades: Grades, papers: dict[str, Paper], tally: Tally) -> Grades:
+def _with_texts(grades: Grades, papers: dict[str, Paper], tally: DropReport) -> Grades:
     kept: Grades = {}
     for paper, mine in grades.items():
         if paper not in papers:
@@ -82,7 +82,7 @@ def _with_texts(grades: Grades, papers: dict[str, Paper], tally: Tally) -> Grade
     return kept
 
 
-def _rows(kept: Grades, papers: dict[str, Paper], tally: Tally) -> Iterator[dict[str, Any]]:
+def _rows(kept: Grades, papers: dict[str, Paper], tally: DropReport) -> Iterator[dict[str, Any]]:
     names = dict.fromkeys((*kept, *(name for mine in kept.values() for name in mine)))
     for name in names:
         note_text(papers[name], name, tally)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.datasets.inputs import Pools
+from sciprism.datasets.layouts.item_tables import note_text
 from sciprism.datasets.layouts.judgements import NO_DOCUMENT, NO_QUERY, Qrels, of_file, united
 from sciprism.datasets.layouts.scirepeval import LABELS, TEXTS, HubTexts, RankedPapers
-from sciprism.datasets.layouts.shelves import note_text
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 from sciprism.prepare.scimult.desk import Desk, Made, beir_texts, paper_row
 
@@ -43,7 +43,7 @@ def scirepeval_trec_covid(desk: Desk) -> Made:
     return _ranked(desk, "TRECCOVID_SciRepEval", "trec_covid", (50, 1386.36))
 
 
-def texts(desk: Desk, path: Path, tally: Tally) -> Iterator[Paper]:
+def texts(desk: Desk, path: Path, tally: DropReport) -> Iterator[Paper]:
     """Yield the texts of a corpus or of queries in BEIR's layout, each id once, as papers.
 
     Raises InputError naming file and line of a record without an id.
@@ -58,7 +58,7 @@ def texts(desk: Desk, path: Path, tally: Tally) -> Iterator[Paper]:
         yield paper
 
 
-def note_absent(qrels: Qrels, queries: set[str], documents: set[str], tally: Tally) -> None:
+def note_absent(qrels: Qrels, queries: set[str], documents: set[str], tally: DropReport) -> None:
     """Count judged queries and documents of which there is no record."""
     for query, mine in qrels.items():
         if query not in queries:
@@ -71,7 +71,7 @@ def note_absent(qrels: Qrels, queries: set[str], documents: set[str], tally: Tal
 
 def _merged(desk: Desk, name: str, folder: str, splits: Sequence[str], published: tuple[int, int]) -> Made:
     """Write a set of BEIR: all documents, and the queries that any of the splits judges."""
-    tally = Tally()
+    tally = DropReport()
     place = [f"{above}{folder}" for above in ("beir/", "")]
     corpus, queries = (desk.need(*(f"{p}/{file}.jsonl" for p in place)) for file in ("corpus", "queries"))
     parts = [desk.need(*(f"{p}/qrels/{split}.tsv" for p in place)) for split in splits]
@@ -85,7 +85,7 @@ def _merged(desk: Desk, name: str, folder: str, splits: Sequence[str], published
             yield paper_row(paper)
 
     def judged() -> Iterator[dict[str, Any]]:
-        for query in texts(desk, queries, Tally()):
+        for query in texts(desk, queries, DropReport()):
             if query.id in qrels:
                 asked.add(query.id)
                 yield _query(query.id, query.abstract, qrels[query.id])

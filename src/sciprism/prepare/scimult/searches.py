@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sciprism.datasets.layouts.shelves import number_of, text_of
-from sciprism.drop_report import Tally
+from sciprism.datasets.layouts.item_tables import number_of, text_of
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.samplers.drawing import Sampled
@@ -23,7 +23,7 @@ def search_lists(desk: Desk) -> Made:
     records, lacking = training_records(desk, "search")
     lists = (_list(place, record) for place, record in records)
     examples = SearchPairs(negatives=0, seed=desk.seed).sample(lists, report=report)
-    return write_source(desk, SEARCHES, examples, tally=Tally(), report=report, lacking=lacking)
+    return write_source(desk, SEARCHES, examples, tally=DropReport(), report=report, lacking=lacking)
 
 
 def _list(place: str, record: Mapping[str, Any]) -> SearchList:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sciprism.datasets.layouts.item_tables import ID_FIELDS, paper_of
 from sciprism.datasets.layouts.scirepeval import TEXTS
-from sciprism.datasets.layouts.shelves import ID_FIELDS, paper_of
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.samplers.drawing import Sampled
@@ -36,7 +36,7 @@ def write_source(
     source: Source,
     examples: Iterable[Example],
     *,
-    tally: Tally,
+    tally: DropReport,
     report: Sampled | None = None,
     lacking: tuple[str, ...] = (),
 ) -> Made:

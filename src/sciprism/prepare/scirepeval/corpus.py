@@ -9,8 +9,8 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
-from sciprism.datasets.layouts.shelves import number_of
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import number_of
 from sciprism.datasets.rows import as_id
 from sciprism.datasets.sources import Part
 from sciprism.errors import InputError
@@ -25,7 +25,7 @@ from sciprism.prepare.scimult.desk import numbered
 from sciprism.prepare.scirepeval.config import FIELDS
 from sciprism.prepare.scirepeval.records import IDS, Record, need, paper_in, score_in, words_of
 from sciprism.prepare.scirepeval.source import Taken
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 TABLES = {
     "citations": ("citing", "cited"),
@@ -54,7 +54,7 @@ class Corpus:
     def __init__(
         self,
         papers: Sequence[Paper],
-        home: Home,
+        home: DataRoot,
         tables: Path | None = None,
         *,
         dev: float = DEV,
@@ -96,7 +96,7 @@ class Corpus:
 
     def part(self, name: str) -> Part:
         """Return the part of a paper's id or a query's words."""
-        return "dev" if place(self._seed, "dev", name) < self._dev else "train"
+        return "dev" if random_fraction(self._seed, "dev", name) < self._dev else "train"
 
     def around(self, part: Part) -> list[Paper]:
         """Return the papers that may be candidates: of dev queries those of train too."""
@@ -182,7 +182,7 @@ class Corpus:
 
 def read_corpus(
     files: Sequence[Path],
-    home: Home,
+    home: DataRoot,
     tables: Path | None = None,
     *,
     dev: float = DEV,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
 from sciprism.files import sha256
 from sciprism.prepare.scirepeval.config import read_config
@@ -51,7 +51,7 @@ def prepare_scirepeval(
     """
     if config is None and own is None:
         raise InputError("nothing to make sources of; name a config file, or papers with --papers")
-    home, told = Home(data), dict[str, Any]()
+    home, told = DataRoot(data), dict[str, Any]()
     sources: list[TrainingSource] = []
     left_out: dict[str, str] = {}
     if config is not None:

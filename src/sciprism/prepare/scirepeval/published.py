@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sciprism.datasets.data_root import Home
-from sciprism.datasets.layouts.shelves import number_of
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import number_of
 from sciprism.datasets.rows import as_id
 from sciprism.datasets.sources import Part
 from sciprism.errors import InputError
@@ -182,7 +182,7 @@ class Tripled(_OfTask):
             _has(paper, self.task.fields, f"{where}, {key}")
 
 
-def source_of(task: PublishedTask, home: Home) -> TrainingSource:
+def source_of(task: PublishedTask, home: DataRoot) -> TrainingSource:
     """Return the source of a task whose data are there and have the fields that it names.
 
     The first record of each part is looked at; InputError says what it lacks.
@@ -223,7 +223,7 @@ def _side(task: PublishedTask, where: str, record: Record) -> tuple[Format, Role
     return format, "query" if format == "search" else "paper"
 
 
-def _first(home: Home, task: PublishedTask, part: Part) -> tuple[str, Record]:
+def _first(home: DataRoot, task: PublishedTask, part: Part) -> tuple[str, Record]:
     place = task.places[part]
     for where, record in records_in(home, place):
         return f"task {task.name!r}: {where}", record

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sciprism.datasets.data_root import Home
-from sciprism.datasets.layouts.shelves import ID_FIELDS, number_of, text_of
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import ID_FIELDS, number_of, text_of
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
@@ -18,7 +18,7 @@ Record = Mapping[str, Any]
 IDS = (*ID_FIELDS, "sha")
 
 
-def records_in(home: Home, place: Place) -> Iterator[tuple[str, Record]]:
+def records_in(home: DataRoot, place: Place) -> Iterator[tuple[str, Record]]:
     """Yield each record behind what a message calls it ("FILE, line 3")."""
     for path in place.files:
         yield from numbered(home, path)

@@ -9,9 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.sources import Part
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_json
 from sciprism.prepare.open.making import Desk
@@ -86,7 +86,7 @@ class Written:
 
     def reasons(self) -> list[str]:
         """Return what most was dropped for in train, with counts."""
-        dropped = self.reports["train"].dropped if "train" in self.reports else Tally()
+        dropped = self.reports["train"].dropped if "train" in self.reports else DropReport()
         counts = {reason: dropped.count(reason) for reason in dropped.ids}
         first = sorted(counts, key=lambda reason: -counts[reason])[:3]
         return [f"{reason} {counts[reason]:,}" for reason in first]
@@ -121,7 +121,7 @@ class Prepared:
 
 def write_sources(
     sources: Sequence[TrainingSource],
-    home: Home,
+    home: DataRoot,
     folder: Path,
     settings: Settings,
     *,
@@ -161,7 +161,7 @@ def write_sources(
     return prepared
 
 
-def _written(home: Home, source: TrainingSource, folder: Path, settings: Settings) -> Written:
+def _written(home: DataRoot, source: TrainingSource, folder: Path, settings: Settings) -> Written:
     done, desk = Written(source), Desk(home, settings.seed, 0, settings.workers)
     caps: dict[Part, tuple[int, int]] = {
         "train": (settings.most, 1),

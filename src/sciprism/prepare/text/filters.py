@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.split import SplitTable, names
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import SHORT_ID
@@ -69,7 +69,7 @@ class Filters:
         wanted = {LANGUAGES[each.lower()] for each in self.languages}
         licences = {plain_licence(each).casefold() for each in self.licences}
         tested = self._tested()
-        table = SplitTable.of(Home(self.data)) if self.data else None
+        table = SplitTable.of(DataRoot(self.data)) if self.data else None
 
         def fault(document: Document) -> str:
             if licences and (reason := _licence_fault(document.licence, licences)):

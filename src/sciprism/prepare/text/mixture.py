@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.prepare.text.sources import Gathered
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 Passes = list[NDArray[np.bool_]]
 
@@ -61,5 +61,5 @@ def _drawn(
     drawn = np.zeros(len(chosen), np.bool_)
     if share:
         for row in np.flatnonzero(chosen).tolist():
-            drawn[row] = place(seed, purpose, int(gathered.keys[row])) < share
+            drawn[row] = random_fraction(seed, purpose, int(gathered.keys[row])) < share
     return drawn

@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import only_writer, write_json
 from sciprism.prepare.text.duplicates import drop_duplicates
@@ -70,7 +70,7 @@ class Share:
     weight: float
     train: SourceCounts = field(default_factory=SourceCounts)
     dev: SourceCounts = field(default_factory=SourceCounts)
-    dropped: Tally = field(default_factory=Tally)
+    dropped: DropReport = field(default_factory=DropReport)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.text.filters import Filters
 from sciprism.text.documents.reading import read_documents
@@ -62,7 +62,7 @@ class Gathered:
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     sizes: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
     kept: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    dropped: Tally = field(default_factory=Tally)
+    dropped: DropReport = field(default_factory=DropReport)
 
     def rows(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
         """Yield (id, text) of the chosen documents in order."""

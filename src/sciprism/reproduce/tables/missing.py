@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
-from sciprism.drop_report import Tally
+from sciprism.datasets.data_root import DataRoot
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Task
 
 
-class Looking(Home):
+class Looking(DataRoot):
     """A home in which files are looked for and no record is read; what is not there is remembered.
 
     missing: name of a file or folder -> how to come by it.
@@ -40,7 +40,7 @@ class Looking(Home):
             return (self.folder or Path()) / repo / path
 
     def rows(
-        self, repo: str, config: str, *, split: str, revision: str = "", tally: Tally | None = None
+        self, repo: str, config: str, *, split: str, revision: str = "", tally: DropReport | None = None
     ) -> Iterator[dict[str, Any]]:
         """Yield nothing."""
         try:

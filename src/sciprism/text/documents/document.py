@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 from sciprism.papers.source import HEAD, Source
 
@@ -50,7 +50,7 @@ class DocumentFile:
 
     source: Source
     columns: tuple[str, ...] = ()
-    dropped: Tally = field(default_factory=Tally)
+    dropped: DropReport = field(default_factory=DropReport)
 
     @property
     def path(self) -> Path:

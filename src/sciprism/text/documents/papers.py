@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
@@ -51,7 +51,7 @@ def of_paper(paper: Paper) -> Document:
     return Document(id=paper.id, text=joined(paper.title, paper.abstract), paper=paper)
 
 
-def s2orc_documents(folder: Path, dropped: Tally) -> Iterator[Document]:
+def s2orc_documents(folder: Path, dropped: DropReport) -> Iterator[Document]:
     """Yield the papers of a folder of S2ORC."""
     return map(of_paper, read_s2orc(folder, tally=dropped))
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.s2orc import is_s2orc
 from sciprism.text.documents.document import Document, DocumentFile, head_of, open_source
@@ -21,7 +21,7 @@ _FAULTS = (InputError, OSError, EOFError, zlib.error, tarfile.TarError)
 
 
 def read_documents(
-    path: Path, *, kind: str = "", columns: Sequence[str] = (), dropped: Tally
+    path: Path, *, kind: str = "", columns: Sequence[str] = (), dropped: DropReport
 ) -> Iterator[Document]:
     """Yield the documents with text of a file, or of all files of a folder in sorted order.
 
@@ -42,7 +42,7 @@ def read_documents(
             yield from _documents(DocumentFile(open_source(each), tuple(columns), dropped), chosen)
 
 
-def _kind(path: Path, kind: str, dropped: Tally, *, alone: bool) -> str:
+def _kind(path: Path, kind: str, dropped: DropReport, *, alone: bool) -> str:
     """Return the kind of a file, "" for one that cannot be read, with the reason counted."""
     try:
         head = head_of(path)

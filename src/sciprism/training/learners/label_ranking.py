@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sciprism.errors import InputError
 from sciprism.objectives.label_ranking import label_ranking
-from sciprism.seeding import some
+from sciprism.seeding import sample
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
 from sciprism.training.dev import reciprocal_rank
@@ -77,5 +77,5 @@ class LabelRanking(Learner):
         if not 0 < most < len(self.labels):
             return self.labels
         own = {key_of(item): item for example in batch.examples for item in example.positives}
-        others = some([key for key in self.labels if key not in own], max(0, most - len(own)), batch.seed)
+        others = sample([key for key in self.labels if key not in own], max(0, most - len(own)), batch.seed)
         return own | {key: self.labels[key] for key in others}

@@ -5,9 +5,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_data import hub, lines, text
 
-from sciprism.datasets.data_root import Home
+from build_data import hub, lines, text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Answer
 from sciprism.datasets.layouts.language.parts import PartFiles
 from sciprism.datasets.layouts.language.questions import DocumentQuestions, SquadFiles, located
@@ -38,7 +38,7 @@ GOOD = question("g", ("0.4 m", 18))
 def nasa(folder, asked, **more):
     text(folder / "nasa-smd-qa-benchmark/train.v2.json", squad(("t", asked)))
     text(folder / "nasa-smd-qa-benchmark/val.v2.json", squad(("t", [GOOD])))
-    return SquadFiles(files=FILES, **more).read(Home(folder))
+    return SquadFiles(files=FILES, **more).read(DataRoot(folder))
 
 
 def counted(data):
@@ -119,7 +119,7 @@ def test_what_is_no_squad_is_said(tmp_path):
         nasa(tmp_path, [question("none")])
     text(tmp_path / "nasa-smd-qa-benchmark/train.v2.json", '{"rows": []}')
     with pytest.raises(InputError, match="no list of objects named data"):
-        SquadFiles(files=FILES).read(Home(tmp_path))
+        SquadFiles(files=FILES).read(DataRoot(tmp_path))
 
 
 def test_dev_is_cut_by_contexts(tmp_path):
@@ -129,7 +129,7 @@ def test_dev_is_cut_by_contexts(tmp_path):
     ]
     nasa(tmp_path, [GOOD])
     text(tmp_path / "nasa-smd-qa-benchmark/train.v2.json", json.dumps({"data": data}))
-    found = SquadFiles(files=FILES, dev_share=0.2).read(Home(tmp_path))
+    found = SquadFiles(files=FILES, dev_share=0.2).read(DataRoot(tmp_path))
     apart = [{found.contexts[row] for row in rows} for rows in (found.train, found.dev)]
     assert not apart[0] & apart[1] and 2 < len(apart[1]) < 20
 
@@ -141,7 +141,7 @@ def test_questions_about_documents_are_split_by_document(tmp_path):
     ]
     lines(tmp_path / "qa_covidqa/documents.jsonl", documents)
     lines(tmp_path / "qa_covidqa/questions.jsonl", asked)
-    data = DocumentQuestions(folder="qa_covidqa").read(Home(tmp_path))
+    data = DocumentQuestions(folder="qa_covidqa").read(DataRoot(tmp_path))
     parts = [{data.contexts[row] for row in rows} for rows in (data.train, data.dev, data.test)]
     assert sum(map(len, parts)) == 80 and not parts[0] & (parts[1] | parts[2]) and not parts[1] & parts[2]
     assert len(parts[0]) > 40 and 2 < len(parts[1]) < 20 and 10 < len(parts[2]) < 32
@@ -155,14 +155,14 @@ def test_questions_about_documents_are_split_by_document(tmp_path):
         for n, each in enumerate(documents)
     ]
     text(tmp_path / "qa_covidqa/COVID-QA.json", json.dumps({"data": articles}))
-    whole = DocumentQuestions(folder="qa_covidqa").read(Home(tmp_path))
+    whole = DocumentQuestions(folder="qa_covidqa").read(DataRoot(tmp_path))
     assert whole.ids == data.ids and whole.contexts == data.contexts
     with pytest.raises(InputError, match=r"the data 'covid' are not in .*; ask"):
-        DocumentQuestions(folder="covid", obtain="ask").read(Home(tmp_path))
+        DocumentQuestions(folder="covid", obtain="ask").read(DataRoot(tmp_path))
     (tmp_path / "qa_covidqa/COVID-QA.json").unlink()
     (tmp_path / "qa_covidqa/questions.jsonl").unlink()
     with pytest.raises(InputError, match=r"needs COVID-QA.*, or documents.* and questions.*; it holds"):
-        DocumentQuestions(folder="qa_covidqa").read(Home(tmp_path))
+        DocumentQuestions(folder="qa_covidqa").read(DataRoot(tmp_path))
 
 
 @given(st.text("ab ", max_size=12), st.text("ab ", min_size=1, max_size=3), st.integers(-3, 15))

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_data import lines, text
 
-from sciprism.datasets.data_root import Home
+from build_data import lines, text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.language.drugs import DrugPairs, masked
 from sciprism.datasets.layouts.language.hallmarks import HALLMARKS, HallmarkAbstracts
 from sciprism.datasets.layouts.language.parts import PartFiles
@@ -23,7 +23,7 @@ def cells(*held):
 
 
 def hallmarks(folder):
-    return HallmarkAbstracts(files=PartFiles(folders=("HoC", "HoC_hf", "open"))).read(Home(folder))
+    return HallmarkAbstracts(files=PartFiles(folders=("HoC", "HoC_hf", "open"))).read(DataRoot(folder))
 
 
 def test_an_abstract_has_the_hallmarks_of_its_sentences(tmp_path):
@@ -90,7 +90,7 @@ def document(name, pairs, label="effect"):
 def pairs(folder, train, test=None, **more):
     for part, rows in (("train", train), ("test", test or train)):
         lines(folder / f"re_ddi2013/{part}.jsonl", rows)
-    return DrugPairs(files=PartFiles(folders=("re_ddi2013",)), **more).read(Home(folder))
+    return DrugPairs(files=PartFiles(folders=("re_ddi2013",)), **more).read(DataRoot(folder))
 
 
 def test_pairs_of_drugs(tmp_path):

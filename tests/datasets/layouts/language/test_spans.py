@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_data import lines
 
-from sciprism.datasets.data_root import Home
+from build_data import lines
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.language.records import Record
 from sciprism.datasets.layouts.language.spans import MarkedDocuments, sentences, words_of
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 TEXT = "<heading>Iron on Mars</heading>\nFeO and TiO2 occur. Gale crater (e.g. its floor) is old."
@@ -25,7 +25,7 @@ def document(name, split, entities, whole=TEXT):
 
 def read(folder, rows):
     lines(folder / "ie/documents.jsonl", rows)
-    return MarkedDocuments(path="ie/documents.jsonl").read(Home(folder))
+    return MarkedDocuments(path="ie/documents.jsonl").read(DataRoot(folder))
 
 
 def counted(data):
@@ -102,7 +102,7 @@ SPANS = st.lists(st.tuples(st.integers(-2, 62), st.integers(-2, 62), st.sampled_
 
 @given(WHOLE, SPANS)
 def test_every_word_is_there_once_and_every_span_is_tagged_or_counted(whole, spans):
-    tally = Tally()
+    tally = DropReport()
     marks = [{"start": start, "end": end, "label": label} for start, end, label in spans]
     found = list(sentences(Record("d", {"text": whole, "entities": marks}, "here"), tally))
     assert [word for each in found for word in each.words] == [word.text for word in words_of(whole)]
@@ -125,7 +125,7 @@ def test_spans_of_whole_words_are_found_as_they_are(words, data):
     start = len(" ".join([*words[:first], ""]))
     end = len(" ".join(words[: last + 1]))
     mark = {"start": start, "end": end, "label": "x"}
-    found = list(sentences(Record("d", {"text": whole, "entities": [mark]}, "here"), Tally()))
+    found = list(sentences(Record("d", {"text": whole, "entities": [mark]}, "here"), DropReport()))
     tags = [tag for each in found for tag in each.tags]
     inside = ["B-x", *["I-x"] * (last - first)]
     assert tags == ["O"] * first + inside + ["O"] * (len(words) - last - 1)

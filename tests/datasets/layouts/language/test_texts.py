@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_data import lines, text
 
-from sciprism.datasets.data_root import Home
+from build_data import lines, text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.language.parts import PartFiles
 from sciprism.datasets.layouts.language.records import records
 from sciprism.datasets.layouts.language.texts import PAIRS, Texts
@@ -20,7 +20,7 @@ BOTH = ("train", "test")
 
 
 def read(folder, **more):
-    return Texts(files=FILES, **more).read(Home(folder))
+    return Texts(files=FILES, **more).read(DataRoot(folder))
 
 
 def tables(folder, content):
@@ -92,7 +92,7 @@ def test_pubmedqa_keyed_by_id_in_its_own_folders(tmp_path):
         dev=("pqal_fold0/dev_set",),
         test=("test_set",),
     )
-    data = Texts(files=files, pairs=True).read(Home(tmp_path))
+    data = Texts(files=files, pairs=True).read(DataRoot(tmp_path))
     assert data.texts == [("Does it?", "One. Two."), ("And this?", "Three.")] * 3
     assert data.ids[-1] == "test/18" and len(data.dev) == 2
 
@@ -157,7 +157,7 @@ def test_tables_come_back_as_a_writer_of_tables_wrote_them(tmp_path_factory, row
     whole = io.StringIO()
     csv.writer(whole, delimiter="\t", lineterminator="\n").writerows([n, *row] for n, row in enumerate(rows))
     path = text(tmp_path_factory.mktemp("tsv") / "train.tsv", whole.getvalue())
-    found = list(records(Home(path.parent), path, ("id", "one", "two")))
+    found = list(records(DataRoot(path.parent), path, ("id", "one", "two")))
     assert [(each.values["one"], each.values["two"]) for each in found] == rows
 
 
@@ -168,5 +168,5 @@ PLAIN = st.text("ab' ,é.", max_size=9) | st.sampled_from(['"x', 'x"', 'a "b" c'
 def test_tables_that_quote_nothing_come_back_too(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("tsv") / "train.tsv"
     text(path, "".join(f"{n}\t{one}\t{two}\n" for n, (one, two) in enumerate(rows)))
-    found = list(records(Home(path.parent), path, ("id", "one", "two")))
+    found = list(records(DataRoot(path.parent), path, ("id", "one", "two")))
     assert [(each.values["one"], each.values["two"]) for each in found] == rows

@@ -6,9 +6,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_data import lines, text
 
-from sciprism.datasets.data_root import Home
+from build_data import lines, text
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.language.parts import PartFiles
 from sciprism.datasets.layouts.language.words import WordTags, begins, one_type, types_of
 from sciprism.errors import InputError
@@ -18,7 +18,7 @@ TEST = "The\tO\nTP53\tB\n\n"
 
 
 def read(folder, layout=None, **more):
-    return (layout or WordTags(files=FILES, **more)).read(Home(folder))
+    return (layout or WordTags(files=FILES, **more)).read(DataRoot(folder))
 
 
 def counted(data):

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Segments
 from sciprism.datasets.layouts.language.parts import PartFiles, cut_dev
 from sciprism.datasets.layouts.language.records import Record, records
 from sciprism.datasets.layouts.language.texts import Text, segments
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 ONE, BOTH = "@DRUG$", "@DRUG-DRUG$"
@@ -34,9 +34,9 @@ class DrugPairs:
     files: PartFiles
     dev_share: float = 0.0
 
-    def read(self, home: Home) -> Segments:
+    def read(self, home: DataRoot) -> Segments:
         """Return one text for each pair, with the kind of interaction or "false"."""
-        tally = Tally()
+        tally = DropReport()
         parts = self.files.read(
             home, lambda path, _: (pair for each in records(home, path) for pair in _pairs(each, tally))
         )
@@ -52,7 +52,7 @@ def masked(text: str, one: Span, other: Span) -> str:
     return f"{text[:start]}{ONE}{text[end:second]}{ONE}{text[last:]}"
 
 
-def _pairs(document: Record, tally: Tally) -> Iterator[Text]:
+def _pairs(document: Record, tally: DropReport) -> Iterator[Text]:
     for number, sentence in enumerate(document.need("sentences")):
         name = f"{document.id}.s{number}"
         try:
@@ -79,7 +79,7 @@ def _both(spans: Mapping[Any, Span], one: Any, other: Any, text: str) -> tuple[S
     return found if all(0 <= start < end <= len(text) for start, end in found) else None
 
 
-def _span(offset: str, name: str, tally: Tally) -> Span:
+def _span(offset: str, name: str, tally: DropReport) -> Span:
     """Return the start of an offset's first piece and the place behind its last."""
     pieces = [_OFFSET.fullmatch(piece.strip()) for piece in str(offset).split(";")]
     if len(pieces) > 1:

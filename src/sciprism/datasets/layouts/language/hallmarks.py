@@ -9,12 +9,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Segments
 from sciprism.datasets.layouts.language.parts import NO_TEXT, PartFiles, cut_dev
 from sciprism.datasets.layouts.language.records import Record, is_table, records
 from sciprism.datasets.layouts.language.texts import ONE, Text, joined, segments
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 HALLMARKS = (
@@ -45,19 +45,19 @@ class HallmarkAbstracts:
     files: PartFiles
     dev_share: float = 0.0
 
-    def read(self, home: Home) -> Segments:
+    def read(self, home: DataRoot) -> Segments:
         """Return one text for each abstract, with the names of its hallmarks in order."""
-        tally = Tally()
+        tally = DropReport()
         parts = self.files.read(home, lambda path, _: _noted(_abstracts(home, path), tally))
         cut_dev(parts, self.dev_share)
         return segments(parts, tally, self.files.where)
 
 
-def _abstracts(home: Home, path: Path) -> Iterable[Text]:
+def _abstracts(home: DataRoot, path: Path) -> Iterable[Text]:
     return _joined(home, path) if is_table(path) else map(_abstract, records(home, path))
 
 
-def _noted(found: Iterable[Text], tally: Tally) -> Iterator[Text]:
+def _noted(found: Iterable[Text], tally: DropReport) -> Iterator[Text]:
     for text in found:
         if not text.segments[0]:
             tally.add(NO_TEXT, text.id)
@@ -66,7 +66,7 @@ def _noted(found: Iterable[Text], tally: Tally) -> Iterator[Text]:
         yield text
 
 
-def _joined(home: Home, path: Path) -> Iterator[Text]:
+def _joined(home: DataRoot, path: Path) -> Iterator[Text]:
     """Yield the abstracts whose sentences a table holds."""
     rows = records(home, path, ("label", "sentence", "id"))
     for name, together in groupby(rows, key=lambda row: row.id.rpartition("_")[0] or row.id):

@@ -12,11 +12,11 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.sources import PARTS, Part
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 ROOTS = ("", "blurb", "data_generation", "blurb/data_generation", "linkbert", "LinkBERT")
 """Where people unpack BLURB's package and LinkBERT's copy of it, below the home of data."""
@@ -61,12 +61,12 @@ class PartFiles:
         """Return the folders, or the data set of the hub, as messages name them."""
         return ", ".join(self.folders) or self.repo
 
-    def read(self, home: Home, rows: Callable[[Path, Part], Iterable[Each]]) -> Parts[Each]:
+    def read(self, home: DataRoot, rows: Callable[[Path, Part], Iterable[Each]]) -> Parts[Each]:
         """Return what `rows` gives of each part's file; nothing where there is no such part."""
         paths = self.find(home)
         return {part: list(rows(paths[part], part)) if part in paths else [] for part in PARTS}
 
-    def find(self, home: Home) -> dict[Part, Path]:
+    def find(self, home: DataRoot) -> dict[Part, Path]:
         """Return the file of each part. Raises InputError that says what is missing and where it is had."""
         named: dict[Part, tuple[str, ...]] = {"train": self.train, "dev": self.dev, "test": self.test}
         if self.repo:
@@ -108,8 +108,8 @@ def cut_dev(parts: Parts[Each], share: float, key: Callable[[Each], str] = lambd
     """
     if share and not parts["dev"]:
         whole = parts["train"]
-        parts["dev"] = [each for each in whole if place("dev", key(each)) < share]
-        parts["train"] = [each for each in whole if place("dev", key(each)) >= share]
+        parts["dev"] = [each for each in whole if random_fraction("dev", key(each)) < share]
+        parts["train"] = [each for each in whole if random_fraction("dev", key(each)) >= share]
 
 
 def together(parts: Parts[Each]) -> tuple[list[Each], dict[Part, Rows]]:
@@ -119,7 +119,7 @@ def together(parts: Parts[Each]) -> tuple[list[Each], dict[Part, Rows]]:
     return [each for part in PARTS for each in parts[part]], rows
 
 
-def unique_ids(parts: Parts[Each], tally: Tally) -> list[str]:
+def unique_ids(parts: Parts[Each], tally: DropReport) -> list[str]:
     """Return `part/id` of each row in the order of `together`; "#2" ... behind an id that stands again.
 
     Files count their rows each from the start, so an id alone need not be one of the whole data set.

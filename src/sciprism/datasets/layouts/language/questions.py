@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Answer, Questions
+from sciprism.datasets.layouts.item_tables import text_of
 from sciprism.datasets.layouts.language.parts import (
     PartFiles,
     Parts,
@@ -18,12 +19,11 @@ from sciprism.datasets.layouts.language.parts import (
     unique_ids,
 )
 from sciprism.datasets.layouts.language.records import records
-from sciprism.datasets.layouts.shelves import text_of
 from sciprism.datasets.rows import as_id
 from sciprism.datasets.sources import PARTS
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.seeding import place
+from sciprism.seeding import random_fraction
 
 SQUAD = ("train-v2.0.json", "dev-v2.0.json")
 SQUAD_PLACES = ("", "squad", "squad2", "squad_v2", "rajpurkar/squad_v2")
@@ -59,9 +59,9 @@ class SquadFiles:
     topics: tuple[str, ...] = ()
     dev_share: float = 0.0
 
-    def read(self, home: Home) -> Questions:
+    def read(self, home: DataRoot) -> Questions:
         """Return the questions; answers that stand elsewhere are moved, those that stand nowhere left out."""
-        tally = Tally()
+        tally = DropReport()
         parts = self.files.read(home, lambda path, _: _articles(home, path, tally))
         cut_dev(parts, self.dev_share, key=lambda question: question.context)
         if self.topics:
@@ -85,20 +85,20 @@ class DocumentQuestions:
     whole: str = "COVID-QA.json"
     obtain: str = ""
 
-    def read(self, home: Home) -> Questions:
+    def read(self, home: DataRoot) -> Questions:
         """Return the questions of all documents."""
-        tally = Tally()
+        tally = DropReport()
         folder = home.local(self.folder, self.obtain)
         whole = _there(folder / self.whole)
         found = _articles(home, whole, tally) if whole else self._asked(home, folder, tally)
         parts: Parts[Question] = {part: [] for part in PARTS}
         for question in found:
-            drawn = place("test", question.group)
+            drawn = random_fraction("test", question.group)
             is_dev = drawn < self.test_share + self.dev_share
             parts["test" if drawn < self.test_share else "dev" if is_dev else "train"].append(question)
         return questions(parts, tally, self.folder)
 
-    def _asked(self, home: Home, folder: Path, tally: Tally) -> Iterator[Question]:
+    def _asked(self, home: DataRoot, folder: Path, tally: DropReport) -> Iterator[Question]:
         paths = [_there(folder / name) for name in (self.documents, self.questions)]
         if not all(paths):
             there = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
@@ -117,7 +117,7 @@ class DocumentQuestions:
                 yield question
 
 
-def question_of(row: dict[str, Any], context: str, group: str, tally: Tally) -> Question | None:
+def question_of(row: dict[str, Any], context: str, group: str, tally: DropReport) -> Question | None:
     """Return the question of a record with `id`, `question`, `answers` and perhaps `is_impossible`.
 
     Nothing where it had answers and none of them stands in the context: that does not make it impossible.
@@ -162,7 +162,7 @@ def located(context: str, text: str, start: int) -> Answer | None:
     return None
 
 
-def questions(parts: Parts[Question], tally: Tally, where: str) -> Questions:
+def questions(parts: Parts[Question], tally: DropReport, where: str) -> Questions:
     """Return questions as a protocol's input. Raises InputError where nothing can be learnt or tested."""
     need_rows(parts, where)
     if not any(each.answers for each in parts["train"]):
@@ -185,7 +185,9 @@ def questions(parts: Parts[Question], tally: Tally, where: str) -> Questions:
     )
 
 
-def _articles(home: Home, path: Path, tally: Tally, only: Container[str] | None = None) -> Iterator[Question]:
+def _articles(
+    home: DataRoot, path: Path, tally: DropReport, only: Container[str] | None = None
+) -> Iterator[Question]:
     """Yield the questions of a file in SQuAD's layout; only: of articles with these titles."""
     for number, article in enumerate(_objects(dict(home.members(path)), "data", path)):
         title = text_of(article.get("title"))
@@ -208,7 +210,7 @@ def _objects(row: dict[str, Any], name: str, path: Path) -> list[dict[str, Any]]
     return value
 
 
-def _topics(home: Home, topics: Iterable[str], tally: Tally) -> list[Question]:
+def _topics(home: DataRoot, topics: Iterable[str], tally: DropReport) -> list[Question]:
     """Return the questions of some articles of SQuAD-2. Raises InputError saying how to get them."""
     wanted = {_title(topic) for topic in topics}
     top = home.folder or Path()
@@ -230,7 +232,7 @@ def _topics(home: Home, topics: Iterable[str], tally: Tally) -> list[Question]:
     return found
 
 
-def _hub_topics(home: Home, wanted: set[str], tally: Tally) -> Iterator[Question]:
+def _hub_topics(home: DataRoot, wanted: set[str], tally: DropReport) -> Iterator[Question]:
     shared: dict[str, str] = {}
     for split in ("train", "validation"):
         for row in home.rows(SQUAD_REPO, "squad_v2", split=split, tally=tally):

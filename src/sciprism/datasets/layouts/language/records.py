@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 
@@ -41,7 +41,7 @@ def is_table(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith(TABLES)
 
 
-def records(home: Home, path: Path, columns: Sequence[str] = ()) -> Iterator[Record]:
+def records(home: DataRoot, path: Path, columns: Sequence[str] = ()) -> Iterator[Record]:
     """Yield the records of a file, by its ending. columns: what the columns of a table are."""
     if is_table(path):
         for line, cells in _cells(home, path, len(columns)):
@@ -52,7 +52,7 @@ def records(home: Home, path: Path, columns: Sequence[str] = ()) -> Iterator[Rec
         yield Record(as_id(row.get("id")) or str(number), row, f"{path}, record {number}")
 
 
-def _objects(home: Home, path: Path) -> Iterator[dict[str, Any]]:
+def _objects(home: DataRoot, path: Path) -> Iterator[dict[str, Any]]:
     """Yield JSON lines or a JSON list as they are; of an object keyed by id each value with its id."""
     _, first = next(home.lines(path), (0, ""))
     if first.lstrip().startswith("[") or _is_record(first):
@@ -73,7 +73,7 @@ def _is_record(line: str) -> bool:
     return not (isinstance(value, dict) and value and all(isinstance(item, dict) for item in value.values()))
 
 
-def _cells(home: Home, path: Path, width: int) -> Iterator[tuple[int, list[str]]]:
+def _cells(home: DataRoot, path: Path, width: int) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, cells) of a tab-separated table, but for a line of headings and empty ones.
 
     Some of these tables quote cells that hold a line end or a quotation mark, and some quote nothing. A cell

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Tagged
 from sciprism.datasets.layouts.labelled import PART_NAMES
 from sciprism.datasets.layouts.language.parts import NO_TEXT, Parts
 from sciprism.datasets.layouts.language.records import Record, records
 from sciprism.datasets.layouts.language.words import Sentence, tagged
 from sciprism.datasets.sources import PARTS
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.text.sentences import split_sentences
 
@@ -55,9 +55,9 @@ class MarkedDocuments:
     path: str
     obtain: str = ""
 
-    def read(self, home: Home) -> Tagged:
+    def read(self, home: DataRoot) -> Tagged:
         """Return the sentences of all documents. Raises InputError where a split is not known."""
-        tally = Tally()
+        tally = DropReport()
         parts: Parts[Sentence] = {part: [] for part in PARTS}
         for record in records(home, home.local(self.path, self.obtain)):
             said = str(record.need("split"))
@@ -68,7 +68,7 @@ class MarkedDocuments:
         return tagged(parts, tally, self.path)
 
 
-def sentences(record: Record, tally: Tally) -> Iterator[Sentence]:
+def sentences(record: Record, tally: DropReport) -> Iterator[Sentence]:
     """Yield the sentences of a document, with tags; what cannot be used is counted."""
     text = str(record.need("text") or "")
     words = words_of(text)
@@ -108,7 +108,7 @@ def sentence_ends(text: str, words: Sequence[Word]) -> list[int]:
     return sorted(found - {0})
 
 
-def entities_of(record: Record, text: str, words: Sequence[Word], tally: Tally) -> list[Entity]:
+def entities_of(record: Record, text: str, words: Sequence[Word], tally: DropReport) -> list[Entity]:
     """Return a document's entities in order, none sharing a word with another."""
     spans = []
     for number, entity in enumerate(record.need("entities") or ()):

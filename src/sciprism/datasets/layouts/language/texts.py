@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Segments
+from sciprism.datasets.layouts.item_tables import number_of, text_of
 from sciprism.datasets.layouts.language.parts import (
     NO_TEXT,
     PartFiles,
@@ -19,10 +20,9 @@ from sciprism.datasets.layouts.language.parts import (
     unique_ids,
 )
 from sciprism.datasets.layouts.language.records import Record, records
-from sciprism.datasets.layouts.shelves import number_of, text_of
 from sciprism.datasets.rows import as_id
 from sciprism.datasets.sources import PARTS, Part
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 Target = str | tuple[str, ...] | float
@@ -63,14 +63,14 @@ class Texts:
     negative: str = ""
     dev_share: float = 0.0
 
-    def read(self, home: Home) -> Segments:
+    def read(self, home: DataRoot) -> Segments:
         """Return the texts that have a label; an empty text is kept and counted."""
-        tally = Tally()
+        tally = DropReport()
         parts = self.files.read(home, lambda path, part: self._texts(home, path, part, tally))
         cut_dev(parts, self.dev_share)
         return segments(parts, tally, self.files.where)
 
-    def _texts(self, home: Home, path: Path, part: Part, tally: Tally) -> Iterator[Text]:
+    def _texts(self, home: DataRoot, path: Path, part: Part, tally: DropReport) -> Iterator[Text]:
         for record in records(home, path, self.columns):
             found = [joined(record.need(*ONE))]
             if self.pairs:
@@ -96,7 +96,7 @@ def joined(value: Any) -> str:
     return " ".join(filter(None, map(text_of, value if isinstance(value, list) else [value])))
 
 
-def segments(parts: Parts[Text], tally: Tally, where: str) -> Segments:
+def segments(parts: Parts[Text], tally: DropReport, where: str) -> Segments:
     """Return texts as a protocol's input. Raises InputError where there is nothing to learn or test."""
     need_rows(parts, where)
     _check(parts, tally, where)
@@ -117,7 +117,7 @@ def segments(parts: Parts[Text], tally: Tally, where: str) -> Segments:
     )
 
 
-def _check(parts: Parts[Text], tally: Tally, where: str) -> None:
+def _check(parts: Parts[Text], tally: DropReport, where: str) -> None:
     """Make sure that train has two classes or numbers, or a label; count classes that it lacks."""
     known = {part: {label for each in parts[part] for label in _labels(each.target)} for part in PARTS}
     needed = 1 if isinstance(parts["train"][0].target, tuple) else 2

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Tagged
 from sciprism.datasets.layouts.language.parts import (
     PartFiles,
@@ -20,7 +20,7 @@ from sciprism.datasets.layouts.language.parts import (
 )
 from sciprism.datasets.layouts.language.records import is_table, records
 from sciprism.datasets.sources import PARTS, Part
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 ENTITY = "entity"
@@ -62,9 +62,9 @@ class WordTags:
     merged: bool = False
     dev_share: float = 0.0
 
-    def read(self, home: Home) -> Tagged:
+    def read(self, home: DataRoot) -> Tagged:
         """Return the sentences that have words. Raises InputError where train has no entity."""
-        tally, where = Tally(), self.files.where
+        tally, where = DropReport(), self.files.where
         types: set[str] = set()
 
         def rows(path: Path, part: Part) -> Iterator[Sentence]:
@@ -84,7 +84,7 @@ class WordTags:
         return tuple(tag if tag[2:] == self.only else "O" for tag in tags) if self.only else tags
 
 
-def tagged(parts: Parts[Sentence], tally: Tally, where: str) -> Tagged:
+def tagged(parts: Parts[Sentence], tally: DropReport, where: str) -> Tagged:
     """Return sentences as a protocol's input. Raises InputError where there is nothing to learn or test."""
     need_rows(parts, where)
     known = {part: {kind for each in parts[part] for kind in types_of(each.tags)} for part in PARTS}
@@ -127,7 +127,7 @@ def one_type(tags: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _sentences(home: Home, path: Path, part: Part, tally: Tally) -> Iterator[Sentence]:
+def _sentences(home: DataRoot, path: Path, part: Part, tally: DropReport) -> Iterator[Sentence]:
     """Yield the sentences of a file that have words, tags as ours; what is not as it should be is counted."""
     for number, words, raw in _lines(home, path) if is_table(path) else _objects(home, path):
         name = f"{part}/{number}"
@@ -145,7 +145,7 @@ def _sentences(home: Home, path: Path, part: Part, tally: Tally) -> Iterator[Sen
             yield Sentence(number, tuple(words), tags)
 
 
-def _tag(raw: str, name: str, tally: Tally) -> str:
+def _tag(raw: str, name: str, tally: DropReport) -> str:
     if raw == "O":
         return raw
     found = _TAG.fullmatch(raw)
@@ -155,7 +155,7 @@ def _tag(raw: str, name: str, tally: Tally) -> str:
     return f"{_BEGINS[found[1]]}-{found[2] or ENTITY}"
 
 
-def _lines(home: Home, path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+def _lines(home: DataRoot, path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield (number of its first line, words, tags) of each sentence; no tag is an empty one."""
     words: list[str] = []
     tags: list[str] = []
@@ -183,7 +183,7 @@ def _word(line: str) -> tuple[str | None, str]:
     return fields[0], fields[-1].strip() if len(fields) > 1 else ""
 
 
-def _objects(home: Home, path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+def _objects(home: DataRoot, path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
     for record in records(home, path):
         words, tags = record.need("tokens", "words"), record.need("ner_tags", "tags")
         if not isinstance(words, list) or not isinstance(tags, list):

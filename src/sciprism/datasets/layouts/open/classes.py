@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Labelled
 from sciprism.datasets.layouts.open.drawn import ALL, Sizes, Target, assemble, divide, note_missing
 from sciprism.datasets.sources import PARTS, Part
 from sciprism.datasets.split import Entry, entries
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 
 Scale = Literal["as it is", "rank share", "deviation"]
 
@@ -34,9 +34,9 @@ class Classes:
     group: str = ""
     positive: str = ""
 
-    def read(self, home: Home) -> Labelled:
+    def read(self, home: DataRoot) -> Labelled:
         """Return the papers, drawn, with their classes; one without a class is counted."""
-        tally = Tally()
+        tally = DropReport()
         note_missing(home, tally)
         known = []
         for entry in entries(home, self.data):
@@ -70,9 +70,9 @@ class Numbers:
     least: int = 20
     sizes: Sizes = ALL
 
-    def read(self, home: Home) -> Labelled:
+    def read(self, home: DataRoot) -> Labelled:
         """Return the papers, drawn, with their numbers; one without a number is counted."""
-        tally = Tally()
+        tally = DropReport()
         note_missing(home, tally)
         known: list[Entry] = []
         for entry in entries(home, self.data):
@@ -87,7 +87,7 @@ class Numbers:
         }
         return assemble(pairs, tally)
 
-    def scaled(self, known: Sequence[Entry], tally: Tally) -> Mapping[str, float]:
+    def scaled(self, known: Sequence[Entry], tally: DropReport) -> Mapping[str, float]:
         """Return the number of each paper by its id; what is left out is counted."""
         if self.scale == "as it is":
             return {entry.paper.id: float(entry.row[self.target]) for entry in known}

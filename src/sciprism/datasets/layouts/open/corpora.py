@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Corpus
 from sciprism.datasets.layouts.open.drawn import ALL, Sizes, as_rows, lowest, tested
 from sciprism.datasets.layouts.open.links import LINKS, known_link, table
 from sciprism.datasets.sources import draw
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 from sciprism.text.template import Item
 
@@ -36,9 +36,9 @@ class LinkedCorpus:
     def __post_init__(self) -> None:
         known_link(self.link)
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the corpus; papers with too few links are documents only and are counted."""
-        tally = Tally()
+        tally = DropReport()
         found = tested(home, self.data, tally)
         links = LINKS[self.link](home, found)
         rows = {entry.paper.id: row for row, entry in enumerate(found)}
@@ -65,9 +65,9 @@ class Collection:
     split: str = "test"
     without: str = ""
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the queries that have judgements, and all documents."""
-        tally = Tally()
+        tally = DropReport()
         documents = [entry.paper for entry in tested(home, self.path, tally)]
         rows = {paper.id: row for row, paper in enumerate(documents)}
         relevant: dict[str, dict[int, int]] = defaultdict(dict)
@@ -83,7 +83,7 @@ class Collection:
         corpus = _corpus(list(asked.values()), documents, {query: relevant[query] for query in asked}, tally)
         return replace(corpus, excluded=self._excluded(home, asked, rows)) if self.without else corpus
 
-    def _excluded(self, home: Home, asked: Iterable[str], rows: Mapping[str, int]) -> list[Rows]:
+    def _excluded(self, home: DataRoot, asked: Iterable[str], rows: Mapping[str, int]) -> list[Rows]:
         out: dict[str, list[int]] = defaultdict(list)
         for query, document in table(home, f"{self.path}/{self.without}"):
             out[query].append(rows[document])
@@ -97,9 +97,9 @@ class TitleToAbstract:
     data: str
     sizes: Sizes = ALL
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the drawn test papers, titles as queries; those that lack either are counted."""
-        tally = Tally()
+        tally = DropReport()
         whole = []
         for entry in tested(home, self.data, tally):
             if entry.own == "test" and self.sizes.fits(entry):
@@ -124,9 +124,9 @@ class SummaryToPaper:
     field: str
     sizes: Sizes = ALL
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return the summaries as queries; sizes.test: documents without a summary."""
-        tally = Tally()
+        tally = DropReport()
         found = [entry for entry in tested(home, self.data, tally) if self.sizes.fits(entry)]
         told = [entry for entry in found if entry.row.get(self.field)]
         rest = lowest([e for e in found if not e.row.get(self.field)], self.sizes.test, self.sizes.seed)
@@ -146,9 +146,9 @@ class CitingSentences:
     queries: int = 500
     seed: int = 0
 
-    def read(self, home: Home) -> Corpus:
+    def read(self, home: DataRoot) -> Corpus:
         """Return drawn sentences and the papers that each cites."""
-        tally = Tally()
+        tally = DropReport()
         found = tested(home, self.data, tally)
         cited: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         for row, entry in enumerate(found):
@@ -163,7 +163,7 @@ def _corpus(
     queries: Sequence[Item],
     documents: Sequence[Paper],
     relevant: Mapping[str, Mapping[int, int]],
-    tally: Tally,
+    tally: DropReport,
 ) -> Corpus:
     """Put queries, in the order of their ids in `relevant`, and documents together."""
     return Corpus(

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Labelled
 from sciprism.datasets.sources import PARTS, Part, draw
 from sciprism.datasets.split import Entry, SplitTable, entries
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 
 ELSEWHERE = "train or dev paper that another test or dev has"
 Target = str | tuple[str, ...] | float
@@ -45,19 +45,19 @@ def lowest(found: Iterable[Entry], size: int, seed: int = 0) -> list[Entry]:
     return [known[place] for place in sorted(order.tolist())]
 
 
-def tested(home: Home, data: str, tally: Tally) -> list[Entry]:
+def tested(home: DataRoot, data: str, tally: DropReport) -> list[Entry]:
     """Return the papers of a data set that are test papers in the one split."""
     note_missing(home, tally)
     return [entry for entry in entries(home, data) if entry.part == "test"]
 
 
-def note_missing(home: Home, tally: Tally) -> None:
+def note_missing(home: DataRoot, tally: DropReport) -> None:
     """Count the data sets whose tests the split could not know of."""
     for data in SplitTable.of(home).missing:
         tally.add("data set not there when the split was made", data)
 
 
-def divide(found: Iterable[Entry], sizes: Sizes, tally: Tally) -> dict[Part, list[Entry]]:
+def divide(found: Iterable[Entry], sizes: Sizes, tally: DropReport) -> dict[Part, list[Entry]]:
     """Draw each part, but no train paper that is dev or test anywhere, and no dev paper that is test."""
     parts: dict[Part, list[Entry]] = {part: [] for part in PARTS}
     for entry in found:
@@ -73,7 +73,7 @@ def divide(found: Iterable[Entry], sizes: Sizes, tally: Tally) -> dict[Part, lis
 
 
 def assemble(
-    parts: dict[Part, list[tuple[Entry, Target]]], tally: Tally, *, group: str = "", positive: str = ""
+    parts: dict[Part, list[tuple[Entry, Target]]], tally: DropReport, *, group: str = "", positive: str = ""
 ) -> Labelled:
     """Lay the parts behind one another as the input of a probe; group: the field that names each problem."""
     together = [pair for part in PARTS for pair in parts[part]]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.split import Entry
 from sciprism.errors import InputError
 
@@ -24,7 +24,7 @@ CROWD = 300
 """A keyword of more papers than this says nothing alone or together."""
 
 
-def citations(home: Home, found: Sequence[Entry]) -> Links:  # noqa: ARG001  (the links' signature)
+def citations(home: DataRoot, found: Sequence[Entry]) -> Links:  # noqa: ARG001  (the links' signature)
     """Return the papers that each paper cites."""
     rows = {entry.paper.id: row for row, entry in enumerate(found)}
     return [
@@ -33,7 +33,7 @@ def citations(home: Home, found: Sequence[Entry]) -> Links:  # noqa: ARG001  (th
     ]
 
 
-def citation_links(home: Home, found: Sequence[Entry]) -> Links:
+def citation_links(home: DataRoot, found: Sequence[Entry]) -> Links:
     """Return the papers linked in CACM's list, whose direction is not known."""
     rows = {entry.paper.id: row for row, entry in enumerate(found)}
     links: Links = [set() for _ in found]
@@ -44,7 +44,7 @@ def citation_links(home: Home, found: Sequence[Entry]) -> Links:
     return links
 
 
-def co_citations(home: Home, found: Sequence[Entry]) -> Links:
+def co_citations(home: DataRoot, found: Sequence[Entry]) -> Links:
     """Return the papers that stand with a paper in at least two reference lists."""
     pairs: Counter[tuple[int, int]] = Counter()
     for cited in citations(home, found):
@@ -52,12 +52,12 @@ def co_citations(home: Home, found: Sequence[Entry]) -> Links:
     return _symmetric(len(found), (pair for pair, count in pairs.items() if count >= TOGETHER))
 
 
-def same_author(home: Home, found: Sequence[Entry]) -> Links:  # noqa: ARG001  (the links' signature)
+def same_author(home: DataRoot, found: Sequence[Entry]) -> Links:  # noqa: ARG001  (the links' signature)
     """Return the papers that share an author's identifier (IEEE or OpenReview, not a name)."""
     return _sharing([{name for name in entry.row["author_ids"] if name} for entry in found])
 
 
-def shared_keywords(home: Home, found: Sequence[Entry]) -> Links:  # noqa: ARG001  (the links' signature)
+def shared_keywords(home: DataRoot, found: Sequence[Entry]) -> Links:  # noqa: ARG001  (the links' signature)
     """Return the papers whose shared keywords are rare enough together (see `RARE`)."""
     keywords = [{word.casefold() for word in entry.row["keywords"]} for entry in found]
     holders = _holders(keywords)
@@ -69,7 +69,7 @@ def shared_keywords(home: Home, found: Sequence[Entry]) -> Links:  # noqa: ARG00
     return _symmetric(len(found), (pair for pair, weight in weights.items() if weight >= RARE))
 
 
-def table(home: Home, name: str) -> list[tuple[str, ...]]:
+def table(home: DataRoot, name: str) -> list[tuple[str, ...]]:
     """Return the rows of a tab-separated file without its header."""
     lines = [line for _, line in home.lines(home.local(name))]
     return [tuple(line.split("\t")) for line in lines[1:] if line.strip()]
@@ -96,7 +96,7 @@ def _symmetric(count: int, pairs: Any) -> Links:
     return links
 
 
-LINKS: Mapping[str, Callable[[Home, Sequence[Entry]], Links]] = {
+LINKS: Mapping[str, Callable[[DataRoot, Sequence[Entry]], Links]] = {
     "citation": citations,
     "citation link": citation_links,
     "co-citation": co_citations,

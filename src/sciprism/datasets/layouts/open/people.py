@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Reviewers
 from sciprism.datasets.layouts.open.drawn import ELSEWHERE, as_rows, note_missing, tested
 from sciprism.datasets.layouts.signatures import AuthorMentions
 from sciprism.datasets.split import SplitTable
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signatures
 
@@ -27,9 +27,9 @@ class RatedReviewers:
     path: str
     newest: int = 0
 
-    def read(self, home: Home) -> Reviewers:
+    def read(self, home: DataRoot) -> Reviewers:
         """Return profiles and rated pairs; a paper or a pair that is not there is counted."""
-        tally = Tally()
+        tally = DropReport()
         known = {entry.paper.id: entry.paper for entry in tested(home, self.path, tally)}
         profiles = self._profiles(home, known, tally)
         rated = list(home.records(home.local(f"{self.path}/evaluations.jsonl.gz")))
@@ -54,7 +54,9 @@ class RatedReviewers:
             tally=tally,
         )
 
-    def _profiles(self, home: Home, known: Mapping[str, Paper], tally: Tally) -> dict[str, list[str]]:
+    def _profiles(
+        self, home: DataRoot, known: Mapping[str, Paper], tally: DropReport
+    ) -> dict[str, list[str]]:
         profiles = {}
         for record in home.records(home.local(f"{self.path}/reviewers.jsonl.gz")):
             written = [known[name] for name in record["paper_ids"] if name in known]
@@ -76,10 +78,10 @@ class SplitMentions:
     mentions: AuthorMentions
     papers: str = "conference_papers"
 
-    def read(self, home: Home) -> Signatures:
+    def read(self, home: DataRoot) -> Signatures:
         """Return the mentions that are left; those taken out are counted."""
         found, table = self.mentions.read(home), SplitTable.of(home)
-        tally = Tally()
+        tally = DropReport()
         note_missing(home, tally)
         tally.update(found.tally)
         kept = []

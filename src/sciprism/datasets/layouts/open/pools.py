@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Pools
 from sciprism.datasets.layouts.open.drawn import as_rows, lowest, tested
 from sciprism.datasets.layouts.open.links import LINKS, Links, known_link, table
 from sciprism.datasets.sources import draw
 from sciprism.datasets.split import Entry
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 FEW = "query with too few links"
@@ -47,9 +47,9 @@ class LinkedPools:
         if self.least < 1 or self.hard > self.negatives:
             raise InputError(f"pools of {self.data}: least is at least 1, hard at most {self.negatives}")
 
-    def read(self, home: Home) -> Pools:
+    def read(self, home: DataRoot) -> Pools:
         """Return the pools; queries with too few links are counted."""
-        tally = Tally()
+        tally = DropReport()
         found = [e for e in tested(home, self.data, tally) if not self.needs or e.row.get(self.needs)]
         graph = _Graph(found, LINKS[self.link](home, found))
         able = [entry for row, entry in enumerate(found) if len(graph.links[row]) >= self.least]
@@ -89,9 +89,9 @@ class JudgedPools:
 
     path: str
 
-    def read(self, home: Home) -> Pools:
+    def read(self, home: DataRoot) -> Pools:
         """Return the pools of `qrels/test.tsv`; a judged paper that is not in the corpus is counted."""
-        tally = Tally()
+        tally = DropReport()
         found = tested(home, self.path, tally)
         rows = {entry.paper.id: row for row, entry in enumerate(found)}
         judged: dict[str, dict[int, int]] = defaultdict(dict)
@@ -144,7 +144,7 @@ def _only_pooled(
     queries: Sequence[Entry],
     pools: Sequence[Rows],
     grades: Sequence[NDArray[np.int64]],
-    tally: Tally,
+    tally: DropReport,
     query_ids: Sequence[str] = (),
 ) -> Pools:
     """Keep the candidates that stand in a pool, and nothing else to encode."""

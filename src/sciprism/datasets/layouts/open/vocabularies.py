@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sciprism.arrays import Rows
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import LabelSpace
 from sciprism.datasets.layouts.open.drawn import ALL, Sizes, as_rows, divide, note_missing
 from sciprism.datasets.split import Entry, entries
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label
 
@@ -35,9 +35,9 @@ class Headings:
         if self.vocabulary and self.vocabulary not in VOCABULARIES:
             raise InputError(f"unknown vocabulary {self.vocabulary!r}; known: {', '.join(VOCABULARIES)}")
 
-    def read(self, home: Home) -> LabelSpace:
+    def read(self, home: DataRoot) -> LabelSpace:
         """Return the drawn papers that have terms, and all labels."""
-        tally = Tally()
+        tally = DropReport()
         note_missing(home, tally)
         known = []
         for entry in entries(home, self.data):
@@ -72,9 +72,9 @@ class ClassNames:
     names: tuple[tuple[str, str], ...]
     sizes: Sizes = ALL
 
-    def read(self, home: Home) -> LabelSpace:
+    def read(self, home: DataRoot) -> LabelSpace:
         """Return the drawn test papers and the classes; a class without a name is counted."""
-        tally = Tally()
+        tally = DropReport()
         note_missing(home, tally)
         found = divide(entries(home, self.data), self.sizes, tally)["test"]
         labels = [Label(id=own, name=name) for own, name in self.names]
@@ -90,7 +90,7 @@ class ClassNames:
         return _space(found, labels, gold, tally)
 
 
-def arxiv_categories(home: Home) -> tuple[list[Label], dict[str, int]]:
+def arxiv_categories(home: DataRoot) -> tuple[list[Label], dict[str, int]]:
     """Return arXiv's categories with their definitions; the id of an old one leads to the one it became."""
     records = list(home.records(home.local("labels_arxiv/categories.jsonl.gz")))
     own = [row for row in records if not row["alias_of"]]
@@ -100,7 +100,7 @@ def arxiv_categories(home: Home) -> tuple[list[Label], dict[str, int]]:
     return labels, rows
 
 
-def mesh_headings(home: Home) -> tuple[list[Label], dict[str, int]]:
+def mesh_headings(home: DataRoot) -> tuple[list[Label], dict[str, int]]:
     """Return the MeSH descriptors and the row of each name."""
     labels = [
         Label(id=row["id"], name=row["name"], codes=tuple(row["tree_numbers"]))
@@ -109,7 +109,7 @@ def mesh_headings(home: Home) -> tuple[list[Label], dict[str, int]]:
     return labels, {label.name: row for row, label in enumerate(labels)}
 
 
-Vocabulary = Callable[[Home], tuple[list[Label], dict[str, int]]]
+Vocabulary = Callable[[DataRoot], tuple[list[Label], dict[str, int]]]
 VOCABULARIES: Mapping[str, Vocabulary] = {"arxiv": arxiv_categories, "mesh": mesh_headings}
 
 
@@ -119,7 +119,9 @@ def _carried_twice(terms: Iterable[Sequence[str]]) -> tuple[list[Label], dict[st
     return [Label(id=term, name=term) for term in kept], {term: row for row, term in enumerate(kept)}
 
 
-def _space(found: Sequence[Entry], labels: Sequence[Label], gold: Sequence[Rows], tally: Tally) -> LabelSpace:
+def _space(
+    found: Sequence[Entry], labels: Sequence[Label], gold: Sequence[Rows], tally: DropReport
+) -> LabelSpace:
     return LabelSpace(
         paper_ids=[entry.paper.id for entry in found],
         papers=[entry.paper for entry in found],

@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from made_data import lines, text
+from build_data import lines, text
 
 DISEASES = 12
 SIGNS = "protein gene cell dna brain memory mouse virus vaccine trial cancer drug"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from made_data import lines, text
+from build_data import lines, text
 
 COUNT = 12
 PARTS = ("train", "dev", "test")

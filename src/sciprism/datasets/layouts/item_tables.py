@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sciprism.datasets.rows import as_id
-from sciprism.drop_report import Tally
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.text.template import Item
@@ -17,10 +17,10 @@ ID_FIELDS = ("doc_id", "corpus_id", "paper_id")
 NO_TEXT, NO_ABSTRACT, REPEATED = "no text", "no abstract", "repeated record, the first counts"
 
 
-class Shelf:
+class ItemTable:
     """Items by id. The first record of an id wins; those that are the same again need no word."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: DropReport) -> None:
         self.ids: list[str] = []
         self.items: list[Item] = []
         self._rows: dict[str, int] = {}
@@ -54,7 +54,7 @@ class Shelf:
         return self.put(identifier, paper_of(record, identifier))
 
 
-def note_text(item: Item, identifier: str, tally: Tally) -> None:
+def note_text(item: Item, identifier: str, tally: DropReport) -> None:
     """Count an item that has no text, or a title alone."""
     if isinstance(item, Paper):
         if not item.title and not item.abstract:
@@ -65,7 +65,7 @@ def note_text(item: Item, identifier: str, tally: Tally) -> None:
         tally.add(NO_TEXT, identifier)
 
 
-def record_id(record: Mapping[str, Any], id_field: str = "", tally: Tally | None = None) -> str:
+def record_id(record: Mapping[str, Any], id_field: str = "", tally: DropReport | None = None) -> str:
     """Return the id of a record as text: of `id_field`, else of the first of `ID_FIELDS` that is filled."""
     names = (id_field,) if id_field else ID_FIELDS
     for name in names:
@@ -125,7 +125,7 @@ def grade_of(value: Any, query: str) -> int:
     return int(number)
 
 
-def distinct(names: Sequence[str], tally: Tally) -> list[str]:
+def distinct(names: Sequence[str], tally: DropReport) -> list[str]:
     """Return the names, "#2", "#3" ... behind those that stand again: every row is scored, as published."""
     seen: Counter[str] = Counter()
     found = []

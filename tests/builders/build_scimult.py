@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from made_data import hub, lines, paper, text
+from build_data import hub, lines, paper, text
 
 TOPICS = [
     {"label": "11", "name": ["computer vision", "cv"], "definition": "field that sees"},
