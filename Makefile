@@ -1,9 +1,12 @@
-# make run: install if needed, then the main job on the example collection.  make test: everything CI runs.
+# make run: install if needed, then the main job on the example collection.
+# make test: format, lint, types, default tests.  make test-slow: the tests that take long.  CI runs both.
 PYTHON ?= python3
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: install run test bench bench-data small check style reference evidence clean
+PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+.PHONY: install run test test-slow bench bench-data small style reference evidence clean
 
 install: .venv/dev
 
@@ -25,10 +28,10 @@ run: .venv/base
 	$(BIN)/sciprism similar out/landmarks --to watson1953molecular -k 5
 
 test: style
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not slow"
 
-check: style
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
+test-slow: .venv/dev
+	$(PYTEST) -m slow
 
 style: .venv/dev
 	$(BIN)/ruff format --check .
@@ -43,7 +46,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
-	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --most 3000 -o results/graph.json
+	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --max-citations 3000 -o results/graph.json
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open -o out/benchmarks
@@ -62,9 +65,9 @@ PAIRED = arxiv_multidomain conference_papers xmc_pubmed_mesh cls_systematic_revi
 small: .venv/dev  # trains the model that ships again, in hours, from the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism prepare pairs $(foreach set,$(PAIRED),$(wildcard $(SCIPRISM_DATA)/$(set)/*.gz)) \
 		$(SCIPRISM_DATA)/cls_ohsumed/train.jsonl.gz -o $(SMALL)/sources/pairs --shapes title-abstract,neighbour-sentences
-	$(BIN)/sciprism prepare lexical all-MiniLM-L6-v2 $(SMALL)/sources/pairs/train/title-abstract.jsonl --most 6000 \
+	$(BIN)/sciprism prepare lexical all-MiniLM-L6-v2 $(SMALL)/sources/pairs/train/title-abstract.jsonl --max-examples 6000 \
 		-o $(SMALL)/sources/lexical
-	$(BIN)/sciprism prepare open -o $(SMALL)/sources/open --most 60000
+	$(BIN)/sciprism prepare open -o $(SMALL)/sources/open --max-queries 60000
 	$(BIN)/sciprism train recipes/sciprism-small.toml --sources $(SMALL)/sources -o $(SMALL)/sciprism-small
 	$(BIN)/sciprism export $(SMALL)/sciprism-small/numbers/model -o $(SMALL)/model --compact
 

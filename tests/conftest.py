@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before the hub's client is imported: it reads this once
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers that share cores wait long for each other's threads
 
 import hypothesis
 import pytest
