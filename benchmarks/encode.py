@@ -1,6 +1,6 @@
 """Papers per second and peak memory of the encoder against sentence-transformers.
 
-Same model, same real texts, same maximum length, turn by turn in one run. Run from the repository root:
+Same model, same real texts, same maximum length, in rounds of one run. Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/encode.py -o results/encode.json
 """
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from rounds import interleave, provenance, ratio, write
+from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 
 MODEL = "all-MiniLM-L6-v2"
 MAX_LENGTH = 256
@@ -37,8 +37,8 @@ def read_texts(data: Path, count: int) -> list[str]:
     return [f"{row['title']} {row['abstract']}" for row in rows[:: len(rows) // count][:count]]
 
 
-def contender(name: str) -> Callable[[list[str]], np.ndarray]:
-    """Return the function that encodes a list of texts in the way that `name` says."""
+def load_contender(name: str) -> Callable[[list[str]], np.ndarray]:
+    """Return the function of the named contender that encodes a list of texts."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     if name in PEERS:
         from sentence_transformers import SentenceTransformer
@@ -86,7 +86,7 @@ def peak_memory(name: str, args: argparse.Namespace) -> float:
 def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
     """Time all contenders with so many threads; report rates, ratios and agreement."""
     torch.set_num_threads(threads)
-    runs = {name: contender(name) for name in (*PEERS, *OURS)}
+    runs = {name: load_contender(name) for name in (*PEERS, *OURS)}
     vectors: dict[str, np.ndarray] = {}
 
     def keep(name: str) -> Callable[[], None]:
@@ -105,7 +105,7 @@ def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
     return rows
 
 
-def show(result: dict[str, Any]) -> None:
+def print_result(result: dict[str, Any]) -> None:
     """Print the result as a table."""
     for threads, rows in result["threads"].items():
         print(f"\n{threads} thread(s), {result['papers']} papers, at most {MAX_LENGTH} tokens")
@@ -113,32 +113,27 @@ def show(result: dict[str, Any]) -> None:
             line = f"  {name:<42} {row['papers_per_second']:>6.1f} papers/s"
             for peer in PEERS:
                 times = row.get(f"times {peer}")
-                line += f"  {times['median']:.2f}x ({times['min']:.2f}-{times['max']:.2f})" if times else ""
+                line += f"  {format_ratio(times)}" if times else ""
             if "min_cosine" in row:
                 line += f"  cosine >= {row['min_cosine']:.6f}, top-10 {row['top10_overlap']:.4f}"
             print(line)
     print("\nratios: against batch 32, then against batch 8; median of the rounds (min-max)")
-    print(
-        "peak memory, MB: " + ", ".join(f"{name} {mb:.0f}" for name, mb in result["peak_memory_mb"].items())
-    )
+    print("peak memory, MB: " + ", ".join(f"{name} {mb:.0f}" for name, mb in result["peak_memory_mb"].items()))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
     parser.add_argument("--papers", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.data is None:
         parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
     texts = read_texts(Path(args.data), args.papers)
     if args.alone:
-        contender(args.alone)(texts)
+        load_contender(args.alone)(texts)
         # not ru_maxrss: a child inherits the peak that its parent had before the exec
         status = Path("/proc/self/status").read_text(encoding="ascii")
         print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
@@ -152,9 +147,8 @@ def main() -> None:
         threads={str(n): measure(texts, n, args.rounds) for n in args.threads},
         peak_memory_mb={name: peak_memory(name, args) for name in (*PEERS, *OURS)},
     )
-    show(result)
-    if args.output:
-        write(args.output, result)
+    print_result(result)
+    write_result(args.output, result)
 
 
 if __name__ == "__main__":

@@ -22,26 +22,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader
-from transformers import (
-    AutoModel,
-    AutoTokenizer,
-    DataCollatorForTokenClassification,
-    DataCollatorWithPadding,
-)
+from transformers import AutoModel, AutoTokenizer, DataCollatorForTokenClassification, DataCollatorWithPadding
 
-from sciprism.datasets.inputs import Tagged
-from sciprism.evaluation.tuning.settings import Setting, Tuning
+from sciprism.datasets.inputs import TaggingInput
+from sciprism.evaluation.tuning.settings import Hyperparameters, Tuning
 
 IGNORED = -100
 Feature = dict[str, Any]
 
 
-class Peer(nn.Module):
+class PeerModel(nn.Module):
     """A backbone and a linear map on every token, or on the first of each text. half: by bfloat16."""
 
-    def __init__(
-        self, folder: Path, width: int, dropout: float, *, each_token: bool, half: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, width: int, dropout: float, *, each_token: bool, half: bool = False) -> None:
         super().__init__()
         self.backbone = AutoModel.from_pretrained(
             folder,
@@ -67,8 +60,8 @@ class Peer(nn.Module):
         return outputs.float()
 
 
-class Problem:
-    """A task as the peer reads it: features, a collator, a loss, a score. Nothing is cut."""
+class PeerTask:
+    """A task as the peer reads it: features, a collator, a loss, a score. Nothing is truncated."""
 
     each_token = False
 
@@ -84,25 +77,25 @@ class Problem:
         lengths = np.array([len(self.tokens(row)["input_ids"]) for row in rows], dtype=int)
         return rows[lengths <= self.protocol.length]
 
-    def outputs(self, features: Sequence[Feature], model: Peer, batch: int = 32) -> list[np.ndarray]:
-        """Return what the head says, of each text its own tokens only."""
+    def outputs(self, features: Sequence[Feature], model: PeerModel, batch: int = 32) -> list[np.ndarray]:
+        """Return the outputs of the head, of each text its own tokens only."""
         model.eval()
         found: list[np.ndarray] = []
-        for given in DataLoader(features, batch, collate_fn=self.collate):
-            given.pop("labels")
+        for inputs in DataLoader(features, batch, collate_fn=self.collate):
+            inputs.pop("labels")
             with torch.inference_mode():
-                found += list(model(**given.to(model.device)).cpu().numpy())
+                found += list(model(**inputs.to(model.device)).cpu().numpy())
         return found
 
-    def read(self, features: Sequence[Feature], setting: Setting, seed: int) -> dict[str, int]:
+    def read(self, features: Sequence[Feature], setting: Hyperparameters, seed: int) -> dict[str, int]:
         """Return an epoch's tokens without and with padding."""
         lengths = np.array([len(feature["input_ids"]) for feature in features])
-        batches = (lengths[rows] for rows in batches_of(len(lengths), setting.batch, seed, epoch=0))
+        batches = (lengths[rows] for rows in plan_batches(len(lengths), setting.batch, seed, epoch=0))
         padded = sum(len(batch) * int(batch.max()) for batch in batches)
         return {"tokens": int(lengths.sum()), "padded": padded}
 
 
-class Tagging(Problem):
+class TaggingTask(PeerTask):
     """Words with tags: the first piece of each word has its tag, all else is ignored."""
 
     each_token = True
@@ -119,7 +112,7 @@ class Tagging(Problem):
     def feature(self, row: int) -> Feature:
         encoded = self.tokens(row)
         labels = [IGNORED] * len(encoded["input_ids"])
-        for word, place in firsts(encoded.word_ids()).items():
+        for word, place in first_positions(encoded.word_ids()).items():
             tag = self.data.tags[row][word]
             labels[place] = self.names.index(tag if tag in self.names else "O")
         return {**encoded, "labels": labels}
@@ -127,18 +120,18 @@ class Tagging(Problem):
     def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return F.cross_entropy(outputs.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
 
-    def score(self, rows: Sequence[int], model: Peer) -> float:
+    def score(self, rows: Sequence[int], model: PeerModel) -> float:
         found = self.outputs([self.feature(row) for row in rows], model)
         predicted = []
         for row, outputs in zip(rows, found, strict=True):
             tags = ["O"] * len(self.data.words[row])
-            for word, place in firsts(self.tokens(row).word_ids()).items():
+            for word, place in first_positions(self.tokens(row).word_ids()).items():
                 tags[word] = self.names[outputs[place].argmax()]
             predicted.append(tags)
         return tag_score(self.protocol.metric, [self.data.tags[row] for row in rows], predicted)
 
 
-class Saying(Problem):
+class TextTask(PeerTask):
     """Texts or pairs with a class, several labels or a number."""
 
     def __init__(self, data: Any, protocol: Any, folder: Path) -> None:
@@ -174,7 +167,7 @@ class Saying(Problem):
             return F.binary_cross_entropy_with_logits(outputs, labels)
         return F.mse_loss(outputs[:, 0], labels)
 
-    def score(self, rows: Sequence[int], model: Peer) -> float:
+    def score(self, rows: Sequence[int], model: PeerModel) -> float:
         outputs = np.stack(self.outputs([self.feature(row) for row in rows], model))
         gold = [self.data.targets[row] for row in rows]
         if self.kind == "number":
@@ -185,13 +178,17 @@ class Saying(Problem):
         return class_score(self.protocol, np.array(gold), np.array(self.names)[outputs.argmax(axis=1)])
 
 
-def read_problem(data: Any, protocol: Any, folder: Path) -> Tagging | Saying:
+def read_peer_task(data: Any, protocol: Any, folder: Path) -> TaggingTask | TextTask:
     """Return the task as the peer reads it."""
-    return (Tagging if isinstance(data, Tagged) else Saying)(data, protocol, folder)
+    return (TaggingTask if isinstance(data, TaggingInput) else TextTask)(data, protocol, folder)
 
 
 def train(
-    model: Peer, problem: Problem, features: Sequence[Feature], how: tuple[Setting, Tuning], seed: int
+    model: PeerModel,
+    problem: PeerTask,
+    features: Sequence[Feature],
+    how: tuple[Hyperparameters, Tuning],
+    seed: int,
 ) -> list[float]:
     """Take all epochs in the order of our runs; return the loss of each step."""
     setting, tuning = how
@@ -200,36 +197,34 @@ def train(
     for parameter in model.parameters():
         (decayed if parameter.ndim > 1 else spared).append(parameter)
     groups = [{"params": decayed, "weight_decay": tuning.decay}, {"params": spared, "weight_decay": 0.0}]
-    optimiser = torch.optim.AdamW(groups, lr=setting.rate, fused=True)
+    optimizer = torch.optim.AdamW(groups, lr=setting.rate, fused=True)
     warm = math.ceil(tuning.warmup * steps)
-    schedule = LambdaLR(
-        optimiser, lambda s: (s + 1) / (warm + 1) if s < warm else (steps - s) / max(1, steps - warm)
-    )
+    schedule = LambdaLR(optimizer, lambda s: (s + 1) / (warm + 1) if s < warm else (steps - s) / max(1, steps - warm))
     losses: list[float] = []
     model.train()
     for epoch in range(setting.epochs):
-        batches = batches_of(len(features), setting.batch, seed, epoch)
-        for given in DataLoader(features, batch_sampler=batches, collate_fn=problem.collate):
-            given = given.to(model.device)
-            labels = given.pop("labels")
-            loss = problem.loss(model(**given), labels)
+        batches = plan_batches(len(features), setting.batch, seed, epoch)
+        for inputs in DataLoader(features, batch_sampler=batches, collate_fn=problem.collate):
+            inputs = inputs.to(model.device)
+            labels = inputs.pop("labels")
+            loss = problem.loss(model(**inputs), labels)
             loss.backward()
             losses.append(float(loss.detach()))
             if tuning.clip:
                 nn.utils.clip_grad_norm_(model.parameters(), tuning.clip)
-            optimiser.step()
+            optimizer.step()
             schedule.step()
-            optimiser.zero_grad(set_to_none=True)
+            optimizer.zero_grad(set_to_none=True)
     return losses
 
 
-def batches_of(count: int, size: int, seed: int, epoch: int) -> list[list[int]]:
+def plan_batches(count: int, size: int, seed: int, epoch: int) -> list[list[int]]:
     """Return the features of each step of an epoch."""
     order = np.random.default_rng([seed, epoch]).permutation(count).tolist()
     return [order[start : start + size] for start in range(0, count, size)]
 
 
-def firsts(words: Sequence[int | None]) -> dict[int, int]:
+def first_positions(words: Sequence[int | None]) -> dict[int, int]:
     """Return the first place of each word."""
     found: dict[int, int] = {}
     for place, word in enumerate(words):
@@ -254,14 +249,13 @@ def entity_f1(gold: list[list[str]], predicted: list[list[str]]) -> float:
 
         return float(of_seqeval(gold, predicted, zero_division=0))
     truth, found = (
-        {(row, *span) for row, tags in enumerate(side) for span in entities(tags)}
-        for side in (gold, predicted)
+        {(row, *span) for row, tags in enumerate(side) for span in entities(tags)} for side in (gold, predicted)
     )
     return 2 * len(truth & found) / max(1, len(truth) + len(found))
 
 
 def entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Return type, first word and word after the last; an I behind anything but its own type begins one."""
+    """Return type, first word and word after the last; an I after anything but its own type begins one."""
     found: list[tuple[str, int, int]] = []
     before = "O"
     for word, tag in enumerate(tags):

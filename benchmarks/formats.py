@@ -1,7 +1,7 @@
 """What each method costs per paper against `single`: one format, all of them, a batch of several, training.
 
-Same backbone, texts of 256 tokens (--tokens; with --shortest of all lengths from there), turn by turn in one
-process; `single` runs twice: it tells how far ratios spread on this machine. Random weights of MiniLM's shape
+Same backbone, texts of 256 tokens (--tokens; with --shortest of all lengths from there), in rounds of one
+process; `single` runs twice, to show the spread of ratios on this machine. Random weights of MiniLM's shape
 or, with --shape bert-base, BERT's, unless --model names a backbone or a saved `single` model. Run from the
 repository root:
 
@@ -31,22 +31,22 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from rounds import interleave, provenance, ratio, write
-from sciprism.cores import on_all_cores
+from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.instructions import Instructions
-from sciprism.encoders.methods.registry import make, methods
+from sciprism.encoders.instructions import InstructionContext
+from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
-from sciprism.encoders.settings import Settings
+from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.formats import Format
-from sciprism.reproduce.claims.declared import Direction, all_held, verdict
-from sciprism.reproduce.claims.measured import add
-from sciprism.reproduce.claims.prism import COST, MORE
-from sciprism.reproduce.claims.records import Finding, Record
-from sciprism.reproduce.claims.records import write as write_record
-from sciprism.training.passes import Memory, Pass
+from sciprism.parallel import map_threads
+from sciprism.reproduce.claims.claim import Direction, all_held, decide
+from sciprism.reproduce.claims.measurements import add_findings
+from sciprism.reproduce.claims.prism import COST, MAX_COST
+from sciprism.reproduce.claims.records import ClaimFinding, ClaimRecord
+from sciprism.reproduce.claims.records import write_record as write_record
+from sciprism.training.passes import EncoderPass, PassSettings
 
 METHODS = ("single", *sorted(set(methods) - {"single"}), "prism:weights=bottleneck")
 """A method, or one with options of its own, as `prism:split=true,depth=3`."""
@@ -54,9 +54,7 @@ AGAIN = "single, again"
 FORMAT = "proximity"
 TOKENS = 256
 SHAPES = {
-    "minilm": TransformerConfig(
-        vocabulary=30_522, hidden=384, layers=6, heads=12, intermediate=1_536, positions=512
-    ),
+    "minilm": TransformerConfig(vocabulary=30_522, hidden=384, layers=6, heads=12, intermediate=1_536, positions=512),
     "bert-base": TransformerConfig(
         vocabulary=30_522, hidden=768, layers=12, heads=12, intermediate=3_072, positions=512
     ),
@@ -68,9 +66,9 @@ INSTRUCTION = "find papers that one paper cites the other as dark as light ones"
 """13 words: with CLS and SEP as many tokens as SciMult's own for proximity has in BERT's vocabulary."""
 
 
-def random_encoder(name: str, shape: str, precision: str, tokens: int) -> Encoder:
+def build_random_encoder(name: str, shape: str, precision: str, tokens: int) -> Encoder:
     """Return an encoder of a shape; the backbone's random weights are the same for every method."""
-    method, options = method_of(name)
+    method, options = parse_method(name)
     words = {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS))}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -78,24 +76,24 @@ def random_encoder(name: str, shape: str, precision: str, tokens: int) -> Encode
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     pooling = methods[method].pooling or "mean"
-    settings = Settings(pooling=pooling, max_length=tokens, method=method, options=options)
+    settings = EncoderSettings(pooling=pooling, max_length=tokens, method=method, options=options)
     torch.manual_seed(0)
     model = Transformer(SHAPES[shape])
-    make(method, settings.options).fill(model)
+    build_method(method, settings.options).fill(model)
     shown = f"random, the shape of {shape}"
     return Encoder(model, tokenizer, settings, name=shown, precision=precision, device="cpu")
 
 
-def method_of(name: str) -> tuple[str, dict[str, Any]]:
+def parse_method(name: str) -> tuple[str, dict[str, Any]]:
     """Return a method and its options."""
-    method, _, said = name.partition(":")
-    pairs = (each.partition("=") for each in said.split(",") if each)
-    options = {key: value_of(text) for key, _, text in pairs}
+    method, _, text = name.partition(":")
+    pairs = (each.partition("=") for each in text.split(",") if each)
+    options = {key: parse_value(text) for key, _, text in pairs}
     instructed = {"instructions": {FORMAT: INSTRUCTION}} if method in ("instruction", "prefix") else {}
     return method, instructed | options
 
 
-def value_of(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """Return a number, true or false, else the text itself."""
     try:
         return json.loads(text)
@@ -106,17 +104,17 @@ def value_of(text: str) -> Any:
 def known(name: str) -> str:
     """Return the name of a method that can be made."""
     try:
-        make(*method_of(name))
+        build_method(*parse_method(name))
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return name
 
 
-def untrained(name: str, args: argparse.Namespace) -> Encoder:
+def build_encoder(name: str, args: argparse.Namespace) -> Encoder:
     """Return an encoder of the method that knows no more than its backbone."""
     if args.model is None:
-        return random_encoder(name, args.shape, args.precision, args.tokens)
-    method, options = method_of(name)
+        return build_random_encoder(name, args.shape, args.precision, args.tokens)
+    method, options = parse_method(name)
     return Encoder.start(
         args.model,
         method=method,
@@ -128,22 +126,22 @@ def untrained(name: str, args: argparse.Namespace) -> Encoder:
     )
 
 
-def some_texts(count: int, shortest: int, longest: int) -> list[str]:
+def build_texts(count: int, shortest: int, longest: int) -> list[str]:
     """Return texts of all lengths from the shortest to the longest, special tokens counted.
 
-    Tokenizers with pieces of words cut them at the longest.
+    Tokenizers that split words truncate them at the longest.
     """
-    draw = random.Random(0)
-    return [" ".join(draw.choices(WORDS, k=draw.randint(shortest, longest) - 2)) for _ in range(count)]
+    rng = random.Random(0)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(shortest, longest) - 2)) for _ in range(count)]
 
 
 def instruction_tokens(encoder: Encoder) -> int | None:
     """Return how many tokens the instruction has, special ones included."""
     context = encoder.model.context
-    return len(context.tokens[encoder.route(FORMAT)]) if isinstance(context, Instructions) else None
+    return len(context.tokens[encoder.route(FORMAT)]) if isinstance(context, InstructionContext) else None
 
 
-def timed(times: Sequence[float], against: Sequence[float], papers: int) -> dict[str, Any]:
+def summarize_times(times: Sequence[float], against: Sequence[float], papers: int) -> dict[str, Any]:
     """Return papers per second and the cost against others' times, round by round."""
     return {
         "papers_per_second": round(papers / float(np.median(times)), 2),
@@ -152,22 +150,22 @@ def timed(times: Sequence[float], against: Sequence[float], papers: int) -> dict
     }
 
 
-def costs(runs: Mapping[str, Callable[[], object]], papers: int, rounds: int) -> dict[str, Any]:
-    """Time all methods turn by turn; report papers per second and the cost against `single`."""
+def measure_costs(runs: Mapping[str, Callable[[], object]], papers: int, rounds: int) -> dict[str, Any]:
+    """Time all methods in rounds; report papers per second and the cost against `single`."""
     seconds = interleave(runs, rounds)
-    return {name: timed(times, seconds["single"], papers) for name, times in seconds.items()}
+    return {name: summarize_times(times, seconds["single"], papers) for name, times in seconds.items()}
 
 
-def piece(lengths: Sequence[int]) -> int:
+def chunk_tokens_for(lengths: Sequence[int]) -> int:
     """Return the tokens of a batch with which every thread has one."""
     return max(*lengths, min(PIECE, sum(lengths) // torch.get_num_threads()))
 
 
-def packed(encoder: Encoder, texts: Sequence[str], formats: Sequence[Format]) -> list[PackedBatch]:
-    """Return batches whose texts are of these formats in turn, those of one way side by side."""
+def pack_batches(encoder: Encoder, texts: Sequence[str], formats: Sequence[Format]) -> list[PackedBatch]:
+    """Return batches whose texts are of these formats in turn, those of one route next to each other."""
     ids, batches = encoder.tokenize(texts), []
     lengths = [len(each) for each in ids]
-    for places in token_batches(lengths, piece(lengths)):
+    for places in token_batches(lengths, chunk_tokens_for(lengths)):
         routes = [encoder.route(formats[n % len(formats)], "query") for n in range(len(places))]
         order = sorted(range(len(places)), key=lambda n: routes[n])
         batches.append(pack([ids[places[n]] for n in order], [routes[n] for n in order]))
@@ -175,23 +173,23 @@ def packed(encoder: Encoder, texts: Sequence[str], formats: Sequence[Format]) ->
 
 
 def run(encoder: Encoder, batches: Sequence[PackedBatch]) -> None:
-    """Compute the vectors of all batches, several side by side."""
+    """Compute the vectors of all batches, several in parallel."""
 
     def vectors(batch: PackedBatch) -> None:
         with torch.inference_mode():
             encoder.vectors(batch)
 
-    on_all_cores(vectors, batches)
+    map_threads(vectors, batches)
 
 
-def mixed(encoders: Mapping[str, Encoder], texts: Sequence[str], rounds: int) -> dict[str, Any]:
+def measure_mixed_batches(encoders: Mapping[str, Encoder], texts: Sequence[str], rounds: int) -> dict[str, Any]:
     """Time batches of all formats against batches of one, each method against itself."""
     runs: dict[str, Callable[[], object]] = {}
     for name, encoder in encoders.items():
-        runs[name] = partial(run, encoder, packed(encoder, texts, encoder.formats))
-        runs[f"{name}, one format"] = partial(run, encoder, packed(encoder, texts, (FORMAT,)))
+        runs[name] = partial(run, encoder, pack_batches(encoder, texts, encoder.formats))
+        runs[f"{name}, one format"] = partial(run, encoder, pack_batches(encoder, texts, (FORMAT,)))
     seconds = interleave(runs, rounds)
-    return {name: timed(seconds[name], seconds[f"{name}, one format"], len(texts)) for name in encoders}
+    return {name: summarize_times(seconds[name], seconds[f"{name}, one format"], len(texts)) for name in encoders}
 
 
 def step(encoder: Encoder, texts: Sequence[str]) -> None:
@@ -200,8 +198,8 @@ def step(encoder: Encoder, texts: Sequence[str]) -> None:
     formats = [encoder.formats[n % len(encoder.formats)] for n in range(len(texts))]
     routes = [encoder.route(format, "query") for format in formats]
     ids = encoder.tokenize(texts)
-    memory = Memory(tokens=piece([len(each) for each in ids]))
-    way = Pass(encoder, ids, routes, memory=memory, seed=0)
+    pass_settings = PassSettings(chunk_tokens=chunk_tokens_for([len(each) for each in ids]))
+    way = EncoderPass(encoder, ids, routes, settings=pass_settings, seed=0)
     way.vectors.sum().backward()
     way.backward()
     encoder.model.zero_grad(set_to_none=True)
@@ -214,10 +212,10 @@ def measure(encoders: Mapping[str, Encoder], texts: list[str], rounds: int) -> d
     every = {name: partial(encoder.encode_all, texts) for name, encoder in contenders.items()}
     steps = {name: partial(step, encoder, texts) for name, encoder in contenders.items()}
     return {
-        "one format": costs(one, len(texts), rounds),
-        "all formats": costs(every, len(texts), rounds),
-        "mixed batch": mixed(encoders, texts, rounds),
-        "training step": costs(steps, len(texts), rounds),
+        "one format": measure_costs(one, len(texts), rounds),
+        "all formats": measure_costs(every, len(texts), rounds),
+        "mixed batch": measure_mixed_batches(encoders, texts, rounds),
+        "training step": measure_costs(steps, len(texts), rounds),
     }
 
 
@@ -240,9 +238,9 @@ COSTS: tuple[tuple[str, Direction, float], ...] = (
 ABOVE = "cost of a pass above `single`"
 
 
-def judged(
+def decide_cost(
     result: dict[str, Any], what: str, method: str, name: str, direction: Direction, margin: float
-) -> Finding:
+) -> ClaimFinding:
     """Return what a method costs above `single`, and whether that is so much.
 
     The interval is that from the fastest round to the slowest.
@@ -250,31 +248,30 @@ def judged(
     cost = result["costs"][what][method]["cost"]
     value, low, high = (cost[key] - 1 for key in ("median", "min", "max"))
     edge = margin if direction == "below" else 0.0  # so many per cent above `single`, not below it
-    found = verdict((low - edge, high - edge), direction, margin - edge)
-    return Finding(name=name, value=value, low=low, high=high, verdict=found, unit="%", n=result["rounds"])
+    found = decide((low - edge, high - edge), direction, margin - edge)
+    return ClaimFinding(name=name, value=value, low=low, high=high, verdict=found, unit="%", n=result["rounds"])
 
 
-def evidence(result: dict[str, Any]) -> Record:
+def build_record(result: dict[str, Any]) -> ClaimRecord:
     """Return the verdict on R6."""
     findings = tuple(
-        judged(result, "one format", name, f"{name}: {ABOVE}, {direction} {margin:.0%}", direction, margin)
+        decide_cost(result, "one format", name, f"{name}: {ABOVE}, {direction} {margin:.0%}", direction, margin)
         for name, direction, margin in COSTS
     )
     verdicts = all_held(finding.verdict for finding in findings)
     remark = "intervals are from the fastest to the slowest round"
     commands = (result["command"],)
-    return Record(claim="R6", verdict=verdicts, findings=findings, commands=commands, remarks=(remark,))
+    return ClaimRecord(claim="R6", verdict=verdicts, findings=findings, commands=commands, remarks=(remark,))
 
 
-def show(result: dict[str, Any]) -> None:
+def print_result(result: dict[str, Any]) -> None:
     """Print the result as a table."""
     for what, rows in result["costs"].items():
         papers = f"{result['papers']} papers of {result['tokens_on_average']:g} tokens"
         print(f"\n{what}, {papers}, {result['threads']} thread(s)")
         for name, row in rows.items():
             cost, known = row["cost"], result["methods"].get(name, {})
-            line = f"  {name:<20} {row['papers_per_second']:>7.2f} papers/s  {cost['median']:.3f}x "
-            line += f"({cost['min']:.3f}-{cost['max']:.3f})"
+            line = f"  {name:<20} {row['papers_per_second']:>7.2f} papers/s  {format_ratio(cost)}"
             if known:
                 line += f"  {known['parameters'] / 1e6:.1f} M parameters, {known['passes']} pass(es)"
             if known.get("instruction_tokens"):
@@ -284,32 +281,27 @@ def show(result: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("--shape", choices=list(SHAPES), default="minilm")
     parser.add_argument("--model", help="a backbone or a saved single model; random weights without it")
     parser.add_argument("--pooling", help="for a backbone that does not state it")
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--papers", type=int, default=128)
     parser.add_argument("--tokens", type=int, default=TOKENS, help="of a text, at most 256")
-    parser.add_argument(
-        "--shortest", type=int, help="the shortest text in tokens, as the longest unless stated"
-    )
+    parser.add_argument("--shortest", type=int, help="the shortest text in tokens, as the longest unless stated")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--methods", nargs="+", type=known, default=METHODS[1:])
     parser.add_argument("--evidence", type=Path, help="the folder of SciRepEval's results, for the claim R6")
     parser.add_argument("--cost", type=Path, help="the folder of prism's results, for the claim P1")
     parser.add_argument("--run", default="all-methods", help="the name of this run in the file")
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     if args.cost and (args.tokens, args.shortest, "prism" in args.methods) != (TOKENS, None, True):
         parser.error(f"--cost: P1 is about prism at {TOKENS} tokens")
     torch.set_num_threads(args.threads)
     shortest = args.shortest or args.tokens
-    texts = some_texts(args.papers, shortest, args.tokens)
-    encoders = {method: untrained(method, args) for method in ("single", *args.methods)}
+    texts = build_texts(args.papers, shortest, args.tokens)
+    encoders = {method: build_encoder(method, args) for method in ("single", *args.methods)}
     lengths = [len(ids) for ids in encoders["single"].tokenize(texts)]
     assert shortest <= min(lengths) and max(lengths) <= args.tokens
     result = provenance(
@@ -324,14 +316,13 @@ def main() -> None:
         methods={name: facts(encoder) for name, encoder in encoders.items()},
         costs=measure(encoders, texts, args.rounds),
     )
-    show(result)
-    if args.output:
-        write(args.output, result, args.run)
+    print_result(result)
+    write_result(args.output, result, args.run)
     if args.evidence:
-        write_record(args.evidence, evidence(result))
+        write_record(args.evidence, build_record(result))
     if args.cost:
-        cost = judged(result, "all formats", "prism", COST, "below", MORE)
-        add(args.cost, "P1", [cost], result["command"], datetime.date.today().isoformat())
+        cost = decide_cost(result, "all formats", "prism", COST, "below", MAX_COST)
+        add_findings(args.cost, "P1", [cost], result["command"], datetime.date.today().isoformat())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """The embedding of a citation graph: time, memory, and how well it finds citations that were held out.
 
-The graph is grown (grown_graph.py) or read from a file of papers with references. Each held-out citation is
-ranked among papers that are cited as often as the cited one and not linked to the citing one: by the cosine
-of the embedding, by Adamic-Adar over the citations that were left, by the number of citations, and as chance
-has it. Papers that score alike stand in random order: their reciprocal ranks are averaged. Run from the
-repository root:
+The graph is synthetic (synthetic_graph.py) or that of a file of papers with references. Each held-out
+citation is ranked among papers that are cited as often as the cited one and not linked to the citing one: by
+the cosine of the embedding, by Adamic-Adar over the other citations, by the number of citations, and at
+random. Ties are in random order: their reciprocal ranks are averaged. Run from the repository root:
 
     python benchmarks/graph.py --size 1000000 --edges 10000000 --dim 512 -o results/graph.json
     python benchmarks/graph.py --papers PAPERS --share 0.1 -o results/graph_papers.json
@@ -13,7 +12,6 @@ repository root:
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,61 +22,61 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from grown_graph import grow
-from rounds import provenance, write
+from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism.drop_report import DropReport
 from sciprism.papers import Paper, read_papers
 from sciprism.prepare.graphs.citations import CitationGraph, Rows
-from sciprism.prepare.graphs.embedding import embed_graph, usual_steps
-from sciprism.prepare.samplers.ties import references
+from sciprism.prepare.graphs.embedding import default_steps, embed_graph
+from sciprism.prepare.samplers.links import references
+from synthetic_graph import build_synthetic_graph
 
 Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Citations that were taken out: the citing rows (n,), and (n, 1 + candidates), the cited one first."""
+    """Held-out citations: the citing rows (n,), and (n, 1 + candidates), the cited one first."""
 
     graph: CitationGraph
     citing: Rows
     candidates: Rows
 
 
-def split(graph: CitationGraph, share: float, part: str, seed: int) -> tuple[CitationGraph, Rows, Rows]:
+def split_edges(graph: CitationGraph, share: float, part: str, seed: int) -> tuple[CitationGraph, Rows, Rows]:
     """Return the graph without the dev and test edges, and the edges of one of these parts."""
     citing, cited = graph.edges
     order = np.random.default_rng(seed).permutation(len(citing))
     count = round(share * len(citing))
     dev, test, rest = order[:count], order[count : 2 * count], order[2 * count :]
-    asked = dev if part == "dev" else test
-    return CitationGraph(graph.size, citing[rest], cited[rest]), citing[asked], cited[asked]
+    selected = dev if part == "dev" else test
+    return CitationGraph(graph.size, citing[rest], cited[rest]), citing[selected], cited[selected]
 
 
-def hold_out(whole: CitationGraph, given: argparse.Namespace) -> HeldOut:
+def hold_out(whole: CitationGraph, args: argparse.Namespace) -> HeldOut:
     """Take edges out and find each one's candidates: those nearest to the cited paper in citations."""
-    graph, citing, cited = split(whole, given.share, given.part, given.seed)
-    citing, cited = citing[: given.most], cited[: given.most]
-    random = np.random.default_rng(given.seed)
+    graph, citing, cited = split_edges(whole, args.share, args.part, args.seed)
+    citing, cited = citing[: args.max_citations], cited[: args.max_citations]
+    random = np.random.default_rng(args.seed)
     order = np.lexsort((random.random(graph.size), graph.citing.counts))
     place = np.empty(graph.size, np.int64)
     place[order] = np.arange(graph.size)
-    candidates = np.empty((len(citing), given.candidates + 1), np.int32)
+    candidates = np.empty((len(citing), args.candidates + 1), np.int32)
     for at, (one, other) in enumerate(zip(citing.tolist(), cited.tolist(), strict=True)):
         linked = [*whole.linked(one)]
-        reach = given.candidates + len(linked)
+        reach = args.candidates + len(linked)
         near = order[max(0, place[other] - reach) : place[other] + reach + 1]
         near = near[~np.isin(near, linked)]
         nearest = np.argsort(np.abs(place[near] - place[other]), kind="stable")
-        candidates[at] = [other, *near[nearest[: given.candidates]]]
+        candidates[at] = [other, *near[nearest[: args.candidates]]]
     return HeldOut(graph, citing, candidates)
 
 
 def reciprocal_ranks(scores: Scores) -> Scores:
     """Return the reciprocal rank of the first column of each row; equal scores in random order."""
     above = (scores[:, 1:] > scores[:, :1]).sum(1)
-    alike = (scores[:, 1:] == scores[:, :1]).sum(1) + 1
+    ties = (scores[:, 1:] == scores[:, :1]).sum(1) + 1
     sums = np.concatenate([[0], np.cumsum(1 / np.arange(1, scores.shape[1] + 1))])
-    found: Scores = (sums[above + alike] - sums[above]) / alike
+    found: Scores = (sums[above + ties] - sums[above]) / ties
     return found
 
 
@@ -90,14 +88,12 @@ def difference(ours: Scores, other: Scores) -> dict[str, float]:
     return {"mean": round(mean, 4), "low": round(mean - error, 4), "high": round(mean + error, 4)}
 
 
-def by_cosine(held: HeldOut, vectors: NDArray[np.float32]) -> Scores:
+def score_by_cosine(held: HeldOut, vectors: NDArray[np.float32]) -> Scores:
     """Score each candidate by the cosine with the citing paper."""
-    return np.stack(
-        [vectors[others] @ vectors[row] for row, others in zip(held.citing, held.candidates, strict=True)]
-    )
+    return np.stack([vectors[others] @ vectors[row] for row, others in zip(held.citing, held.candidates, strict=True)])
 
 
-def by_adamic_adar(held: HeldOut) -> Scores:
+def score_by_adamic_adar(held: HeldOut) -> Scores:
     """Score each candidate by the neighbours shared with the citing paper, each weighed 1 / log degree."""
     ones, others = held.graph.edges
     pairs = np.concatenate([ones, others]), np.concatenate([others, ones])
@@ -114,89 +110,74 @@ def by_adamic_adar(held: HeldOut) -> Scores:
 
 
 def read(paths: list[Path]) -> tuple[CitationGraph, dict[str, Any]]:
-    """Return the graph of papers with references, and what was left out of it."""
+    """Return the graph of papers with references, and counts of what was dropped."""
     papers = [paper for paper in read_papers(paths) if isinstance(paper, Paper)]
     dropped = DropReport()
-    graph = CitationGraph.of([paper.id for paper in papers], references(papers), dropped)
+    graph = CitationGraph.from_edges([paper.id for paper in papers], references(papers), dropped)
     return graph, {reason: each["count"] for reason, each in dropped.to_json().items()}
 
 
-def peak() -> int:
-    """Return the most memory that this process has held so far, in MB."""
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-
-
-def measure(given: argparse.Namespace) -> dict[str, Any]:
+def measure(args: argparse.Namespace) -> dict[str, Any]:
     began = time.perf_counter()
     dropped: dict[str, Any] = {}
-    if given.papers:
-        whole, dropped = read(given.papers)
+    if args.papers:
+        whole, dropped = read(args.papers)
     else:
-        whole = grow(given.size, given.edges, seed=given.seed).graph
-    made, held_before = time.perf_counter() - began, peak()
-    held = hold_out(whole, given)
-    before = peak()
+        whole = build_synthetic_graph(args.size, args.edges, seed=args.seed).graph
+    made, held_before = time.perf_counter() - began, peak_memory_mb()
+    held = hold_out(whole, args)
+    before = peak_memory_mb()
     began = time.perf_counter()
-    vectors = embed_graph(
-        held.graph, dim=given.dim, seed=given.seed, steps=given.steps, smoothing=given.smoothing
-    )
-    seconds, after = time.perf_counter() - began, peak()
+    vectors = embed_graph(held.graph, dim=args.dim, seed=args.seed, steps=args.steps, smoothing=args.smoothing)
+    seconds, after = time.perf_counter() - began, peak_memory_mb()
     ranks = {
-        "embedding": reciprocal_ranks(by_cosine(held, vectors)),
-        "Adamic-Adar": reciprocal_ranks(by_adamic_adar(held)),
+        "embedding": reciprocal_ranks(score_by_cosine(held, vectors)),
+        "Adamic-Adar": reciprocal_ranks(score_by_adamic_adar(held)),
         "degree": reciprocal_ranks(held.graph.citing.counts[held.candidates].astype(np.float64)),
-        "random": reciprocal_ranks(np.zeros((1, given.candidates + 1))),
+        "random": reciprocal_ranks(np.zeros((1, args.candidates + 1))),
     }
     return {
-        "graph": [path.name for path in given.papers or ()] or "grown",
+        "graph": [path.name for path in args.papers or ()] or "synthetic",
         "papers": whole.size,
         "citations": len(whole.edges[0]),
         "left_out": dropped,
         "graph_seconds": round(made, 1),
         "graph_peak_memory_mb": held_before,
         "embedding": {
-            "dim": given.dim,
-            "steps": given.steps or usual_steps(whole.size),
-            "smoothing": given.smoothing,
+            "dim": args.dim,
+            "steps": args.steps or default_steps(whole.size),
+            "smoothing": args.smoothing,
             "seconds": round(seconds, 1),
             "peak_memory_mb": after,
             "peak_memory_before_mb": before,
             "without_vector": int((~vectors.any(axis=1)).sum()),
         },
-        "held_out": {"part": given.part, "share": given.share, "ranked": len(held.citing)},
+        "held_out": {"part": args.part, "share": args.share, "ranked": len(held.citing)},
         "mrr": {name: round(float(each.mean()), 4) for name, each in ranks.items()},
         "above_adamic_adar": difference(ranks["embedding"], ranks["Adamic-Adar"]),
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--papers", type=Path, nargs="+", help="papers with references, instead of a grown graph"
-    )
+    parser = build_parser(__doc__)
+    parser.add_argument("--papers", type=Path, nargs="+", help="papers with references, instead of a synthetic graph")
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--edges", type=int, default=1_000_000)
-    parser.add_argument(
-        "--share", type=float, default=0.01, help="of the citations, for dev and for test each"
-    )
+    parser.add_argument("--share", type=float, default=0.01, help="of the citations, for dev and for test each")
     parser.add_argument("--part", choices=["dev", "test"], default="test")
-    parser.add_argument("--most", type=int, default=3_000, help="held-out citations that are ranked")
+    parser.add_argument("--max-citations", type=int, default=3_000, help="held-out citations that are ranked")
     parser.add_argument("--candidates", type=int, default=1_000)
     parser.add_argument("--dim", type=int, default=512)
     parser.add_argument("--steps", type=int, default=0, help="0: by the size of the graph")
     parser.add_argument("--smoothing", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", type=Path)
-    given = parser.parse_args()
-    found = measure(given)
+    args = parser.parse_args()
+    found = measure(args)
     result = provenance(
-        ["numpy", "scipy", "torch", "sciprism"], seed=given.seed, threads=torch.get_num_threads(), **found
+        ["numpy", "scipy", "torch", "sciprism"], seed=args.seed, threads=torch.get_num_threads(), **found
     )
     print(result)
-    if given.output:
-        write(given.output, result)
+    write_result(args.output, result)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 The recipe is run once; every other arm repeats one of its stages with one thing changed, and takes the rest
 from that run. Other seeds are of the retrievers alone: what they begin with, of words, masks and relations,
 is the one run's. The small retrievers of the paper's way learn from citations too, which the recipe does
-without. What is done is kept: stopped at any moment, the same command goes on. Run from the repository root,
+without. After an interruption the same command continues. Run from the repository root,
 after `sciprism prepare text` as recipes/laptop/indus.toml says, and `sciprism prepare pairs FILES
 -o SOURCES/pairs --shapes title-abstract,neighbour-sentences,citing-cited-titles`, where some of the papers
 cite each other:
@@ -20,9 +20,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from rounds import provenance, write
-from sciprism.training.recipe import read_recipe
-from study import pack, reproduced, run, say_missing
+from measurement import build_parser, provenance, write_result
+from sciprism.training.recipe_file import read_recipe
+from study import pack, report_missing, reproduce_table, run_command
 
 RECIPE = Path("recipes/laptop/indus.toml")
 TABLES = ("8", "beir", "ablation", "I2", "I4", "I5", "pooling", "teachers")
@@ -50,57 +50,56 @@ TITLES = (
     'format = "search", query = "query"}}'
 )
 CITATIONS = (
-    '{{file = "pairs/train/citing-cited-titles.jsonl", dev = "pairs/dev/citing-cited-titles.jsonl", '
-    'format = "search"}}'
+    '{{file = "pairs/train/citing-cited-titles.jsonl", dev = "pairs/dev/citing-cited-titles.jsonl", format = "search"}}'
 )
 OBJECTIVE = "stages.contrast.objective"
 PLAIN = '{{name="contrast", similarity="cosine", temperature=0.05, hard_negatives=0}}'
 SIMILARITIES = (
-    '{{name="similarity", teacher="{contrast}", teacher_length=128, temperature=0.02, '
-    "teacher_temperature=0.02, softness=4.0}}"
+    '{{name="similarity", teacher="{contrast}", teacher_max_length=128, temperature=0.02, '
+    "teacher_temperature=0.02, distillation_temperature=4.0}}"
 )
 
 
-def small(start: str, *, sources: str = f"{TITLES}, {CITATIONS}", steps: int = 120) -> tuple[str, ...]:
+def small_retriever(start: str, *, sources: str = f"{TITLES}, {CITATIONS}", steps: int = 120) -> tuple[str, ...]:
     """Return the changes that make the paper's small retriever: similarities of our own one, first token."""
-    table = {"start": start, "pooling": "cls", "objective": SIMILARITIES, "sources": f"[{sources}]"}
-    table |= {"batch": "128", "dropout": "0.1", "steps": str(steps), "optimiser": "{{lr=5e-4}}"}
-    return tuple(f"stages.distil.{key}={value}" for key, value in table.items())
+    keys = {"initialize_from": start, "pooling": "cls", "objective": SIMILARITIES, "sources": f"[{sources}]"}
+    keys |= {"batch_size": "128", "dropout": "0.1", "steps": str(steps), "optimizer": "{{lr=5e-4}}"}
+    return tuple(f"stages.distil.{key}={value}" for key, value in keys.items())
 
 
 ARMS = {
     "base-auto-encoding": Arm(
         "auto-encoding",
-        ("stages.auto-encoding.start=masked-lm", "stages.auto-encoding.pooling=cls"),
+        ("stages.auto-encoding.initialize_from=masked-lm", "stages.auto-encoding.pooling=cls"),
         row="",
         seeded=False,
     ),
     "small-auto-encoding": Arm("auto-encoding", ("stages.auto-encoding.pooling=cls",), row="", seeded=False),
     "retriever-base": Arm("contrast"),
     "retriever-base-contrast": Arm("contrast", (f"{OBJECTIVE}={PLAIN}",)),
-    "retriever-base-once": Arm("contrast", (f"{OBJECTIVE}.twice=false",), seeded=False),
+    "retriever-base-once": Arm("contrast", (f"{OBJECTIVE}.count_pair_twice=false",), seeded=False),
     "retriever-base-cls": Arm("contrast", ("stages.contrast.pooling=cls",), seeded=False),
-    "retriever-base-retromae": Arm("contrast", ("stages.contrast.start={base-auto-encoding}",), seeded=False),
+    "retriever-base-retromae": Arm("contrast", ("stages.contrast.initialize_from={base-auto-encoding}",), seeded=False),
     "retriever-general": Arm(
-        "contrast", ("stages.contrast.start=all-MiniLM-L6-v2",), row="roberta-base", seeded=False
+        "contrast", ("stages.contrast.initialize_from=all-MiniLM-L6-v2",), row="roberta-base", seeded=False
     ),
     "retriever-small-minilm": Arm("polish", seeded=False),
-    "retriever-small": Arm("distil", small("{small-auto-encoding}")),
-    "retriever-small-no-retromae": Arm("distil", small("shrink")),
+    "retriever-small": Arm("distil", small_retriever("{small-auto-encoding}")),
+    "retriever-small-no-retromae": Arm("distil", small_retriever("shrink")),
     "retriever-small-mean": Arm(
-        "distil", (*small("auto-encoding"), "stages.distil.pooling=mean"), seeded=False
+        "distil", (*small_retriever("auto-encoding"), "stages.distil.pooling=mean"), seeded=False
     ),
     # In stages of 3 to 1, as the large retriever's, and as many steps in all as at once.
-    "small-unsupervised": Arm("distil", small("{small-auto-encoding}", sources=TITLES, steps=90), row=""),
-    "retriever-small-staged": Arm("distil", small("{small-unsupervised}", sources=CITATIONS, steps=30)),
+    "small-unsupervised": Arm("distil", small_retriever("{small-auto-encoding}", sources=TITLES, steps=90), row=""),
+    "retriever-small-staged": Arm("distil", small_retriever("{small-unsupervised}", sources=CITATIONS, steps=30)),
 }
 
 
-def trained(args: argparse.Namespace, seed: int) -> dict[str, Path]:
+def train_arms(args: argparse.Namespace, seed: int) -> dict[str, Path]:
     """Train the arms with one seed, and first the recipe; return the folder of each model."""
     whole = args.runs / f"{WHOLE}-{WHOLE_SEED}"
     words = ["train", str(RECIPE), "--sources", str(args.sources)]
-    run([*words, *_set(f"seed={WHOLE_SEED}", *args.change), "-o", str(whole)])
+    run_command(*words, *_set(f"seed={WHOLE_SEED}", *args.change), "-o", str(whole))
     stages = [stage.name for stage in read_recipe(RECIPE).stages]
     models = {stage: whole / stage / "model" for stage in stages}
     for name in args.only:
@@ -109,8 +108,8 @@ def trained(args: argparse.Namespace, seed: int) -> dict[str, Path]:
         if arm.changes or own != WHOLE_SEED:
             folder = args.runs / f"{name}-{own}"
             changes = [f"seed={own}", *(change.format_map(models) for change in arm.changes)]
-            changes += [f"stages.{stage}.done={models[stage]}" for stage in stages if stage != arm.stage]
-            run([*words, *_set(*changes, *args.change), "-o", str(folder)])
+            changes += [f"stages.{stage}.finished_model={models[stage]}" for stage in stages if stage != arm.stage]
+            run_command(*words, *_set(*changes, *args.change), "-o", str(folder))
             models[name] = folder / arm.stage / "model"
         else:
             models[name] = models[arm.stage]
@@ -123,7 +122,7 @@ def _set(*changes: str) -> list[str]:
     return [word for change in changes for word in ("--set", change)]
 
 
-def facts_of(stage: Path) -> dict[str, float | int]:
+def summarize_stage(stage: Path) -> dict[str, float | int]:
     """Return what a stage's own files say of it."""
     rows = [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
     steps = [row for row in rows if "seconds" in row]
@@ -135,7 +134,7 @@ def facts_of(stage: Path) -> dict[str, float | int]:
     }
 
 
-def table(args: argparse.Namespace, name: str, models: list[dict[str, Path]]) -> bool:
+def make_table(args: argparse.Namespace, name: str, models: list[dict[str, Path]]) -> bool:
     """Make one table of all models that are there; say whether it is whole."""
     named = list(OTHERS)
     for key in args.only:
@@ -143,13 +142,11 @@ def table(args: argparse.Namespace, name: str, models: list[dict[str, Path]]) ->
         named += [(row, str(folder)) for folder in dict.fromkeys(each[key] for each in models) if row]
     page = args.output / f"table-{name}.md"
     options = ("--data", "open", "--precision", args.precision, "--results", str(args.output))
-    return reproduced("indus", name, named, *options, "-o", str(page))
+    return reproduce_table("indus", name, named, *options, "-o", str(page))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__, output=Path("results/indus"))
     parser.add_argument("sources", type=Path, help="the folder with text/ and pairs/")
     parser.add_argument("--runs", type=Path, default=Path("out/indus"))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -157,19 +154,18 @@ def main() -> None:
     parser.add_argument("--set", dest="change", action="append", default=[], help="for every run")
     parser.add_argument("--precision", default="float32", help="of the scored vectors")
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
-    parser.add_argument("-o", "--output", type=Path, default=Path("results/indus"))
     args = parser.parse_args()
-    models = [trained(args, seed) for seed in args.seeds]
+    models = [train_arms(args, seed) for seed in args.seeds]
     runs = {
-        f"{key}, seed {seed if ARMS[key].seeded else WHOLE_SEED}": facts_of(folder.parent)
+        f"{key}, seed {seed if ARMS[key].seeded else WHOLE_SEED}": summarize_stage(folder.parent)
         for seed, of_seed in zip(args.seeds, models, strict=True)
         for key, folder in of_seed.items()
     }
     facts = provenance(["torch", "sciprism"], changes=args.change)
-    write(args.output / "runs.json", facts | {"runs": runs})
-    made = {name: table(args, name, models) for name in args.tables}
+    write_result(args.output / "runs.json", facts | {"runs": runs})
+    made = {name: make_table(args, name, models) for name in args.tables}
     pack(args.output)
-    say_missing(made)
+    report_missing(made)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
-"""Does ranking the largest vocabulary for the largest paper set stay within 4 GB?
+"""Check that ranking the largest vocabulary for the largest paper set stays within 4 GB.
 
-SciMult's Chemistry-MeSH: 762,129 papers and 30,194 labels. Vectors are random and stand in the cache as an
-encoder's would; all after them is the protocol's own work. Peak memory is that of a process of its own.
+SciMult's Chemistry-MeSH: 762,129 papers and 30,194 labels. Vectors are random, and cached as those of an
+encoder; all else is the protocol's work. Peak memory is that of a process of its own.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
 import tempfile
 import time
 from collections.abc import Sequence
@@ -15,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rounds import provenance, write
-from sciprism.datasets.inputs import LabelSpace
+from measurement import build_parser, peak_memory_mb, provenance, write_result
+from sciprism.datasets.inputs import LabelInput
 from sciprism.evaluation.item_scores import estimate
-from sciprism.evaluation.protocols.label import LabelRanking
+from sciprism.evaluation.protocols.label import LabelProtocol
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import View
+from sciprism.evaluation.task import EvaluationContext
 from sciprism.formats import Format, Role
 from sciprism.papers import Label, Paper
 from sciprism.text.template import Item, Template
@@ -28,8 +26,8 @@ from sciprism.text.template import Item, Template
 WORDS = [f"w{number}" for number in range(20_000)]
 
 
-class Drawn:
-    """An encoder's face that draws vectors instead of computing them."""
+class RandomEncoder:
+    """An encoder with random vectors."""
 
     name, fingerprint, distance = "drawn", "drawn", "dot"
 
@@ -49,24 +47,17 @@ class Drawn:
     def texts(self, items: Sequence[Item], role: Role, fields: Sequence[str]) -> list[str]:
         return [Template().text(item, role, fields) for item in items]
 
-    def encode(
-        self,
-        items: Sequence[Item],
-        *,
-        format: Format,
-        role: Role,
-        fields: Sequence[str],
-    ) -> np.ndarray:
+    def encode(self, items: Sequence[Item], *, format: Format, role: Role, fields: Sequence[str]) -> np.ndarray:
         return self._random.standard_normal((len(items), self.dim), np.float32)
 
 
-def made(papers: int, labels: int) -> LabelSpace:
-    """Return papers of about 20 words with 14 labels each; words are drawn, so that names occur in texts."""
-    draw = np.random.default_rng(1)
-    words = draw.integers(0, len(WORDS), (papers, 20)).astype(np.int32)
-    gold = np.sort(draw.integers(0, labels, (papers, 14)), axis=1)
-    names = draw.integers(0, len(WORDS), (labels, 2))
-    return LabelSpace(
+def build_input(papers: int, labels: int) -> LabelInput:
+    """Return papers of about 20 words with 14 labels each; words are random, so that names occur in texts."""
+    random = np.random.default_rng(1)
+    words = random.integers(0, len(WORDS), (papers, 20)).astype(np.int32)
+    gold = np.sort(random.integers(0, labels, (papers, 14)), axis=1)
+    names = random.integers(0, len(WORDS), (labels, 2))
+    return LabelInput(
         paper_ids=[str(number) for number in range(papers)],
         papers=[Paper(id=str(n), title=" ".join(WORDS[w] for w in row)) for n, row in enumerate(words)],
         labels=[Label(id=str(n), name=" ".join(WORDS[w] for w in row)) for n, row in enumerate(names)],
@@ -75,37 +66,29 @@ def made(papers: int, labels: int) -> LabelSpace:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser(__doc__, output=Path("results/labels_at_scale.json"))
     parser.add_argument("--papers", type=int, default=762_129)
     parser.add_argument("--labels", type=int, default=30_194)
     parser.add_argument("--dim", type=int, default=768)
-    parser.add_argument("-o", "--output", type=Path, default=Path("results/labels_at_scale.json"))
-    arguments = parser.parse_args()
-    data = made(arguments.papers, arguments.labels)
-    texts = _peak()
+    args = parser.parse_args()
+    data = build_input(args.papers, args.labels)
+    texts = peak_memory_mb()
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
-        system = DenseSystem(Drawn(arguments.dim), Path(folder))
-        outcome = LabelRanking(names_first=True).evaluate(data, system, View(format="classification"))
+        system = DenseSystem(RandomEncoder(args.dim), Path(folder))
+        outcome = LabelProtocol(names_first=True).evaluate(data, system, EvaluationContext(format="classification"))
         seconds = time.monotonic() - began
-    facts = provenance(
-        ["torch", "numpy"], papers=arguments.papers, labels=arguments.labels, dim=arguments.dim
-    )
-    write(
-        arguments.output,
+    facts = provenance(["torch", "numpy"], papers=args.papers, labels=args.labels, dim=args.dim)
+    write_result(
+        args.output,
         facts
         | {
-            "peak_memory_gb": round(_peak() / 1e6, 2),
-            "of_that_texts_and_gold_gb": round(texts / 1e6, 2),
+            "peak_memory_gb": round(peak_memory_mb() * 1024 / 1e6, 2),
+            "of_that_texts_and_gold_gb": round(texts * 1024 / 1e6, 2),
             "seconds": round(seconds),
-            "recall": {name: round(estimate(items), 5) for name, items in outcome.evidence.items()},
+            "recall": {name: round(estimate(items), 5) for name, items in outcome.item_scores.items()},
         },
     )
-
-
-def _peak() -> int:
-    """Return the largest resident memory so far, in kB; pages of mapped files count while resident."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 if __name__ == "__main__":

@@ -5,11 +5,10 @@ The questions were written before any ranking was looked at. Run from the reposi
     python benchmarks/landmarks.py -o results/landmarks.json
 """
 
-import argparse
 import json
 from pathlib import Path
 
-from rounds import provenance, write
+from measurement import build_parser, provenance, write_result
 from sciprism import Encoder
 from sciprism.index import topk
 from sciprism.papers import read_papers
@@ -18,7 +17,7 @@ from sciprism.store.matrix import Matrix
 FOLDER = Path(__file__).parent.parent / "examples" / "landmarks"
 
 
-def ranks(encoder: Encoder) -> list[dict[str, str | int]]:
+def rank_expected(encoder: Encoder) -> list[dict[str, str | int]]:
     """Return every question with its expected paper and that paper's rank from 1."""
     papers = list(read_papers([FOLDER / "landmarks.jsonl"]))
     lines = (FOLDER / "queries.jsonl").read_text(encoding="utf-8").splitlines()
@@ -27,21 +26,15 @@ def ranks(encoder: Encoder) -> list[dict[str, str | int]]:
     vectors = encoder.encode(papers, format="search")
     queries = encoder.encode([q["query"] for q in questions], format="search", role="query")
     _, found = topk(queries, [Matrix(vectors)], len(papers), distance=encoder.distance)
-    return [
-        q | {"rank": row.tolist().index(place[q["expected"]]) + 1}
-        for q, row in zip(questions, found, strict=True)
-    ]
+    return [q | {"rank": row.tolist().index(place[q["expected"]]) + 1} for q, row in zip(questions, found, strict=True)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("--model", help="folder, packaged name or hub id; the default model otherwise")
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     encoder = Encoder.load(args.model)
-    rows = ranks(encoder)
+    rows = rank_expected(encoder)
     found = {f"in the top {k}": sum(row["rank"] <= k for row in rows) for k in (1, 3, 10)}
     print(f"{encoder.name}: of {len(rows)} questions the expected paper is {found}")
     for row in rows:
@@ -49,7 +42,7 @@ def main() -> None:
             print(f"  rank {row['rank']}: {row['query']} -> {row['expected']}")
     if args.output:
         facts = {"model": encoder.name, "fingerprint": encoder.fingerprint, **found, "questions": rows}
-        write(args.output, provenance(["torch", "tokenizers", "numpy"], **facts))
+        write_result(args.output, provenance(["torch", "tokenizers", "numpy"], **facts))
 
 
 if __name__ == "__main__":

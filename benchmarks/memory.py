@@ -8,8 +8,6 @@ any with --model. Run from the repository root, where PAPERS is a file that `sci
 
 from __future__ import annotations
 
-import argparse
-import resource
 import time
 from itertools import islice
 from pathlib import Path
@@ -17,21 +15,21 @@ from pathlib import Path
 import torch
 
 from formats import SHAPES
-from rounds import provenance, write
+from measurement import build_parser, peak_memory_mb, provenance, write_result
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods.registry import make
-from sciprism.encoders.settings import Settings
+from sciprism.encoders.methods.registry import build_method
+from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.papers import Paper, read_papers
 from sciprism.text.template import Template
 
 
-def specter2_shaped() -> Encoder:
+def build_specter2_encoder() -> Encoder:
     """Return an encoder of SPECTER2's shape with random weights."""
     torch.manual_seed(0)
     model = Transformer(SHAPES["bert-base"])
-    make("adapters", {}).fill(model)
-    settings = Settings(
+    build_method("adapters", {}).fill(model)
+    settings = EncoderSettings(
         pooling="cls",
         max_length=512,
         method="adapters",
@@ -43,16 +41,13 @@ def specter2_shaped() -> Encoder:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("papers", type=Path, nargs="+")
     parser.add_argument("--count", type=int, default=2_000)
     parser.add_argument("--model")
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     began = time.perf_counter()
-    encoder = Encoder.load(args.model) if args.model else specter2_shaped()
+    encoder = Encoder.load(args.model) if args.model else build_specter2_encoder()
     read = (paper for paper in read_papers(args.papers) if isinstance(paper, Paper) and paper.abstract)
     papers = list(islice(read, args.count))
     vectors = encoder.encode_all(papers)
@@ -64,11 +59,10 @@ def main() -> None:
         papers=len(papers),
         formats={format: list(rows.shape) for format, rows in vectors.items()},
         seconds=round(time.perf_counter() - began, 1),
-        peak_memory_mb=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        peak_memory_mb=peak_memory_mb(),
     )
     print(result)
-    if args.output:
-        write(args.output, result)
+    write_result(args.output, result)
 
 
 if __name__ == "__main__":

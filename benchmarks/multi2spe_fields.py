@@ -16,9 +16,7 @@ TRIPLETS = {"one": "one-field", "few": "few-fields", "all": "all-fields"}
 STUDY = Study(
     paper="multi2spe",
     arms=tuple(
-        arm(variant, folder, f"{variant}-{size}", "domains")
-        for variant in PAIR
-        for folder, size in TRIPLETS.items()
+        arm(variant, folder, f"{variant}-{size}", "domains") for variant in PAIR for folder, size in TRIPLETS.items()
     ),
     tables=("domains",),
     data="fields",

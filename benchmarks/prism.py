@@ -2,7 +2,7 @@
 
 Prism's variants and the methods of the papers, from one backbone, on the same data, by the same steps. What a
 pass costs is measured by benchmarks/formats.py. Run from the repository root, after `sciprism prepare open -o
-SOURCES --most 8000`:
+SOURCES --max-queries 8000`:
 
     python benchmarks/prism.py SOURCES --full
 """

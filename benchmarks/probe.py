@@ -2,8 +2,8 @@
 
 The vectors are made up: of length 1, in overlapping clusters with a spectrum that falls as encoders' do, so
 that some papers of every class cannot be told apart. Both sides search the same grid of C with the same folds
-and fit an intercept. Both run once on a few rows before the clock starts. Beside each ratio stands how far
-the results agree: the chosen C, the scores of the folds, the score on papers that neither has seen. Run from
+and fit an intercept. Both run once on a few rows before the clock starts. Next to each ratio is the agreement
+of the results: the chosen C, the scores of the folds, the score on papers that neither has seen. Run from
 the repository root:
 
     python benchmarks/probe.py -o results/probe.json
@@ -16,7 +16,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -27,7 +26,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC, LinearSVR
 
-from rounds import provenance, ratio, write
+from measurement import build_parser, format_ratio, provenance, ratio, write_result
 from sciprism.probes import ProbeSettings, fit_probes, grid_search
 
 GRID = ProbeSettings().grid
@@ -36,8 +35,8 @@ PEER, OURS = "scikit-learn", "sciprism"
 
 
 @dataclass(frozen=True)
-class Found:
-    """What one contender found: what it says of the test papers, C, and the scores of the folds."""
+class ProbeResult:
+    """What one contender found: predictions for the test papers, C, and the scores of the folds."""
 
     guesses: np.ndarray
     best: list[float]
@@ -50,11 +49,11 @@ class Case:
 
     name: str
     rows: int
-    contenders: dict[str, Callable[[int], Found]]
+    contenders: dict[str, Callable[[int], ProbeResult]]
     measure: Callable[[np.ndarray], float]
 
 
-def clusters(rows: int, dim: int, classes: int, apart: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def build_clusters(rows: int, dim: int, classes: int, apart: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return unit vectors (rows, dim) and the class (rows,) of each."""
     numbers = np.random.default_rng(seed)
     spread = 1 / np.sqrt(1 + np.arange(dim))
@@ -65,25 +64,25 @@ def clusters(rows: int, dim: int, classes: int, apart: float, seed: int) -> tupl
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), labels
 
 
-def peer_search(model: Any, train: np.ndarray, targets: np.ndarray, test: np.ndarray, jobs: int) -> Found:
+def peer_search(model: Any, train: np.ndarray, targets: np.ndarray, test: np.ndarray, jobs: int) -> ProbeResult:
     """Run scikit-learn's grid search."""
     search = GridSearchCV(model, {"C": list(GRID)}, cv=3, n_jobs=jobs)
     search.fit(train, targets)
     scores = np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(3)], axis=1)
-    return Found(search.predict(test), [search.best_params_["C"]], scores)
+    return ProbeResult(search.predict(test), [search.best_params_["C"]], scores)
 
 
-def our_search(settings: ProbeSettings, train: np.ndarray, targets: np.ndarray, test: np.ndarray) -> Found:
+def our_search(settings: ProbeSettings, train: np.ndarray, targets: np.ndarray, test: np.ndarray) -> ProbeResult:
     """Run our grid search."""
     fitted = grid_search(train, targets, settings)
     guesses = fitted.probe.predict(test)
-    return Found(guesses.reshape(len(test)), fitted.best.tolist(), fitted.scores[:, :, 0])
+    return ProbeResult(guesses.reshape(len(test)), fitted.best.tolist(), fitted.scores[:, :, 0])
 
 
 def class_case(args: argparse.Namespace) -> Case:
     """One class per paper, squared hinge."""
     held = args.rows // 4
-    vectors, labels = clusters(args.rows + held, args.dim, args.classes, args.apart, args.seed)
+    vectors, labels = build_clusters(args.rows + held, args.dim, args.classes, args.apart, args.seed)
     test, truth = vectors[args.rows :], labels[args.rows :]
     settings = ProbeSettings(intercept=True)
     contenders = {
@@ -97,14 +96,14 @@ def class_case(args: argparse.Namespace) -> Case:
 def label_case(args: argparse.Namespace) -> Case:
     """One label, there or not, hinge."""
     rows = args.rows // 5
-    vectors, labels = clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
-    given = (labels < max(1, args.classes // 4)).astype(np.int64)
-    test, truth = vectors[rows:], given[rows:]
+    vectors, labels = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
+    labels_of_rows = (labels < max(1, args.classes // 4)).astype(np.int64)
+    test, truth = vectors[rows:], labels_of_rows[rows:]
     settings = ProbeSettings(loss="hinge", intercept=True)
     model = LinearSVC(loss="hinge", random_state=42)
     contenders = {
-        PEER: lambda n: peer_search(model, vectors[:n], given[:n], test, args.jobs),
-        OURS: lambda n: our_search(settings, vectors[:n], given[:n], test),
+        PEER: lambda n: peer_search(model, vectors[:n], labels_of_rows[:n], test, args.jobs),
+        OURS: lambda n: our_search(settings, vectors[:n], labels_of_rows[:n], test),
     }
     return Case("1 label, hinge", rows, contenders, lambda found: f1_score(truth, found, average="macro"))
 
@@ -112,7 +111,7 @@ def label_case(args: argparse.Namespace) -> Case:
 def value_case(args: argparse.Namespace) -> Case:
     """One number per paper, absolute errors."""
     rows = args.rows // 5
-    vectors, _ = clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
+    vectors, _ = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
     numbers = np.random.default_rng(args.seed)
     values = vectors @ numbers.normal(size=args.dim) + 0.5 * numbers.normal(size=len(vectors))
     test, truth = vectors[rows:], values[rows:]
@@ -128,28 +127,28 @@ def value_case(args: argparse.Namespace) -> Case:
 def few_case(args: argparse.Namespace) -> Case:
     """Many subsets of a few papers, C = 1."""
     rows = args.rows // 5
-    vectors, labels = clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
-    given = (labels < args.classes // 2).astype(np.int64)
-    test, truth = vectors[rows:], np.tile(given[rows:], SUBSETS)
+    vectors, labels = build_clusters(rows + rows // 4, args.dim, args.classes, args.apart, args.seed)
+    labels_of_rows = (labels < args.classes // 2).astype(np.int64)
+    test, truth = vectors[rows:], np.tile(labels_of_rows[rows:], SUBSETS)
     numbers = np.random.default_rng(args.seed)
     subsets = [numbers.permutation(rows)[:SHOTS] for _ in range(SUBSETS)]
 
-    def peer(_: int) -> Found:
-        models = [LinearSVC(fit_intercept=False).fit(vectors[rows], given[rows]) for rows in subsets]
-        return Found(np.concatenate([model.predict(test) for model in models]), [1.0], np.zeros(1))
+    def peer(_: int) -> ProbeResult:
+        models = [LinearSVC(fit_intercept=False).fit(vectors[rows], labels_of_rows[rows]) for rows in subsets]
+        return ProbeResult(np.concatenate([model.predict(test) for model in models]), [1.0], np.zeros(1))
 
-    def ours(_: int) -> Found:
-        probes = fit_probes(vectors, given, subsets)
-        return Found(np.concatenate([probe.predict(test) for probe in probes]), [1.0], np.zeros(1))
+    def ours(_: int) -> ProbeResult:
+        probes = fit_probes(vectors, labels_of_rows, subsets)
+        return ProbeResult(np.concatenate([probe.predict(test) for probe in probes]), [1.0], np.zeros(1))
 
     name = f"{SUBSETS} subsets of {SHOTS} papers"
     return Case(name, rows, {PEER: peer, OURS: ours}, lambda found: f1_score(truth, found))
 
 
 def compare(case: Case, rounds: int) -> dict[str, Any]:
-    """Time both sides turn by turn and compare what they found."""
+    """Time both sides in rounds and compare their results."""
     seconds: dict[str, list[float]] = {name: [] for name in case.contenders}
-    found: dict[str, Found] = {}
+    found: dict[str, ProbeResult] = {}
     for run in case.contenders.values():
         run(min(case.rows, 300))
     for _ in range(rounds):
@@ -169,43 +168,38 @@ def compare(case: Case, rounds: int) -> dict[str, Any]:
     }
 
 
-def report(facts: dict[str, Any]) -> None:
+def print_comparison(facts: dict[str, Any]) -> None:
     """Print one comparison."""
     faster, score = facts["times_faster"], facts["score"]
     print(
         f"{facts['case']:<30} {facts['rows']:>6} rows   {median(facts['seconds'][PEER]):8.2f} s -> "
-        f"{median(facts['seconds'][OURS]):7.2f} s   {faster['median']:.2f}x ({faster['min']:.2f} to "
-        f"{faster['max']:.2f})   score {score[PEER]:.4f} {score[OURS]:.4f}   C {facts['best_C'][PEER]} "
+        f"{median(facts['seconds'][OURS]):7.2f} s   {format_ratio(faster)}"
+        f"   score {score[PEER]:.4f} {score[OURS]:.4f}   C {facts['best_C'][PEER]} "
         f"{facts['best_C'][OURS]}   folds apart {facts['fold_scores_apart']:.5f}",
         flush=True,
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="of classes; the other cases take a fifth")
     parser.add_argument("--dim", type=int, default=768)
     parser.add_argument("--classes", type=int, default=20)
-    parser.add_argument("--apart", type=float, default=0.08, help="how far the clusters lie apart")
+    parser.add_argument("--apart", type=float, default=0.08, help="distance of the clusters")
     parser.add_argument("--jobs", type=int, default=torch.get_num_threads(), help="of scikit-learn")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     measured = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn's: it stops before it has converged
         for name in args.cases:
             measured.append(compare(CASES[name](args), args.rounds))
-            report(measured[-1])
+            print_comparison(measured[-1])
     if args.output:
-        settings = {
-            name: getattr(args, name) for name in ("dim", "classes", "apart", "jobs", "rounds", "seed")
-        }
-        write(
+        settings = {name: getattr(args, name) for name in ("dim", "classes", "apart", "jobs", "rounds", "seed")}
+        write_result(
             args.output,
             provenance(["torch", "numpy", "scikit-learn"], **settings, device="cpu", measured=measured),
         )

@@ -1,14 +1,13 @@
-"""Does the quick view of a suite rank encoders as the whole suite does?
+"""Check that the quick view of a suite ranks encoders as the whole suite does.
 
-The encoders: MiniLM cut after each of its layers, three poolings, truncated vectors, and untrained weights.
+The encoders: MiniLM truncated after each of its layers, three poolings, truncated vectors, untrained weights.
 One pass over each text gives the states of every layer, so that all cuts cost what one costs. The quick view
 is part of the suite: both averages come from the same results, and so their correlation is that of a part
-with its whole; the correlation with the rest of the suite, which shares no task, stands beside it.
+with its whole; the correlation with the rest of the suite, which shares no task, is given too.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,26 +16,26 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from rounds import provenance, write
+from measurement import build_parser, provenance, write_result
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
-from sciprism.encoders.settings import Settings
+from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.evaluation.results import TaskResult
-from sciprism.evaluation.run import Run, evaluate
+from sciprism.evaluation.run import EvaluationRun, evaluate
 from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.systems import System, Texts
+from sciprism.evaluation.systems import EncodingInput, System
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.evaluation.task import Task
 from sciprism.files import cache_folder
-from sciprism.metrics.numbers import kendall_tau, spearman
+from sciprism.metrics.regression import kendall_tau, spearman
 
 POOLINGS = ("mean", "cls", "last")
 
 
-class Layers(Encoder):
-    """An encoder whose vectors are those of every layer and pooling, side by side, each of length 1."""
+class LayerEncoder(Encoder):
+    """An encoder whose vectors are those of every layer and pooling, concatenated, each of length 1."""
 
     @property
     def dim(self) -> int:
@@ -51,10 +50,10 @@ class Layers(Encoder):
         return torch.cat(found, dim=1)
 
 
-class Cut(DenseSystem):
+class LayerSystem(DenseSystem):
     """One layer, one pooling and the first `width` dimensions of what `Layers` gives."""
 
-    def __init__(self, encoder: Layers, cache: Path, layer: int, pooling: str, width: int) -> None:
+    def __init__(self, encoder: LayerEncoder, cache: Path, layer: int, pooling: str, width: int) -> None:
         super().__init__(encoder, cache)
         hidden = encoder.model.config.hidden
         first = ((layer - 1) * len(POOLINGS) + POOLINGS.index(pooling)) * hidden
@@ -68,12 +67,12 @@ class Cut(DenseSystem):
         """Return the whole model's fingerprint with the cut."""
         return self._fingerprint
 
-    def vectors(self, texts: Texts) -> np.ndarray:
+    def vectors(self, texts: EncodingInput) -> np.ndarray:
         """Return the columns of this cut."""
         encoder, items = self.encoder, texts.items
         cache = self._cache(encoder.path(texts.format, texts.role))
         how = {"format": texts.format, "role": texts.role, "fields": texts.fields}
-        rows = cache.rows(
+        rows = cache.find_or_encode(
             encoder.texts(items, texts.role, texts.fields),
             lambda places: encoder.encode([items[place] for place in places], **how),
         )
@@ -88,39 +87,39 @@ class Cut(DenseSystem):
         return self._caches[path]
 
 
-def contenders(max_length: int) -> list[DenseSystem]:
+def build_systems(max_length: int) -> list[DenseSystem]:
     """Return the systems that are compared."""
     base = Encoder.load("all-MiniLM-L6-v2", max_length=max_length)
     settings = replace(base.settings, normalize=False)
-    layered = Layers(base.model, base.tokenizer, settings, name="MiniLM, all layers")
-    home = cache_folder() / "study" / layered.fingerprint
+    layered = LayerEncoder(base.model, base.tokenizer, settings, name="MiniLM, all layers")
+    folder = cache_folder() / "study" / layered.fingerprint
     hidden = base.model.config.hidden
     cuts = [(layer, "mean", hidden) for layer in range(1, 7)]
     cuts += [(6, "cls", hidden), (6, "last", hidden), (3, "cls", hidden)]
     cuts += [(6, "mean", width) for width in (192, 96, 48)]
-    return [Cut(layered, home, *cut) for cut in cuts] + [_untrained(base, settings)]
+    return [LayerSystem(layered, folder, *cut) for cut in cuts] + [_untrained(base, settings)]
 
 
-def _untrained(base: Encoder, settings: Settings) -> DenseSystem:
+def _untrained(base: Encoder, settings: EncoderSettings) -> DenseSystem:
     torch.manual_seed(0)
     model = Transformer(replace(base.model.config, layers=1))
     encoder = Encoder(model, base.tokenizer, settings, name="untrained, 1 layer")
     return DenseSystem(encoder, cache_folder() / "vectors")
 
 
-def mean_of(results: Sequence[TaskResult], names: set[str]) -> float:
+def mean_score(results: Sequence[TaskResult], names: set[str]) -> float:
     """Return the mean over the numbers of some tasks."""
     return float(np.mean([value for result in results if result.task in names for value in result.values()]))
 
 
 def correlation(whole: np.ndarray, part: np.ndarray, seed: int = 0) -> dict[str, object]:
     """Return rank correlations with 95% intervals by a bootstrap over encoders."""
-    draw = np.random.default_rng(seed)
+    random = np.random.default_rng(seed)
     found: dict[str, object] = {"n": len(whole)}
     for name, measure in (("spearman", spearman), ("kendall_tau", kendall_tau)):
         samples = []
         while len(samples) < 2000:
-            rows = draw.integers(0, len(whole), len(whole))
+            rows = random.integers(0, len(whole), len(whole))
             if len(np.unique(rows)) > 2:
                 samples.append(measure(whole[rows], part[rows]))
         low, high = np.nanpercentile(samples, [2.5, 97.5])
@@ -128,40 +127,39 @@ def correlation(whole: np.ndarray, part: np.ndarray, seed: int = 0) -> dict[str,
     return found
 
 
-def _tell(system: System, task: Task, result: TaskResult | None) -> None:
+def _print_progress(system: System, task: Task, result: TaskResult | None) -> None:
     if result is not None:
         print(f"{task.name}  {system.name}  {result.status}", file=sys.stderr)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = build_parser(__doc__, output=Path("results/quick.json"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--suite", default="open")
     parser.add_argument("--runs", type=Path, default=Path("out/quick"))
     parser.add_argument("--max-length", type=int, default=256, help="tokens of a text that are read")
-    parser.add_argument("-o", "--output", type=Path, default=Path("results/quick.json"))
-    arguments = parser.parse_args()
-    suite = suites[arguments.suite]
-    run = Run(out=arguments.runs, data=arguments.data, command=" ".join(sys.argv))
+    args = parser.parse_args()
+    suite = suites[args.suite]
+    run = EvaluationRun(out=args.runs, data=args.data, command=" ".join(sys.argv))
     quick, names = set(suite.views["quick"]), {task.name for task in suite.tasks}
-    systems = contenders(arguments.max_length)
-    found = evaluate(suite, suite.tasks, systems, run, _tell)
+    systems = build_systems(args.max_length)
+    found = evaluate(suite, suite.tasks, systems, run, _print_progress)
     rows = []
     for system in systems:
         results = [result for result in found if result.system["name"] == system.name]
         failed = [result.task for result in results if result.status != "done"]
         if failed:
             raise SystemExit(f"{system.name}: no number for {', '.join(failed)}")
-        rows.append([mean_of(results, part) for part in (names, quick, names - quick)])
+        rows.append([mean_score(results, part) for part in (names, quick, names - quick)])
         print(f"{system.name:32} {rows[-1]}", file=sys.stderr)
     whole, part, rest = np.array(rows).T
-    facts = provenance(["torch", "numpy", "scikit-learn", "lightgbm"], max_length=arguments.max_length)
+    facts = provenance(["torch", "numpy", "scikit-learn", "lightgbm"], max_length=args.max_length)
     means = {
         label: {"suite": round(w, 4), "quick": round(q, 4), "rest": round(r, 4)}
         for label, (w, q, r) in zip((system.name for system in systems), rows, strict=True)
     }
-    write(
-        arguments.output,
+    write_result(
+        args.output,
         facts
         | {
             "suite": suite.name,

@@ -1,4 +1,4 @@
-"""Seconds of the same search with a large and a small retriever, turn by turn (INDUS, Table 8, claim I3).
+"""Seconds of the same search with a large and a small retriever, in rounds (INDUS, Table 8, claim I3).
 
 A search is all of it: encoding the documents, encoding the queries, ranking. Both models run in this
 library's encoder, in one process, at one precision. Run from the repository root:
@@ -8,7 +8,6 @@ library's encoder, in one process, at one precision. Run from the repository roo
 
 from __future__ import annotations
 
-import argparse
 import datetime
 from functools import partial
 from pathlib import Path
@@ -16,17 +15,17 @@ from statistics import median
 
 import torch
 
-from rounds import interleave, provenance, ratio, write
+from measurement import build_parser, interleave, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Corpus
+from sciprism.datasets.inputs import RetrievalInput
 from sciprism.evaluation.suites.registry import suites
 from sciprism.index import topk
-from sciprism.reproduce.claims.measured import add, times_as_fast
+from sciprism.reproduce.claims.measurements import add_findings, compare_speed
 from sciprism.store.matrix import Matrix
 
 
-def search(encoder: Encoder, data: Corpus, documents: int) -> None:
+def search(encoder: Encoder, data: RetrievalInput, documents: int) -> None:
     """Encode documents and queries, and rank ten documents for each query."""
     queries = encoder.encode(data.queries, format="search", role="query")
     vectors = encoder.encode(data.documents[:documents], format="search")
@@ -34,9 +33,7 @@ def search(encoder: Encoder, data: Corpus, documents: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("large")
     parser.add_argument("small")
     parser.add_argument("--data", type=Path, required=True, help="the folder of the open data")
@@ -44,9 +41,8 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--least", type=float, default=3.0, help="several times its speed: at least so many")
+    parser.add_argument("--min-speedup", type=float, default=3.0, help="of the claim")
     parser.add_argument("--evidence", type=Path, help="the folder of INDUS's results")
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     task = next(task for task in suites["open"].tasks if task.name == args.task)
@@ -54,7 +50,7 @@ def main() -> None:
     encoders = {"large": Encoder.load(args.large), "small": Encoder.load(args.small)}
     runs = {name: partial(search, encoder, data, args.documents) for name, encoder in encoders.items()}
     seconds = interleave(runs, args.rounds)
-    found = times_as_fast(seconds["small"], seconds["large"], args.least)
+    found = compare_speed(seconds["small"], seconds["large"], args.min_speedup)
     for name, times in seconds.items():
         print(f"{name}: {1000 * median(times) / len(data.queries):.2f} ms per query")
     print(f"{found.value:.2f} x ({found.low:.2f} to {found.high:.2f}): {found.verdict}")
@@ -68,10 +64,9 @@ def main() -> None:
         seconds={name: [round(t, 3) for t in times] for name, times in seconds.items()},
         times_as_fast=ratio(seconds["large"], seconds["small"]),
     )
-    if args.output:
-        write(args.output, result)
+    write_result(args.output, result)
     if args.evidence:
-        add(args.evidence, "I3", [found], result["command"], datetime.date.today().isoformat())
+        add_findings(args.evidence, "I3", [found], result["command"], datetime.date.today().isoformat())
 
 
 if __name__ == "__main__":

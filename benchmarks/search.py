@@ -1,4 +1,4 @@
-"""Exact search against faiss IndexFlatIP: the same vectors, the same queries, turn by turn in one run.
+"""Exact search against faiss IndexFlatIP: the same vectors, the same queries, in rounds of one run.
 
 Ours reads the vectors as a collection has them, from memory-mapped shards; faiss holds its own copy in
 memory. Run from the repository root:
@@ -19,10 +19,10 @@ import faiss
 import numpy as np
 import torch
 
-from rounds import interleave, provenance, ratio, write
+from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism.index import topk
 from sciprism.store.layout import DEFAULT_SHARD_SIZE
-from sciprism.store.matrix import DTYPES, Dtype, Matrix, open_matrix, pack
+from sciprism.store.matrix import DTYPES, Dtype, Matrix, open_matrix, quantize
 
 PEER = "faiss IndexFlatIP"
 
@@ -33,11 +33,11 @@ def unit_vectors(rows: int, dim: int, numbers: np.random.Generator) -> np.ndarra
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def stored(vectors: np.ndarray, dtype: Dtype, folder: Path) -> list[Matrix]:
+def store_vectors(vectors: np.ndarray, dtype: Dtype, folder: Path) -> list[Matrix]:
     """Write vectors as shards and map them, as a collection does."""
     shards = []
     for start in range(0, len(vectors), DEFAULT_SHARD_SIZE):
-        packed = pack(vectors[start : start + DEFAULT_SHARD_SIZE], dtype)
+        packed = quantize(vectors[start : start + DEFAULT_SHARD_SIZE], dtype)
         values, scales = folder / f"{dtype}-{start}.npy", folder / f"{dtype}-{start}.scales.npy"
         np.save(values, packed.values)
         if packed.scales is not None:
@@ -55,13 +55,9 @@ def compare(
     peer: faiss.Index, shards: dict[Dtype, list[Matrix]], queries: np.ndarray, args: argparse.Namespace
 ) -> dict[str, Any]:
     """Time one batch of queries in every way, and compare what was found."""
-    contenders: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
-        PEER: lambda: peer.search(queries, args.k)
-    }
+    contenders: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {PEER: lambda: peer.search(queries, args.k)}
     for dtype, matrices in shards.items():
-        contenders[f"sciprism {dtype}"] = lambda matrices=matrices: topk(
-            queries, matrices, args.k, distance="dot"
-        )
+        contenders[f"sciprism {dtype}"] = lambda matrices=matrices: topk(queries, matrices, args.k, distance="dot")
     seconds = interleave(contenders, args.rounds)
     reference = contenders[PEER]()[1]
     facts: dict[str, Any] = {}
@@ -76,22 +72,20 @@ def compare(
     return facts
 
 
-def report(threads: int, batch: int, facts: dict[str, Any]) -> None:
+def print_comparison(threads: int, batch: int, facts: dict[str, Any]) -> None:
     """Print one line per contender."""
     print(f"{threads} thread(s), {batch} queries at once")
     for name, fact in facts.items():
         faster = fact["times_faster"]
         print(
-            f"  {name:<18} {median(fact['milliseconds']):8.1f} ms   {faster['median']:.2f}x "
-            f"({faster['min']:.2f} to {faster['max']:.2f})   same rows {fact['overlap']:.4f}"
+            f"  {name:<18} {median(fact['milliseconds']):8.1f} ms   {format_ratio(faster)}"
+            f"   same rows {fact['overlap']:.4f}"
             f"{', identical' if fact['identical'] else ''}"
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--batches", type=int, nargs="+", default=[100, 1], help="queries at once")
@@ -99,7 +93,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     numbers = np.random.default_rng(args.seed)
     vectors = unit_vectors(args.rows, args.dim, numbers)
@@ -108,17 +101,17 @@ def main() -> None:
     peer.add(vectors)
     measured = []
     with tempfile.TemporaryDirectory() as folder:
-        shards = {dtype: stored(vectors, dtype, Path(folder)) for dtype in DTYPES}
+        shards = {dtype: store_vectors(vectors, dtype, Path(folder)) for dtype in DTYPES}
         for threads in args.threads:
             torch.set_num_threads(threads)
             faiss.omp_set_num_threads(threads)
             for batch in args.batches:
                 facts = compare(peer, shards, queries[:batch], args)
-                report(threads, batch, facts)
+                print_comparison(threads, batch, facts)
                 measured.append({"threads": threads, "queries": batch, "contenders": facts})
     if args.output:
         settings = {name: getattr(args, name) for name in ("rows", "dim", "k", "rounds", "seed")}
-        write(
+        write_result(
             args.output,
             provenance(["torch", "numpy", "faiss-cpu"], **settings, device="cpu", measured=measured),
         )

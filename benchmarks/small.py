@@ -1,6 +1,6 @@
 """Papers per second of the shipped model against all-MiniLM-L6-v2, one format and all; and a cold start.
 
-The same texts, cut at the same length, at the same precision, turn by turn in one process. Four formats of
+The same texts, truncated to the same length, at the same precision, in rounds of one process. Four formats of
 MiniLM are four passes, as methods with a pass for each need; sentence-transformers computes in float32.
 Run from the repository root:
 
@@ -9,7 +9,6 @@ Run from the repository root:
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -21,8 +20,8 @@ from typing import Any
 
 import torch
 
-from encode import MAX_LENGTH, contender, read_texts
-from rounds import interleave, provenance, ratio, write
+from encode import MAX_LENGTH, load_contender, read_texts
+from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism import Encoder
 
 LARGE, PEER = "all-MiniLM-L6-v2", "sentence-transformers, batch 8 (best)"
@@ -34,7 +33,7 @@ def contenders(model: str | None, texts: list[str], precision: str) -> dict[str,
     """Return what is timed, by name."""
     small = Encoder.load(model, max_length=MAX_LENGTH, precision=precision, device="cpu")
     large = Encoder.load(LARGE, max_length=MAX_LENGTH, precision=precision, device="cpu")
-    peer = contender(PEER)
+    peer = load_contender(PEER)
 
     def four_passes() -> None:
         for _ in small.formats:
@@ -61,9 +60,7 @@ def cold_starts(model: str | None, times: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("--data", type=Path, default=os.environ.get("SCIPRISM_DATA"))
     parser.add_argument("--model", help="folder or name; the default model otherwise")
     parser.add_argument("--papers", type=int, default=300)
@@ -71,7 +68,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision", default="float32")
     parser.add_argument("--run", default="latest", help="the name of this run in the file")
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     if args.data is None:
         parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
@@ -85,7 +81,7 @@ def main() -> None:
         "one format, sentence-transformers": ratio(seconds[PEER], seconds["one format"]),
     }
     for name, found in times.items():
-        print(f"{name}: {found['median']:.2f}x ({found['min']:.2f} to {found['max']:.2f})")
+        print(f"{name}: {format_ratio(found)}")
     cold = cold_starts(args.model, args.rounds)
     print(f"cold start: {statistics.median(cold):.2f} s ({min(cold):.2f} to {max(cold):.2f})")
     if args.output:
@@ -93,7 +89,7 @@ def main() -> None:
         facts = {"papers": len(texts), "tokens": MAX_LENGTH, "precision": args.precision}
         facts |= {"threads": args.threads, "rounds": args.rounds, "papers_per_second": rates, "times": times}
         packages = ["torch", "sentence-transformers", "tokenizers", "numpy"]
-        write(args.output, provenance(packages, **facts, cold_start_seconds=cold), args.run)
+        write_result(args.output, provenance(packages, **facts, cold_start_seconds=cold), args.run)
 
 
 if __name__ == "__main__":

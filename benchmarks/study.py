@@ -1,6 +1,6 @@
 """A paper's models at the size of a laptop: trained, scored and set in tables, arm by arm.
 
-What is done is kept: stopped at any moment, the same command goes on. Every arm is trained with the first
+After an interruption the same command continues. Every arm is trained with the first
 seed, those that are `seeded` with the others too, and scored on the quick view as soon as it is trained. With
 --full the run of each method whose best dev score is the median is scored on the whole suite as well. The
 backbone reads as many tokens as the laptop recipes.
@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rounds import provenance, write
+from measurement import provenance, write_result
 from sciprism import Encoder
-from sciprism.reproduce.tables.models import keys_of
+from sciprism.reproduce.tables.models import model_keys
 from sciprism.reproduce.tables.registry import reproductions
-from sciprism.reproduce.tables.run import chosen_rows
+from sciprism.reproduce.tables.run import choose_rows
 
 MAX_LENGTH = 128
 Run = tuple[str, int]
@@ -35,7 +35,7 @@ class Arm:
     whole suite is of interest.
 
     seed: of its one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage
-    that another arm's run of the same seed stands for, that arm, and its stage. changes: of the recipe.
+    that is copied from another arm's run of the same seed, that arm, and its stage. changes: of the recipe.
     """
 
     key: str
@@ -71,69 +71,69 @@ class Study:
         return ("--quick",) if self.data == "open" else ()
 
 
-def status_of(words: list[str]) -> int:
+def run_status(*words: object) -> int:
     """Run one command of the package; return its status."""
-    print("+ sciprism", shlex.join(words), flush=True)
-    return subprocess.run([sys.executable, "-m", "sciprism", *words]).returncode
+    print("+ sciprism", shlex.join(map(str, words)), flush=True)
+    return subprocess.run([sys.executable, "-m", "sciprism", *map(str, words)]).returncode
 
 
-def run(words: list[str]) -> float:
+def run_command(*words: object) -> float:
     """Run one command of the package that all else needs; return its seconds."""
     began = time.monotonic()
-    if status := status_of(words):
-        raise SystemExit(f"status {status}; the same command goes on from here")
+    if status := run_status(*words):
+        raise SystemExit(f"status {status}; the same command continues from here")
     return time.monotonic() - began
 
 
-def reproduced(paper: str, name: str, models: Sequence[tuple[str, str]], *more: str) -> bool:
+def reproduce_table(paper: str, name: str, models: Sequence[tuple[str, str]], *more: str) -> bool:
     """Make one table of these models, (key, name); say whether it is whole.
 
-    Rows of other models are left out: they would have to be fetched.
+    Rows of other models are not made: they would have to be fetched.
     """
     words = ["reproduce", paper, name]
     words += [word for key, model in models for word in ("--models", f"{key}={model}")]
     rows = {row.model for row in reproductions[paper].table(name).rows}
     if "--only" not in more:
         words += [word for key in sorted(rows & {key for key, _ in models}) for word in ("--only", key)]
-    return not status_of([*words, *more])
+    return not run_status(*words, *more)
 
 
 def pack(results: Path) -> None:
     """Pack the results that were scored into files that git keeps; the folders stay, and git ignores them."""
-    run(["results", "pack", str(results), "-o", str(results)])
+    run_command("results", "pack", str(results), "-o", str(results))
 
 
-def say_missing(tables: Mapping[str, bool]) -> None:
+def report_missing(tables: Mapping[str, bool]) -> None:
     """End with the names of the tables that are not whole, if there are such."""
     if lacking := [name for name, whole in tables.items() if not whole]:
-        raise SystemExit(f"tables that are not whole: {', '.join(lacking)}; what they lack is said above")
+        raise SystemExit(f"incomplete tables: {', '.join(lacking)}; see the messages above")
 
 
-def trained(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
+def train_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
     """Train one arm with one seed and return its run folder."""
     folder: Path = args.runs / f"{arm.key}-{seed}"
     recipe = f"recipes/laptop/{arm.recipe or f'{study.paper}-{arm.key}'}.toml"
     changes = [f"seed={seed}", *arm.changes, *(args.change or [])]
     if arm.done:
         stage, other, at = arm.done
-        changes.append(f"stages.{stage}.done={args.runs / f'{other}-{seed}' / at / 'model'}")
+        changes.append(f"stages.{stage}.finished_model={args.runs / f'{other}-{seed}' / at / 'model'}")
     words = ["train", recipe, "--sources", str(args.sources), "-o", str(folder)]
-    seconds = run([*words, *(word for change in changes for word in ("--set", change))])
-    kept = folder / "seconds.json"
-    if not kept.exists():
-        kept.write_text(json.dumps(round(seconds)) + "\n", encoding="utf-8")
+    seconds = run_command(*words, *(word for change in changes for word in ("--set", change)))
+    times = folder / "seconds.json"
+    if not times.exists():
+        times.write_text(json.dumps(round(seconds)) + "\n", encoding="utf-8")
     return folder
 
 
 def backbone(runs: Path) -> Path:
-    """Return the folder of the untouched backbone, cut as the laptop recipes are."""
+    """Return the folder of the untouched backbone, truncated as in the laptop recipes."""
     folder = runs / f"all-MiniLM-L6-v2-{MAX_LENGTH}"
     if not folder.exists():
         Encoder.load("all-MiniLM-L6-v2", max_length=MAX_LENGTH).save(folder)
     return folder
 
 
-def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> bool:
+def make_table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> bool:
     """Make one table of all models that are there; what has been scored already is not scored again."""
     models = [("backbone", str(backbone(args.runs)))]
     models += [(key, str(folder)) for (key, _), folder in folders.items()]
@@ -143,7 +143,7 @@ def table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Name
             if set(_members(name_of)) <= set(members):
                 models.append((key, name_of.format_map(members)))
     where = ("--data", study.data, "--results", str(args.output), "--precision", args.precision)
-    return reproduced(study.paper, name, models, *where, *more)
+    return reproduce_table(study.paper, name, models, *where, *more)
 
 
 def _members(name: str) -> list[str]:
@@ -155,13 +155,13 @@ def median_dev(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
     found: dict[Run, Path] = {}
     for arm in study.arms:
         runs = [each for each in folders if each[0] == arm.key and arm.method]
-        runs.sort(key=lambda each: summary(folders[each])["dev_best"])
+        runs.sort(key=lambda each: summarize_run(folders[each])["dev_best"])
         if runs:
             found[arm.key, 0] = folders[runs[len(runs) // 2]]
     return found
 
 
-def summary(folder: Path) -> dict[str, float | int | dict[str, float]]:
+def summarize_run(folder: Path) -> dict[str, float | int | dict[str, float]]:
     """Return what a run's own files say of it."""
     stage = max((path for path in folder.iterdir() if path.is_dir()), key=lambda p: p.stat().st_mtime)
     rows = [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
@@ -177,14 +177,14 @@ def summary(folder: Path) -> dict[str, float | int | dict[str, float]]:
     }
 
 
-def bases(study: Study, arms: Sequence[Arm]) -> set[str]:
-    """Return the arms that the tables of some arms show beside them."""
+def base_arms(study: Study, arms: Sequence[Arm]) -> set[str]:
+    """Return the arms that the tables of some arms also show."""
     paper = reproductions[study.paper]
-    shown = (chosen_rows(paper.table(a.table), paper.shapes[study.data], [a.key]).rows for a in arms)
-    return {key for rows in shown for key in keys_of(rows)} & {arm.key for arm in study.arms}
+    shown = (choose_rows(paper.table(a.table), paper.suites[study.data], [a.key]).rows for a in arms)
+    return {key for rows in shown for key in model_keys(rows)} & {arm.key for arm in study.arms}
 
 
-def before(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
+def earlier_runs(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what other commands trained, with their facts, out of the file that is about to be written."""
     if not path.exists():
         return []
@@ -204,30 +204,32 @@ def main(study: Study, about: str | None) -> None:
     parser.add_argument("--tables", nargs="*", default=list(study.tables))
     parser.add_argument("--set", dest="change", action="append", help="for every recipe")
     parser.add_argument("--precision", default="float32", help="that models are scored in")
-    parser.add_argument("-o", "--output", type=Path, default=Path("results") / study.paper)
     parser.add_argument("--full", action="store_true", help="then the whole suite, once per method")
     args = parser.parse_args()
     first, *others = args.seeds
     arms = [arm for arm in study.arms if arm.key in args.only]
-    if lacking := bases(study, arms) - {arm.key for arm in arms}:
+    if lacking := base_arms(study, arms) - {arm.key for arm in arms}:
         parser.error(f"--only: what was named is held against {', '.join(sorted(lacking))}; name it too")
     order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
     order += [(arm, seed) for seed in others for arm in arms if arm.seeded]
     folders: dict[Run, Path] = {}
     for arm, seed in order:
-        folders[arm.key, seed] = trained(study, arm, seed, args)
-        if not table(study, arm.table, folders, args, *study.view, "--only", arm.key):
-            raise SystemExit(f"{arm.key}, seed {seed}: not scored, as said above; the same command goes on")
+        folders[arm.key, seed] = train_arm(study, arm, seed, args)
+        if not make_table(study, arm.table, folders, args, *study.view, "--only", arm.key):
+            raise SystemExit(f"{arm.key}, seed {seed}: not scored (see above); the same command continues")
     facts = provenance(["torch", "sciprism"], changes=args.change or [])
-    runs = {f"{key}, seed {seed}": summary(folder) for (key, seed), folder in folders.items()}
-    write(args.output / study.runs, facts | {"runs": runs, "before": before(args.output / study.runs, runs)})
+    runs = {f"{key}, seed {seed}": summarize_run(folder) for (key, seed), folder in folders.items()}
+    write_result(
+        args.output / study.runs,
+        facts | {"runs": runs, "before": earlier_runs(args.output / study.runs, runs)},
+    )
     wanted = [(name, folders, study.view, f"table-{name}.md") for name in args.tables]
     if args.full:
         middle = median_dev(study, folders)
         wanted += [(name, middle, (), f"table-{name}-whole-suite.md") for name in args.tables]
     made = {
-        page: table(study, name, some, args, *view, "-o", str(args.output / page))
+        page: make_table(study, name, some, args, *view, "-o", str(args.output / page))
         for name, some, view, page in wanted
     }
     pack(args.output)
-    say_missing(made)
+    report_missing(made)

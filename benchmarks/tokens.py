@@ -9,39 +9,36 @@ repository root:
 
 from __future__ import annotations
 
-import argparse
 import datetime
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from rounds import provenance
-from sciprism.cli.tokenizer import texts_of
+from measurement import build_parser, provenance
+from sciprism.cli.tokenizer import read_texts
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.split import SplitTable, names
-from sciprism.papers.reading import read_papers
-from sciprism.reproduce.claims.measured import add, fewer_tokens
-from sciprism.text.tokens import open_tokenizer
+from sciprism.datasets.split import SplitTable, list_paper_keys
+from sciprism.papers.read import read_papers
+from sciprism.reproduce.claims.measurements import add_findings, compare_token_counts
+from sciprism.text.tokenizer import open_tokenizer
 
 
-def held_out(folder: Path) -> Iterator[str]:
+def read_held_out(folder: Path) -> Iterator[str]:
     """Yield titles and abstracts of the test papers of a data set among its neighbours."""
-    table = SplitTable.of(DataRoot(folder.parent))
+    table = SplitTable.load(DataRoot(folder.parent))
     for path in sorted(folder.glob("*.jsonl.gz")):
         for paper in read_papers(path, skip_bad=True):
-            if table.part(*names(paper, folder.name)) == "test":
+            if table.part(*list_paper_keys(paper, folder.name)) == "test":
                 yield " ".join(filter(None, (paper.title, paper.abstract)))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("ours", type=Path, help="a model folder or tokenizer.json")
     parser.add_argument("other", type=Path)
     parser.add_argument("--texts", action="append", required=True, help="DOMAIN=FILE; repeatable")
     parser.add_argument("--held-out", action="store_true", help="DOMAIN=DATA/SET: its test papers")
-    parser.add_argument("--lower", action="store_true", help="lower-case the texts for both")
+    parser.add_argument("--lowercase", action="store_true", help="lowercase the texts for both")
     parser.add_argument("--named", default="", help="what is compared, behind the name of each finding")
     parser.add_argument("--evidence", type=Path, help="the folder of INDUS's results")
     args = parser.parse_args()
@@ -50,15 +47,17 @@ def main() -> None:
         domain, mark, path = word.partition("=")
         if not mark:
             parser.error(f"--texts {word}: expected DOMAIN=FILE")
-        domains[domain] = held_out(Path(path)) if args.held_out else texts_of(Path(path))
-    counted = fewer_tokens(open_tokenizer(args.ours), open_tokenizer(args.other), domains, lower=args.lower)
+        domains[domain] = read_held_out(Path(path)) if args.held_out else read_texts(Path(path))
+    counted = compare_token_counts(
+        open_tokenizer(args.ours), open_tokenizer(args.other), domains, lowercase=args.lowercase
+    )
     found = [replace(each, name=", ".join(filter(None, (each.name, args.named)))) for each in counted]
     for each in found:
         edges = f"{100 * each.low:+.2f} to {100 * each.high:+.2f}"
         print(f"{each.name:48} {100 * each.value:+.2f} % ({edges}), {each.n:,} texts: {each.verdict}")
     if args.evidence:
         command = provenance(["tokenizers"])["command"]
-        add(args.evidence, "I1", found, command, datetime.date.today().isoformat())
+        add_findings(args.evidence, "I1", found, command, datetime.date.today().isoformat())
 
 
 if __name__ == "__main__":

@@ -29,16 +29,16 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from torch.utils.data import BatchSampler, SequentialSampler
 from transformers import TrainerCallback
 
-from rounds import provenance, ratio, write
+from measurement import build_parser, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.training.batches import OneSource, mixed
-from sciprism.training.learners.learner import Tools
-from sciprism.training.loop import Hooks, Loop
+from sciprism.training.batch_plan import OneSourcePlan, derive_seed
+from sciprism.training.learners.learner import LearnerContext
+from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec, Stage
 from sciprism.training.run_folder import StageFolder
-from sciprism.training.sources import Source
+from sciprism.training.sources import ExampleSource
 
 TEMPERATURE, RATE, SEED = 0.05, 2e-5, 0
 PEER = "sentence-transformers"
@@ -59,7 +59,7 @@ class Clock(TrainerCallback):
             self.losses.append(logs["loss"])
 
 
-def theirs(
+def train_peer(
     args: argparse.Namespace, rows: list[tuple[str, str]], dropout: float | None
 ) -> tuple[float, list[float]]:
     """Return seconds per step and the losses of the peer's trainer."""
@@ -85,32 +85,28 @@ def theirs(
             disable_tqdm=True,
             use_cpu=True,
             seed=SEED,
-            batch_sampler=lambda data, batch_size, **_: BatchSampler(
-                SequentialSampler(data), batch_size, True
-            ),
+            batch_sampler=lambda data, batch_size, **_: BatchSampler(SequentialSampler(data), batch_size, True),
         )
         SentenceTransformerTrainer(
             model=model,
             args=settings,
-            train_dataset=Dataset.from_dict(
-                {"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}
-            ),
+            train_dataset=Dataset.from_dict({"anchor": [a for a, _ in rows], "positive": [p for _, p in rows]}),
             loss=MultipleNegativesRankingLoss(model, scale=1 / TEMPERATURE),
             callbacks=[clock],
         ).train()
     return float(np.mean([b - a for a, b in pairwise(clock.ends)])), clock.losses
 
 
-def ours(
-    args: argparse.Namespace, source: Source, precision: str, dropout: float | None
+def train_sciprism(
+    args: argparse.Namespace, source: ExampleSource, precision: str, dropout: float | None
 ) -> tuple[float, list[float]]:
     """Return seconds per step and the losses of our loop."""
     stage = Stage(
         name="bench",
         sources=(source.spec,),
-        batch=args.batch,
+        batch_size=args.batch,
         steps=args.steps,
-        tokens=args.tokens,
+        chunk_tokens=args.tokens,
         precision=precision,
         objective={
             "name": "contrast",
@@ -118,7 +114,7 @@ def ours(
             "temperature": TEMPERATURE,
             "hard_negatives": 0,
         },
-        optimiser={"lr": RATE, "weight_decay": 0.0, "clip": 0.0},
+        optimizer={"lr": RATE, "weight_decay": 0.0, "max_grad_norm": 0.0},
         schedule={"name": "constant", "warmup": 0},
         checkpoint_every=10**9,
     )
@@ -126,18 +122,16 @@ def ours(
     if dropout is not None:
         encoder.model.set_dropout(dropout)
     with tempfile.TemporaryDirectory() as folder:
-        place = StageFolder(Path(folder))
-        tools = Tools(encoder=encoder, processes=Processes("cpu"))
-        loop = Loop(tools, stage, sources=[source], folder=place, seed=SEED, hooks=Hooks())
+        stage_folder = StageFolder(Path(folder))
+        context = LearnerContext(encoder=encoder, processes=Processes("cpu"))
+        loop = TrainingLoop(context, stage, sources=[source], folder=stage_folder, seed=SEED, hooks=Hooks())
         loop.run()
-        steps = [row for row in map(json.loads, place.metrics.read_text().splitlines()) if "loss" in row]
+        steps = [row for row in map(json.loads, stage_folder.metrics.read_text().splitlines()) if "loss" in row]
     return float(np.mean([row["seconds"] for row in steps[1:]])), [row["loss"] for row in steps]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = build_parser(__doc__)
     parser.add_argument("source", type=Path)
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     parser.add_argument("--batch", type=int, default=64)
@@ -146,25 +140,24 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=2048)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--precisions", nargs="+", default=["float32", "bfloat16"])
-    parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
-    source = Source(SourceSpec(file=args.source, format="search", query="query"))
-    plan = OneSource((len(source),), (1.0,), args.batch, mixed(SEED, "plan"))
+    source = ExampleSource(SourceSpec(file=args.source, format="search", query="query"))
+    plan = OneSourcePlan((len(source),), (1.0,), args.batch, derive_seed(SEED, "plan"))
     order = [row for step in range(args.steps) for _, part in plan[step] for row in part.tolist()]
-    face = Encoder.load(args.model)
+    encoder = Encoder.load(args.model)
     rows = [
-        (face.texts([e.query], "query")[0], face.texts([e.positives[0]], "paper")[0])
+        (encoder.texts([e.query], "query")[0], encoder.texts([e.positives[0]], "paper")[0])
         for e in source.examples(order)
     ]
-    left, right = theirs(args, rows, 0.0)[1], ours(args, source, "float32", 0.0)[1]
+    left, right = train_peer(args, rows, 0.0)[1], train_sciprism(args, source, "float32", 0.0)[1]
     seconds: dict[str, list[float]] = {name: [] for name in (PEER, *args.precisions)}
     for _ in range(args.rounds):
-        seconds[PEER].append(theirs(args, rows, None)[0])
+        seconds[PEER].append(train_peer(args, rows, None)[0])
         for precision in args.precisions:
-            seconds[precision].append(ours(args, source, precision, None)[0])
+            seconds[precision].append(train_sciprism(args, source, precision, None)[0])
     result = provenance(
         ["torch", "sentence-transformers", "transformers", "accelerate"],
-        batch=args.batch,
+        batch_size=args.batch,
         steps=args.steps,
         max_length=args.max_length,
         threads=torch.get_num_threads(),
@@ -173,11 +166,8 @@ def main() -> None:
         losses_without_dropout={PEER: left, "sciprism": right},
         losses_apart=float(np.abs(np.array(left) - np.array(right)).max()),
     )
-    print(
-        json.dumps({k: result[k] for k in ("examples_per_second", "times_faster", "losses_apart")}, indent=1)
-    )
-    if args.output:
-        write(args.output, result)
+    print(json.dumps({k: result[k] for k in ("examples_per_second", "times_faster", "losses_apart")}, indent=1))
+    write_result(args.output, result)
 
 
 if __name__ == "__main__":

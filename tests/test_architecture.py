@@ -31,12 +31,12 @@ MAY_IMPORT = {
 }
 GROUND = {
     "arrays",
-    "cores",
     "deprecation",
     "drop_report",
     "errors",
     "files",
     "formats",
+    "parallel",
     "registry",
     "seeding",
 }
@@ -123,6 +123,20 @@ def test_sizes():
 def test_no_name_without_meaning():
     empty = {"utils", "util", "helpers", "helper", "common", "misc"}
     assert not [path for path in SOURCES if path.stem in empty or path.stem.endswith(("_v2", "_new", "_old"))]
+
+
+SHARED_CLASS_NAMES: dict[str, str] = {}
+"""Names that classes of two modules have, each with the reason."""
+
+
+def test_a_class_name_has_one_meaning():
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    shared = {name: found for name, found in places.items() if len(found) > 1}
+    assert shared.keys() == SHARED_CLASS_NAMES.keys(), shared
 
 
 def modules_after(code: str) -> set[str]:

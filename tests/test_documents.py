@@ -1,4 +1,4 @@
-"""The documents are tested: README blocks run, the reference page is the commands' help."""
+"""Documents: README blocks run, the reference page is the help of the commands, links exist."""
 
 import re
 import shlex
@@ -11,12 +11,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
-from make_reference import commands  # noqa: E402
+from make_reference import list_commands  # noqa: E402
 
-COMMANDS = commands()
+COMMANDS = list_commands()
 
 
-def blocks(path: Path, language: str) -> list[str]:
+def read_code_blocks(path: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
 
 
@@ -27,22 +27,22 @@ def test_every_command_has_help_with_an_example_that_names_it(name):
     assert all(p.help for p in COMMANDS[name].params if hasattr(p, "help")), "an option without help"
 
 
-def test_the_reference_page_is_what_the_commands_say():
-    from make_reference import PAGE, reference
+def test_the_reference_page_is_the_help_of_the_commands():
+    from make_reference import PAGE, build_page
 
-    assert PAGE.read_text(encoding="utf-8") == reference(), "run make reference"
+    assert PAGE.read_text(encoding="utf-8") == build_page(), "run make reference"
 
 
 @pytest.fixture
-def workshop(tmp_path, monkeypatch):
-    """A folder in which the README's relative paths lead somewhere."""
+def work_folder(tmp_path, monkeypatch):
+    """A working folder in which the relative paths of the README exist."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_readme_blocks_run(workshop):
-    shell, code = blocks(ROOT / "README.md", "bash"), blocks(ROOT / "README.md", "python")
+def test_readme_blocks_run(work_folder):
+    shell, code = read_code_blocks(ROOT / "README.md", "bash"), read_code_blocks(ROOT / "README.md", "python")
     lines = [line for block in shell for line in block.splitlines() if line.startswith("sciprism ")]
     assert lines and code
     for line in lines:
@@ -60,14 +60,14 @@ def test_readme_blocks_run(workshop):
 
 def test_readme_and_makefile_show_every_command_and_no_other():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    code = "\n".join([*blocks(ROOT / "README.md", "bash"), *re.findall(r"`([^`\n]+)`", text)])
+    code = "\n".join([*read_code_blocks(ROOT / "README.md", "bash"), *re.findall(r"`([^`\n]+)`", text)])
     shown = re.findall(r"^(?:\S*bin/)?sciprism ([a-z]+)", code, re.M)
     made = re.findall(r"^\t.*/sciprism ([a-z]+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
     assert set(shown) == {name.split()[0] for name in COMMANDS} >= set(made)
     assert made
 
 
-def test_links_between_documents_lead_somewhere():
+def test_links_between_documents_exist():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert "://" in link or (page.parent / link).exists(), f"{page.name}: {link}"

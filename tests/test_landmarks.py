@@ -1,4 +1,4 @@
-"""The example collection: sound records, and three exports that say the same as its JSONL file."""
+"""The example collection: valid records, and three exports with the same content as its JSONL file."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ FIELDS = (
 DOI = re.compile(r"10\.\d{4,5}/[!-~]+")
 
 
-def read(name: str) -> list[Paper]:
+def read_landmarks(name: str) -> list[Paper]:
     return list(read_papers(LANDMARKS / name))
 
 
-def json_lines(name: str) -> list[dict[str, Any]]:
+def read_json_lines(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (LANDMARKS / name).read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture(scope="module")
 def papers() -> list[Paper]:
-    return [Paper.from_json(row) for row in json_lines("landmarks.jsonl")]
+    return [Paper.from_json(row) for row in read_json_lines("landmarks.jsonl")]
 
 
 def test_every_line_is_a_record_and_nothing_else(papers: list[Paper]) -> None:
-    assert [paper.to_json() for paper in papers] == json_lines("landmarks.jsonl")
+    assert [paper.to_json() for paper in papers] == read_json_lines("landmarks.jsonl")
 
 
 def test_ids_are_unique_and_ascii(papers: list[Paper]) -> None:
@@ -55,7 +55,7 @@ def test_ids_are_unique_and_ascii(papers: list[Paper]) -> None:
     assert [paper_id for paper_id in ids if not re.fullmatch(r"[a-z0-9]+", paper_id)] == []
 
 
-def test_no_paper_stands_twice(papers: list[Paper]) -> None:
+def test_no_duplicates(papers: list[Paper]) -> None:
     titles = Counter("".join(filter(str.isalnum, paper.title.lower())) for paper in papers)
     dois = Counter(paper.ids["doi"].lower() for paper in papers if "doi" in paper.ids)
     assert [name for counts in (titles, dois) for name, count in counts.items() if count > 1] == []
@@ -71,10 +71,8 @@ def test_every_field_is_well_filled(papers: list[Paper]) -> None:
 
 def test_readme_counts_are_the_counts(papers: list[Paper]) -> None:
     readme = (LANDMARKS / "README.md").read_text(encoding="utf-8")
-    stated = {
-        field: int(count) for field, count in re.findall(r"^\| (.+?) \| (\d+) \|$", readme, re.MULTILINE)
-    }
-    assert stated == Counter(paper.fields[0] for paper in papers)
+    expected = {field: int(count) for field, count in re.findall(r"^\| (.+?) \| (\d+) \|$", readme, re.MULTILINE)}
+    assert expected == Counter(paper.fields[0] for paper in papers)
     assert f"{len(papers)} landmark papers" in readme
 
 
@@ -83,7 +81,7 @@ def test_papers_are_sorted_by_field_year_and_id(papers: list[Paper]) -> None:
     assert keys == sorted(keys)
 
 
-def test_every_paper_has_the_plain_facts(papers: list[Paper]) -> None:
+def test_every_paper_has_the_basic_fields(papers: list[Paper]) -> None:
     for paper in papers:
         assert paper.title, paper.id
         assert paper.authors, paper.id
@@ -117,15 +115,15 @@ def test_dois_look_like_dois(papers: list[Paper]) -> None:
 
 def test_reader_yields_what_the_file_says(papers: list[Paper]) -> None:
     # DOIs are the same in any case; readers give them in lower case.
-    stated = [{**paper.to_json(), "ids": {k: v.lower() for k, v in paper.ids.items()}} for paper in papers]
-    assert [{"ids": {}, **paper.to_json()} for paper in read("landmarks.jsonl")] == stated
+    expected = [{**paper.to_json(), "ids": {k: v.lower() for k, v in paper.ids.items()}} for paper in papers]
+    assert [{"ids": {}, **paper.to_json()} for paper in read_landmarks("landmarks.jsonl")] == expected
 
 
 @pytest.mark.parametrize("name", EXPORTS)
 def test_export_agrees_record_by_record(name: str) -> None:
-    stated, exported = read("landmarks.jsonl"), read(name)
-    assert [paper.id for paper in exported] == [paper.id for paper in stated]
-    for one, other in zip(stated, exported, strict=True):
+    expected, exported = read_landmarks("landmarks.jsonl"), read_landmarks(name)
+    assert [paper.id for paper in exported] == [paper.id for paper in expected]
+    for one, other in zip(expected, exported, strict=True):
         # These formats know no fields and citations.
         assert other == replace(one, fields=(), references=())
 
@@ -147,7 +145,7 @@ def test_bibtex_spells_latin_letters_in_latex() -> None:
 
 
 def test_fifty_queries_expect_papers_of_the_collection(papers: list[Paper]) -> None:
-    queries = json_lines("queries.jsonl")
+    queries = read_json_lines("queries.jsonl")
     fields = {paper.id: paper.fields[0] for paper in papers}
     assert len(queries) == 50
     assert all(set(row) == {"query", "expected"} for row in queries)

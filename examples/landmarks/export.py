@@ -1,4 +1,4 @@
-"""Write landmarks.bib, landmarks.ris and landmarks.csl.json beside landmarks.jsonl, which they follow.
+"""Write landmarks.bib, landmarks.ris and landmarks.csl.json next to landmarks.jsonl, from its content.
 
 Run `python examples/landmarks/export.py` after every change of landmarks.jsonl.
 """

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Encoder", "Label", "Paper", "__version__"]
 
-_HOMES = {"Encoder": "sciprism.encoders.encoder", "Paper": "sciprism.papers", "Label": "sciprism.papers"}
+_MODULES = {"Encoder": "sciprism.encoders.encoder", "Paper": "sciprism.papers", "Label": "sciprism.papers"}
 
 
 def __getattr__(name: str) -> Any:
     """Import the public names on first use, so that `import sciprism` stays cheap (no torch)."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'sciprism' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Names of the array types that packages hand to each other."""
+"""Types of the arrays that packages exchange."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,3 +11,6 @@ Doubles = NDArray[np.float64]
 
 Rows = NDArray[np.int64]
 """Positions in a sequence: of papers, labels, queries or tasks' items."""
+
+Integers = NDArray[np.int64]
+"""Counts, ranks and class numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sciprism.errors import InputError
@@ -14,26 +14,30 @@ class RenamedWarning(FutureWarning):
 
 
 def warn_renamed(what: str, old: str, new: str) -> None:
-    """Warn once that `old`, a name of this kind of thing, is `new` today."""
-    warnings.warn(
-        f"{what} {old!r} is now {new!r}; version 0.3 reads the new name only", RenamedWarning, stacklevel=2
-    )
+    """Warn that `old`, a name of this kind of thing, is `new` today."""
+    warnings.warn(f"{what} {old!r} is now {new!r}; version 0.3 reads the new name only", RenamedWarning, stacklevel=2)
 
 
-def current_names(table: Mapping[str, Any], renamed: Mapping[str, str], what: str) -> dict[str, Any]:
-    """Return a table with today's names for its former keys, each with a warning.
+def current_names(
+    table: Mapping[str, Any],
+    renamed: Mapping[str, str],
+    what: str,
+    *,
+    warn: Callable[[str, str, str], None] | None = warn_renamed,
+) -> dict[str, Any]:
+    """Return a table with today's names for its former keys, in the table's order.
 
-    renamed: former name -> today's. what: of what the keys are, for messages. InputError where a key is there
+    renamed: former name -> today's. what: of what the keys are, for messages. warn: called with `what` and
+    both names for each former key; None for files that the program wrote. InputError where a key is there
     under both names.
     """
-    found = {key: value for key, value in table.items() if key not in renamed}
-    for old, new in renamed.items():
-        if old not in table:
-            continue
-        if new in found:
-            raise InputError(
-                f"{what} {old!r} is the former name of {new!r}, and both are given; remove {old!r}"
-            )
-        warn_renamed(what, old, new)
-        found[new] = table[old]
+    found = {}
+    for key, value in table.items():
+        name = renamed.get(key, key)
+        if name != key:
+            if name in table:
+                raise InputError(f"{what} {key!r} is the former name of {name!r}, and both are given; remove {key!r}")
+            if warn:
+                warn(what, key, name)
+        found[name] = value
     return found

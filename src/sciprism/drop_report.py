@@ -1,41 +1,37 @@
-"""What was left out, or differs, counted and named by reason."""
+"""Counts and first ids of what was dropped, by reason."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from typing import Any
 
-NAMED = 10
-"""Ids that are kept for each reason; the rest is counted."""
+MAX_IDS = 10
+"""Ids that are named for each reason; the others are only counted."""
 
 
 class DropReport:
-    """Count what was left out, by reason, and keep the first names: `ids`."""
+    """What was dropped, or differs: counts and the first ids (`ids`) by reason."""
 
     def __init__(self) -> None:
         self.ids: dict[str, list[str]] = defaultdict(list)
         self._counts: Counter[str] = Counter()
 
     def add(self, reason: str, name: str) -> None:
-        """Note that `name` (an id) was left out, or differs, for a reason such as "no text"."""
+        """Count an id that was dropped, or differs, for a reason such as "no text"."""
         self._counts[reason] += 1
-        if len(self.ids[reason]) < NAMED:
+        if len(self.ids[reason]) < MAX_IDS:
             self.ids[reason].append(name)
 
     def update(self, other: DropReport) -> None:
-        """Take over the notes of another tally."""
+        """Add the counts and ids of another report."""
         self._counts += other._counts
         for reason, names in other.ids.items():
-            self.ids[reason] = [*self.ids[reason], *names][:NAMED]
+            self.ids[reason] = [*self.ids[reason], *names][:MAX_IDS]
 
     def count(self, reason: str) -> int:
-        """Return how many were noted for a reason."""
+        """Return the count of a reason."""
         return self._counts[reason]
 
     def to_json(self) -> dict[str, Any]:
-        """Return reason -> count and the first few names."""
-        return {
-            reason: {"count": self.count(reason), "first": names}
-            for reason, names in self.ids.items()
-            if names
-        }
+        """Return reason -> count and the first ids."""
+        return {reason: {"count": self.count(reason), "first": names} for reason, names in self.ids.items() if names}

@@ -1,4 +1,4 @@
-"""The one family of errors that a person is meant to read."""
+"""Errors with a message for users."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class InputError(ValueError):
 
 
 class MissingExtraError(InputError):
-    """Report an optional group of packages that a request needs and that is not installed."""
+    """Report an optional group of packages that is needed and not installed."""
 
     def __init__(self, extra: str, need: str) -> None:
         super().__init__(f'{need} needs the "{extra}" extra: pip install "sciprism[{extra}]"')
 
 
-class BrokeError(RuntimeError):
-    """Report work that broke on the way though the request was right; the command line exits with 1."""
+class RunFailedError(RuntimeError):
+    """Report a valid request that failed while it ran; the command line exits with 1."""

@@ -1,4 +1,4 @@
-"""Write files so that a reader, or the next run after a crash, sees all of a file or none of it."""
+"""Atomic writes: a reader, or the next run after a crash, sees all of a file or none of it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from filelock import FileLock, Timeout
 
 from sciprism.errors import InputError
 
-UNFINISHED = ".part"
+PARTIAL_SUFFIX = ".part"
 LOCK_NAME = ".lock"
 
 
-def commit(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file beside its place, force it to the disk, put it there in one step; or leave nothing."""
-    part = path.with_name(path.name + UNFINISHED)
-    with said_plainly(path):
+def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file next to its place, flush it to the disk, and rename it; or leave nothing."""
+    part = path.with_name(path.name + PARTIAL_SUFFIX)
+    with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with part.open("wb") as file:
@@ -36,13 +36,13 @@ def commit(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
-    """Write JSON as `commit` writes bytes; half a pair of surrogates becomes a question mark."""
+    """Write JSON atomically; an unpaired surrogate becomes a question mark."""
     text = json.dumps(value, indent=indent, ensure_ascii=False) + "\n"
-    commit(path, lambda file: file.write(text.encode("utf-8", "replace")))
+    write_atomically(path, lambda file: file.write(text.encode("utf-8", "replace")))
 
 
 def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> int:
-    """Write lines as `commit` writes bytes, one at a time; return how many."""
+    """Write lines atomically, one at a time; return how many."""
     count = 0
 
     def write(file: BinaryIO) -> None:
@@ -51,7 +51,7 @@ def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> 
             file.write(line.encode("utf-8", errors) + b"\n")
             count += 1
 
-    commit(path, write)
+    write_atomically(path, write)
     return count
 
 
@@ -66,14 +66,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def said_plainly(path: Path) -> Iterator[None]:
-    """Say which file could not be written: InputError for a place not allowed, OSError for a full disk."""
+def explain_write_errors(path: Path) -> Iterator[None]:
+    """Name the file that could not be written; InputError without permission, OSError for a full disk."""
     try:
         yield
     except (PermissionError, NotADirectoryError, FileExistsError, FileNotFoundError) as error:
-        raise InputError(
-            f"cannot write {path}: {error.strerror}; name a folder that you may write to"
-        ) from error
+        raise InputError(f"cannot write {path}: {error.strerror}; name a folder that you may write to") from error
     except OSError as error:
         raise OSError(
             f"cannot write {path}: {error.strerror or error}; what was committed before is kept: "
@@ -82,17 +80,15 @@ def said_plainly(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def only_writer(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system frees it when its process ends, however that ends."""
-    with said_plainly(folder):
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system frees it when the process ends, even by a kill."""
+    with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / LOCK_NAME, timeout=0)
         try:
             lock.acquire()
         except Timeout:
-            raise InputError(
-                f"{folder} is being written by another sciprism process; wait until it ends"
-            ) from None
+            raise InputError(f"{folder} is being written by another sciprism process; wait until it ends") from None
     try:
         yield
     finally:
@@ -100,13 +96,13 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def sha256(path: Path) -> str:
-    """Return the checksum of a file's bytes."""
+    """Return the SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def cache_folder() -> Path:
-    """Return where this library keeps what it can make again: SCIPRISM_CACHE or the user's cache folder."""
+    """Return the folder of caches: SCIPRISM_CACHE, or sciprism in the user's cache folder."""
     chosen = os.environ.get("SCIPRISM_CACHE")
     if chosen:
         return Path(chosen)

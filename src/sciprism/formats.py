@@ -1,4 +1,4 @@
-"""What a vector is for (format), and what a text is when it is encoded (role)."""
+"""Formats: what a vector is for. Roles: what a text is."""
 
 from typing import Literal
 

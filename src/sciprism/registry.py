@@ -1,4 +1,4 @@
-"""Named things of one kind, registered beside their definition."""
+"""Registries: named things of one kind, registered where they are defined."""
 
 from __future__ import annotations
 

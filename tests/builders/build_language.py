@@ -110,8 +110,7 @@ def climate(home: Path) -> None:
         rows = [
             f"-DOCSTART- -X- O O {n}\n\n"
             + "".join(
-                f"{word}\t{'B-climate-nature' if not place else 'O'}\n"
-                for place, word in enumerate(words(n).split())
+                f"{word}\t{'B-climate-nature' if not place else 'O'}\n" for place, word in enumerate(words(n).split())
             )
             + "\n"
             for n in range(COUNT)
@@ -135,9 +134,7 @@ def squad(titles: Iterable[str]) -> dict[str, Any]:
         "data": [
             {
                 "title": title,
-                "paragraphs": [
-                    {"context": f"All of {words(n)} it is.", "qas": [asked(n)]} for n in range(COUNT)
-                ],
+                "paragraphs": [{"context": f"All of {words(n)} it is.", "qas": [asked(n)]} for n in range(COUNT)],
             }
             for title in titles
         ],

@@ -1,4 +1,4 @@
-"""Encoders of every method whose every weight matters."""
+"""Encoders of every method, with weights that all affect the vectors."""
 
 import tempfile
 from pathlib import Path
@@ -9,18 +9,18 @@ from sciprism import Encoder
 from sciprism.encoders.methods.registry import methods
 
 
-def started(folder, method, **changes):
-    """An encoder of a method over a plain folder, untrained."""
-    first = methods[method].grows_from
+def build_encoder(folder, method, **changes):
+    """Return an untrained encoder of a method over a plain folder."""
+    first = methods[method].starts_from
     if first == "single":
         return Encoder.start(folder, method=method, **({"pooling": "mean", "device": "cpu"} | changes))
     with tempfile.TemporaryDirectory() as place:
-        started(folder, first, **changes).save(Path(place) / first)
+        build_encoder(folder, first, **changes).save(Path(place) / first)
         return Encoder.start(Path(place) / first, method=method, **({"device": "cpu"} | changes))
 
 
-def unequal(encoder, seed=0, size=0.1):
-    """Move every weight, and so make what began as copies unlike; ready for inference."""
+def perturb_weights(encoder, seed=0, size=0.1):
+    """Add noise to every weight, so that modules copied from each other differ; prepare for inference."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for _, weight in sorted(encoder.model.named_parameters()):
@@ -29,8 +29,8 @@ def unequal(encoder, seed=0, size=0.1):
     return encoder
 
 
-def batch_of(encoder, texts, formats):
-    """A packed batch of texts, each on its format's way; formats of one way must stand side by side."""
+def pack_texts(encoder, texts, formats):
+    """Return a packed batch of texts on their formats' routes; texts of one route must be adjacent."""
     from sciprism.encoders.packing import pack
 
     return pack(encoder.tokenize(texts), [encoder.route(format) for format in formats])

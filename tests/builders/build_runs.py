@@ -5,13 +5,13 @@ import os
 import subprocess
 import sys
 
-from sciprism.training.recipe import read_recipe
+from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
 
 PROCESSES = """
 import sys
 from pathlib import Path
-from sciprism.training.recipe import read_recipe
+from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
 train(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), device="cpu")
 """

@@ -33,9 +33,7 @@ class Raw:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def maple(
-        self, folder: str, papers: Iterable[Mapping[str, Any]], labels: str = "", mesh: str = ""
-    ) -> Path:
+    def maple(self, folder: str, papers: Iterable[Mapping[str, Any]], labels: str = "", mesh: str = "") -> Path:
         """Write a folder of MAPLE; papers are filled up with what all of them have."""
         place = self.folder / "maple" / folder
         if labels:
@@ -72,9 +70,7 @@ class Raw:
         ]
         lines(self.folder / f"scirepeval/search/{split}.jsonl", records)
 
-    def beir(
-        self, name: str, corpus: Iterable[str], queries: Iterable[str], qrels: Mapping[str, str]
-    ) -> None:
+    def beir(self, name: str, corpus: Iterable[str], queries: Iterable[str], qrels: Mapping[str, str]) -> None:
         """Write a set of BEIR; qrels: split -> "query document grade" divided by commas."""
         place = self.folder / "beir" / name
         lines(place / "corpus.jsonl", ({"_id": i, "title": f"T {i}", "text": f"about {i}"} for i in corpus))

@@ -45,12 +45,12 @@ dropout = {dropout}
 
 [[stages]]
 name = "contrast"
-batch = 8
+batch_size = 8
 steps = {steps}
-tokens = 64
+chunk_tokens = 64
 checkpoint_every = {every}
 objective = {{ name = "contrast", similarity = "cosine", temperature = 0.1 }}
-optimiser = {{ lr = 1e-3, clip = {clip} }}
+optimizer = {{ lr = 1e-3, max_grad_norm = {clip} }}
 
 [[stages.sources]]
 file = "search.jsonl"

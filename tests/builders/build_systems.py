@@ -1,4 +1,4 @@
-"""Systems of tests: vectors known beforehand, so that every score can be worked out by hand."""
+"""Systems for tests: known vectors, so that scores can be worked out by hand."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.papers import Label
 
 
-class Written:
-    """An encoder's face whose vector of a text is the row of numbers that the text (or title) spells."""
+class TextVectorEncoder:
+    """An encoder whose vector of a text is the row of numbers in the text (or title)."""
 
     name = "written"
     fingerprint = "f00"
@@ -37,19 +37,19 @@ class Written:
         return item if isinstance(item, str) else item.title
 
 
-def written(tmp_path, dim=2, distance="dot"):
-    return DenseSystem(Written(dim, distance), tmp_path)
+def build_system(tmp_path, dim=2, distance="dot"):
+    return DenseSystem(TextVectorEncoder(dim, distance), tmp_path)
 
 
-def spelled(vectors):
-    """Texts whose vectors these are."""
+def spell_vectors(vectors):
+    """Return texts with these vectors."""
     return [" ".join(repr(float(x)) for x in row) for row in vectors]
 
 
-class Voiceless:
+class VectorlessSystem:
     """A system without vectors, as BM25."""
 
-    name = "voiceless"
+    name = "vectorless"
     fingerprint = "v"
 
     def describe(self):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sciprism.datasets.inputs import Answer, Questions, Segments, Tagged
+from sciprism.datasets.inputs import Answer, PairInput, SpanInput, TaggingInput
 
 ANIMALS = ("mouse", "bird", "fish", "insect", "virus")
 OTHERS = ("study", "model", "theory", "wave", "metal", "ocean", "star", "prime", "steel", "trade", "light")
@@ -30,7 +30,7 @@ def tagged(count=50, seed=0, longest=9):
                 marks.append("O")
         words.append(tuple(sentence))
         tags.append(tuple(marks))
-    return Tagged(ids=[f"s{i}" for i in range(count)], words=words, tags=tags, **rows(count))
+    return TaggingInput(ids=[f"s{i}" for i in range(count)], words=words, tags=tags, **rows(count))
 
 
 def segments(count=50, seed=0, kind="class"):
@@ -48,7 +48,7 @@ def segments(count=50, seed=0, kind="class"):
             targets.append(("animal",) * animal + ("ocean",) * ("ocean" in other))
         else:
             targets.append("animal" if animal else "none")
-    return Segments(ids=[f"t{i}" for i in range(count)], texts=texts, targets=targets, **rows(count))
+    return PairInput(ids=[f"t{i}" for i in range(count)], texts=texts, targets=targets, **rows(count))
 
 
 def questions(count=50, seed=0, unanswerable=0.3):
@@ -64,7 +64,7 @@ def questions(count=50, seed=0, unanswerable=0.3):
             found = (Answer(words[place], len(" ".join(words[:place])) + (place > 0)),)
         contexts.append(" ".join(words))
         answers.append(found)
-    return Questions(
+    return SpanInput(
         ids=[f"q{i}" for i in range(count)],
         questions=["which virus"] * count,
         contexts=contexts,

@@ -1,4 +1,4 @@
-"""The command: which file gets which form, and what it refuses."""
+"""`sciprism compare`: output formats by suffix and option, and wrong requests."""
 
 import json
 
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from sciprism.cli.compare import compare
 from sciprism.errors import InputError
 from sciprism.evaluation import results
-from sciprism.evaluation.item_scores import Evidence
+from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure, TaskResult
 
 
@@ -26,8 +26,8 @@ def folder(tmp_path):
             status="done",
             metrics={"map": Measure(value=score, low=score, high=score, n=2)},
         )
-        items = {"map": Evidence(("x", "y"), [score, score], "mean")}
-        results.write(tmp_path / "results" / name, result, items)
+        items = {"map": ItemScores(("x", "y"), [score, score], "mean")}
+        results.write_result(tmp_path / "results" / name, result, items)
     return tmp_path / "results"
 
 
@@ -47,7 +47,7 @@ def test_the_first_system_is_the_baseline(folder):
 
 
 def test_results_may_come_from_several_folders_and_count_once(folder):
-    report = json.loads(run(folder / "B", folder, "--format", "json"))
+    report = json.loads(run(folder / "B", folder, "--output-format", "json"))
     assert report["systems"] == ["B", "A"]
 
 
@@ -57,16 +57,14 @@ def test_results_may_come_from_several_folders_and_count_once(folder):
 def test_a_file_s_name_says_its_form(folder, tmp_path, name, start):
     assert run(folder, "-o", tmp_path / name) == ""
     assert (tmp_path / name).read_text().startswith(start)
-    assert run(folder, "--format", {"r.md": "markdown", "r.tex": "latex"}.get(name, name[2:])).startswith(
-        start
-    )
+    assert run(folder, "--output-format", {"r.md": "markdown", "r.tex": "latex"}.get(name, name[2:])).startswith(start)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--baseline", "C"], "'C' is none of these systems: A, B"),
-        (["--format", "pdf"], "unknown format 'pdf'; known: terminal, markdown"),
+        (["--output-format", "pdf"], "unknown output format 'pdf'; known: terminal, markdown"),
     ],
 )
 def test_a_wrong_request_names_what_there_is(folder, arguments, message):

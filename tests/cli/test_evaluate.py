@@ -1,4 +1,4 @@
-"""`sciprism evaluate` as a person meets it: numbers, a second run, failures, wrong requests."""
+"""`sciprism evaluate` from the command line: numbers, a second run, failures, wrong requests."""
 
 import json
 import re
@@ -27,7 +27,7 @@ metric = "map"
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
+def work_folder(tmp_path, monkeypatch):
     """A folder with a small BEIR set and a file of tasks over it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
@@ -36,91 +36,89 @@ def own(tmp_path, monkeypatch):
     with (tmp_path / "set" / "corpus.jsonl").open("w") as file:
         for key, text in documents.items():
             file.write(json.dumps({"_id": key, "title": text, "text": f"a study of {text}"}) + "\n")
-    (tmp_path / "set" / "queries.jsonl").write_text(
-        '{"_id": "q1", "text": "gene"}\n{"_id": "q2", "text": "holes"}\n'
-    )
+    (tmp_path / "set" / "queries.jsonl").write_text('{"_id": "q1", "text": "gene"}\n{"_id": "q2", "text": "holes"}\n')
     (tmp_path / "set" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td2\t1\nq2\td1\t1\n")
     (tmp_path / "my.toml").write_text(TASKS)
     return tmp_path
 
 
-def test_systems_stand_side_by_side(own, monkeypatch, capsys, tiny_model):
+def test_systems_are_compared(work_folder, monkeypatch, capsys, tiny_model):
     command = ["evaluate", tiny_model, "bm25", "random", "--tasks", "my.toml", "-o", "out"]
     status, out, err = run(monkeypatch, capsys, *command, "--pooling", "mean")
     assert status == 0, err
     assert "find" in out and "bm25" in out and "random" in out
     assert re.search(r"100\.0", out)  # two questions that BM25 cannot miss
-    result = json.loads((own / "out" / "bm25" / "my" / "find.json").read_text())
+    result = json.loads((work_folder / "out" / "bm25" / "my" / "find.json").read_text())
     assert result["metrics"]["ndcg@10"]["value"] == 1 and result["provenance"]["data"]
     assert result["provenance"]["command"].startswith("sciprism evaluate ")
 
 
-def test_a_second_run_keeps_results_and_vectors(own, monkeypatch, capsys):
+def test_a_second_run_keeps_results_and_vectors(work_folder, monkeypatch, capsys):
     command = ["evaluate", "random", "--tasks", "my.toml", "-o", "out"]
     run(monkeypatch, capsys, *command)
-    before = (own / "out" / "random" / "my" / "find.json").read_bytes()
+    before = (work_folder / "out" / "random" / "my" / "find.json").read_bytes()
     status, _out, err = run(monkeypatch, capsys, *command)
-    assert status == 0 and "(kept)" in err
-    assert (own / "out" / "random" / "my" / "find.json").read_bytes() == before
+    assert status == 0 and "(already scored)" in err
+    assert (work_folder / "out" / "random" / "my" / "find.json").read_bytes() == before
 
 
-def test_a_failed_task_has_no_number_and_the_status_says_so(own, monkeypatch, capsys):
-    (own / "both.toml").write_text(TASKS)
+def test_a_failed_task_has_no_number_and_the_status_says_so(work_folder, monkeypatch, capsys):
+    (work_folder / "both.toml").write_text(TASKS)
     first = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "both.toml", "-o", "out")
     assert first[0] == 0
-    (own / "set" / "corpus.jsonl").write_text('{"_id": "d1", "title": "black')
+    (work_folder / "set" / "corpus.jsonl").write_text('{"_id": "d1", "title": "black')
     status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "both.toml", "-o", "again")
     assert status == 1 and "corpus.jsonl" in out + err and "Traceback" not in err
-    kept = json.loads((own / "again" / "bm25" / "both" / "find.json").read_text())
-    assert kept["status"] == "failed" and kept["metrics"] == {}
+    failed = json.loads((work_folder / "again" / "bm25" / "both" / "find.json").read_text())
+    assert failed["status"] == "failed" and failed["metrics"] == {}
     assert "failed" in out
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--suite", "opne"], "unknown suite 'opne'; known: "),
         (["--suite", "open/slow"], "no view 'slow'; known: quick"),
         (["--suite", "open", "--task", "nothing"], "no task 'nothing'"),
         ([], "--suite NAME, or --tasks FILE"),
         (["--suite", "open", "--tasks", "my.toml"], "not both"),
-        (["--tasks", "my.toml", "--as-format", "music"], "unknown format 'music'"),
+        (["--tasks", "my.toml", "--format", "music"], "unknown format 'music'"),
         (["--tasks", "absent.toml"], "absent.toml"),
     ],
 )
-def test_wrong_requests_are_said_plainly(own, monkeypatch, capsys, words, said):
+def test_wrong_requests_are_status_2(work_folder, monkeypatch, capsys, words, message):
     status, _, err = run(monkeypatch, capsys, "evaluate", "bm25", *words, "-o", "out")
-    assert status == 2 and said in err
+    assert status == 2 and message in err
 
 
-def test_results_in_the_folder_of_the_data_do_not_change_the_task(own, monkeypatch, capsys):
-    (own / "set" / "my.toml").write_text(TASKS.replace('data = "set"', 'data = "."'))
+def test_results_in_the_folder_of_the_data_do_not_change_the_task(work_folder, monkeypatch, capsys):
+    (work_folder / "set" / "my.toml").write_text(TASKS.replace('data = "set"', 'data = "."'))
     command = ["evaluate", "bm25", "--tasks", "set/my.toml", "-o", "set/out"]
     assert run(monkeypatch, capsys, *command)[0] == 0
     status, _, err = run(monkeypatch, capsys, *command)
-    assert status == 0 and "(kept)" in err
+    assert status == 0 and "(already scored)" in err
 
 
-def test_moved_data_are_the_same_task(own, monkeypatch, capsys):
+def test_moved_data_are_the_same_task(work_folder, monkeypatch, capsys):
     command = ["evaluate", "bm25", "-o", "out", "--tasks"]
     assert run(monkeypatch, capsys, *command, "my.toml")[0] == 0
-    (own / "elsewhere").mkdir()
+    (work_folder / "elsewhere").mkdir()
     for name in ("set", "my.toml"):
-        (own / name).rename(own / "elsewhere" / name)
+        (work_folder / name).rename(work_folder / "elsewhere" / name)
     status, _, err = run(monkeypatch, capsys, *command, "elsewhere/my.toml")
-    assert status == 0 and "(kept)" in err
+    assert status == 0 and "(already scored)" in err
 
 
-def test_json_is_one_document(own, monkeypatch, capsys):
+def test_json_is_one_document(work_folder, monkeypatch, capsys):
     status, out, _ = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "my.toml", "-o", "out", "--json")
     assert status == 0 and json.loads(out)[0]["task"] == "find"
 
 
-def test_what_was_asked_for_is_part_of_a_models_name(own, monkeypatch, capsys, tiny_model):
+def test_options_are_part_of_a_models_name(work_folder, monkeypatch, capsys, tiny_model):
     command = ["evaluate", tiny_model, "--tasks", "my.toml", "-o", "out"]
     for pooling in ("mean", "cls"):
         assert run(monkeypatch, capsys, *command, "--pooling", pooling)[0] == 0
-    folders = sorted(path.name for path in (own / "out").iterdir())
+    folders = sorted(path.name for path in (work_folder / "out").iterdir())
     assert folders == [f"{tiny_model.name}-pooling-{pooling}" for pooling in ("cls", "mean")]
-    result = json.loads((own / "out" / folders[0] / "my" / "find.json").read_text())
+    result = json.loads((work_folder / "out" / folders[0] / "my" / "find.json").read_text())
     assert result["system"]["name"] == f"{tiny_model.name} (pooling cls)"

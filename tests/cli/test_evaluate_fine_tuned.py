@@ -30,33 +30,33 @@ def test_a_grid_then_every_seed(data, monkeypatch, capsys, tiny_model):
     command = ["evaluate", tiny_model, *TUNED, "--seeds", 2, *grid]
     status, out, err = run(monkeypatch, capsys, *command)
     assert status == 0, err
-    homes = sorted(path.name for path in (data / "out").iterdir())
-    assert len(homes) == 2 and homes[1] == f"{homes[0]}--seed-1"
-    results = [json.loads((data / "out" / home / "open-nlu/open-acl-arc.json").read_text()) for home in homes]
+    folders = sorted(path.name for path in (data / "out").iterdir())
+    assert len(folders) == 2 and folders[1] == f"{folders[0]}--seed-1"
+    results = [json.loads((data / "out" / folder / "open-nlu/open-acl-arc.json").read_text()) for folder in folders]
     assert [result["seed"] for result in results] == [0, 1]
     for result in results:
         assert result["details"]["setting"] == {"rate": 1e-2, "batch": 4, "epochs": 4}
         assert len(result["details"]["dev scores"]) == 2 and result["metrics"]["f1_macro"]["value"] == 1.0
-    tried = (data / "out" / homes[0] / "open-nlu" / "grid" / "open-acl-arc.jsonl").read_text()
+    tried = (data / "out" / folders[0] / "open-nlu" / "grid" / "open-acl-arc.jsonl").read_text()
     assert tried.count("\n") == 2
-    assert run(monkeypatch, capsys, *command)[2].count("(kept)") == 2
+    assert run(monkeypatch, capsys, *command)[2].count("(already scored)") == 2
     status, out, err = run(monkeypatch, capsys, "compare", "out")
     assert status == 0, err
     assert "±" in out and "standard deviation over seeds" in out
 
 
 @pytest.mark.parametrize(
-    ("grid", "told"),
+    ("grid", "message"),
     [
         ("rate", "--grid 'rate' is not NAME=NUMBER,NUMBER"),
         ("rate=fast", "is not NAME=NUMBER"),
-        ("speed=3", "unknown part of a grid 'speed'; known: rate, batch, epochs"),
+        ("speed=3", "unknown axis of the grid 'speed'; known: rate, batch, epochs"),
         ("epochs=1.5", "epochs takes whole numbers"),
     ],
 )
-def test_grids_that_are_none(data, monkeypatch, capsys, tiny_model, grid, told):
+def test_grids_that_are_none(data, monkeypatch, capsys, tiny_model, grid, message):
     status, _, err = run(monkeypatch, capsys, "evaluate", tiny_model, *TUNED, "--grid", grid)
-    assert status == 2 and told in err and err.count("\n") == 1
+    assert status == 2 and message in err and err.count("\n") == 1
 
 
 def test_bm25_has_no_number(data, monkeypatch, capsys):

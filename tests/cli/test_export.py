@@ -5,7 +5,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from build_commands import run
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 
 
@@ -15,16 +15,16 @@ def command(monkeypatch, capsys):
 
 
 def test_a_plain_folder_and_a_module(command, tiny_model, tmp_path):
-    encoder = unequal(started(tiny_model, "attention-experts"))
+    encoder = perturb_weights(build_encoder(tiny_model, "attention-experts"))
     encoder.save(tmp_path / "experts")
-    for words, trust, said in (
+    for words, trust, message in (
         (("--format", "classification"), False, "transformers and sentence-transformers open it\n"),
         ((), True, 'where sciprism is installed: SentenceTransformer("{}", trust_remote_code=True)\n'),
     ):
         folder = tmp_path / f"out-{len(words)}"
         status, out, err = command(tmp_path / "experts", "-o", folder, *words)
         assert status == 0 and not err.count("sciprism:") and out.startswith(f"{folder}: ")
-        assert out.endswith(said.format(folder))
+        assert out.endswith(message.format(folder))
         model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=trust)
         expected = encoder.encode(["dark matter"], format=words[-1] if words else "proximity")
         assert np.abs(model.encode(["dark matter"]) - expected).max() < 1e-5
@@ -41,7 +41,7 @@ def test_refusals(command, tiny_model, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a").write_text("")
     pooled = ("--pooling", "mean")
-    for words, said in (
+    for words, message in (
         (("no/such/model", "-o", tmp_path / "out"), "no folder no/such/model"),
         ((tiny_model, "-o", tmp_path / "out"), "pass pooling cls or mean"),
         (
@@ -51,6 +51,6 @@ def test_refusals(command, tiny_model, tmp_path):
         ((tiny_model, "-o", tmp_path / "full", *pooled), "is not empty; name a new folder"),
     ):
         status, out, err = command(*words)
-        assert status == 2 and not out and said in err and err.count("\n") == 1
+        assert status == 2 and not out and message in err and err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
     assert command(tiny_model, "-o", tmp_path / "out", *pooled)[0] == 0

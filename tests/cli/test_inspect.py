@@ -19,9 +19,7 @@ def run(*arguments: str | Path, **more: object) -> Result:
 @pytest.fixture
 def papers(tmp_path: Path) -> Path:
     path = tmp_path / "papers.jsonl"
-    rows = [
-        {"id": f"p{n}", "title": f"Paper {n}", "venue": "Notes [new]", "year": 1950 + n} for n in range(60)
-    ]
+    rows = [{"id": f"p{n}", "title": f"Paper {n}", "venue": "Notes [new]", "year": 1950 + n} for n in range(60)]
     path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))
     return path
 
@@ -31,7 +29,7 @@ def test_table(papers: Path):
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert any(line.split() == ["papers", "61"] for line in lines)
-    assert any(line.split() == ["without", "abstract", "61", "(100.0%)"] for line in lines)
+    assert any(line.split() == ["without", "abstract", "61", "(100.0", "%)"] for line in lines)
     assert any("Notes [new] 61" in line for line in lines)
     assert any("1950-1954" in line and line.rstrip().endswith(" 6") for line in lines)
     assert any("1 in 1 groups, found by: id 1" in line for line in lines)
@@ -47,12 +45,12 @@ def test_json(papers: Path):
     assert row["seconds"] == pytest.approx(10)
 
 
-def test_texts_are_compared_unless_told_otherwise(tmp_path: Path):
+def test_texts_are_compared_by_default(tmp_path: Path):
     path = tmp_path / "twins.jsonl"
     abstract = " ".join(f"w{n}" for n in range(60))
     path.write_text("".join(json.dumps({"id": i, "title": i, "abstract": abstract}) + "\n" for i in "ab"))
     assert json.loads(run(path, "--json").stdout)["duplicates"]["surplus"] == 1
-    assert json.loads(run(path, "--json", "--no-near").stdout)["duplicates"]["surplus"] == 0
+    assert json.loads(run(path, "--json", "--no-near-duplicates").stdout)["duplicates"]["surplus"] == 0
 
 
 def test_bad_records_stop_it_or_are_named_on_standard_error(tmp_path: Path):
@@ -71,9 +69,7 @@ def test_bad_records_stop_it_or_are_named_on_standard_error(tmp_path: Path):
 def test_reader_and_columns(tmp_path: Path):
     path = tmp_path / "list.txt"
     path.write_text("Headline,Jahr\nOn wrack,1970\n")
-    result = run(
-        path, "--reader", "tables", "--columns", "title=Headline", "--columns", "year=Jahr", "--json"
-    )
+    result = run(path, "--reader", "tables", "--columns", "title=Headline", "--columns", "year=Jahr", "--json")
     assert json.loads(result.stdout)["years"] == {"1970": 1}
     result = run(path, "--reader", "tables", "--columns", "title")
     assert isinstance(result.exception, InputError)

@@ -22,7 +22,7 @@ TASKS = 4
 
 @pytest.fixture
 def collection(tmp_path):
-    """Four sets of 1,500 documents of drawn words."""
+    """Four sets of 1,500 documents of numbered words."""
     for number in range(TASKS):
         folder = tmp_path / f"set-{number}"
         (folder / "qrels").mkdir(parents=True)
@@ -69,5 +69,5 @@ def test_a_killed_run_continues(collection):
     left = len(numbers(collection / "cut"))
     assert 0 < left < 2 * TASKS, "the run was over before it could be killed"
     again = subprocess.run(command("cut"), **run("cut", "two"), text=True)
-    assert again.returncode == 0 and "(kept)" in again.stderr
+    assert again.returncode == 0 and "(already scored)" in again.stderr
     assert numbers(collection / "cut") == numbers(collection / "whole")

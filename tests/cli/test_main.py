@@ -10,7 +10,7 @@ import time
 import pytest
 
 from build_commands import sciprism
-from sciprism.cli import main as door
+from sciprism.cli import main as main_module
 from sciprism.errors import InputError
 
 
@@ -28,22 +28,22 @@ def test_a_wrong_command_line_is_status_2(arguments):
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "status", "message"),
     [
         (InputError("mend it"), 2, "sciprism: mend it\n"),
         (OSError(28, "No space left on device"), 1, "No space left on device"),
         (MemoryError(), 1, "MemoryError"),
     ],
 )
-def test_each_foreseen_failure_has_its_status(monkeypatch, capsys, error, status, said):
+def test_each_foreseen_failure_has_its_status(monkeypatch, capsys, error, status, message):
     def broken(**_):
         raise error
 
-    monkeypatch.setattr(door, "app", broken)
+    monkeypatch.setattr(main_module, "app", broken)
     with pytest.raises(SystemExit) as stop:
-        door.main()
+        main_module.main()
     assert stop.value.code == status
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path):

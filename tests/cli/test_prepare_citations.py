@@ -59,9 +59,9 @@ def test_triplets_with_their_papers_and_a_table_of_fields(tmp_path, monkeypatch,
     assert kinds["tied more weakly"] * 3 == kinds["random"] * 2
     found = list(read_examples(tmp_path / "out" / "train.jsonl", query="paper", candidate="paper"))
     assert found[0].query.title == f"Paper {found[0].query.id[1:]} on things"
-    told = facts(tmp_path / "out")
-    assert told["train"]["pairs"] == len(train) == 5 * told["train"]["queries"]
-    assert told["settings"]["seed"] == 0 and told["data"]["papers"][0]["papers"] == COUNT
+    record = facts(tmp_path / "out")
+    assert record["train"]["pairs"] == len(train) == 5 * record["train"]["queries"]
+    assert record["settings"]["seed"] == 0 and record["data"]["papers"][0]["papers"] == COUNT
 
 
 def test_what_cannot_take_part_is_counted(tmp_path, monkeypatch, capsys):
@@ -75,18 +75,18 @@ def test_what_cannot_take_part_is_counted(tmp_path, monkeypatch, capsys):
     }
     path = corpus(tmp_path / "all.jsonl", **changes)
     path.write_text(path.read_text() + "\n" + json.dumps({"id": "p3", "title": "Again"}))
-    words = ("--dev", 0, "--smoothing", 0.5)
+    words = ("--dev", 0, "--sampling-exponent", 0.5)
     status, out, _ = run(monkeypatch, capsys, "prepare", "citations", path, "-o", tmp_path / "out", *words)
     assert status == 0
-    told = facts(tmp_path / "out")
-    dropped = {reason: each["count"] for reason, each in told["dropped"].items()}
-    assert dropped["id that another paper has"] == 1 and dropped["citation of the paper itself"] == 1
-    assert dropped["citation of or by a paper that is not there"] == 3  # p2 and p3 cite p4, p8 cites none
-    assert dropped["two papers that cite each other (kept)"] == 1  # p8 and p10
-    assert dropped["paper in a circle of citations or between two (kept)"] == COUNT - 1  # the ring without p4
-    assert dropped["no abstract, the title stands alone (kept)"] == 1  # p12
-    assert told["train"]["dropped"]["no field"]["count"] == 1 and "no field 1" in out
-    assert told["data"]["papers"][0]["skipped"] == 1 and "1 of 81 records cannot be used" in out
+    record = facts(tmp_path / "out")
+    dropped = {reason: each["count"] for reason, each in record["dropped"].items()}
+    assert dropped["duplicate id"] == 1 and dropped["self-citation"] == 1
+    assert dropped["citation of or by an unknown paper"] == 3  # p2 and p3 cite p4, p8 cites none
+    assert dropped["two papers that cite each other (retained)"] == 1  # p8 and p10
+    assert dropped["paper in a citation cycle or between two (retained)"] == COUNT - 1  # the ring without p4
+    assert dropped["no abstract, title only (retained)"] == 1  # p12
+    assert record["train"]["dropped"]["no field"]["count"] == 1 and "no field 1" in out
+    assert record["data"]["papers"][0]["skipped"] == 1 and "1 of 81 records cannot be used" in out
     assert '"p4"' not in (tmp_path / "out" / "papers.jsonl").read_text()
 
 
@@ -106,37 +106,37 @@ def test_specter_files(tmp_path, monkeypatch, capsys):
     (tmp_path / "papers.json").write_text(json.dumps(papers))
     ties = {"a": {"b": {"count": 9}, "c": {"count": 2}, "z": {"count": 9}}, "b": {}}
     (tmp_path / "data.json").write_text(json.dumps(ties))
-    words = ("prepare", "citations", tmp_path / "papers.json", "--ties", tmp_path / "data.json")
+    words = ("prepare", "citations", tmp_path / "papers.json", "--link-strengths", tmp_path / "data.json")
     assert run(monkeypatch, capsys, *words, "-o", tmp_path / "out", "--dev", 0)[0] == 0
     found = triplets(tmp_path / "out")
     assert {(row["query"], row["positive"]) for row in found} == {("a", "b")} and len(found) == 5
     assert [row["negative"] for row in found if row["kind"] == "tied more weakly"] == ["c"]
-    told = facts(tmp_path / "out")["train"]["dropped"]
-    assert told == {
-        "tie to a paper that is not there": {"count": 1, "first": ["a -> z"]},
-        "query without a citation, tie or triplet": {"count": 7, "first": [*"bcdefgh"]},
+    record = facts(tmp_path / "out")["train"]["dropped"]
+    assert record == {
+        "link to an unknown paper": {"count": 1, "first": ["a -> z"]},
+        "query without a citation, link or triplet": {"count": 7, "first": [*"bcdefgh"]},
     }
 
 
 def test_scincl_files(tmp_path, monkeypatch, capsys):
-    """Triplets of ids with the papers' texts beside; of those that name no paper with a text none is left."""
+    """Triplets of ids with the papers' texts; triplets of papers without a text are dropped."""
     papers = [{"paper_id": str(n), "title": "" if n == 3 else f"On {n}", "abstract": None} for n in range(5)]
     (tmp_path / "train_metadata.jsonl").write_text("\n".join(map(json.dumps, papers)))
     rows = ["query_paper_id,positive_id,negative_id", "1,0,2", "0,1,2", "1,2,4", "1,3,4", "9,1,2"]
     (tmp_path / "train_triples.csv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
     words = ("prepare", "citations", tmp_path / "train_metadata.jsonl", "-o", tmp_path / "out", "--dev", 0)
-    words += ("--triples", tmp_path / "train_triples.csv.gz")
+    words += ("--triplets", tmp_path / "train_triples.csv.gz")
     assert run(monkeypatch, capsys, *words)[0] == 0
     found = [(row["query"], row["positive"], row["negative"]) for row in triplets(tmp_path / "out")]
     assert found == [("0", "1", "2"), ("1", "0", "2"), ("1", "2", "4")]
-    told = facts(tmp_path / "out")
+    record = facts(tmp_path / "out")
     lost = {"count": 2, "first": ["1, 3, 4", "9, 1, 2"]}
     alone = {"count": 2, "first": ["2", "4"]}
-    assert told["train"]["dropped"] == {
-        "triplet of a paper that is not there": lost,
-        "query without a citation, tie or triplet": alone,
+    assert record["train"]["dropped"] == {
+        "triplet with an unknown paper": lost,
+        "query without a citation, link or triplet": alone,
     }
-    assert told["settings"]["sampler"] == "given" and told["train"]["negatives"] == {"given": 3}
+    assert record["settings"]["sampler"] == "given" and record["train"]["negatives"] == {"given": 3}
     read = read_examples(tmp_path / "out" / "train.jsonl", query="paper", candidate="paper")
     assert next(read).query.title == "On 0"
 
@@ -145,14 +145,14 @@ def test_papers_of_one_field_ask_among_all(tmp_path, monkeypatch, capsys):
     """Papers of art cite one of art and one of physics: both may be positives."""
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0)
     assert run(monkeypatch, capsys, *words, "--field", "Art")[0] == 0
-    told = facts(tmp_path / "out")
-    assert told["papers"] == 80 and told["data"]["asked about"] == {"fields": ["Art"], "shards": "all"}
-    other = told["train"]["dropped"]["query of another field or shard (a candidate alone)"]
+    record = facts(tmp_path / "out")
+    assert record["papers"] == 80 and record["data"]["queries"] == {"fields": ["Art"], "shards": "all"}
+    other = record["train"]["dropped"]["paper of another field or shard (candidate only)"]
     assert other["count"] == 40 and other["first"][0] == "p0"
     rows = triplets(tmp_path / "out")
     assert {int(row["query"][1:]) % 2 for row in rows} == {1}
     assert {int(row["positive"][1:]) % 2 for row in rows} == {0, 1}
-    assert told["train"]["domains"]["fields"]["Physics"] == {"queries": 0, "triplets": 0, "papers": 40}
+    assert record["train"]["domains"]["fields"]["Physics"] == {"queries": 0, "triplets": 0, "papers": 40}
 
 
 def test_what_is_held_out(tmp_path, monkeypatch, capsys):
@@ -163,16 +163,16 @@ def test_what_is_held_out(tmp_path, monkeypatch, capsys):
     out = {row["query"] for row in triplets(tmp_path / "out", "dev")}
     gone = {(n, m) for n in range(COUNT) for m in ((n + 1) % COUNT, (n + 2) % COUNT)}
     gone = {(n, m) for n, m in gone if {f"p{n}", f"p{m}"} & out}
-    assert papers["dropped"]["citation of or by a paper that is held out"]["count"] == len(gone)
+    assert papers["dropped"]["citation of or by a held-out paper"]["count"] == len(gone)
     assert run(monkeypatch, capsys, *words, "--hold-out", "queries")[0] == 0
     queries, rows = facts(tmp_path / "out"), triplets(tmp_path / "out")
     assert {row["query"] for row in triplets(tmp_path / "out", "dev")} == out
     assert {row["query"] for row in rows} == {f"p{n}" for n in range(COUNT)} - out
     assert {row["positive"] for row in rows} & out
-    assert "citation of or by a paper that is held out" not in queries["dropped"]
+    assert "citation of or by a held-out paper" not in queries["dropped"]
 
 
-def test_what_an_earlier_call_left_does_not_stay(tmp_path, monkeypatch, capsys):
+def test_files_of_an_earlier_call_are_replaced(tmp_path, monkeypatch, capsys):
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out")
     assert run(monkeypatch, capsys, *words, "--dev", 0.2)[0] == 0
     assert run(monkeypatch, capsys, *words, "--dev", 0)[0] == 0
@@ -185,7 +185,7 @@ def test_what_an_earlier_call_left_does_not_stay(tmp_path, monkeypatch, capsys):
 
 
 def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
-    """Positives lie nearer on the ring than hard negatives; a band beyond the graph is refused."""
+    """Positives are nearer on the ring than hard negatives; a band beyond the graph is refused."""
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out", "--dev", 0)
     words += ("--sampler", "scincl", "--set", "near=8", "--set", "far=40", "--set", "dim=16")
     assert run(monkeypatch, capsys, *words)[0] == 0
@@ -196,22 +196,22 @@ def test_neighbours_of_the_citation_graph(tmp_path, monkeypatch, capsys):
 
     found = triplets(tmp_path / "out")
     hard = [row for row in found if row["kind"] != "random"]
-    again = [*words, "-o", tmp_path / "again", "--set", "easy_from=queries", "--set", "most=30"]
+    again = [*words, "-o", tmp_path / "again", "--set", "easy_from=queries", "--set", "max_queries=30"]
     assert run(monkeypatch, capsys, *again)[0] == 0
-    told = facts(tmp_path / "again")
-    assert told["settings"]["options"]["easy_from"] == "queries" and told["train"]["queries"] == 30
-    assert told["train"]["dropped"]["beyond the number asked for"]["count"] == COUNT - 30
+    record = facts(tmp_path / "again")
+    assert record["settings"]["options"]["easy_from"] == "queries" and record["train"]["queries"] == 30
+    assert record["train"]["dropped"]["beyond the maximum number"]["count"] == COUNT - 30
     assert len(found) == 400 and len(hard) == 160
     assert sum(away(row, "positive") < away(row, "negative") for row in hard) > 150
     status, _, err = run(monkeypatch, capsys, *words[:-4], "--set", "far=4000")
     assert status == 2 and "does not fit a graph of 80 papers" in err
 
 
-def test_neighbours_of_small_fields_are_asked_about_again(tmp_path, monkeypatch, capsys):
-    """Ten papers of art among eighty: with equal fields each is asked four times, and drawn anew."""
+def test_papers_of_small_fields_are_queries_again(tmp_path, monkeypatch, capsys):
+    """Ten papers of art among eighty: with equal fields each is a query four times, sampled anew."""
     changes = {f"p{n}": {"fields": ["Art" if n % 8 == 0 else "Physics"]} for n in range(COUNT)}
     path = corpus(tmp_path / "all.jsonl", **changes)
-    words = ("prepare", "citations", path, "-o", tmp_path / "out", "--dev", 0, "--smoothing", 0)
+    words = ("prepare", "citations", path, "-o", tmp_path / "out", "--dev", 0, "--sampling-exponent", 0)
     words += ("--sampler", "scincl", "--set", "near=8", "--set", "far=40", "--set", "dim=16")
     assert run(monkeypatch, capsys, *words)[0] == 0
     found = triplets(tmp_path / "out")
@@ -245,25 +245,23 @@ def test_papers_of_a_test_take_no_part(tmp_path, monkeypatch, capsys):
     shard = s2orc(tmp_path / "s2orc", rows, [{"paper_id": "p11", "abstract": [{"text": "We look."}]}])
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out")
     for test in (papers, keyed, titled, shard):
-        words += ("--without", test)
+        words += ("--exclude", test)
     status, out, _ = run(monkeypatch, capsys, *words)
     assert status == 0 and "papers of tests: dropped: no PDF parse 1" in out
-    dropped = facts(tmp_path / "out")["dropped"]["paper of a test"]
+    dropped = facts(tmp_path / "out")["dropped"]["test paper"]
     assert dropped == {"count": 5, "first": ["p7", "p9", "p10", "p11", "p20"]}
     assert '"p9"' not in (tmp_path / "out" / "train.jsonl").read_text()
-    read = [(each["file"], each["papers"]) for each in facts(tmp_path / "out")["data"]["without"]]
+    read = [(each["file"], each["papers"]) for each in facts(tmp_path / "out")["data"]["excluded"]]
     assert read == [(papers.name, 1), (keyed.name, 2), (titled.name, 1), ("s2orc, shard 0", 1)]
 
 
 def test_the_queries_of_a_benchmark_take_no_part(tmp_path, monkeypatch, capsys):
-    """A benchmark of the same papers: all of them are candidates, those it asks about are left out."""
+    """A benchmark of the same papers: all of them are candidates, its queries are dropped."""
     path = corpus(tmp_path / "all.jsonl")
     made = ("prepare", "multi-scidocs", path, "-o", tmp_path / "bench", "--val", 0.1, "--test", 0.2)
     assert run(monkeypatch, capsys, *made)[0] == 0
-    asked = {
-        name
-        for part in ("val", "test")
-        for name in (tmp_path / f"bench/multi-scidocs/{part}.txt").read_text().split()
+    queries = {
+        name for part in ("val", "test") for name in (tmp_path / f"bench/multi-scidocs/{part}.txt").read_text().split()
     }
     words = (
         "prepare",
@@ -271,37 +269,37 @@ def test_the_queries_of_a_benchmark_take_no_part(tmp_path, monkeypatch, capsys):
         path,
         "-o",
         tmp_path / "out",
-        "--without",
+        "--exclude",
         tmp_path / "bench/multi-scidocs",
     )
     assert run(monkeypatch, capsys, *words)[0] == 0
-    assert facts(tmp_path / "out")["dropped"]["paper of a test"]["count"] == len(asked) == 24
+    assert facts(tmp_path / "out")["dropped"]["test paper"]["count"] == len(queries) == 24
     named = {row[side] for row in triplets(tmp_path / "out") for side in ("query", "positive", "negative")}
-    assert named and not named & asked
+    assert named and not named & queries
 
 
 def test_a_test_is_left_out_before_the_graph_is_embedded(tmp_path, monkeypatch, capsys):
     """What the sampler sees is as if the tested papers, and the citations of and by them, had never been."""
     path, test = corpus(tmp_path / "all.jsonl"), tmp_path / "test.json"
-    barred = {f"p{n}" for n in range(0, COUNT, 10)}
-    test.write_text(json.dumps({name: {"paper_id": name} for name in barred}))
-    rest = [row for row in map(json.loads, path.read_text().splitlines()) if row["id"] not in barred]
+    excluded = {f"p{n}" for n in range(0, COUNT, 10)}
+    test.write_text(json.dumps({name: {"paper_id": name} for name in excluded}))
+    rest = [row for row in map(json.loads, path.read_text().splitlines()) if row["id"] not in excluded]
     (tmp_path / "rest.jsonl").write_text("\n".join(map(json.dumps, rest)))
     words = ("--sampler", "scincl", "--set", "near=8", "--set", "far=40", "--set", "dim=16")
-    for name, *given in (("all", "--without", test), ("rest",)):
+    for name, *given in (("all", "--exclude", test), ("rest",)):
         made = ("prepare", "citations", tmp_path / f"{name}.jsonl", "-o", tmp_path / name, *given, *words)
         assert run(monkeypatch, capsys, *made)[0] == 0
     assert triplets(tmp_path / "all") == triplets(tmp_path / "rest") != []
     dropped = facts(tmp_path / "all")["dropped"]
-    assert dropped["paper of a test"]["count"] == 8
-    assert dropped["citation of or by a paper that is not there"]["count"] == 8 * 2  # theirs went with them
+    assert dropped["test paper"]["count"] == 8
+    assert dropped["citation of or by an unknown paper"]["count"] == 8 * 2  # theirs went with them
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"p7": 3}', '{"results": [{"id": "p7"}]}'])
 def test_a_test_without_papers_is_refused(content, tmp_path, monkeypatch, capsys):
     (tmp_path / "test.json").write_text(content)
     words = ("prepare", "citations", corpus(tmp_path / "all.jsonl"), "-o", tmp_path / "out")
-    status, _, err = run(monkeypatch, capsys, *words, "--without", tmp_path / "test.json")
+    status, _, err = run(monkeypatch, capsys, *words, "--exclude", tmp_path / "test.json")
     assert status == 2 and "test.json" in err and err.count("\n") == 1
     assert not (tmp_path / "out" / "train.jsonl").exists()
 
@@ -311,7 +309,7 @@ def test_same_bytes_whatever_the_workers_and_the_hash_seed(tmp_path):
     for workers, hash_seed in (("1", "0"), ("2", "1")):
         out = tmp_path / workers
         words = ["prepare", "citations", str(path), "-o", str(out), "--seed", "7", "--workers", workers]
-        words += ["--smoothing", "0.5", "--dev", "0.2"]
+        words += ["--sampling-exponent", "0.5", "--dev", "0.2"]
         command = [sys.executable, "-m", "sciprism", *words]
         subprocess.run(command, check=True, env={"PYTHONHASHSEED": hash_seed}, capture_output=True)
         found.append([(out / name).read_bytes() for name in ("train.jsonl", "dev.jsonl", "papers.jsonl")])
@@ -330,13 +328,13 @@ def test_same_bytes_whatever_the_workers_and_the_hash_seed(tmp_path):
         (["--sampler", "scincl", "--set", "easy_from=moon"], "from 'moon'; known: corpus, queries"),
         (["--set", "triplets=0"], "0 triplets"),
         (["--dev", "1"], "a share of 1.0 for dev"),
-        (["--sampler", "given"], "name it with --triples"),
-        (["--triples", "gone.csv"], "gone.csv"),
-        (["--triples", "gone.csv", "--edges", "gone.csv"], "need no citations and no ties"),
-        (["--shard", 1], "shards are a matter of S2ORC"),
-        (["--field", "Law"], r"no triplet of 80 papers: .*query of another field or shard .* 7\d"),
+        (["--sampler", "given"], "name it with --triplets"),
+        (["--triplets", "gone.csv"], "gone.csv"),
+        (["--triplets", "gone.csv", "--edges", "gone.csv"], "needs neither"),
+        (["--shard", 1], "--shard needs S2ORC folders"),
+        (["--field", "Law"], r"no triplet of 80 papers: .*paper of another field or shard .* 7\d"),
         (["--hold-out", "years"], "hold out 'years'; known: papers, queries"),
-        (["--crossing", "1"], "no triplet of 80 papers: .*of one field alone 7"),
+        (["--min-multi-field", "1"], "no triplet of 80 papers: .*query of a single field 7"),
         (["--edges", "gone.csv"], "gone.csv"),
     ],
 )
@@ -359,19 +357,17 @@ def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
         }
         for n in range(9)
     ]
-    texts = [
-        {"paper_id": str(n), "abstract": [{"text": f"We look at {n}."}] if n < 8 else []} for n in range(9)
-    ]
+    texts = [{"paper_id": str(n), "abstract": [{"text": f"We look at {n}."}] if n < 8 else []} for n in range(9)]
     words = ("prepare", "citations", s2orc(tmp_path, rows, texts), "-o", tmp_path / "out", "--dev", 0)
     more = {"paper_id": "20", "title": "On 20", "mag_field_of_study": ["Art"], "outbound_citations": ["0"]}
     (tmp_path / "metadata" / "metadata_7.jsonl").write_text(json.dumps(more))
     (tmp_path / "pdf_parses" / "pdf_parses_7.jsonl").write_text(json.dumps({**texts[0], "paper_id": "20"}))
     assert run(monkeypatch, capsys, *words, "--shard", 0)[0] == 0
-    told = facts(tmp_path / "out")
-    shards = [(shard["file"].partition(", ")[2], shard["papers"]) for shard in told["data"]["papers"]]
-    assert shards == [("shard 0", 8), ("shard 7 (candidates alone)", 1)]
-    assert told["dropped"]["no parsed abstract"] == {"count": 1, "first": ["8"]}
-    assert told["papers"] == 9 and told["train"]["domains"]["fields"]["Art"]["queries"] == 7
-    other = told["train"]["dropped"]["query of another field or shard (a candidate alone)"]
+    record = facts(tmp_path / "out")
+    shards = [(shard["file"].partition(", ")[2], shard["papers"]) for shard in record["data"]["papers"]]
+    assert shards == [("shard 0", 8), ("shard 7 (candidates only)", 1)]
+    assert record["dropped"]["no parsed abstract"] == {"count": 1, "first": ["8"]}
+    assert record["papers"] == 9 and record["train"]["domains"]["fields"]["Art"]["queries"] == 7
+    other = record["train"]["dropped"]["paper of another field or shard (candidate only)"]
     assert other == {"count": 1, "first": ["20"]}
     assert run(monkeypatch, capsys, *words, "--shard", 8)[0] == 2

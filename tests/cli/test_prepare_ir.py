@@ -1,4 +1,4 @@
-"""`sciprism prepare ir`, and the set it makes scored as a task of one's own."""
+"""`sciprism prepare ir`, and the set it makes scored as a custom task."""
 
 import json
 
@@ -13,14 +13,14 @@ TOPICS = ("galaxies", "proteins", "markets", "forests", "lasers")
 def files(tmp_path, monkeypatch):
     """Five paragraphs with two questions each, and thirty papers, one of them useless."""
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
-    asked = [
+    questions = [
         {
             "paragraph": f"All about {topic} and their ways.",
             "questions": [f"What are {topic}?", f"Whose {topic}?"],
         }
         for topic in TOPICS
     ]
-    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)))
     rows = [{"id": str(n), "title": f"Paper {n}", "abstract": f"Nothing but number {n}."} for n in range(30)]
     (tmp_path / "works.jsonl").write_text("\n".join(map(json.dumps, [*rows, {"id": "empty"}])))
     return tmp_path
@@ -28,15 +28,13 @@ def files(tmp_path, monkeypatch):
 
 def test_a_set_is_made_and_scored(files, monkeypatch, capsys):
     words = ("prepare", "ir", files / "questions.jsonl", files / "works.jsonl", "-o", files / "ir")
-    status, out, err = run(monkeypatch, capsys, *words, "--fillers", 20, "--seed", 1)
+    status, out, err = run(monkeypatch, capsys, *words, "--distractors", 20, "--seed", 1)
     assert status == 0, err
-    assert "5 paragraphs and 20 fillers; 2 questions in dev, 8 questions in test" in out
-    assert "drawn from 30 abstracts of 30 papers" in out and "1 of 31 records cannot be used" in out
+    assert "5 paragraphs and 20 distractors; 2 questions in dev, 8 questions in test" in out
+    assert "sampled from 30 abstracts of 30 papers" in out and "1 of 31 records cannot be used" in out
     tasks = files / "ir" / "tasks.toml"
     assert f"sciprism evaluate MODEL --tasks {tasks}" in out
-    status, out, err = run(
-        monkeypatch, capsys, "evaluate", "bm25", "random", "--tasks", tasks, "-o", files / "results"
-    )
+    status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "random", "--tasks", tasks, "-o", files / "results")
     assert status == 0, err
     made = json.loads((files / "results" / "bm25" / "tasks" / "questions-ir.json").read_text())
     assert made["status"] == "done" and made["metrics"]["recall@10"] == {
@@ -45,21 +43,21 @@ def test_a_set_is_made_and_scored(files, monkeypatch, capsys):
         "high": 1,
         "n": 8,
     }
-    assert made["details"]["documents"] == 25 and not made["tally"]
+    assert made["details"]["documents"] == 25 and not made["dropped"]
     lost = json.loads((files / "results" / "random" / "tasks" / "questions-ir.json").read_text())
     assert lost["metrics"]["recall@10"]["value"] < 1
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (("--fillers", 31), "31 fillers are asked for, but the papers have 30 abstracts"),
-        (("--fillers", 1, "--by", "moon"), "a division by 'moon'; known: paragraph, question"),
-        (("--fillers", 1, "--dev", 2), "a share of 2.0 for dev"),
+        (("--distractors", 31), "31 distractors requested, but the papers have 30 abstracts"),
+        (("--distractors", 1, "--split-by", "moon"), "split by 'moon'; known: paragraph, question"),
+        (("--distractors", 1, "--dev", 2), "a share of 2.0 for dev"),
     ],
 )
-def test_wrong_requests(files, monkeypatch, capsys, words, said):
+def test_wrong_requests(files, monkeypatch, capsys, words, message):
     made = ("prepare", "ir", files / "questions.jsonl", files / "works.jsonl", "-o", files / "ir")
     status, _, err = run(monkeypatch, capsys, *made, *words)
-    assert status == 2 and said in err and "Traceback" not in err
+    assert status == 2 and message in err and "Traceback" not in err
     assert not list((files / "ir").rglob("*.tsv"))

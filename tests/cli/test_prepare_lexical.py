@@ -12,12 +12,7 @@ NAMES = ("star", "gene", "market", "ocean", "proof", "engine")
 
 
 def examples(path):
-    found = [
-        Example(f"the {a} of {b}", (f"a {b} and its {a} in a {c}",))
-        for a in NAMES
-        for b in NAMES
-        for c in NAMES
-    ]
+    found = [Example(f"the {a} of {b}", (f"a {b} and its {a} in a {c}",)) for a in NAMES for b in NAMES for c in NAMES]
     write_examples(found, path)
     return path
 
@@ -30,9 +25,9 @@ def prepare(monkeypatch, capsys, model, file, out, *more):
 
 def test_the_model_is_written_and_says_what_it_is_of(tiny_model, tmp_path, monkeypatch, capsys):
     file = examples(tmp_path / "pairs.jsonl")
-    more = ("--width", 8, "--share", 0.25, "--most", 50)
+    more = ("--width", 8, "--share", 0.25, "--max-examples", 50)
     status, printed, _ = prepare(monkeypatch, capsys, tiny_model, file, tmp_path / "out", *more)
-    assert status == 0 and "8 of 32 directions hold words, measured on 100 texts" in printed
+    assert status == 0 and "8 of 32 dimensions are lexical, measured on 100 texts" in printed
     made = Encoder.load(tmp_path / "out", device="cpu")
     assert made.model.config.lexical == 8
     vectors = made.encode(["the star of the ocean", "ocean star"])
@@ -41,12 +36,10 @@ def test_the_model_is_written_and_says_what_it_is_of(tiny_model, tmp_path, monke
     assert about["made_from"] == "given" and about["texts"] == 100
 
 
-def test_too_few_texts_and_no_file_are_said_in_words(tiny_model, tmp_path, monkeypatch, capsys):
+def test_too_few_texts_and_a_missing_file_are_errors(tiny_model, tmp_path, monkeypatch, capsys):
     file = examples(tmp_path / "pairs.jsonl")
-    status, _, said = prepare(
-        monkeypatch, capsys, tiny_model, file, tmp_path / "out", "--width", 8, "--most", 3
-    )
-    assert status != 0 and "6 texts are too few" in said and not (tmp_path / "out").exists()
+    status, _, err = prepare(monkeypatch, capsys, tiny_model, file, tmp_path / "out", "--width", 8, "--max-examples", 3)
+    assert status != 0 and "6 texts are too few" in err and not (tmp_path / "out").exists()
     gone = tmp_path / "gone.jsonl"
-    status, _, said = prepare(monkeypatch, capsys, tiny_model, gone, tmp_path / "out")
-    assert status != 0 and "gone.jsonl" in said and "Traceback" not in said
+    status, _, err = prepare(monkeypatch, capsys, tiny_model, gone, tmp_path / "out")
+    assert status != 0 and "gone.jsonl" in err and "Traceback" not in err

@@ -47,7 +47,7 @@ def test_a_row_for_each_field_and_the_suite_over_it(tmp_path, monkeypatch, capsy
     assert [lines[1][at] for at in (0, 1, 2, 5, 6, 7)] == ["Art", "32", "32", "32", "32", "16"]
     assert [line[:-7] for line in lines[4:6]] == [["sum", "over", "fields"], ["unique"]]
     assert lines[4][-7:] == lines[5][-7:] and lines[5][1:3] == ["96", "96"]
-    assert "citation of or by a paper that is not there 1" in printed
+    assert "citation of or by an unknown paper 1" in printed
     words = ("evaluate", "random", "--suite", "multi-scidocs", "--data", out, "-o", tmp_path / "results")
     status, _, err = run(monkeypatch, capsys, *words)
     assert status == 0, err
@@ -64,7 +64,7 @@ def test_the_published_construction_and_short_pools(tmp_path, monkeypatch, capsy
     assert status == 0
     assert "cite/test: 15 queries with fewer than 500 negatives; the least is 34" in err
     record = json.loads((tmp_path / "out" / "multi-scidocs.json").read_text())
-    assert record["choices"]["construction"] == "published" and record["choices"]["seed"] == 1
+    assert record["settings"]["construction"] == "published" and record["settings"]["seed"] == 1
 
 
 def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, capsys):
@@ -74,7 +74,7 @@ def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, caps
         ([papers, "--construction", "best"], "unknown construction 'best'; known: corrected, published"),
         ([papers, "--edges", tmp_path / "gone.csv"], "gone.csv: cannot be opened"),
         ([papers, "--field", "Physics"], "no paper with title, abstract, field (paper without field: 240)"),
-        ([papers, "--shard", 7], "shards are a matter of S2ORC"),
+        ([papers, "--shard", 7], "--shard needs S2ORC folders"),
         ([papers, "--val", 0.9], "shares of 0.9 for val and 0.4 for test"),
     ]:
         status, printed, err = run(monkeypatch, capsys, "prepare", "multi-scidocs", *words, "-o", out)

@@ -40,11 +40,11 @@ def test_three_shapes_of_papers(tmp_path, monkeypatch, capsys):
     out, papers = tmp_path / "out", corpus(tmp_path / "all.jsonl")
     status, printed, _ = prepare(monkeypatch, capsys, papers, "-o", out, "--dev", 0.2)
     assert status == 0 and printed.split()[:6] == ["source", "sheet", "query", "candidate", "train", "dev"]
-    asked = {part: pairs(out, "title-abstract", "query", part) for part in ("train", "dev")}
-    assert len(asked["train"]) + len(asked["dev"]) == 39 and asked["dev"]
-    for title, paper in asked["train"] + asked["dev"]:
+    found = {part: pairs(out, "title-abstract", "query", part) for part in ("train", "dev")}
+    assert len(found["train"]) + len(found["dev"]) == 39 and found["dev"]
+    for title, paper in found["train"] + found["dev"]:
         assert title == TITLES[int(paper.id[1:])] and paper.abstract == f"We look at {paper.id[1:]}."
-    held = {paper.id for _, paper in asked["dev"]}
+    held = {paper.id for _, paper in found["dev"]}
     for shape in ("citing-cited-abstracts", "citing-cited-titles"):
         for part in ("train", "dev"):
             for citing, cited in pairs(out, shape, "paper", part):
@@ -54,10 +54,10 @@ def test_three_shapes_of_papers(tmp_path, monkeypatch, capsys):
                 assert bool(citing.title) == bool(cited.title) == (shape == "citing-cited-titles")
     facts = json.loads((out / "pairs.json").read_text())
     assert facts["dropped"]["record that cannot be read"]["count"] == 1
-    told = facts["sources"]
-    lost = told["citing-cited-abstracts"]["dropped"]
+    record = facts["sources"]
+    lost = record["citing-cited-abstracts"]["dropped"]
     assert lost["a text of the pair is missing"]["count"] in (1, 2)
-    made = told["citing-cited-titles"]
+    made = record["citing-cited-titles"]
     across = made["dropped"]["train paper that cites a dev paper"]["count"]
     assert made["train"]["pairs"] + made["dev"]["pairs"] + across == 40
 
@@ -65,7 +65,7 @@ def test_three_shapes_of_papers(tmp_path, monkeypatch, capsys):
 def test_papers_of_tests_take_no_part(tmp_path, monkeypatch, capsys):
     papers = corpus(tmp_path / "all.jsonl")
     (tmp_path / "ids.txt").write_text("p7\np8\n")
-    words = (papers, "-o", tmp_path / "out", "--without", tmp_path / "ids.txt", "--dev", 0)
+    words = (papers, "-o", tmp_path / "out", "--exclude", tmp_path / "ids.txt", "--dev", 0)
     assert prepare(monkeypatch, capsys, *words)[0] == 0
     for shape in ("title-abstract", "citing-cited-titles"):
         text = (tmp_path / "out" / "train" / f"{shape}.jsonl").read_text()
@@ -75,9 +75,7 @@ def test_papers_of_tests_take_no_part(tmp_path, monkeypatch, capsys):
 
 def test_titles_and_bodies(tmp_path, monkeypatch, capsys):
     row = {"bibcode": "2001A", "title": ["Spin"], "abstract": "We spin.", "body": "It spun."}
-    (tmp_path / "ads.jsonl").write_text(
-        json.dumps(row) + "\n" + json.dumps(row | {"bibcode": "2", "body": ""})
-    )
+    (tmp_path / "ads.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"bibcode": "2", "body": ""}))
     words = (tmp_path / "ads.jsonl", "-o", tmp_path / "out", "--shapes", "title-body", "--dev", 0)
     status, printed, _ = prepare(monkeypatch, capsys, *words)
     ((title, paper),) = pairs(tmp_path / "out", "title-body", "query")
@@ -85,7 +83,7 @@ def test_titles_and_bodies(tmp_path, monkeypatch, capsys):
     assert "title-body: dropped: a text of the pair is missing 1" in printed
 
 
-def test_sentences_beside_each_other(tmp_path, monkeypatch, capsys):
+def test_neighbouring_sentences(tmp_path, monkeypatch, capsys):
     first, second, third = "The spin of stars is seen.", "It slows with their age.", "We say why that is so."
     papers = [
         {"id": "1", "title": "Spin", "abstract": f"{first} {second} No. {third} And how fast it does so."},
@@ -103,11 +101,11 @@ def test_sentences_beside_each_other(tmp_path, monkeypatch, capsys):
     assert "neighbour-sentences: dropped: a text of the pair is missing 1" in printed
 
     (tmp_path / "test.jsonl").write_text(json.dumps({"id": "9", "title": second}))
-    words = ("--without", tmp_path / "test.jsonl", *words[:2], tmp_path / "less", *words[3:])
+    words = ("--exclude", tmp_path / "test.jsonl", *words[:2], tmp_path / "less", *words[3:])
     status, printed, _ = prepare(monkeypatch, capsys, *words)
     (left,) = pairs(tmp_path / "less", "neighbour-sentences", "query")
     assert (status, left[0]) == (0, f"No. {third}"), "a sentence of a test takes its pair along"
-    assert "paper of a test 1" in printed
+    assert "test paper 1" in printed
 
 
 def test_rows_of_others(tmp_path, monkeypatch, capsys):
@@ -130,10 +128,10 @@ def test_rows_of_others(tmp_path, monkeypatch, capsys):
     assert "record that cannot be read 4" in printed and "pair of a text and itself 1" in printed
     file = tmp_path / "out" / "train" / "rows.jsonl"
     found = list(read_examples(file, query="query", candidate="query"))
-    told = [(each.query, each.positives, each.negatives) for each in found]
-    assert told[:2] == [("a", ("b",), ()), ("anchor", ("positive",), ("negative",))]
-    assert told[-2:] == [("q", ("p1", "p2"), ("n",)), ("q2", ("p3",), ())]
-    chain = told[2:-2]  # three texts in some order, each with the next
+    record = [(each.query, each.positives, each.negatives) for each in found]
+    assert record[:2] == [("a", ("b",), ()), ("anchor", ("positive",), ("negative",))]
+    assert record[-2:] == [("q", ("p1", "p2"), ("n",)), ("q2", ("p3",), ())]
+    chain = record[2:-2]  # three texts in some order, each with the next
     assert len(chain) == 2 and chain[0][1] == (chain[1][0],)
     assert {chain[0][0], chain[1][0], chain[1][1][0]} == {"x", "y", "z"}
 
@@ -152,8 +150,8 @@ def test_rows_of_several_files_are_sources_of_their_own(tmp_path, monkeypatch, c
     assert (out / "train" / "title-abstract.jsonl").read_bytes() == before
     for name in ("paq", "wiki.answers"):
         assert pairs(out, name, "query")[0][0] == f"of {name}"
-    told = json.loads((out / "pairs.json").read_text())["sources"]
-    assert {name: each["train"]["pairs"] for name, each in told.items()} == {
+    record = json.loads((out / "pairs.json").read_text())["sources"]
+    assert {name: each["train"]["pairs"] for name, each in record.items()} == {
         "title-abstract": 39,
         "paq": 1,
         "wiki.answers": 1,
@@ -170,12 +168,12 @@ def test_nothing_is_replaced_by_what_other_files_gave(tmp_path, monkeypatch, cap
     assert prepare(monkeypatch, capsys, first, "-o", out, *rows)[0] == 0
     account = (out / "pairs.json").read_bytes()
     for words, message in (
-        ((other, *rows), "train/paq.jsonl was made of other files"),
+        ((other, *rows), "train/paq.jsonl was built from other files"),
         ((first, other, *rows), "two sources would be train/paq.jsonl"),
         ((first, "--shapes", "rows", "--dev", 0.5), "other papers would be held out"),
     ):
-        status, _, told = prepare(monkeypatch, capsys, *words, "-o", out)
-        assert status == 2 and message in " ".join(told.split())
+        status, _, err = prepare(monkeypatch, capsys, *words, "-o", out)
+        assert status == 2 and message in " ".join(err.split())
     assert (out / "pairs.json").read_bytes() == account and len(pairs(out, "paq", "query")) == 1
 
 
@@ -184,10 +182,10 @@ def test_nothing_is_replaced_by_what_other_files_gave(tmp_path, monkeypatch, cap
     [
         (("--shapes", "rhyme"), "unknown shape of pairs 'rhyme'"),
         (("--dev", "2"), "a share of 2.0"),
-        (("--shapes", "rows"), "no pair was made: record that cannot be read 41"),
+        (("--shapes", "rows"), "no pair was built: record that cannot be read 41"),
     ],
 )
 def test_requests_that_are_wrong(tmp_path, monkeypatch, capsys, words, message):
     papers = corpus(tmp_path / "all.jsonl")
-    status, _, told = prepare(monkeypatch, capsys, papers, "-o", tmp_path / "out", *words)
-    assert status == 2 and message in " ".join(told.split())
+    status, _, err = prepare(monkeypatch, capsys, papers, "-o", tmp_path / "out", *words)
+    assert status == 2 and message in " ".join(err.split())

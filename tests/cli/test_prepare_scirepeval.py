@@ -25,7 +25,7 @@ def test_a_row_for_each_source_and_a_word_for_too_few(tmp_path, monkeypatch, cap
     lines = [line.split() for line in out.splitlines()]
     assert lines[0] == ["source", "type", "format", "query", "train", "dev"]
     assert lines[1] == ["cite", "regression", "regression", "paper", "6", "3"]
-    assert "cite: dropped: nothing" in out
+    assert "cite: dropped" not in out
     assert err == "cite, train: 6 records, fewer than 9 examples need: all are used\n"
     assert sorted(p.name for p in (tmp_path / "out").rglob("*.*")) == [
         "cite.jsonl",
@@ -34,14 +34,12 @@ def test_a_row_for_each_source_and_a_word_for_too_few(tmp_path, monkeypatch, cap
     ]
 
 
-def test_own_papers_and_what_they_lack(tmp_path, monkeypatch, capsys):
-    rows = [
-        {"id": n, "title": f"T {n}", "year": 2006 + n % 5, "references": [(n + 1) % 60]} for n in range(60)
-    ]
+def test_sources_of_papers_and_what_they_lack(tmp_path, monkeypatch, capsys):
+    rows = [{"id": n, "title": f"T {n}", "year": 2006 + n % 5, "references": [(n + 1) % 60]} for n in range(60)]
     (tmp_path / "papers.jsonl").write_text("\n".join(map(json.dumps, rows)))
     words = ("prepare", "scirepeval", "--papers", tmp_path / "papers.jsonl", "-o", tmp_path / "out")
-    status, out, _ = run(monkeypatch, capsys, *words, "--year", 2007, "--most", 10)
-    assert status == 0 and "mesh: left out: no table mesh" in out
+    status, out, _ = run(monkeypatch, capsys, *words, "--year", 2007, "--max-examples", 10)
+    assert status == 0 and "mesh: not made: no table mesh" in out
     years = next(line for line in out.splitlines() if line.startswith("year_pred ")).split()
     assert years[4:] == ["10", "0"]  # a dev file of so few chooses nothing
     facts = json.loads((tmp_path / "out" / "sources.json").read_text())
@@ -55,10 +53,10 @@ def test_wrong_requests_end_with_a_line_and_status_2(tmp_path, monkeypatch, caps
     for words, message in [
         ([path], "no field 'citations'; it has doc_id, title, abstract, log_citations"),
         ([tmp_path / "gone.json"], "gone.json: cannot be opened"),
-        ([], "nothing to make sources of; name a config file, or papers with --papers"),
+        ([], "no config file and no papers; give one of them (--papers)"),
         (["--papers", tmp_path / "gone.bib"], "gone.bib: no such file or folder"),
-        ([path, "--most", -1], "most -1"),
-        ([path, "--tables", tmp_path], "tells about papers; name these with --papers"),
+        ([path, "--max-examples", -1], "max_examples -1"),
+        ([path, "--tables", tmp_path], "describes papers; name these with --papers"),
     ]:
         status, printed, err = run(monkeypatch, capsys, "prepare", "scirepeval", *words, "-o", out)
         assert (status, printed, out.exists()) == (2, "", False)

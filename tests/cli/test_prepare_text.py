@@ -8,9 +8,9 @@ import pytest
 from tokenizers import Tokenizer
 
 from build_commands import run
-from sciprism.text.habits import tokenizer_key
-from sciprism.text.shards import TokenShards
-from sciprism.text.tokens import open_tokenizer
+from sciprism.text.token_shards import TokenShards
+from sciprism.text.tokenizer import open_tokenizer
+from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
@@ -36,7 +36,7 @@ def papers(path, numbers, **more):
 
 def prepare(monkeypatch, capsys, out, *words, vocabulary=300):
     monkeypatch.delenv("SCIPRISM_DATA", raising=False)
-    options = ("--vocabulary", vocabulary, "--length", 64) if vocabulary else ("--length", 64)
+    options = ("--vocab-size", vocabulary, "--length", 64) if vocabulary else ("--length", 64)
     return run(monkeypatch, capsys, "prepare", "text", *options, *words, "-o", out)
 
 
@@ -63,20 +63,20 @@ def test_shards_a_tokenizer_and_the_table(tmp_path, monkeypatch, capsys):
     status, printed, _ = prepare(monkeypatch, capsys, out, f"a={one}", f"b={two}", "--dev", 0.2)
     assert status == 0
     lines = [line.split() for line in printed.splitlines() if line]
-    assert lines[0] == ["source", "read", "kept", "documents", "blocks", "tokens", "%", "dev", "tokens"]
+    assert lines[0] == ["source", "read", "retained", "documents", "blocks", "tokens", "%", "dev", "tokens"]
     assert lines[1][:3] == ["a", "100", "100"] and lines[3][:3] == ["all", "140", "140"]
-    train, told = TokenShards(out / "train"), facts(out)
+    train, record = TokenShards(out / "train"), facts(out)
     train.check()
-    assert train.tokenizer == tokenizer_key(open_tokenizer(out / "tokenizer"))
+    assert train.tokenizer == fingerprint_tokenizer(open_tokenizer(out / "tokenizer"))
     assert max(train.lengths) <= train.length == 64
     for name in "ab":
         dev = TokenShards(out / "dev" / name)
-        assert told[name]["train"]["documents"] + dev.sources[name].documents == told[name]["kept"]
-        assert told[name]["train"]["blocks"] == train.sources[name].blocks
+        assert record[name]["train"]["documents"] + dev.sources[name].documents == record[name]["retained"]
+        assert record[name]["train"]["blocks"] == train.sources[name].blocks
     dev, texts = " ".join(decoded(out, "dev/a")), " ".join(decoded(out))
     for n in range(100):
         assert (f"w{n}x7 " in dev) != (f"w{n}x7 " in texts)
-    assert lines[1][6] == f"{100 * told['a']['share']:.1f}"
+    assert lines[1][6] == f"{100 * record['a']['share']:.1f}"
     assert {path.name for path in out.iterdir()} == {"train", "dev", "tokenizer", "mixture.json", ".lock"}
 
 
@@ -95,13 +95,11 @@ def test_weights_and_an_even_mixture(tmp_path, monkeypatch, capsys):
     one, two = papers(tmp_path / "one.jsonl", range(40)), papers(tmp_path / "two.jsonl", range(100, 300))
     words = (f"a={one}", f"b={two}", "--weight", "a=3", "--weight", "b=0.5", "--dev", 0)
     assert prepare(monkeypatch, capsys, tmp_path / "out", *words)[0] == 0
-    told = facts(tmp_path / "out")
-    assert told["a"]["train"]["documents"] == 120 and 75 < told["b"]["train"]["documents"] < 125
+    record = facts(tmp_path / "out")
+    assert record["a"]["train"]["documents"] == 120 and 75 < record["b"]["train"]["documents"] < 125
     texts = decoded(tmp_path / "out")
     half = len(texts) // 2
-    mine = [
-        sum("title" in text and "of one" in text for text in part) for part in (texts[:half], texts[half:])
-    ]
+    mine = [sum("title" in text and "of one" in text for text in part) for part in (texts[:half], texts[half:])]
     assert abs(mine[0] - mine[1]) <= 0.15 * sum(mine)
 
 
@@ -125,27 +123,27 @@ def test_what_is_left_out_is_counted_by_reason(tmp_path, monkeypatch, capsys):
     (tmp_path / "ids.txt").write_text("x9\n")
     (tmp_path / "empty.txt").write_text("")
     words = (f"r={path}", f"r={tmp_path / 'empty.txt'}", "--languages", "en", "--licences", "CC BY,CC0")
-    words += ("--without", tests, "--without", tmp_path / "ids.txt", "--dev", 0)
+    words += ("--exclude", tests, "--exclude", tmp_path / "ids.txt", "--dev", 0)
     status, printed, _ = prepare(monkeypatch, capsys, tmp_path / "out", *words)
     assert status == 0
     dropped = {reason: row["count"] for reason, row in facts(tmp_path / "out")["r"]["dropped"].items()}
     assert dropped == {
-        "same text as one before": 1,
-        "nearly the same text as one before": 1,
+        "duplicate text": 1,
+        "near-duplicate text": 1,
         "other licence": 1,
         "no licence stated": 1,
         "other language": 2,
-        "paper of a test": 2,
+        "test paper": 2,
         "no text": 1,
         "empty file": 1,
     }
     assert "r: dropped: " in printed and "other language 2" in printed
-    assert prepare(monkeypatch, capsys, tmp_path / "out", *words, "--near", 0)[0] == 0
-    assert facts(tmp_path / "out")["r"]["kept"] == 2
+    assert prepare(monkeypatch, capsys, tmp_path / "out", *words, "--near-duplicates", 0)[0] == 0
+    assert facts(tmp_path / "out")["r"]["retained"] == 2
 
 
 def test_files_that_break_others(tmp_path, monkeypatch, capsys):
-    """A text of a million characters is packed; empty, foreign and damaged files are told."""
+    """A text of a million characters is packed; empty, foreign and damaged files are counted."""
     folder = tmp_path / "texts"
     folder.mkdir()
     (folder / "a.txt").write_text("kinase " * 142_858)
@@ -153,10 +151,10 @@ def test_files_that_break_others(tmp_path, monkeypatch, capsys):
     (folder / "c.txt").write_bytes("Caf\xe9 society meets.".encode("latin-1"))
     (folder / "d.txt.gz").write_bytes(gzip.compress(b"A whole text.\n\n" * 9)[:-9])
     status, printed, _ = prepare(monkeypatch, capsys, tmp_path / "out", f"t={folder}", "--dev", 0)
-    assert status == 0 and "empty file 1" in printed and "not clean UTF-8, read all the same 1" in printed
-    assert "damaged, or breaks off 1" in printed
-    told = facts(tmp_path / "out")["t"]["train"]
-    assert told["tokens"] > 142_858 and sum("café" in text for text in decoded(tmp_path / "out")) == 1
+    assert status == 0 and "empty file 1" in printed and "not valid UTF-8, still read 1" in printed
+    assert "damaged or truncated 1" in printed
+    record = facts(tmp_path / "out")["t"]["train"]
+    assert record["tokens"] > 142_858 and sum("café" in text for text in decoded(tmp_path / "out")) == 1
 
 
 def test_papers_of_the_one_split_s_tests_stay_out(tmp_path, monkeypatch, capsys):
@@ -167,15 +165,15 @@ def test_papers_of_the_one_split_s_tests_stay_out(tmp_path, monkeypatch, capsys)
     one = papers(tmp_path / "one.jsonl", range(10))
     words = (f"a={one}", "--data", tmp_path / "data", "--dev", 0)
     assert prepare(monkeypatch, capsys, tmp_path / "out", *words)[0] == 0
-    assert facts(tmp_path / "out")["a"]["dropped"] == {"paper of a test": {"count": 1, "first": ["one3"]}}
+    assert facts(tmp_path / "out")["a"]["dropped"] == {"test paper": {"count": 1, "first": ["one3"]}}
 
 
 def test_a_tokenizer_that_is_given_and_one_document_a_block(tmp_path, monkeypatch, capsys, wordpiece_folder):
     one = papers(tmp_path / "one.jsonl", range(10))
-    words = (f"a={one}", "--tokenizer", wordpiece_folder, "--no-across", "--dev", 0)
+    words = (f"a={one}", "--tokenizer", wordpiece_folder, "--no-across-documents", "--dev", 0)
     assert prepare(monkeypatch, capsys, tmp_path / "out", *words, vocabulary=None)[0] == 0
     shards = TokenShards(tmp_path / "out" / "train")
-    assert shards.tokenizer == tokenizer_key(open_tokenizer(wordpiece_folder))
+    assert shards.tokenizer == fingerprint_tokenizer(open_tokenizer(wordpiece_folder))
     assert all((block[1:-1] != block[-1]).all() for block in shards)  # no separator inside
 
 
@@ -189,19 +187,19 @@ def test_a_tokenizer_that_is_given_and_one_document_a_block(tmp_path, monkeypatc
         (("a=one.jsonl", "--weight", "a=-1"), "weight -1.0"),
         (("a=one.jsonl", "--kind", "a=novel"), "unknown kind of document 'novel'"),
         (("a/b=one.jsonl",), "letters, digits"),
-        (("a=one.jsonl", "--languages", "xx"), "language 'xx' is not known"),
+        (("a=one.jsonl", "--languages", "xx"), "unknown language 'xx'"),
         (("a=one.jsonl", "--licences", "CC0"), "no text to train on is left (no licence stated 3)"),
         (("a=empty.txt",), "no text to train on is left (empty file 1)"),
-        (("a=one.jsonl", "--tokenizer", "x"), "one of --tokenizer and --vocabulary"),
+        (("a=one.jsonl", "--tokenizer", "x"), "one of --tokenizer and --vocab-size"),
         (("a=one.jsonl", "--dev", "1"), "a share of 1.0 for dev"),
         (("a=one.jsonl", "--length", "2"), "at least 3"),
-        (("a=one.jsonl", "--without", "gone.bib"), "--without names papers of tests"),
+        (("a=one.jsonl", "--exclude", "gone.bib"), "--exclude names papers of tests"),
     ],
 )
 def test_requests_that_are_wrong(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
     papers(tmp_path / "one.jsonl", range(3))
     (tmp_path / "empty.txt").write_text("")
-    status, _, told = prepare(monkeypatch, capsys, "out", *words)
-    assert status == 2 and message in " ".join(told.split())
+    status, _, err = prepare(monkeypatch, capsys, "out", *words)
+    assert status == 2 and message in " ".join(err.split())
     assert not (tmp_path / "out" / "train").exists()

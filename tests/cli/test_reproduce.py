@@ -1,4 +1,4 @@
-"""`sciprism reproduce` as a person meets it: the list, what is missing, a table on the open suite."""
+"""`sciprism reproduce` from the command line: the list, what is missing, a table on the open suite."""
 
 import json
 import shutil
@@ -59,7 +59,7 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
     made = json.loads((folder / "mha" / "open" / "vis-citation-retrieval.json").read_text())
     assert made["provenance"]["command"].startswith("sciprism reproduce scimult 5 --data open")
     status, out, err = reproduce(monkeypatch, capsys, *words, "-o", "out/table.json")
-    assert status == 0 and not out and err.count("(kept)") == 2
+    assert status == 0 and not out and err.count("(already scored)") == 2
     rows = json.loads((workplace / "out" / "table.json").read_text())["rows"]
     assert [row["models"] for row in rows] == [["vanilla"], ["mha"]]
     reproduce(monkeypatch, capsys, *words, "-o", "table.md")
@@ -67,9 +67,9 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (("scimult", "99"), "no table '99' that is reproduced; there are 3, A3, 4"),
+        (("scimult", "99"), "no table '99' that is reproduced; known: 3, A3, 4"),
         (("moon", "1"), "unknown paper to reproduce 'moon'; known: "),
         (("scimult", "5", "--quick"), "add --data open"),
         (("scimult", "5", "--only", "moon"), "no row of the model 'moon'"),
@@ -84,9 +84,9 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
         ),
     ],
 )
-def test_wrong_requests_and_missing_things_are_status_2(workplace, monkeypatch, capsys, words, said):
+def test_wrong_requests_and_missing_things_are_status_2(workplace, monkeypatch, capsys, words, message):
     status, _out, err = reproduce(monkeypatch, capsys, *words)
-    assert status == 2 and said in err and "Traceback" not in err
+    assert status == 2 and message in err and "Traceback" not in err
     assert not (workplace / "results").exists()
 
 
@@ -99,22 +99,22 @@ def test_a_task_that_fails_is_status_1_and_has_no_number(workplace, monkeypatch,
 
 def test_results_are_shown_without_their_models(workplace, monkeypatch, capsys):
     words = (*OPEN, "--only", "mha-expert")
-    status, _, err = reproduce(monkeypatch, capsys, *words, "--kept")
+    status, _, err = reproduce(monkeypatch, capsys, *words, "--from-results")
     assert status == 2 and "results/scimult holds no results of mha-expert" in err
     _, made, _ = reproduce(monkeypatch, capsys, *words, "--models", "models.toml")
     for name in ("vanilla", "mha", "data"):
         shutil.rmtree(workplace / name)
     monkeypatch.delenv("SCIPRISM_DATA")
     for chosen in (words, OPEN):  # all that were scored, if none is named
-        status, shown, err = reproduce(monkeypatch, capsys, *chosen, "--kept")
+        status, shown, err = reproduce(monkeypatch, capsys, *chosen, "--from-results")
         assert (status, shown, err) == (0, made, "")
-    for wrong, said in (
-        ((*OPEN, "--kept", "--models", "models.toml"), "it takes no --models"),
-        ((*OPEN, "--kept", "--results", "elsewhere"), "elsewhere holds no results of the table"),
-        ((*OPEN, "--kept", "--only", "ffn-expert"), "holds no results of ffn-expert"),
+    for wrong, message in (
+        ((*OPEN, "--from-results", "--models", "models.toml"), "it takes no --models"),
+        ((*OPEN, "--from-results", "--results", "elsewhere"), "elsewhere holds no results of the table"),
+        ((*OPEN, "--from-results", "--only", "ffn-expert"), "holds no results of ffn-expert"),
     ):
         status, _, err = reproduce(monkeypatch, capsys, *wrong)
-        assert status == 2 and said in err
+        assert status == 2 and message in err
 
 
 def test_packed_results_serve_as_the_folder_does(workplace, monkeypatch, capsys):
@@ -123,11 +123,11 @@ def test_packed_results_serve_as_the_folder_does(workplace, monkeypatch, capsys)
     status, _, err = run(monkeypatch, capsys, "results", "pack", "results/scimult", "-o", "packed")
     assert status == 0, err
     shutil.rmtree(workplace / "results")
-    status, shown, err = reproduce(monkeypatch, capsys, *words, "--kept", "--results", "packed")
+    status, shown, err = reproduce(monkeypatch, capsys, *words, "--from-results", "--results", "packed")
     assert (status, shown, err) == (0, made, "")
     again = (*words, "--models", "models.toml", "--results", "packed")
     status, shown, err = reproduce(monkeypatch, capsys, *again)
-    assert (status, shown) == (0, made) and err.count("(kept)") == 2
+    assert (status, shown) == (0, made) and err.count("(already scored)") == 2
     (workplace / "mha").rename(workplace / "moved")
     (workplace / "vanilla").rename(workplace / "mha")  # another model of that name
     (workplace / "models.toml").write_text('vanilla = "moved"\nmha-expert = "mha"\n')
@@ -135,7 +135,7 @@ def test_packed_results_serve_as_the_folder_does(workplace, monkeypatch, capsys)
     assert status == 2 and "holds results of another model named mha" in err
 
 
-def test_the_open_data_must_lie_somewhere(workplace, monkeypatch, capsys):
+def test_the_open_data_need_a_folder(workplace, monkeypatch, capsys):
     monkeypatch.delenv("SCIPRISM_DATA")
     status, _out, err = reproduce(monkeypatch, capsys, *OPEN)
     assert status == 2 and "SCIPRISM_DATA" in err
@@ -162,11 +162,11 @@ def test_a_sample_by_fields(tmp_path, monkeypatch, capsys):
     reproduce(monkeypatch, capsys, "multi2spe", "5", "--data", tmp_path, "-o", tmp_path / "five.json")
     assert json.loads((tmp_path / "five.json").read_text())["fields"]["Law"]["papers"] == 2
     (tmp_path / "train.jsonl").write_text('{"query": "a", "positive": "z"}')
-    for words, said in (
+    for words, message in (
         (("--data", tmp_path), "'z' is no paper of papers.jsonl"),
         (("--data", tmp_path / "gone"), "papers.jsonl does not exist"),
         (("--data", tmp_path, "--quick"), "table 5 counts a sample"),
-        (("--data", tmp_path, "--kept"), "table 5 counts a sample"),
+        (("--data", tmp_path, "--from-results"), "table 5 counts a sample"),
     ):
         status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "5", *words)
-        assert status == 2 and said in err
+        assert status == 2 and message in err

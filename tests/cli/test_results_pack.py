@@ -8,13 +8,13 @@ import pytest
 from build_commands import run
 from sciprism.evaluation import results
 from sciprism.evaluation.item_scores import (
-    Evidence,
-    classification,
+    ItemScores,
+    average_parts,
+    bootstrap_interval,
     estimate,
-    interval,
-    mean_of,
-    multi_label,
-    numbers,
+    score_classes,
+    score_label_sets,
+    score_numbers,
 )
 from sciprism.evaluation.results import Measure, TaskResult
 
@@ -22,39 +22,39 @@ from sciprism.evaluation.results import Measure, TaskResult
 def scored(random):
     """Return evidence of every shape: one score, counts by class, parts, gold and predicted numbers, none."""
     ids = tuple(f"paper {n}" for n in range(40))
-    gold, said = random.integers(0, 3, (2, 40))
-    many = [multi_label(ids, random.integers(0, 2, (40, 3)), random.integers(0, 2, (40, 3)), "f1_macro")]
+    gold, predicted = random.integers(0, 3, (2, 40))
+    many = [score_label_sets(ids, random.integers(0, 2, (40, 3)), random.integers(0, 2, (40, 3)), "f1_macro")]
     many *= 2
     return {
-        "search": Evidence(ids, random.random(40), "mean"),
-        "classes": classification(ids[::-1], gold, said, "f1_macro"),
-        "few-shot": mean_of(many),
-        "years": numbers(ids, random.random(40), random.random(40), "kendall_tau"),
-        "empty": Evidence((), np.empty((0, 1)), "mean"),
+        "search": ItemScores(ids, random.random(40), "mean"),
+        "classes": score_classes(ids[::-1], gold, predicted, "f1_macro"),
+        "few-shot": average_parts(many),
+        "years": score_numbers(ids, random.random(40), random.random(40), "kendall_tau"),
+        "empty": ItemScores((), np.empty((0, 1)), "mean"),
     }
 
 
-def evaluated(home, names, *, seeds=(0,), first=0):
+def write_results(root, names, *, seeds=(0,), first=0):
     """Write what `sciprism evaluate` writes: for each system and seed five tasks, and one that failed."""
     for number, name in enumerate(names, start=first):
         for seed in seeds:
-            folder = home / results.folder_name(name, seed=seed) / "own"
+            folder = root / results.folder_name(name, seed=seed) / "own"
             facts = {"suite": "own", "key": "k", "format": "search", "group": "", "seed": seed}
             facts |= {
                 "system": {"name": name, "fingerprint": name},
                 "provenance": {"versions": {"numpy": "2"}},
             }
             for task, items in scored(np.random.default_rng([number, seed])).items():
-                low, high = interval(items, seed=0)
+                low, high = bootstrap_interval(items, seed=0)
                 measure = Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
                 done = TaskResult(task=task, status="done", metrics={"first metric": measure}, **facts)
-                results.write(folder, done, {"first metric": items})
-            results.write(folder, TaskResult(task="lost", status="failed", reason="no data", **facts), {})
-    return home
+                results.write_result(folder, done, {"first metric": items})
+            results.write_result(folder, TaskResult(task="lost", status="failed", reason="no data", **facts), {})
+    return root
 
 
 def reported(monkeypatch, capsys, folder):
-    status, out, err = run(monkeypatch, capsys, "compare", folder, "--format", "json")
+    status, out, err = run(monkeypatch, capsys, "compare", folder, "--output-format", "json")
     assert status == 0, err
     return out
 
@@ -68,13 +68,13 @@ def pack(monkeypatch, capsys, *words):
 @pytest.fixture
 def folder(tmp_path):
     """Two systems with two seeds, whose items of a task are the same."""
-    return evaluated(tmp_path / "study", ["A", "B"], seeds=(0, 1))
+    return write_results(tmp_path / "study", ["A", "B"], seeds=(0, 1))
 
 
 def test_packed_results_give_the_report_of_the_folder(folder, tmp_path, monkeypatch, capsys):
     (folder / "B" / "own" / "items" / "search--first metric.npz").unlink()  # the number without its items
-    said = pack(monkeypatch, capsys, folder, "-o", tmp_path / "packed")
-    assert "own.json: 24 results of 4 systems" in said
+    printed = pack(monkeypatch, capsys, folder, "-o", tmp_path / "packed")
+    assert "own.json: 24 results of 4 systems" in printed
     assert sorted(path.name for path in (tmp_path / "packed").iterdir()) == ["own.json", "own.parquet"]
     expected = reported(monkeypatch, capsys, folder)
     for place in ("packed", "packed/own.json"):
@@ -88,7 +88,7 @@ def test_packing_again_changes_nothing_and_other_systems_stay(folder, tmp_path, 
     before = {path: path.read_bytes() for path in packed.iterdir()}
     pack(monkeypatch, capsys, folder, "-o", packed)
     assert {path: path.read_bytes() for path in packed.iterdir()} == before
-    later = evaluated(tmp_path / "later", ["C"], first=2)
+    later = write_results(tmp_path / "later", ["C"], first=2)
     pack(monkeypatch, capsys, later, "-o", packed)
     shutil.copytree(later / "C", folder / "C")
     assert reported(monkeypatch, capsys, packed) == reported(monkeypatch, capsys, folder)
@@ -99,7 +99,7 @@ def test_a_later_evaluation_in_the_same_folder_counts(folder, monkeypatch, capsy
     for name in ("A", "B", "A--seed-1", "B--seed-1"):
         shutil.rmtree(folder / name)
     before = reported(monkeypatch, capsys, folder)
-    evaluated(folder, ["A"], first=7)
+    write_results(folder, ["A"], first=7)
     after = reported(monkeypatch, capsys, folder)
     assert after != before and after.count('"task": "search"') == before.count('"task": "search"')
 
@@ -123,12 +123,10 @@ def of_another(path):
         ("own.json", lambda path: path.unlink(), "holds no results"),
     ],
 )
-def test_damaged_and_half_written_packs_are_refused(
-    folder, tmp_path, monkeypatch, capsys, name, damage, message
-):
+def test_damaged_and_half_written_packs_are_refused(folder, tmp_path, monkeypatch, capsys, name, damage, message):
     packed = tmp_path / "packed"
     pack(monkeypatch, capsys, folder, "-o", packed)
-    pack(monkeypatch, capsys, evaluated(tmp_path / "made", ["C"]), "-o", tmp_path / "other")
+    pack(monkeypatch, capsys, write_results(tmp_path / "made", ["C"]), "-o", tmp_path / "other")
     damage(packed / name)
     status, out, err = run(monkeypatch, capsys, "compare", packed)
     assert status == 2 and message in err and not out

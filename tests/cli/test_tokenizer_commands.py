@@ -14,14 +14,11 @@ def papers(path):
 def test_learned_and_compared(tmp_path, monkeypatch, capsys):
     (tmp_path / "all.txt").write_text("The kinase binds\n\nDark matter\n" * 20)
     learned = tmp_path / "own"
-    words = ("tokenizer", "train", papers(tmp_path / "all.jsonl"), "-o", learned, "--size", 330)
+    words = ("tokenizer", "train", papers(tmp_path / "all.jsonl"), "-o", learned, "--vocab-size", 330)
     status, out, _ = run(monkeypatch, capsys, *words)
     assert status == 0 and out.startswith(f"{learned}: ")
     bare = tmp_path / "bare"
-    assert (
-        run(monkeypatch, capsys, "tokenizer", "train", tmp_path / "all.txt", "-o", bare, "--size", 261)[0]
-        == 0
-    )
+    assert run(monkeypatch, capsys, "tokenizer", "train", tmp_path / "all.txt", "-o", bare, "--vocab-size", 261)[0] == 0
     (tmp_path / "terms.txt").write_text("kinase\nmatter\n")
     domains = ("--texts", f"biology={tmp_path / 'all.jsonl'}", "--texts", f"other={tmp_path / 'all.txt'}")
     more = ("--terms", tmp_path / "terms.txt", "--sentence", "A kinase binds")
@@ -38,18 +35,21 @@ def test_learned_and_compared(tmp_path, monkeypatch, capsys):
 def test_wrong_requests(tmp_path, monkeypatch, capsys):
     for words, message in [
         (("train", tmp_path / "gone.txt", "-o", tmp_path / "out"), "gone.txt: No such file"),
-        (("train", papers(tmp_path / "a.jsonl"), "-o", tmp_path / "out", "--size", 3), "at least 261 tokens"),
+        (
+            ("train", papers(tmp_path / "a.jsonl"), "-o", tmp_path / "out", "--vocab-size", 3),
+            "at least 261 tokens",
+        ),
         (("compare", tmp_path / "gone", "--texts", "a"), "--texts a: expected DOMAIN=FILE"),
-        (("compare", tmp_path / "gone", "--texts", "a=b.txt"), "gone: not there"),
+        (("compare", tmp_path / "gone", "--texts", "a=b.txt"), "gone: no such file"),
     ]:
         status, _, err = run(monkeypatch, capsys, "tokenizer", *words)
         assert status == 2 and message in err and err.count("\n") == 1
 
 
-def test_records_that_cannot_be_used_are_told(tmp_path, monkeypatch, capsys):
+def test_records_that_cannot_be_used_are_counted(tmp_path, monkeypatch, capsys):
     papers(tmp_path / "some.jsonl")
     with (tmp_path / "some.jsonl").open("a") as file:
         file.write('\n{"id": "x"}\nno record\n')
-    words = ("tokenizer", "train", tmp_path / "some.jsonl", "-o", tmp_path / "own", "--size", 300)
+    words = ("tokenizer", "train", tmp_path / "some.jsonl", "-o", tmp_path / "own", "--vocab-size", 300)
     status, _, err = run(monkeypatch, capsys, *words)
     assert status == 0 and "2 of 32 records cannot be used; `sciprism inspect` says why" in err

@@ -1,4 +1,4 @@
-"""`sciprism train` as a person meets it: a model, progress on the side, one line for what is wrong."""
+"""`sciprism train` from the command line: a model, progress, one line for an error."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def recipe(tmp_path_factory, tiny_model):
 
 
 def train(*words):
-    """Run the command where no data of the suites are known."""
+    """Run the command where the data of the suites are unknown."""
     environment = {key: value for key, value in os.environ.items() if key != "SCIPRISM_DATA"}
     return sciprism("train", *words, env=environment)
 
@@ -26,7 +26,7 @@ def test_a_model_comes_out(recipe, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(tmp_path / "run" / "contrast" / "model")
     assert "step 3 of 3" in done.stderr
-    assert "not compared with any test" in done.stderr
+    assert "not checked for papers of tests" in done.stderr
     assert json.loads((tmp_path / "run" / "recipe.json").read_text())["seed"] == 3
     assert Encoder.load(done.stdout.strip()).settings.max_length == 32
 

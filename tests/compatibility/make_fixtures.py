@@ -59,9 +59,7 @@ METHODS = {
 }
 """Method -> options of its model; what is not stated here is short, so that it fits 64 tokens."""
 SHORT = {"classification": "what is it about", "regression": "how old is it"}
-DROPPED = re.compile(
-    r"tensorboard/|curve\.png|\.lock|README\.md|(finished/.*|interrupted/language)/(best|checkpoint)/"
-)
+DROPPED = re.compile(r"tensorboard/|curve\.png|\.lock|README\.md|(finished/.*|interrupted/language)/(best|checkpoint)/")
 """What nothing reads again."""
 INTERRUPTED = "formats: step 3 of 6"
 """The progress line after which the second run is stopped."""
@@ -191,9 +189,7 @@ def make_collections(expected: dict) -> None:
         "embed", whole, "-o", half, "--model", "models/control-codes", "--dtype", "float16",
         "--formats", "classification,search",
     )  # fmt: skip
-    run_command(
-        "embed", "some.jsonl", "-o", small, "--model", "models/prism", "--dtype", "int8", "--formats", "all"
-    )
+    run_command("embed", "some.jsonl", "-o", small, "--model", "models/prism", "--dtype", "int8", "--formats", "all")
     run_command("embed", whole, "-o", small)  # a second shard, in which one text replaces an older one
     clean("collections")
     expected["searches"] = {

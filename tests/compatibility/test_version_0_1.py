@@ -23,7 +23,7 @@ from observe import (
     unpack,
 )
 
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = pytest.mark.filterwarnings("ignore::sciprism.deprecation.RenamedWarning")
 
 FOLDER = Path(__file__).parent / "version_0_1"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -125,9 +125,7 @@ def test_the_module_of_an_exported_model_is_found(open_fixture):
     assert callable(getattr(import_module(home), name).load)
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"), [(name, mode) for name, modes in SEARCHES.items() for mode in modes]
-)
+@pytest.mark.parametrize(("name", "mode"), [(name, mode) for name, modes in SEARCHES.items() for mode in modes])
 def test_collections_are_searched_with_the_same_results(name, mode, open_fixture):
     open_fixture("models", "collections")
     found = observe_search(f"collections/{name}", mode)
@@ -160,7 +158,7 @@ def test_indexes_are_made_again_after_new_papers(open_fixture):
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_recipes_are_read_with_all_their_numbers(path):
-    from sciprism.training.recipe import read_recipe
+    from sciprism.training.recipe_file import read_recipe
 
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     recipe = read_recipe(path)
@@ -187,9 +185,7 @@ def test_a_run_on_old_sources_by_an_old_recipe(open_fixture):
 
 def test_a_finished_run_is_left_as_it_is(open_fixture):
     work_folder = open_fixture("sources", "runs")
-    before = {
-        path: path.read_bytes() for path in (work_folder / "runs" / "finished").rglob("*") if path.is_file()
-    }
+    before = {path: path.read_bytes() for path in (work_folder / "runs" / "finished").rglob("*") if path.is_file()}
     printed = run_command("train", "recipes/run.toml", "-o", "runs/finished", *TRAIN)
     assert Path(printed.strip()) == Path("runs/finished/formats/model")
     assert all(path.read_bytes() == content for path, content in before.items())
@@ -232,9 +228,7 @@ def test_evaluate_continues_among_old_results_of_old_tasks(open_fixture):
 def test_a_table_is_reproduced_from_old_results(open_fixture):
     open_fixture("results")
     table = ("scimult", 5, "--data", "open", "--quick", "--only", "vanilla", "--results", "results/scimult")
-    assert_same_table(
-        observe_table(run_command("reproduce", *table, "--kept"), ["Vanilla"]), EXPECTED["reproduce"]
-    )
+    assert_same_table(observe_table(run_command("reproduce", *table, "--kept"), ["Vanilla"]), EXPECTED["reproduce"])
 
 
 def test_a_table_is_reproduced_with_the_models_of_a_finished_run(open_fixture, monkeypatch):

@@ -40,9 +40,9 @@ def write(path, rows=ROWS):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json", "a.json.gz", "a.parquet", "a.ndjson"])
 def test_rows_of_every_kind_of_file_are_the_same(tmp_path, name):
-    path, home = write(tmp_path / name), DataRoot(tmp_path)
-    assert list(home.records(path)) == ROWS
-    assert home.provenance() == {name: hashlib.sha256(path.read_bytes()).hexdigest()}
+    path, data_root = write(tmp_path / name), DataRoot(tmp_path)
+    assert list(data_root.records(path)) == ROWS
+    assert data_root.provenance() == {name: hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 @pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a.tsv", "\t")])
@@ -52,11 +52,11 @@ def test_tables_are_read_by_their_header(tmp_path, name, mark):
 
 
 def test_a_file_left_in_the_middle_is_hashed_whole(tmp_path):
-    path, home = write(tmp_path / "a.jsonl", ROWS * 100_000), DataRoot(tmp_path)
-    rows = home.records(path)
+    path, data_root = write(tmp_path / "a.jsonl", ROWS * 100_000), DataRoot(tmp_path)
+    rows = data_root.records(path)
     assert next(rows) == ROWS[0]
     rows.close()
-    assert home.provenance() == {"a.jsonl": hashlib.sha256(path.read_bytes()).hexdigest()}
+    assert data_root.provenance() == {"a.jsonl": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,7 @@ def test_a_broken_object_is_told_where(tmp_path, text, message):
 
 
 @settings(max_examples=25)
-@given(
-    st.dictionaries(st.text(max_size=9), st.integers() | st.text() | st.none() | st.lists(st.floats(0, 1)))
-)
+@given(st.dictionaries(st.text(max_size=9), st.integers() | st.text() | st.none() | st.lists(st.floats(0, 1))))
 def test_members_are_those_of_json(tmp_path_factory, members):
     path = tmp_path_factory.getbasetemp() / "members.json"
     path.write_text(json.dumps(members))
@@ -124,11 +122,11 @@ def test_memory_stays_flat_whatever_the_file(tmp_path):
     write(tmp_path / "list.json", list(members.values()))
     write(tmp_path / "table.parquet", list(members.values()))
     del members
-    home = DataRoot(tmp_path)
+    data_root = DataRoot(tmp_path)
     for name in ("members.json", "lines.jsonl", "list.json", "table.parquet"):
         path = tmp_path / name
         tracemalloc.start()
-        rows = home.members(path) if name.startswith("members") else home.records(path)
+        rows = data_root.members(path) if name.startswith("members") else data_root.records(path)
         assert sum(1 for _ in rows) == 8_000
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -143,15 +141,13 @@ def test_ids_become_texts_and_mixtures_are_counted(tmp_path):
     ]
     (tmp_path / "g/d/c").mkdir(parents=True)
     (tmp_path / "g/d/c/test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    tally = DropReport()
-    assert list(DataRoot(tmp_path).rows("g/d", "c", split="test", tally=tally)) == [
+    dropped = DropReport()
+    assert list(DataRoot(tmp_path).rows("g/d", "c", split="test", dropped=dropped)) == [
         {"doc_id": "1", "score": 1, "query": {"corpus_id": "7"}},
         {"doc_id": "2", "score": 2, "papers": ["3", "4"]},
         {"doc_id": "3", "candidates": [{"doc_id": "5"}]},
     ]
-    assert tally.to_json() == {
-        "doc_id of another type than the first, read as text": {"count": 1, "first": ["2"]}
-    }
+    assert dropped.to_json() == {"doc_id of another type than the first, read as text": {"count": 1, "first": ["2"]}}
     assert [as_id(value) for value in (None, 1.5, True, "x")] == ["", "1.5", "True", "x"]
 
 
@@ -166,9 +162,9 @@ def test_ids_become_texts_and_mixtures_are_counted(tmp_path):
 def test_a_local_folder_comes_first(tmp_path, place, files):
     for number, name in enumerate(files):
         write(tmp_path / place / name, [{"doc_id": str(number)}])
-    home = DataRoot(tmp_path)
-    assert [row["doc_id"] for row in home.rows("group/name", "fos", split="test")] == ["0", "1"]
-    assert list(home.provenance()) == [f"{place}/{name}" for name in files]
+    data_root = DataRoot(tmp_path)
+    assert [row["doc_id"] for row in data_root.rows("group/name", "fos", split="test")] == ["0", "1"]
+    assert list(data_root.provenance()) == [f"{place}/{name}" for name in files]
 
 
 @pytest.mark.parametrize(
@@ -183,26 +179,26 @@ def test_a_local_folder_comes_first(tmp_path, place, files):
     ],
 )
 def test_files_outside_of_the_hub_are_known_by_their_names(name, split):
-    assert hub.pick([f"fos/{name}", "fos/other.jsonl"], "fos", split) == [f"fos/{name}"]
-    assert hub.pick([f"fos/{name}"], "mesh", split) == []
+    assert hub.select_files([f"fos/{name}", "fos/other.jsonl"], "fos", split) == [f"fos/{name}"]
+    assert hub.select_files([f"fos/{name}"], "mesh", split) == []
 
 
 def test_missing_parts_are_an_error():
     names = [f"c/test-0000{i}-of-00003.parquet" for i in (0, 2)]
     with pytest.raises(InputError, match="2 of 3 parts"):
-        hub.pick(names, "c", "test")
+        hub.select_files(names, "c", "test")
 
 
 def test_a_config_that_is_alone_may_lie_at_the_top():
-    assert hub.pick(["data/test-00000-of-00001.parquet"], "default", "test") == [
+    assert hub.select_files(["data/test-00000-of-00001.parquet"], "default", "test") == [
         "data/test-00000-of-00001.parquet"
     ]
-    assert hub.pick(["test.tsv"], "default", "test") == ["test.tsv"]
-    assert hub.pick(["corpus.jsonl.gz"], "corpus", "corpus") == ["corpus.jsonl.gz"]
-    assert hub.pick(["test.tsv"], "fos", "test") == []
+    assert hub.select_files(["test.tsv"], "default", "test") == ["test.tsv"]
+    assert hub.select_files(["corpus.jsonl.gz"], "corpus", "corpus") == ["corpus.jsonl.gz"]
+    assert hub.select_files(["test.tsv"], "fos", "test") == []
     assert (
-        hub.pick(["dev.tsv"], "default", "validation")
-        == hub.pick(["dev.tsv"], "default", "dev")
+        hub.select_files(["dev.tsv"], "default", "validation")
+        == hub.select_files(["dev.tsv"], "default", "dev")
         == ["dev.tsv"]
     )
 
@@ -213,7 +209,7 @@ def test_what_is_nowhere_is_told_how_to_fetch(tmp_path):
         match=r"hf download group/name --repo-type dataset --local-dir \S+/group/name --include 'fos/\*'",
     ):
         list(DataRoot(tmp_path).rows("group/name", "fos", split="test"))
-    with pytest.raises(InputError, match=r"--include 'qrels/test.tsv' --revision abc, then say --data"):
+    with pytest.raises(InputError, match=r"--include 'qrels/test.tsv' --revision abc, then pass --data"):
         DataRoot().file("group/name", "qrels/test.tsv", revision="abc")
     with pytest.raises(InputError, match=r"are not in .*; ask the authors"):
         DataRoot(tmp_path).local("scidocs", "ask the authors")
@@ -242,10 +238,7 @@ def handler(branches, asked):
                     sha = COMMIT[:-1] + str(len(branch) % 10)
                     names = {branch, sha}
                     if any(path == f"/api/datasets/{repo}/tree/{name}" for name in names):
-                        rows = [
-                            {"type": "file", "path": n, "size": len(b), "oid": oid(b)}
-                            for n, b in files.items()
-                        ]
+                        rows = [{"type": "file", "path": n, "size": len(b), "oid": oid(b)} for n, b in files.items()]
                         asked.append(f"list {branch}")
                         return self.reply(json.dumps(rows).encode(), sha)
                     for name in names:
@@ -301,20 +294,20 @@ BRANCHES = {
 }
 SCRIPT = """
 from sciprism.errors import InputError
-from sciprism.datasets.data_root import Home
+from sciprism.datasets.data_root import DataRoot
 
-home = Home()
+data_root = DataRoot()
 
 def ids(*where, **more):
     try:
-        print([row["doc_id"] for row in home.rows(*where, split="test", **more)])
+        print([row["doc_id"] for row in data_root.rows(*where, split="test", **more)])
     except InputError as error:
         print(error)
 
 ids("group/parquet", "c")
 ids("group/script", "c")
-print(list(home.records(home.file("group/parquet", "corpus.jsonl"))))
-print(*home.provenance())
+print(list(data_root.records(data_root.file("group/parquet", "corpus.jsonl"))))
+print(*data_root.provenance())
 """
 REFUSED = """
 ids("group/parquet", "none")
@@ -364,15 +357,11 @@ def test_what_is_in_the_cache_is_not_asked_again(served):
 def test_scripts_are_never_fetched_and_the_hubs_own_copy_serves(served):
     _, _, asked = served
     assert not [name for name in asked if name.endswith(".py")]
-    assert asked.index("c/test/0001.parquet") < asked.index("c/test/0000.parquet"), (
-        "0000 says that all are here"
-    )
+    assert asked.index("c/test/0001.parquet") < asked.index("c/test/0000.parquet"), "0000 says that all are here"
 
 
 def test_the_hubs_refusals_are_said_in_one_line_each(served):
     none, revision, other = served[0][8:]
     assert "has no files for config 'none', split 'test'" in none
     assert "has no revision abc" in revision and "--revision abc" in revision
-    assert other.startswith(
-        "group/other, config 'c', split 'test': not in a local folder, not in the hub's cache"
-    )
+    assert other.startswith("group/other, config 'c', split 'test': not in a local folder, not in the hub's cache")

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from open_data import paper, write
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.sources import BY_DATA, PARTS, SOURCES, WITHOUT_PAPERS, ByHash, ByYear, Told, draw
-from sciprism.datasets.split import Leak, SplitTable, entries, names
+from sciprism.datasets.open_data import (
+    LABEL_DATA_SETS,
+    OPEN_DATA_BY_NAME,
+    OPEN_DATA_SETS,
+    PARTS,
+    HashRule,
+    PaperOrigin,
+    YearRule,
+)
+from sciprism.datasets.split import Leak, SplitTable, list_paper_keys, read_entries
 from sciprism.papers import Paper
 
 
@@ -46,12 +54,7 @@ def home(tmp_path):
 def test_the_strongest_part_wins_by_title_doi_and_pmid(home):
     table = SplitTable.build(home)
     # gecko: train by DOI, joined by title to a train PMID, which is a test paper of the questions
-    assert (
-        table.part("doi:10.1000/a")
-        == table.part("pmid:7")
-        == table.part("cls_biomimicry:doi:10.1000/A")
-        == "test"
-    )
+    assert table.part("doi:10.1000/a") == table.part("pmid:7") == table.part("cls_biomimicry:doi:10.1000/A") == "test"
     assert table.part("doi:10.1000/b") == "dev"
     assert table.part("doi:10.1000/d") == "train"
     assert table.part("doi:10.1000/zz") is None
@@ -61,13 +64,11 @@ def test_the_strongest_part_wins_by_title_doi_and_pmid(home):
 def test_a_short_title_alone_joins_nothing_but_with_its_abstract_does(home, tmp_path):
     table = SplitTable.build(home)
     assert table.part("doi:10.1000/c") == "test"  # both are "Spiders" and begin "All about Spiders, told ..."
-    write(
-        tmp_path, "xmc_pubmed_mesh/papers", [paper("pmid:8", "Spiders", split="test") | {"abstract": "Webs."}]
-    )
+    write(tmp_path, "xmc_pubmed_mesh/papers", [paper("pmid:8", "Spiders", split="test") | {"abstract": "Webs."}])
     assert SplitTable.build(home).part("doi:10.1000/c") == "train"
-    assert not [key for key in names(Paper(id="x", title="Spiders")) if key.startswith("title")]
+    assert not [key for key in list_paper_keys(Paper(id="x", title="Spiders")) if key.startswith("title")]
     assert not [
-        key for key in names(Paper(id="x", title="Editorial", abstract="We greet you")) if "title" in key
+        key for key in list_paper_keys(Paper(id="x", title="Editorial", abstract="We greet you")) if "title" in key
     ]
 
 
@@ -75,7 +76,7 @@ def test_counts_say_what_became_of_each_set(home):
     table = SplitTable.build(home)
     assert table.counts["cls_biomimicry"] == {"train, now test": 2, "dev": 1, "train": 1}
     assert table.counts["ner_craft"] == {"train, now dev": 1}
-    assert set(table.missing) == set(BY_DATA) - set(table.counts)
+    assert set(table.missing) == set(OPEN_DATA_BY_NAME) - set(table.counts)
 
 
 def test_leaks_name_the_tests(home):
@@ -95,53 +96,51 @@ def test_leaks_name_the_tests(home):
 
 
 def test_names_are_one_however_they_are_written():
-    assert "arxiv:2001.00001" in names(Paper(id="arXiv:2001.00001v3"))
-    assert "doi:10.5555/abc" in names(Paper(id="10.5555/ABC"))
-    umlaut = names(Paper(id="x", title="Über die Größe der Zellen im Blut"))
-    assert umlaut == names(Paper(id="y", title="uber-die Größe der ZELLEN: im Blut!"))
+    assert "arxiv:2001.00001" in list_paper_keys(Paper(id="arXiv:2001.00001v3"))
+    assert "doi:10.5555/abc" in list_paper_keys(Paper(id="10.5555/ABC"))
+    umlaut = list_paper_keys(Paper(id="x", title="Über die Größe der Zellen im Blut"))
+    assert umlaut == list_paper_keys(Paper(id="y", title="uber-die Größe der ZELLEN: im Blut!"))
 
 
 def test_entries_hold_both_parts_and_ids_of_their_own(home):
-    assert [(entry.own, entry.part) for entry in entries(home, "cls_biomimicry")] == [
+    assert [(entry.own_part, entry.part) for entry in read_entries(home, "cls_biomimicry")] == [
         ("train", "test"),
         ("dev", "dev"),
         ("train", "test"),
         ("train", "train"),
     ]
-    assert [entry.paper.id for entry in entries(home, "ner_craft")] == ["ner_craft#0"]
+    assert [entry.paper.id for entry in read_entries(home, "ner_craft")] == ["ner_craft#0"]
 
 
 def test_a_kept_table_is_the_built_one_and_goes_when_a_file_changes(home, tmp_path, monkeypatch):
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
-    built = SplitTable.of(home)
-    assert SplitTable.of(home) is built
+    built = SplitTable.load(home)
+    assert SplitTable.load(home) is built
 
     def unread(self, path):
         raise AssertionError("the records were read again")
 
     monkeypatch.setattr(DataRoot, "records", unread)
-    again = DataRoot(
-        tmp_path / "qa_pubmedqa" / ".."
-    )  # the same folder by another name is another table in memory
-    assert SplitTable.of(again) == built
+    again = DataRoot(tmp_path / "qa_pubmedqa" / "..")  # the same folder by another name is another table in memory
+    assert SplitTable.load(again) == built
     write(tmp_path, "qa_pubmedqa/test", [{"id": "9", "question": "Another?", "answer": "no"}])
     with pytest.raises(AssertionError, match="read again"):
-        SplitTable.of(DataRoot(tmp_path / "ner_craft" / ".."))
+        SplitTable.load(DataRoot(tmp_path / "ner_craft" / ".."))
 
 
 def test_rules():
-    assert [ByYear(2015, 2016)(Told({"year": y}, "", "")) for y in (2014, 2015, 2016, None)] == [
+    assert [YearRule(2015, 2016)(PaperOrigin({"year": y}, "", "")) for y in (2014, 2015, 2016, None)] == [
         "train",
         "dev",
         "test",
         "train",
     ]
-    rule = ByHash(0.5, 0.25, (("venue", "A"),))
-    drawn = [rule(Told({"venue": "A"}, f"p{i}", "")) for i in range(4000)]
+    rule = HashRule(0.5, 0.25, (("venue", "A"),))
+    drawn = [rule(PaperOrigin({"venue": "A"}, f"p{i}", "")) for i in range(4000)]
     shares = [drawn.count(part) / len(drawn) for part in PARTS]
     assert shares == pytest.approx([0.25, 0.25, 0.5], abs=0.03)
-    assert rule(Told({"venue": "B"}, "p1", "")) == "train"
-    assert draw("p1") == draw("p1") != draw("p1", 1)
+    assert rule(PaperOrigin({"venue": "B"}, "p1", "")) == "train"
+    assert rule(PaperOrigin({"venue": "A"}, "p1", "")) == rule(PaperOrigin({"venue": "A"}, "p1", ""))
 
 
 RECORDS = st.lists(
@@ -164,8 +163,7 @@ def test_parts_are_those_of_connected_papers(records, tmp_path):
         write(tmp_path, f"{data}/papers", rows[data])
     table = SplitTable.build(DataRoot(tmp_path))
     strongest = {
-        (doi, title): PARTS.index(part)
-        for doi, title, part, _ in sorted(records, key=lambda r: PARTS.index(r[2]))
+        (doi, title): PARTS.index(part) for doi, title, part, _ in sorted(records, key=lambda r: PARTS.index(r[2]))
     }
     for _ in strongest:
         for one in strongest:
@@ -178,4 +176,4 @@ def test_parts_are_those_of_connected_papers(records, tmp_path):
 @pytest.mark.data
 def test_every_folder_of_the_data_has_a_rule():
     folders = {path.name for path in Path(os.environ["SCIPRISM_DATA"]).iterdir() if path.is_dir()}
-    assert folders == {*(source.data for source in SOURCES), *WITHOUT_PAPERS}
+    assert folders == {*(source.data for source in OPEN_DATA_SETS), *LABEL_DATA_SETS}

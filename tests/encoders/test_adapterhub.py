@@ -18,8 +18,8 @@ from safetensors.torch import save_file
 from sciprism import Encoder
 from sciprism.errors import InputError
 
-MADE = Path(__file__).parent / "adapterhub"
-KNOWN = json.loads((MADE / "vectors.json").read_text())
+FIXTURES = Path(__file__).parent / "adapterhub"
+KNOWN = json.loads((FIXTURES / "vectors.json").read_text())
 TEXTS = KNOWN["texts"]
 CODES = {"classification": "[CLF]", "proximity": "[PRX]", "search": "[QRY]", "regression": "[RGN]"}
 SETTING, WEIGHTS = "adapter_config.json", "pytorch_adapter.bin"
@@ -34,12 +34,12 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def copy(tmp_path):
-    """A function that copies some of the made folders and returns where to."""
+    """A function that copies some of the fixtures and returns where to."""
 
     def take(*names):
         folder = tmp_path / "model"
         for name in names:
-            shutil.copytree(MADE / name, folder / name)
+            shutil.copytree(FIXTURES / name, folder / name)
         return folder
 
     return take
@@ -61,8 +61,8 @@ def reweigh(path, rename=lambda name, tensor: {name: tensor}):
     torch.save(weights, path)
 
 
-def off(encoder, kind, format, role="query"):
-    """How far the vectors of a way are from those of the library."""
+def max_difference(encoder, kind, format, role="query"):
+    """Return the largest difference between the vectors of a route and the library's."""
     return np.abs(encoder.encode(TEXTS, format=format, role=role) - KNOWN[kind][CODES[format]]).max()
 
 
@@ -73,22 +73,22 @@ def off(encoder, kind, format, role="query"):
 def test_each_adapter_gives_the_librarys_vectors(format, copy):
     encoder = Encoder.load(copy("base", "adapters"), device="cpu")
     assert encoder.settings.method == "adapters" and encoder.settings.options["reduction"] == 4
-    assert off(encoder, "adapters", format) < 1e-5
+    assert max_difference(encoder, "adapters", format) < 1e-5
 
 
 @pytest.mark.parametrize("format", CODES)
 def test_each_fusion_gives_the_librarys_vectors(format):
-    encoder = Encoder.load(MADE, device="cpu")
+    encoder = Encoder.load(FIXTURES, device="cpu")
     assert encoder.settings.method == "adapter-fusion"
-    assert off(encoder, "fusions", format) < 1e-5
+    assert max_difference(encoder, "fusions", format) < 1e-5
 
 
 def test_the_base_alone_gives_the_librarys_vectors():
-    encoder = Encoder.load(MADE / "base", pooling="cls", device="cpu")
+    encoder = Encoder.load(FIXTURES / "base", pooling="cls", device="cpu")
     assert np.abs(encoder.encode(TEXTS) - KNOWN["base"]).max() < 1e-5
 
 
-def test_no_two_of_them_are_alike():
+def test_no_two_of_them_are_equal():
     found = [KNOWN["base"], *KNOWN["adapters"].values(), *KNOWN["fusions"].values()]
     for n, one in enumerate(found):
         assert all(np.abs(np.array(one) - other).max() > 0.1 for other in found[:n])
@@ -127,7 +127,7 @@ def test_describe_says_which_adapter_serves_what(copy):
 def test_one_adapter_gives_a_model_of_its_format(copy):
     folder = copy("base", "adapters") / "adapters" / "[RGN]"
     encoder = Encoder.load(folder, device="cpu")
-    assert encoder.formats == ("regression",) and off(encoder, "adapters", "regression") < 1e-5
+    assert encoder.formats == ("regression",) and max_difference(encoder, "adapters", "regression") < 1e-5
     with pytest.raises(InputError, match="has no format 'proximity'; it has regression"):
         encoder.encode(TEXTS)
 
@@ -138,7 +138,7 @@ def test_some_adapters_give_a_model_of_their_formats(copy):
     shutil.rmtree(folder / "adapters" / "[CLF]")
     encoder = Encoder.load(folder, device="cpu")
     assert encoder.formats == ("regression", "proximity")
-    assert off(encoder, "adapters", "proximity") < 1e-5
+    assert max_difference(encoder, "adapters", "proximity") < 1e-5
 
 
 @pytest.mark.parametrize("file", ["adapter.safetensors", "adapter_model.safetensors"])
@@ -147,7 +147,7 @@ def test_weights_as_safetensors_go_first(file, copy):
     path = folder / "adapters" / "[PRX]" / WEIGHTS
     save_file(torch.load(path), path.with_name(file))
     path.write_bytes(b"not to be read")
-    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
+    assert max_difference(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
 
 
 def test_the_older_layout_of_torch_files_and_half_precision(copy):
@@ -155,13 +155,13 @@ def test_the_older_layout_of_torch_files_and_half_precision(copy):
     path = folder / "adapters" / "[PRX]" / WEIGHTS
     weights = {name: tensor.half() for name, tensor in torch.load(path).items()}
     torch.save(weights, path, _use_new_zipfile_serialization=False)
-    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-2
+    assert max_difference(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-2
 
 
 def test_the_names_of_a_bare_model_have_no_prefix(copy):
     folder = copy("base", "adapters")
     reweigh(folder / "adapters" / "[PRX]" / WEIGHTS, lambda name, w: {name.removeprefix("bert."): w})
-    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
+    assert max_difference(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
 
 
 def test_names_of_specter2s_archive(copy):
@@ -173,21 +173,21 @@ def test_names_of_specter2s_archive(copy):
         change(place, name="module")
         reweigh(place / WEIGHTS, lambda n, w, code=code: {n.replace(code, "module"): w})
     encoder = Encoder.load(folder, device="cpu")
-    assert all(off(encoder, "adapters", format) < 1e-5 for format in CODES)
+    assert all(max_difference(encoder, "adapters", format) < 1e-5 for format in CODES)
 
 
 def test_the_base_may_lie_in_the_folder_itself(copy):
     folder = copy("base", "adapters")
     for path in (folder / "base").iterdir():
         path.rename(folder / path.name)
-    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
+    assert max_difference(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
 
 
 def test_the_base_may_be_the_one_that_the_adapters_name(copy, tmp_path):
     folder = copy("adapters")
     for code in CODES.values():
-        change(folder / "adapters" / code, model_name=str(MADE / "base"))
-    assert off(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
+        change(folder / "adapters" / code, model_name=str(FIXTURES / "base"))
+    assert max_difference(Encoder.load(folder, device="cpu"), "adapters", "proximity") < 1e-5
 
 
 # ---- converted once ----
@@ -197,8 +197,8 @@ def test_it_is_converted_once_and_again_when_a_file_changes(copy, cache):
     folder = copy("base", "adapters")
     first = Encoder.load(folder, device="cpu").fingerprint
     assert Encoder.load(folder, device="cpu").fingerprint == first
-    (made,) = (cache / "converted").iterdir()
-    assert Encoder.load(made, device="cpu").fingerprint == first
+    (converted,) = (cache / "converted").iterdir()
+    assert Encoder.load(converted, device="cpu").fingerprint == first
     path = folder / "adapters" / "[PRX]" / WEIGHTS
     reweigh(path, lambda name, w: {name: w + 1})
     assert Encoder.load(folder, device="cpu").fingerprint != first
@@ -263,9 +263,9 @@ REFUSED = {
         "attention.output.adapters.* is unknown here",
     ),
     "two adapters": (lambda n, w: {n: w, n.replace("PRX", "CLF"): w}, "weights of one module, found"),
-    "another width": (lambda n, w: {n: w[..., :2]}, r"expected \(3, 12\)"),
-    "a layer too much": (lambda n, w: {n: w, n.replace("layer.1", "layer.2"): w}, "no place for blocks.2"),
-    "integers": (lambda n, w: {n: w.int()}, "is torch.int32"),
+    "another width": (lambda n, w: {n: w[..., :2]}, r"config.json says \(3, 12\)"),
+    "a layer too much": (lambda n, w: {n: w, n.replace("layer.1", "layer.2"): w}, "no weight blocks.2"),
+    "integers": (lambda n, w: {n: w.int()}, "holds torch.int32"),
     "no weights": (lambda n, w: {}, "weights of one module, found none"),
 }
 
@@ -293,14 +293,16 @@ def test_a_file_without_weights_in_it(copy):
 def test_a_folder_of_peft_is_refused(copy):
     folder = copy("base", "adapters")
     (folder / "adapters" / "[PRX]" / SETTING).write_text('{"peft_type": "LORA", "r": 8}')
-    with pytest.raises(InputError, match="of peft; only what the library adapters writes is read"):
+    with pytest.raises(InputError, match="of peft; only files of the library adapters are read"):
         Encoder.load(folder)
 
 
 def test_queries_without_the_papers_that_they_find_are_refused(copy):
     folder = copy("base", "adapters")
     shutil.rmtree(folder / "adapters" / "[PRX]")
-    message = re.escape("and that is missing; put both into one folder: adapters/[QRY], adapters/[PRX]")
+    message = re.escape(
+        "but not that of proximity, for papers; put both into one folder: adapters/[QRY], adapters/[PRX]"
+    )
     for place in (folder, folder / "adapters" / "[QRY]"):
         with pytest.raises(InputError, match=message):
             Encoder.load(place)
@@ -316,7 +318,7 @@ def test_a_name_that_says_nothing_or_two_things_is_refused(copy):
         Encoder.load(folder)
 
 
-def test_two_adapters_of_one_way_are_refused(copy):
+def test_two_adapters_of_one_route_are_refused(copy):
     folder = copy("base", "adapters")
     shutil.copytree(folder / "adapters" / "[PRX]", folder / "adapters" / "proximity")
     with pytest.raises(InputError, match=r"\[PRX\] serves proximity too; remove one"):
@@ -343,14 +345,10 @@ def test_no_base(named, copy):
 def test_fusions_without_their_adapters_are_refused(copy):
     folder = copy("base", "adapters", *(f"{code}_fusion" for code in CODES.values()))
     shutil.rmtree(folder / "adapters" / "[CLF]")
-    with pytest.raises(
-        InputError, match=r"lacks the adapters of the first step; put them there: adapters/\[CLF"
-    ):
+    with pytest.raises(InputError, match=r"lacks adapters that they fuse; add: adapters/\[CLF"):
         Encoder.load(folder)
     shutil.rmtree(folder / "[CLF]_fusion")
-    with pytest.raises(
-        InputError, match=r"fuses \[PRX\],\[CLF\],\[QRY\],\[RGN\]; .* has adapters and fusions of"
-    ):
+    with pytest.raises(InputError, match=r"fuses \[PRX\],\[CLF\],\[QRY\],\[RGN\]; .* has adapters and fusions of"):
         Encoder.load(folder)
 
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.checkpoints.compact import COMPACT, restored, write_compact
+from sciprism.encoders.checkpoints.compact import COMPACT, dequantize, write_compact
 from sciprism.encoders.export import export
 from sciprism.encoders.methods.registry import methods
 from sciprism.errors import InputError
@@ -21,7 +21,7 @@ def files(folder):
 
 @pytest.mark.parametrize("name", sorted(methods))
 def test_a_compact_model_of_every_method(name, tiny_model, tmp_path):
-    encoder = unequal(started(tiny_model, name))
+    encoder = perturb_weights(build_encoder(tiny_model, name))
     encoder.save(tmp_path / "small", compact=True, made="here")
     assert COMPACT in files(tmp_path / "small")
     assert not {"model.safetensors", "modules.json"} & files(tmp_path / "small")
@@ -38,13 +38,13 @@ def test_a_row_is_as_wide_as_its_largest_number(tmp_path):
     write_compact({"w": weight, "b": torch.tensor([0.123])}, tmp_path)
     kept = load_file(tmp_path / COMPACT)
     assert kept["w"].tolist() == [[50, -127, 1], [0, 0, 0]]  # a step is 0.01
-    found = restored(kept, tmp_path)
+    found = dequantize(kept, tmp_path)
     assert set(found) == {"w", "b"} and torch.equal(found["b"], torch.tensor([0.123]))
     assert torch.allclose(found["w"], torch.tensor([[0.5, -1.27, 0.01], [0.0, 0.0, 0.0]]))
 
 
 def test_of_two_saves_the_later_one_counts(tiny_encoder, tiny_model, tmp_path):
-    other = unequal(started(tiny_model, "single"))
+    other = perturb_weights(build_encoder(tiny_model, "single"))
     for first, second, compact in ((tiny_encoder, other, True), (tiny_encoder, other, False)):
         first.save(tmp_path / "m", compact=not compact)
         second.save(tmp_path / "m", compact=compact)
@@ -54,7 +54,7 @@ def test_of_two_saves_the_later_one_counts(tiny_encoder, tiny_model, tmp_path):
 
 
 def test_a_compact_export_may_be_of_one_format(tiny_model, tmp_path):
-    experts = unequal(started(tiny_model, "attention-experts"))
+    experts = perturb_weights(build_encoder(tiny_model, "attention-experts"))
     assert export(experts, tmp_path / "one", format="classification", compact=True) == "compact"
     one = Encoder.load(tmp_path / "one", device="cpu")
     assert one.settings.method == "single" and "README.md" not in files(tmp_path / "one")

@@ -98,7 +98,7 @@ def test_rows_are_taken_and_the_words_stay(published):
     encoder = Encoder.load(folder, device="cpu")
     words = model.embeddings.word_embeddings.weight
     assert torch.equal(encoder.model.embeddings.word.weight, words)
-    ids = [encoder.tokenizer.token_to_id(CODES[way]) for way in encoder.method.ways]
+    ids = [encoder.tokenizer.token_to_id(CODES[route]) for route in encoder.method.routes]
     assert torch.equal(encoder.model.embeddings.front.rows.weight, words[ids])
 
 
@@ -120,8 +120,8 @@ def test_heads_are_listed_and_the_name_is_said(published, tmp_path, monkeypatch)
 
 def test_it_is_converted_once(published, cache):
     first = Encoder.load(published[1], device="cpu").fingerprint
-    (made,) = (cache / "converted").iterdir()
-    assert Encoder.load(made, device="cpu").fingerprint == first
+    (converted,) = (cache / "converted").iterdir()
+    assert Encoder.load(converted, device="cpu").fingerprint == first
     assert Encoder.load(published[1], device="cpu").fingerprint == first
     assert len(list((cache / "converted").iterdir())) == 1
 

@@ -1,5 +1,6 @@
-"""The face of every model: order, determinism, roles and formats, and what it says of itself."""
+"""The public API of every model: order, determinism, roles and formats, description."""
 
+import itertools
 import pickle
 import random
 import threading
@@ -13,7 +14,7 @@ import torch
 from sciprism import Encoder, Label, Paper
 from sciprism.encoders import encoder as encoder_module
 from sciprism.encoders.inference import encode_sequences
-from sciprism.encoders.settings import Settings
+from sciprism.encoders.settings import EncoderSettings
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES
 
@@ -63,9 +64,19 @@ def test_the_same_bits_on_any_number_of_cores(encoder):
     assert np.array_equal(encoder.encode(texts), by_threads[0])
 
 
+@pytest.fixture
+def two_threads():
+    """Two threads for torch, whatever OMP_NUM_THREADS says."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
 def test_each_batch_runs_on_one_core():
     """Two cores in one product may add up in another order."""
-    before, seen = torch.get_num_threads(), set()
+    seen = set()
 
     def compute(batch):
         seen.add(torch.get_num_threads())
@@ -73,33 +84,33 @@ def test_each_batch_runs_on_one_core():
 
     rows = np.full((9, 4), -1, dtype=np.float32)
     encode_sequences(compute, [[1] * 200] * 9, rows, route="all", device=torch.device("cpu"))
-    assert seen == {1} and torch.get_num_threads() == before
+    assert seen == {1} and torch.get_num_threads() == 2
     assert (rows % 200 == 0).all()
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_an_error_in_a_thread_is_raised_and_the_threads_put_back():
-    before, done = torch.get_num_threads(), []
+    numbers, done = itertools.count(1), []
 
     def compute(batch):
-        done.append(batch)
+        number = next(numbers)
+        done.append(number)
         time.sleep(0.01)
-        if len(done) == 2:
+        if number == 2:
             raise KeyboardInterrupt
         return torch.zeros(len(batch.lengths), 4)
 
     rows = np.zeros((400, 4), dtype=np.float32)
     with pytest.raises(KeyboardInterrupt):
         encode_sequences(compute, [[1] * 256] * 400, rows, route="all", device=torch.device("cpu"))
-    assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == 2
     assert len(done) < 50, "what had not begun is not waited for"
 
 
 def test_several_callers_at_once(encoder):
     texts = some_texts(20)
     expected, found = encoder.encode(texts), {}
-    callers = [
-        threading.Thread(target=lambda n=n: found.update({n: encoder.encode(texts)})) for n in range(4)
-    ]
+    callers = [threading.Thread(target=lambda n=n: found.update({n: encoder.encode(texts)})) for n in range(4)]
     for caller in callers:
         caller.start()
     for caller in callers:
@@ -276,7 +287,7 @@ def test_description(tiny_encoder):
 )
 def test_wrong_settings(wrong, message):
     row = {"pooling": "mean", "max_length": 64}
-    assert Settings.from_json(row, "somewhere.json").to_json() | row == Settings(**row).to_json()
+    assert EncoderSettings.from_json(row, "somewhere.json").to_json() | row == EncoderSettings(**row).to_json()
     with pytest.raises(InputError, match=message) as caught:
-        Settings.from_json(row | wrong, "somewhere.json")
+        EncoderSettings.from_json(row | wrong, "somewhere.json")
     assert "somewhere.json" in str(caught.value)

@@ -1,9 +1,9 @@
-"""Several encoders as one: the numbers by hand, and what cannot be joined."""
+"""Ensembles: vectors computed by hand, and encoders that cannot be joined."""
 
 import numpy as np
 import pytest
 
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from build_models import reference, write
 from sciprism import Encoder, Paper
 from sciprism.encoders.ensemble import Ensemble, joins
@@ -15,12 +15,14 @@ PAPERS = [Paper(id="1", title="Dark matter", abstract="Galaxies turn."), Paper(i
 
 @pytest.fixture
 def codes(tiny_model):
-    return unequal(started(tiny_model, "control-codes"), seed=1)
+    return perturb_weights(build_encoder(tiny_model, "control-codes"), seed=1)
 
 
 @pytest.fixture
 def adapters(tiny_model):
-    return unequal(started(tiny_model, "adapters", template={"separator": " ", "prompts": {"query": "q: "}}))
+    return perturb_weights(
+        build_encoder(tiny_model, "adapters", template={"separator": " ", "prompts": {"query": "q: "}})
+    )
 
 
 @pytest.fixture
@@ -30,8 +32,8 @@ def wide(tmp_path, wordpiece_folder):
 
 
 @pytest.mark.parametrize("join", sorted(joins))
-def test_the_face_of_an_encoder(join, codes, adapters):
-    """Over all ways to join: order, type, width, names."""
+def test_the_api_of_an_encoder(join, codes, adapters):
+    """For every join: order, type, width, names."""
     both = Ensemble([codes, adapters], join=join)
     for format in both.formats:
         rows = both.encode(TEXTS, format=format)
@@ -68,9 +70,7 @@ def test_fields_are_those_that_are_asked_for(codes, adapters):
 
 def test_spaces_and_paths_are_told_apart_where_a_member_does(codes, adapters, tiny_encoder):
     both = Ensemble([tiny_encoder, adapters])
-    assert (
-        both.space("search", "query") == both.space("proximity", "paper") != both.space("regression", "paper")
-    )
+    assert both.space("search", "query") == both.space("proximity", "paper") != both.space("regression", "paper")
     assert both.path("search", "query") != both.path("search", "paper") == both.path("proximity", "paper")
     assert Ensemble([codes, adapters]).space() == "proximity"
     found = both.encode_all(TEXTS)
@@ -88,39 +88,37 @@ def test_texts_name_what_is_encoded(codes, adapters):
 
 
 def test_the_fingerprint_is_of_members_order_and_join(codes, adapters, tiny_encoder):
-    made = (
+    ensembles = (
         Ensemble([codes, adapters]),
         Ensemble([adapters, codes]),
         Ensemble([codes, adapters], join="concat"),
         Ensemble([codes, tiny_encoder]),
     )
-    assert len({each.fingerprint for each in made}) == 4
-    assert Ensemble([codes, adapters], name="other").fingerprint == made[0].fingerprint
+    assert len({each.fingerprint for each in ensembles}) == 4
+    assert Ensemble([codes, adapters], name="other").fingerprint == ensembles[0].fingerprint
 
 
 def test_formats_are_those_that_all_have(tiny_model, codes):
-    narrow = started(tiny_model, "adapters", options={"formats": ["search", "classification"]})
+    narrow = build_encoder(tiny_model, "adapters", options={"formats": ["search", "classification"]})
     both = Ensemble([codes, narrow])
     assert both.formats == ("classification", "search")
-    with pytest.raises(
-        InputError, match="not all have the format 'regression'; all have classification, search"
-    ):
+    with pytest.raises(InputError, match="a member lacks the format 'regression'; all have classification, search"):
         both.encode(TEXTS, format="regression")
-    other = started(tiny_model, "adapters", options={"formats": ["regression"]})
-    with pytest.raises(InputError, match=r"no format is common to .* classification, search; .* regression"):
+    other = build_encoder(tiny_model, "adapters", options={"formats": ["regression"]})
+    with pytest.raises(InputError, match=r"the members share no format: .* classification, search; .* regression"):
         Ensemble([narrow, other])
 
 
 def test_what_cannot_be_joined(codes, adapters, tiny_model, wide):
-    with pytest.raises(InputError, match=r"a mean needs one width: .* 32; .* 48; concat takes any"):
+    with pytest.raises(InputError, match=r"a mean needs one width: .* 32; .* 48; use concat"):
         Ensemble([codes, wide])
     assert Ensemble([codes, wide], join="concat").encode(TEXTS).shape == (4, 80)
-    far = started(tiny_model, "single", distance="euclidean")
-    with pytest.raises(InputError, match=r"compared by different distances: .* cosine; .* euclidean"):
+    far = build_encoder(tiny_model, "single", distance="euclidean")
+    with pytest.raises(InputError, match=r"the members have different distances: .* cosine; .* euclidean"):
         Ensemble([codes, far])
-    with pytest.raises(InputError, match="of two encoders at least"):
+    with pytest.raises(InputError, match="needs at least two encoders"):
         Ensemble([codes])
-    with pytest.raises(InputError, match="two of the encoders are one and the same"):
+    with pytest.raises(InputError, match="two of the encoders are the same"):
         Ensemble([codes, adapters, codes])
     with pytest.raises(InputError, match="unknown ensemble 'sum'; known: concat, mean"):
         Ensemble([codes, adapters], join="sum")

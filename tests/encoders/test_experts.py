@@ -1,17 +1,15 @@
-"""Experts: where they stand, what they own, what they start as, how many parameters they add."""
+"""Experts: their layers, modules, initial weights and number of parameters."""
 
 import numpy as np
 import pytest
 import torch
 
-from build_methods import started, unequal
-from sciprism.encoders.methods.registry import make
+from build_methods import build_encoder, perturb_weights
+from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.transformer import Routed, Transformer, TransformerConfig
 from sciprism.errors import InputError
 
-BERT_BASE = TransformerConfig(
-    vocabulary=30_522, hidden=768, layers=12, heads=12, intermediate=3_072, positions=512
-)
+BERT_BASE = TransformerConfig(vocabulary=30_522, hidden=768, layers=12, heads=12, intermediate=3_072, positions=512)
 LINEAR = 768 * 768 + 768
 # SciMult sheet, section 3.2: what an expert owns in one block
 OWNED = {
@@ -29,7 +27,7 @@ def method(request):
 def filled(method, config=BERT_BASE, **options):
     with torch.device("meta"):
         model = Transformer(config)
-    make(method, options).fill(model)
+    build_method(method, options).fill(model)
     return model
 
 
@@ -43,10 +41,7 @@ def test_parameters_at_the_shape_of_bert_base(method):
     for number, (before, after) in enumerate(zip(dense.blocks, routed.blocks, strict=True), start=1):
         assert count(after) - count(before) == (2 * OWNED[method] if number % 2 == 0 else 0)
     assert count(routed) - count(dense) == 2 * OWNED[method] * 6
-    assert (
-        round(2 * OWNED[method] * 6 / 1e6, 1)
-        == {"attention-experts": 28.3, "feedforward-experts": 56.7}[method]
-    )
+    assert round(2 * OWNED[method] * 6 / 1e6, 1) == {"attention-experts": 28.3, "feedforward-experts": 56.7}[method]
 
 
 def test_every_nth_block(method):
@@ -67,14 +62,16 @@ def test_the_names_of_the_state():
 
 
 def test_regression_takes_the_expert_of_classification(method):
-    made = make(method, {})
-    assert made.route("regression", "paper") == made.route("classification", "label") == "classification"
+    expert_method = build_method(method, {})
+    assert (
+        expert_method.route("regression", "paper") == expert_method.route("classification", "label") == "classification"
+    )
     experts = filled(method).blocks[1].get_submodule("attention" if "att" in method else "feed_forward")
     assert set(experts.experts) == {"classification", "proximity", "search"}
 
 
 def test_an_expert_serves_its_own_format_alone(method, tiny_model):
-    encoder = unequal(started(tiny_model, method))
+    encoder = perturb_weights(build_encoder(tiny_model, method))
     before = encoder.encode_all(["dark matter"])
     with torch.no_grad():
         for name, weight in encoder.model.named_parameters():
@@ -87,7 +84,7 @@ def test_an_expert_serves_its_own_format_alone(method, tiny_model):
 
 def test_a_routed_norm_is_the_experts_own(tiny_model):
     """The norms' scale alone tells the formats apart: doubling one doubles the vectors less their shift."""
-    encoder = started(tiny_model, "feedforward-experts", pooling="cls")
+    encoder = build_encoder(tiny_model, "feedforward-experts", pooling="cls")
     norm = encoder.model.blocks[1].feed_forward_norm.experts["search"]
     with torch.no_grad():
         norm.weight.mul_(2.0)
@@ -97,7 +94,7 @@ def test_a_routed_norm_is_the_experts_own(tiny_model):
 
 
 def test_some_formats_only(method, tiny_model):
-    encoder = started(tiny_model, method, options={"formats": ["search", "proximity"]})
+    encoder = build_encoder(tiny_model, method, options={"formats": ["search", "proximity"]})
     assert encoder.formats == ("proximity", "search")
     assert not [name for name in encoder.model.state_dict() if ".experts.classification." in name]
     with pytest.raises(InputError, match="has no format 'classification'; it has proximity, search"):
@@ -107,7 +104,7 @@ def test_some_formats_only(method, tiny_model):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"every": 0}, "every is 0, not a whole number above 0"),
+        ({"every": 0}, "every is 0, not a whole number from 1 on"),
         ({"every": True}, "every is True"),
         ({"every": "2"}, "every is '2'"),
         ({"every": 3}, "experts in every 3 blocks: the model has only 2"),
@@ -119,11 +116,11 @@ def test_some_formats_only(method, tiny_model):
 )
 def test_wrong_options(options, message, method, tiny_model):
     with pytest.raises(InputError, match=message):
-        started(tiny_model, method, options=options)
+        build_encoder(tiny_model, method, options=options)
 
 
 def test_an_instruction_is_refused(method, tiny_model):
-    encoder = started(tiny_model, method)
+    encoder = build_encoder(tiny_model, method)
     for ask in (encoder.route, encoder.space, encoder.path):
         with pytest.raises(InputError, match="only the methods instruction and prefix take an instruction"):
             ask(instruction="find")

@@ -12,10 +12,10 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder, Paper
 from sciprism.encoders.export import export
-from sciprism.encoders.methods.registry import make, methods
+from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.errors import InputError
 
 TEXTS = ["dark matter", "", "the gene and the brain " * 200, "a black hole [SEP] in our galaxy", "中文 🧬"]
@@ -36,14 +36,14 @@ def name(request):
 
 @pytest.fixture
 def encoder(name, tiny_model):
-    return unequal(started(tiny_model, name, template={"prompts": PROMPTS}, distance="dot"))
+    return perturb_weights(build_encoder(tiny_model, name, template={"prompts": PROMPTS}, distance="dot"))
 
 
-def opened(folder):
+def open_folder(folder):
     return SentenceTransformer(str(folder), device="cpu", trust_remote_code=True)
 
 
-def off(ours, theirs):
+def max_difference(ours, theirs):
     assert ours.shape == theirs.shape
     return np.abs(ours - theirs).max()
 
@@ -51,8 +51,8 @@ def off(ours, theirs):
 def check_roles(encoder, model, format):
     """Both encode the same texts to the same vectors in each role."""
     asked = encoder.encode(TEXTS, format=format, role="query")
-    assert off(asked, model.encode_query(TEXTS)) < CLOSE
-    assert off(encoder.encode(TEXTS, format=format), model.encode_document(TEXTS)) < CLOSE
+    assert max_difference(asked, model.encode_query(TEXTS)) < CLOSE
+    assert max_difference(encoder.encode(TEXTS, format=format), model.encode_document(TEXTS)) < CLOSE
     assert model.get_embedding_dimension() == encoder.dim
     assert model.max_seq_length == encoder.settings.max_length
     assert model.similarity_fn_name == encoder.distance
@@ -61,7 +61,7 @@ def check_roles(encoder, model, format):
 def test_every_method_opens_with_the_same_vectors(encoder, tmp_path):
     kind = export(encoder, tmp_path / "out")
     assert kind == ("plain" if encoder.settings.method == "single" else "module")
-    check_roles(encoder, opened(tmp_path / "out"), "proximity")
+    check_roles(encoder, open_folder(tmp_path / "out"), "proximity")
     assert not list(tmp_path.glob(".*")), "nothing unfinished is left"
 
 
@@ -71,11 +71,11 @@ def test_every_format_of_every_method(encoder, name, tmp_path):
     for format in encoder.formats:
         kind = export(encoder, tmp_path / format, format=format)
         assert kind == ("plain" if name in plain else "module")
-        check_roles(encoder, opened(tmp_path / format), format)
+        check_roles(encoder, open_folder(tmp_path / format), format)
         again = Encoder.load(tmp_path / format, device="cpu")
         for role in ("paper", "query"):
             ours, theirs = (e.encode(PAPERS, format=format, role=role) for e in (encoder, again))
-            assert off(ours, theirs) < CLOSE
+            assert max_difference(ours, theirs) < CLOSE
         assert again.settings.template == encoder.settings.template
 
 
@@ -83,17 +83,17 @@ def test_a_module_gives_the_other_formats_and_joins_pairs(encoder, name, tmp_pat
     if export(encoder, tmp_path / "out", format="regression") == "plain":
         assert export(encoder, tmp_path / "all") == ("plain" if name == "single" else "module")
         return
-    model = opened(tmp_path / "out")
+    model = open_folder(tmp_path / "out")
     pairs = [(paper.title, paper.abstract) for paper in PAPERS]
     for format in encoder.formats:
-        assert off(encoder.encode(PAPERS, format=format), model.encode(pairs, format=format)) < CLOSE
+        assert max_difference(encoder.encode(PAPERS, format=format), model.encode(pairs, format=format)) < CLOSE
         asked = encoder.encode(TEXTS, format=format, role="query")
-        assert off(asked, model.encode_query(TEXTS, format=format)) < CLOSE
+        assert max_difference(asked, model.encode_query(TEXTS, format=format)) < CLOSE
     labels = encoder.encode(TEXTS, format="regression", role="label")
-    assert off(labels, model.encode(TEXTS, task="label")) < CLOSE
+    assert max_difference(labels, model.encode(TEXTS, task="label")) < CLOSE
     by_hand = model.encode(["x"], prompt="find: ", format="classification")
     label = [PROMPTS["query"] + "x"]  # labels have no prompt of their own
-    assert off(encoder.encode(label, format="classification", role="label"), by_hand) < CLOSE
+    assert max_difference(encoder.encode(label, format="classification", role="label"), by_hand) < CLOSE
 
 
 ALONE = """
@@ -109,19 +109,19 @@ for folder in sys.argv[1:]:
 
 def test_plain_folders_open_without_us(tiny_model, tmp_path):
     """In a process that cannot import sciprism; title and abstract joined as the card says."""
-    ours = {method: unequal(started(tiny_model, method)) for method in ("single", *EXPERTS)}
+    ours = {method: perturb_weights(build_encoder(tiny_model, method)) for method in ("single", *EXPERTS)}
     for method, encoder in ours.items():
         assert export(encoder, tmp_path / method, format="classification") == "plain"
     command = [sys.executable, "-c", ALONE, *(str(tmp_path / method) for method in ours)]
     subprocess.run(command, check=True, capture_output=True)
     for method, encoder in ours.items():
         expected = encoder.encode(PAPERS[:1], format="classification")
-        assert off(expected, np.load(tmp_path / f"{method}.npy")) < CLOSE
+        assert max_difference(expected, np.load(tmp_path / f"{method}.npy")) < CLOSE
 
 
 @pytest.mark.parametrize("method", ["single", *EXPERTS])
 def test_a_plain_folder_opens_in_transformers(method, tiny_model, tmp_path):
-    encoder = unequal(started(tiny_model, method))
+    encoder = perturb_weights(build_encoder(tiny_model, method))
     export(encoder, tmp_path / "out", format="classification")
     model, report = AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
     assert all("pooler" in key for key in report["missing_keys"]) and not report["unexpected_keys"]
@@ -131,83 +131,86 @@ def test_a_plain_folder_opens_in_transformers(method, tiny_model, tmp_path):
         states = model.eval()(**batch).last_hidden_state
     mask = batch["attention_mask"][:, :, None]
     theirs = ((states * mask).sum(1) / mask.sum(1)).numpy()
-    assert off(encoder.encode(TEXTS, format="classification"), theirs) < CLOSE
+    assert max_difference(encoder.encode(TEXTS, format="classification"), theirs) < CLOSE
 
 
 def test_the_cards_example_runs(name, tiny_model, tmp_path, monkeypatch):
-    export(unequal(started(tiny_model, name)), tmp_path / "out")
+    export(perturb_weights(build_encoder(tiny_model, name)), tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path / "out")
     names: dict = {}
     exec(re.search(r"```python\n(.*?)```", card, re.S)[1], names)
     encoder = Encoder.load(".")
     paper = Paper(id="1", title="A title", abstract="Its abstract.")
-    assert off(encoder.encode([paper]), names["papers"]) < CLOSE
-    assert off(encoder.encode(["what it is about"], role="query"), names["queries"]) < CLOSE
+    assert max_difference(encoder.encode([paper]), names["papers"]) < CLOSE
+    assert max_difference(encoder.encode(["what it is about"], role="query"), names["queries"]) < CLOSE
     assert "[SEP]" in card and "compare them by cosine" in card
 
 
 def test_what_sentence_transformers_saves_again_is_the_same(tiny_model, tmp_path):
-    encoder = unequal(started(tiny_model, "adapters"))
+    encoder = perturb_weights(build_encoder(tiny_model, "adapters"))
     export(encoder, tmp_path / "out", format="search")
-    model = opened(tmp_path / "out")
+    model = open_folder(tmp_path / "out")
     model.save(str(tmp_path / "again"))
-    assert off(opened(tmp_path / "again").encode_query(TEXTS), model.encode_query(TEXTS)) == 0
+    assert max_difference(open_folder(tmp_path / "again").encode_query(TEXTS), model.encode_query(TEXTS)) == 0
     assert Encoder.load(tmp_path / "again").fingerprint == encoder.fingerprint
     copied = pickle.loads(pickle.dumps(model))  # as it goes to other processes
-    assert off(copied.encode_query(TEXTS), model.encode_query(TEXTS)) == 0
+    assert max_difference(copied.encode_query(TEXTS), model.encode_query(TEXTS)) == 0
 
 
 def test_a_module_cuts_where_it_is_told_and_can_be_trained(tiny_model, tmp_path):
-    encoder = unequal(started(tiny_model, "control-codes"))
+    encoder = perturb_weights(build_encoder(tiny_model, "control-codes"))
     export(encoder, tmp_path / "out")
-    model = opened(tmp_path / "out")
+    model = open_folder(tmp_path / "out")
     model.max_seq_length = 9
     short = Encoder.load(tmp_path / "out", max_length=9)
-    assert model.max_seq_length == 9 and off(short.encode(TEXTS), model.encode(TEXTS)) < CLOSE
+    assert model.max_seq_length == 9 and max_difference(short.encode(TEXTS), model.encode(TEXTS)) < CLOSE
     model.train()
     features = model.preprocess(["dark matter", "light"])
     model(features)["sentence_embedding"].square().sum().backward()
     assert all(weight.grad is not None for weight in model.parameters() if weight.requires_grad)
-    assert off(short.encode(TEXTS), model.encode(TEXTS)) < CLOSE, "it is ready to encode again"
+    assert max_difference(short.encode(TEXTS), model.encode(TEXTS)) < CLOSE, "it is ready to encode again"
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_module_moves_between_devices(encoder, tmp_path):
     export(encoder, tmp_path / "out")
-    model = opened(tmp_path / "out")
+    model = open_folder(tmp_path / "out")
     expected = model.encode(TEXTS)
     for device in ("cuda", "cpu"):
-        assert off(expected, model.to(device).encode(TEXTS)) < 1e-4
+        assert max_difference(expected, model.to(device).encode(TEXTS)) < 1e-4
 
 
 def test_a_module_computes_in_float32(tiny_model, tmp_path):
-    export(started(tiny_model, "pals"), tmp_path / "out")
+    export(build_encoder(tiny_model, "pals"), tmp_path / "out")
     with pytest.raises(InputError, match=r"computes in float32, not torch\.float16"):
-        opened(tmp_path / "out").half()
+        open_folder(tmp_path / "out").half()
 
 
 def test_what_an_export_says_of_itself(tiny_model, tmp_path):
-    encoder = unequal(started(tiny_model, "pals", options={"formats": ["classification", "search"]}))
+    encoder = perturb_weights(build_encoder(tiny_model, "pals", options={"formats": ["classification", "search"]}))
     export(encoder, tmp_path / "out")
     about = json.loads((tmp_path / "out" / "sciprism.json").read_text())["provenance"]
     formats = ["classification", "search"]
     assert about == {
         "exported_from": tiny_model.name, "fingerprint": encoder.fingerprint, "formats": formats,
     }  # fmt: skip
-    assert off(encoder.encode(TEXTS, format="classification"), opened(tmp_path / "out").encode(TEXTS)) < CLOSE
+    assert (
+        max_difference(encoder.encode(TEXTS, format="classification"), open_folder(tmp_path / "out").encode(TEXTS))
+        < CLOSE
+    )
 
 
 def test_one_format_of_experts_needs_no_choice(tiny_model, tmp_path):
-    """All ways of such a model are one."""
-    encoder = started(tiny_model, "attention-experts", options={"formats": ["classification", "regression"]})
-    assert export(unequal(encoder), tmp_path / "out") == "plain"
-    assert make("attention-experts", {}).route("regression", "paper") == "classification"
+    """All formats and roles of such a model share one route."""
+    encoder = build_encoder(tiny_model, "attention-experts", options={"formats": ["classification", "regression"]})
+    assert export(perturb_weights(encoder), tmp_path / "out") == "plain"
+    assert build_method("attention-experts", {}).route("regression", "paper") == "classification"
 
 
 def test_wrong_requests(tiny_model, tmp_path):
-    encoder = started(tiny_model, "adapters", options={"formats": ["classification"]})
+    encoder = build_encoder(tiny_model, "adapters", options={"formats": ["classification"]})
     with pytest.raises(InputError, match="has no format 'search'; it has classification"):
         export(encoder, tmp_path / "out", format="search")
     (tmp_path / "full").mkdir()
@@ -218,7 +221,7 @@ def test_wrong_requests(tiny_model, tmp_path):
         export(encoder, tmp_path / "full" / "notes.txt")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full"]
     export(encoder, tmp_path / "out")
-    model = opened(tmp_path / "out")
+    model = open_folder(tmp_path / "out")
     with pytest.raises(InputError, match="has no format 'search'"):
         model.encode(["x"], format="search")
     with pytest.raises(InputError, match="unknown role 'clustering'; known: paper, query, label"):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.methods.facets import FacetMaps
-from sciprism.encoders.methods.registry import make
+from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
@@ -18,10 +18,10 @@ TEXTS = ["dark matter in a galaxy", "", "the gene and the brain"]
 
 
 def facets(folder, **options):
-    return started(folder, "facets", options=options, pooling="facets")
+    return build_encoder(folder, "facets", options=options, pooling="facets")
 
 
-def made(weight, **settings):
+def build_maps(weight, **settings):
     maps = FacetMaps(2, 2, **({"reparameterise": False, "around": 0.0, "tanh": False} | settings))
     with torch.no_grad():
         maps.weight.copy_(torch.tensor(weight))
@@ -35,25 +35,25 @@ STATES = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
 def test_maps_by_hand():
     """The first state is doubled, the second turned; the third is no facet and stays."""
-    found = made(WEIGHT)(STATES, pack([[1, 2, 3]]))
+    found = build_maps(WEIGHT)(STATES, pack([[1, 2, 3]]))
     assert found.tolist() == [[3.0, 4.0], [16.0, 2.0], [5.0, 6.0]]
 
 
 def test_the_mean_of_the_maps_is_taken_away():
     """The mean is [[1, 2], [0, 1]]; what is left is [[1, -2], [0, 1]] and [[-1, 2], [0, -1]]."""
-    found = made(WEIGHT, reparameterise=True)(STATES, pack([[1, 2, 3]]))
+    found = build_maps(WEIGHT, reparameterise=True)(STATES, pack([[1, 2, 3]]))
     assert found.tolist() == [[1 - 4 + 1.0, 2.0], [-3 + 8.0, -4 + 2.0], [5.0, 6.0]]
-    found = made(WEIGHT, reparameterise=True, around=1.0)(STATES, pack([[1, 2, 3]]))
+    found = build_maps(WEIGHT, reparameterise=True, around=1.0)(STATES, pack([[1, 2, 3]]))
     assert found.tolist() == [[-2 + 1.0, 2 + 2.0], [5 + 3.0, -2 + 4.0], [5.0, 6.0]]
 
 
 def test_tanh():
-    found = made(WEIGHT, tanh=True)(STATES, pack([[1, 2, 3]]))
+    found = build_maps(WEIGHT, tanh=True)(STATES, pack([[1, 2, 3]]))
     assert np.allclose(found[:2].detach(), np.tanh([[3.0, 4.0], [16.0, 2.0]]))
 
 
 def test_the_vector_is_the_sum_of_the_facets(tiny_model):
-    encoder = unequal(facets(tiny_model))
+    encoder = perturb_weights(facets(tiny_model))
     each = encoder.encode(TEXTS, facets=True)
     assert each.shape == (3, 3, encoder.dim)
     assert np.abs(each.sum(axis=1) - encoder.encode(TEXTS)).max() < 1e-5
@@ -79,11 +79,9 @@ def test_one_map_has_no_mean_to_be_taken_away(tiny_model):
 
 def test_maps_a_third_and_two_thirds_of_the_way():
     """Of 12 blocks after 4 and 8, and behind the last one with a tanh (Multi2SPE, section 3)."""
-    config = TransformerConfig(
-        vocabulary=9, hidden=8, layers=12, heads=2, intermediate=16, positions=16, padding_id=0
-    )
+    config = TransformerConfig(vocabulary=9, hidden=8, layers=12, heads=2, intermediate=16, positions=16, padding_id=0)
     model = Transformer(config)
-    make("facets", {}).fill(model)
+    build_method("facets", {}).fill(model)
     found = {n: block.facets for n, block in enumerate(model.blocks, 1) if block.facets is not None}
     assert {n: maps.tanh for n, maps in found.items()} == {4: False, 8: False, 12: True}
 
@@ -101,7 +99,7 @@ def test_the_published_start_leaves_nothing_behind_the_inner_maps(tiny_model):
 
 def test_tokens_stand_between_cls_and_the_text_and_count(tiny_model):
     encoder = facets(tiny_model, facets=4)
-    encoder.cut(9)
+    encoder.truncate_to(9)
     (ids,) = encoder.tokenize(["the gene and the brain " * 9])
     assert len(ids) == 9 and ids[1:4] == [encoder.model.config.padding_id] * 3 and ids[0] != ids[1]
 
@@ -122,5 +120,5 @@ def test_wrong_options(options, message, tiny_model):
 
 
 def test_an_encoder_without_facets_says_so(tiny_encoder):
-    with pytest.raises(InputError, match="has no facets; its vectors are of the pooling mean"):
+    with pytest.raises(InputError, match="has no facets: it pools by mean"):
         tiny_encoder.encode(TEXTS, facets=True)

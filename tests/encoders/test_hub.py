@@ -53,6 +53,4 @@ def test_a_model_comes_from_the_hub_once_and_then_from_the_cache(hub, tiny_model
 
 def test_an_unknown_model_is_said_in_one_line(hub):
     _, run = hub
-    assert "some-group/other is no folder, is not in the local hub cache" in run(
-        "Encoder.load('some-group/other')"
-    )
+    assert "some-group/other is no folder, is not in the local hub cache" in run("Encoder.load('some-group/other')")

@@ -11,8 +11,8 @@ from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
 from build_models import SHAPE, write
 from hub_files import hub_layout, hub_layout_with_folders
 from sciprism import Encoder
-from sciprism.encoders.checkpoints.family import INDUS, QUERY_PROMPTS
-from sciprism.evaluation.tuning.examples import Pieces
+from sciprism.encoders.checkpoints.released_models import INDUS_MODELS, QUERY_PROMPTS
+from sciprism.evaluation.tuning.examples import WindowTokenizer
 from sciprism.papers.records import Paper
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
@@ -35,7 +35,7 @@ def hub(tmp_path, monkeypatch):
 def tokenizer_folder(tmp_path_factory):
     """An uncased byte-level vocabulary with the fast tokenizer's file, as the released folders have it."""
     folder = tmp_path_factory.mktemp("indus-tokenizer")
-    save_vocabulary(learn_vocabulary(["dark matter in galaxies, a new law of light"] * 3, size=300), folder)
+    save_vocabulary(learn_vocabulary(["dark matter in galaxies, a new law of light"] * 3, vocab_size=300), folder)
     about = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False, "model_max_length": ENDLESS}
     specials = {f"{name}_token": mark for name, mark in (("cls", "<s>"), ("sep", "</s>"), ("pad", "<pad>"))}
     (folder / "tokenizer_config.json").write_text(json.dumps(about | specials))
@@ -77,7 +77,7 @@ def expected(model, encoder, texts, pooling):
     return np.stack(rows)
 
 
-@pytest.mark.parametrize("name", INDUS)
+@pytest.mark.parametrize("name", INDUS_MODELS)
 def test_an_encoder_is_plain_and_takes_the_mean(name, hub, tmp_path, tokenizer_folder):
     model = roberta(RobertaForMaskedLM)
     folder = write(tmp_path / "made", model, tokenizer_folder)
@@ -95,10 +95,10 @@ def test_an_encoder_is_plain_and_takes_the_mean(name, hub, tmp_path, tokenizer_f
 
 
 def test_letters_are_small_with_the_files_of_a_slow_tokenizer_too(hub, tmp_path, byte_level_folder):
-    hub_layout(write(tmp_path / "made", roberta(RobertaModel, 420), byte_level_folder), hub, INDUS[0])
-    encoder = Encoder.load(INDUS[0], device="cpu")
+    hub_layout(write(tmp_path / "made", roberta(RobertaModel, 420), byte_level_folder), hub, INDUS_MODELS[0])
+    encoder = Encoder.load(INDUS_MODELS[0], device="cpu")
     assert np.abs(encoder.encode(["Dark MATTER"]) - encoder.encode(["dark matter"])).max() < 1e-6
-    pieces = Pieces(encoder, 32)  # of fine-tuning
+    pieces = WindowTokenizer(encoder, 32)  # of fine-tuning
     (large,), (small,) = (pieces.windows(text, 0) for text in (" Dark MATTER", " dark matter"))
     assert large.ids == small.ids and np.array_equal(large.offsets, small.offsets)
     assert small.offsets.max() == len(" dark matter")
@@ -115,9 +115,7 @@ def test_the_retriever_states_its_pooling(hub, tmp_path, tokenizer_folder):
 
 
 @pytest.mark.parametrize("stated", [True, False], ids=["length stated", "length nowhere"])
-def test_the_small_retriever_has_half_precision_two_types_and_no_length(
-    stated, hub, tmp_path, tokenizer_folder
-):
+def test_the_small_retriever_has_half_precision_two_types_and_no_length(stated, hub, tmp_path, tokenizer_folder):
     name = "nasa-impact/nasa-ibm-st.38m"
     model = roberta(RobertaModel, type_vocab_size=2, num_attention_heads=8).half()
     folder = sentence_layout(tmp_path / "made", model, tokenizer_folder, "cls_token")

@@ -1,4 +1,4 @@
-"""Instructions against a slow computation written out; their gradients, their cache, other instructions."""
+"""Instructions against a slow reference computation; their gradients, their cache, other instructions."""
 
 import pickle
 from copy import deepcopy
@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from build_methods import batch_of, started, unequal
+from build_methods import build_encoder, pack_texts, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.methods.instruction import SCIMULT
+from sciprism.encoders.methods.instruction import SCIMULT_INSTRUCTIONS
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
@@ -27,7 +27,7 @@ def method(request):
 
 @pytest.fixture
 def encoder(method, tiny_model):
-    return unequal(started(tiny_model, method))
+    return perturb_weights(build_encoder(tiny_model, method))
 
 
 def layer(state, n, x, heads=4):
@@ -75,7 +75,7 @@ def slow(encoder, text, instruction, layers=2):
 
 @pytest.mark.parametrize("format", ["classification", "regression", "proximity", "search"])
 def test_against_the_slow_computation(format, encoder):
-    words = SCIMULT["classification" if format == "regression" else format]
+    words = SCIMULT_INSTRUCTIONS["classification" if format == "regression" else format]
     with torch.no_grad():
         expected = torch.stack([slow(encoder, text, words) for text in TEXTS]).numpy()
     assert np.abs(encoder.encode(TEXTS, format=format) - expected).max() < 1e-5
@@ -84,16 +84,15 @@ def test_against_the_slow_computation(format, encoder):
 
 def test_gradients_against_the_slow_computation(encoder):
     """Through the instruction's states too: shared weights get both parts of their gradient."""
-    batch = batch_of(encoder, TEXTS, ["proximity", "proximity", "search"])
+    batch = pack_texts(encoder, TEXTS, ["proximity", "proximity", "search"])
     ours = encoder.vectors(batch)
     expected = torch.stack(
-        [slow(encoder, t, SCIMULT[f]) for t, f in zip(TEXTS, ["proximity"] * 2 + ["search"], strict=True)]
+        [slow(encoder, t, SCIMULT_INSTRUCTIONS[f]) for t, f in zip(TEXTS, ["proximity"] * 2 + ["search"], strict=True)]
     )
     direction = torch.randn(ours.shape, generator=torch.Generator().manual_seed(0))
     trained = [(n, w) for n, w in encoder.model.named_parameters() if w.requires_grad]
     found, known = (
-        torch.autograd.grad((vectors * direction).sum(), [w for _, w in trained])
-        for vectors in (ours, expected)
+        torch.autograd.grad((vectors * direction).sum(), [w for _, w in trained]) for vectors in (ours, expected)
     )
     for (name, _), a, b in zip(trained, found, known, strict=True):
         assert torch.allclose(a, b, atol=1e-4), name
@@ -104,8 +103,8 @@ def test_gradients_reach_the_instructions_words(encoder):
     """A `q` stands in the instruction ("query", which the tiny vocabulary spells) and in no text."""
     number = encoder.tokenizer.token_to_id("q")
     assert number not in [i for ids in encoder.tokenize(TEXTS) for i in ids]
-    assert number in encoder.tokenizer.encode(SCIMULT["search"]).ids
-    encoder.vectors(batch_of(encoder, TEXTS, ["search"] * 3)).square().sum().backward()
+    assert number in encoder.tokenizer.encode(SCIMULT_INSTRUCTIONS["search"]).ids
+    encoder.vectors(pack_texts(encoder, TEXTS, ["search"] * 3)).square().sum().backward()
     prefix = encoder.settings.method == "prefix"
     table = encoder.model.context.encoder.embeddings if prefix else encoder.model.embeddings
     assert table.word.weight.grad[number].abs().max() > 0
@@ -142,7 +141,7 @@ def test_states_are_computed_once_and_anew_when_weights_change(encoder):
     after = encoder.encode(TEXTS, format="search")
     assert counted.count == 1 and np.abs(after - before).max() > 1e-3
     encoder.model.train()
-    batch = batch_of(encoder, TEXTS, ["search"] * 3)
+    batch = pack_texts(encoder, TEXTS, ["search"] * 3)
     with torch.no_grad():
         encoder.vectors(batch)
         encoder.vectors(batch)
@@ -165,36 +164,36 @@ def test_another_instruction(method, encoder, tiny_model):
     assert np.abs(other - before).max() > 1e-3
     assert np.array_equal(encoder.encode(TEXTS, format="proximity"), before), "of that call alone"
     assert np.array_equal(encoder.encode(TEXTS, format="search", instruction=OTHER), other)
-    own = unequal(started(tiny_model, method, options={"instructions": {"proximity": OTHER}}))
+    own = perturb_weights(build_encoder(tiny_model, method, options={"instructions": {"proximity": OTHER}}))
     assert np.array_equal(own.encode(TEXTS, format="proximity"), other)
     assert own.fingerprint != encoder.fingerprint
     for name in (encoder.space, encoder.path, encoder.route):
         assert name("proximity", instruction=OTHER) not in {name(format) for format in encoder.formats}
-        assert name("proximity", instruction=SCIMULT["search"]) == name("search")
+        assert name("proximity", instruction=SCIMULT_INSTRUCTIONS["search"]) == name("search")
 
 
 def test_a_saved_model_takes_other_instructions(encoder, tmp_path):
     encoder.save(tmp_path / "saved")
     again = Encoder.start(tmp_path / "saved", options={"instructions": {"regression": OTHER}}, device="cpu")
-    assert again.route("regression") == OTHER and again.route("search") == SCIMULT["search"]
+    assert again.route("regression") == OTHER and again.route("search") == SCIMULT_INSTRUCTIONS["search"]
     expected = encoder.encode(TEXTS, instruction=OTHER)
     assert np.array_equal(again.encode(TEXTS, format="regression"), expected)
     assert again.fingerprint != encoder.fingerprint
 
 
 def test_regression_follows_classification(method, tiny_model):
-    encoder = started(tiny_model, method, options={"instructions": {"classification": OTHER}})
+    encoder = build_encoder(tiny_model, method, options={"instructions": {"classification": OTHER}})
     assert encoder.route("regression") == OTHER
     assert dict(encoder.settings.options)["instructions"] == {
         "classification": OTHER,
         "regression": OTHER,
-        "proximity": SCIMULT["proximity"],
-        "search": SCIMULT["search"],
+        "proximity": SCIMULT_INSTRUCTIONS["proximity"],
+        "search": SCIMULT_INSTRUCTIONS["search"],
     }
 
 
 def test_some_formats_only(method, tiny_model):
-    encoder = started(tiny_model, method, options={"formats": ["search"]})
+    encoder = build_encoder(tiny_model, method, options={"formats": ["search"]})
     assert encoder.formats == ("search",)
     with pytest.raises(InputError, match="has no format 'proximity'; it has search"):
         encoder.route("proximity")
@@ -202,17 +201,17 @@ def test_some_formats_only(method, tiny_model):
 
 def test_the_template_folds_the_case_of_instructions_and_adds_no_prompt(method, tiny_model):
     template = Template(lowercase=True, prompts={"paper": "gene ", "query": "brain "})
-    encoder = started(tiny_model, method, template=template)
+    encoder = build_encoder(tiny_model, method, template=template)
     tokens = encoder.model.context.tokens
-    for words in SCIMULT.values():
+    for words in SCIMULT_INSTRUCTIONS.values():
         assert tokens[words] == encoder.tokenizer.encode(words.lower()).ids
-    assert encoder.path("search", "query") == SCIMULT["search"] + "|brain "
+    assert encoder.path("search", "query") == SCIMULT_INSTRUCTIONS["search"] + "|brain "
 
 
 def test_an_instruction_is_never_cut(method, tiny_model):
     """The maximum length is the text's; only the position table bounds an instruction."""
-    encoder = started(tiny_model, method, max_length=5)
-    assert len(encoder.model.context.tokens[SCIMULT["search"]]) > 12
+    encoder = build_encoder(tiny_model, method, max_length=5)
+    assert len(encoder.model.context.tokens[SCIMULT_INSTRUCTIONS["search"]]) > 12
     with pytest.raises(InputError, match="an instruction of 513 tokens; the model has positions for 512"):
         encoder.encode(["light"], instruction="gene " * 511)
     assert np.isfinite(encoder.encode(["light"], instruction="gene " * 510)).all()
@@ -220,19 +219,24 @@ def test_an_instruction_is_never_cut(method, tiny_model):
 
 @pytest.mark.parametrize(
     "instruction, message",
-    [("", "an instruction is '', not words"), (" \n", "not words"), (3, "is 3"), ("\ud800", "half a char")],
+    [
+        ("", "an instruction is '', not a sentence"),
+        (" \n", "not a sentence"),
+        (3, "is 3"),
+        ("\ud800", "half a char"),
+    ],
 )
 def test_wrong_instructions(instruction, message, encoder, tiny_model):
     with pytest.raises(InputError, match=message):
         encoder.encode(["light"], instruction=instruction)
     with pytest.raises(InputError, match=message):
-        started(tiny_model, encoder.settings.method, options={"instructions": {"search": instruction}})
+        build_encoder(tiny_model, encoder.settings.method, options={"instructions": {"search": instruction}})
 
 
 @pytest.mark.parametrize("given", [{"ranking": "rank"}, "find", [3]])
 def test_wrong_options(given, method, tiny_model):
-    with pytest.raises(InputError, match="state words for some of classification, regression, proximity"):
-        started(tiny_model, method, options={"instructions": given})
+    with pytest.raises(InputError, match="give a sentence for some of classification, regression, proximity"):
+        build_encoder(tiny_model, method, options={"instructions": given})
 
 
 def test_a_model_of_another_method_takes_none(tiny_encoder):
@@ -260,25 +264,25 @@ def test_the_same_bits_on_any_number_of_cores(encoder):
 
 
 def test_the_kept_states_are_bounded(encoder, monkeypatch):
-    monkeypatch.setattr("sciprism.encoders.instructions.MOST", 3)
+    monkeypatch.setattr("sciprism.encoders.instructions.MAX_STORED", 3)
     asked = [f"find number {n}" for n in range(8)]
     found = [encoder.encode(["light"], instruction=words) for words in asked]
-    assert len(encoder.model.context.kept) <= 3
+    assert len(encoder.model.context.packed) <= 3
     again = [encoder.encode(["light"], instruction=words) for words in asked]
     assert np.array_equal(found, again)
 
 
 def test_a_prefix_encoder_has_what_is_read_of_it_and_no_more():
     """BERT-base: embeddings and eleven blocks; what the twelfth gives enters no layer."""
-    from sciprism.encoders.methods.registry import make
+    from sciprism.encoders.methods.registry import build_method
 
     shape = {"hidden": 768, "layers": 12, "heads": 12, "intermediate": 3_072, "positions": 512}
     with torch.device("meta"):
         model = Transformer(TransformerConfig(vocabulary=30_522, **shape))
-    make("prefix", {}).fill(model)
+    build_method("prefix", {}).fill(model)
     linear, norm = 768 * 768 + 768, 2 * 768
     block = 4 * linear + 2 * norm + (768 * 3_072 + 3_072) + (3_072 * 768 + 768)
-    added = sum(w.numel() for name, w in model.named_parameters() if make("prefix", {}).own(name))
+    added = sum(w.numel() for name, w in model.named_parameters() if build_method("prefix", {}).owns_parameter(name))
     assert added == (30_522 + 512 + 2) * 768 + norm + 11 * block
 
 
@@ -287,9 +291,9 @@ def test_a_model_of_one_layer(method, tiny_model, tmp_path):
     torch.manual_seed(0)
     shape = {"hidden": 16, "heads": 4, "intermediate": 24, "positions": 32}
     model = Transformer(TransformerConfig(vocabulary=50, layers=1, **shape))
-    from sciprism.encoders.methods.registry import make
+    from sciprism.encoders.methods.registry import build_method
 
-    make(method, {}).fill(model)
+    build_method(method, {}).fill(model)
     model.context.tokens.update({"a": [7, 8], "b": [9]})
     model.eval()
     states = model(pack([[1, 2], [3]], ["b", "a"]))

@@ -1,16 +1,16 @@
-"""A lexical part: what it is measured to be, what vectors it makes, and that all else goes on with it."""
+"""Lexical features: their measured weights, the vectors, and all other features of an encoder with them."""
 
 import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
 from sciprism.encoders.export import export
-from sciprism.encoders.lexical_start import with_lexical
-from sciprism.encoders.new import new_encoder
-from sciprism.encoders.transfer import copy_parts
+from sciprism.encoders.lexical_initialization import add_lexical_features
+from sciprism.encoders.new_models import create_encoder
+from sciprism.encoders.weight_transfer import copy_weights
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS
 
@@ -26,44 +26,44 @@ def plain(tiny_model):
 
 
 @pytest.fixture
-def made(plain):
-    return with_lexical(plain, TEXTS, width=WIDTH, share=0.5)
+def lexical_encoder(plain):
+    return add_lexical_features(plain, TEXTS, width=WIDTH, share=0.5)
 
 
 def unit(rows):
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
 
 
-def by_hand(made, plain, texts):
+def by_hand(lexical_encoder, plain, texts):
     """Vectors from the weights alone."""
-    part = {name: weight.detach().double().numpy() for name, weight in made.model.lexical.named_parameters()}
+    part = {name: weight.detach().double().numpy() for name, weight in lexical_encoder.model.lexical.named_parameters()}
     table = plain.model.embeddings.word.weight.detach().double().numpy()
     bags = []
     for ids in plain.tokenize(texts):
         bags.append(sum(part["weight"][each] * (table[each] - part["centre"]) for each in ids))
-    said = np.stack(bags) @ part["words.weight"].T
-    said *= part["share"] / np.maximum(np.linalg.norm(said, axis=1, keepdims=True), 1)
+    lexical = np.stack(bags) @ part["words.weight"].T
+    lexical *= part["share"] / np.maximum(np.linalg.norm(lexical, axis=1, keepdims=True), 1)
     meant = unit(plain.encode(texts).astype(np.float64) @ part["dense.weight"].T)
-    return np.concatenate([meant, said], axis=1)
+    return np.concatenate([meant, lexical], axis=1)
 
 
-def test_a_vector_is_what_is_meant_and_what_is_said(made, plain):
-    found = made.encode(OTHERS[:2])
-    np.testing.assert_allclose(found, by_hand(made, plain, OTHERS[:2]), atol=1e-5)
+def test_a_vector_is_a_dense_and_a_lexical_part(lexical_encoder, plain):
+    found = lexical_encoder.encode(OTHERS[:2])
+    np.testing.assert_allclose(found, by_hand(lexical_encoder, plain, OTHERS[:2]), atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found[:, :-WIDTH], axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found[0, -WIDTH:]), 0.5, atol=1e-5)
     assert 0 < np.linalg.norm(found[1, -WIDTH:]) < 0.05
 
 
-def test_what_is_said_knows_no_order_and_an_empty_text_says_nothing(made):
-    one, other, empty = made.encode(["a laser and an insect", "an insect and a laser", ""])
+def test_lexical_features_ignore_order_and_are_zero_for_an_empty_text(lexical_encoder):
+    one, other, empty = lexical_encoder.encode(["a laser and an insect", "an insect and a laser", ""])
     np.testing.assert_allclose(one[-WIDTH:], other[-WIDTH:], atol=1e-5)
     assert np.abs(one[:-WIDTH] - other[:-WIDTH]).max() > 1e-4
     np.testing.assert_allclose(empty[-WIDTH:], 0, atol=1e-6)
 
 
-def test_words_weigh_as_in_bm25(made, plain):
-    weight = made.model.lexical.weight.detach().numpy()
+def test_words_weigh_as_in_bm25(lexical_encoder, plain):
+    weight = lexical_encoder.model.lexical.weight.detach().numpy()
     number = plain.tokenizer.token_to_id
     # "laser" stands in 30 of 128 texts: 14 with it first, 14 second, 2 twice
     assert weight[number("laser")] == pytest.approx(np.log(1 + 98.5 / 30.5), abs=1e-5)
@@ -72,18 +72,16 @@ def test_words_weigh_as_in_bm25(made, plain):
     assert weight[number("[CLS]")] == weight[number("[PAD]")] == 0
 
 
-def test_the_directions_that_stay_are_those_of_the_most_variance(made, plain):
+def test_the_directions_that_stay_are_those_of_the_most_variance(lexical_encoder, plain):
     vectors = unit(plain.encode(TEXTS).astype(np.float64))
-    kept = made.model.lexical.dense.weight.detach().double().numpy()
+    kept = lexical_encoder.model.lexical.dense.weight.detach().double().numpy()
     np.testing.assert_allclose(kept @ kept.T, np.eye(len(kept)), atol=1e-5)
     values = np.linalg.eigvalsh(np.cov(vectors.T, bias=True))[::-1]
-    assert np.trace(kept @ np.cov(vectors.T, bias=True) @ kept.T) == pytest.approx(
-        values[: len(kept)].sum(), rel=1e-6
-    )
+    assert np.trace(kept @ np.cov(vectors.T, bias=True) @ kept.T) == pytest.approx(values[: len(kept)].sum(), rel=1e-6)
 
 
-def test_the_words_rows_are_alike_in_all_directions(made, plain):
-    part = made.model.lexical
+def test_the_words_rows_are_alike_in_all_directions(lexical_encoder, plain):
+    part = lexical_encoder.model.lexical
     seen = sorted({number for ids in plain.tokenize(TEXTS) for number in ids[1:-1]})
     rows = (plain.model.embeddings.word.weight[seen] - part.centre).detach()
     # fewer words than directions: of those that they span all are as long
@@ -92,85 +90,83 @@ def test_the_words_rows_are_alike_in_all_directions(made, plain):
 
 
 @pytest.mark.parametrize("compact", [False, True])
-def test_it_is_saved_and_loaded(made, tmp_path, compact):
-    made.save(tmp_path / "model", compact=compact)
+def test_it_is_saved_and_loaded(lexical_encoder, tmp_path, compact):
+    lexical_encoder.save(tmp_path / "model", compact=compact)
     assert not (tmp_path / "model" / "modules.json").exists()
     again = Encoder.load(tmp_path / "model", device="cpu")
-    np.testing.assert_allclose(again.encode(OTHERS), made.encode(OTHERS), atol=0.03 if compact else 0)
-    assert compact or again.fingerprint == made.fingerprint
+    np.testing.assert_allclose(again.encode(OTHERS), lexical_encoder.encode(OTHERS), atol=0.03 if compact else 0)
+    assert compact or again.fingerprint == lexical_encoder.fingerprint
 
 
 def test_the_given_model_stays_as_it_is(plain, tiny_model):
     before = plain.encode(OTHERS)
-    made = with_lexical(plain, TEXTS, width=WIDTH)
+    lexical_encoder = add_lexical_features(plain, TEXTS, width=WIDTH)
     np.testing.assert_array_equal(plain.encode(OTHERS), before)
-    assert made.fingerprint != plain.fingerprint
+    assert lexical_encoder.fingerprint != plain.fingerprint
     assert plain.fingerprint == Encoder.load(tiny_model, pooling="mean", device="cpu").fingerprint
 
 
-def test_sentence_transformers_opens_what_is_exported(made, tmp_path):
-    assert export(made, tmp_path / "out") == "module"
+def test_sentence_transformers_opens_what_is_exported(lexical_encoder, tmp_path):
+    assert export(lexical_encoder, tmp_path / "out") == "module"
     opened = SentenceTransformer(str(tmp_path / "out"), device="cpu", trust_remote_code=True)
-    np.testing.assert_allclose(opened.encode(OTHERS), made.encode(OTHERS), atol=1e-5)
+    np.testing.assert_allclose(opened.encode(OTHERS), lexical_encoder.encode(OTHERS), atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["prism", "adapters", "control-codes"])
-def test_methods_grow_from_it(made, method, tmp_path):
-    made.save(tmp_path / "model")
-    grown = unequal(started(tmp_path / "model", method, pooling=None))
+def test_methods_grow_from_it(lexical_encoder, method, tmp_path):
+    lexical_encoder.save(tmp_path / "model")
+    grown = perturb_weights(build_encoder(tmp_path / "model", method, pooling=None))
     every = grown.encode_all(OTHERS)
     for format in FORMATS:
         np.testing.assert_allclose(every[format], grown.encode(OTHERS, format=format), atol=1e-5)
-    said = {format: rows[:3, -WIDTH:] for format, rows in every.items()}
+    lexical = {format: rows[:3, -WIDTH:] for format, rows in every.items()}
     if method != "control-codes":  # whose places are words too
         for format in FORMATS:
-            np.testing.assert_allclose(said[format], said["search"], atol=1e-5)
+            np.testing.assert_allclose(lexical[format], lexical["search"], atol=1e-5)
     grown.save(tmp_path / "grown")
     again = Encoder.load(tmp_path / "grown", device="cpu").encode(OTHERS, format="search")
     np.testing.assert_allclose(again, every["search"], atol=1e-5)
 
 
-def test_a_frozen_text_keeps_its_own_vector_in_prism(made, tmp_path):
-    made.save(tmp_path / "model")
-    prism = started(tmp_path / "model", "prism", pooling=None)
+def test_a_frozen_text_keeps_its_own_vector_in_prism(lexical_encoder, tmp_path):
+    lexical_encoder.save(tmp_path / "model")
+    prism = build_encoder(tmp_path / "model", "prism", pooling=None)
     assert not any(weight.requires_grad for weight in prism.model.lexical.parameters())
     _, own = prism.encode_with_text(OTHERS)
-    np.testing.assert_allclose(own, made.encode(OTHERS), atol=1e-6)
-    with pytest.raises(InputError, match="no sums"):
+    np.testing.assert_allclose(own, lexical_encoder.encode(OTHERS), atol=1e-6)
+    with pytest.raises(InputError, match="no facets: it has lexical features"):
         prism.encode(OTHERS, facets=True)
 
 
-def test_a_smaller_model_copies_it(made, plain, tmp_path):
-    made.save(tmp_path / "model")
-    config = made.model.config
-    shape = {
-        name: getattr(config, name) for name in ("hidden", "heads", "intermediate", "positions", "types")
-    }
+def test_a_smaller_model_copies_it(lexical_encoder, plain, tmp_path):
+    lexical_encoder.save(tmp_path / "model")
+    config = lexical_encoder.model.config
+    shape = {name: getattr(config, name) for name in ("hidden", "heads", "intermediate", "positions", "types")}
     shape |= {"layers": 1, "norm_eps": config.norm_eps, "lexical": WIDTH}
 
-    def begin(model, tokenizer):
-        copy_parts(model, tokenizer, made, [2])
+    def initializer(model, tokenizer):
+        copy_weights(model, tokenizer, lexical_encoder, [2])
 
-    small = new_encoder(shape, tmp_path / "model", begin=begin, device="cpu")
-    found, whole = small.encode(OTHERS), made.encode(OTHERS)
+    small = create_encoder(shape, tmp_path / "model", initializer=initializer, device="cpu")
+    found, whole = small.encode(OTHERS), lexical_encoder.encode(OTHERS)
     np.testing.assert_allclose(found[:, -WIDTH:], whole[:, -WIDTH:], atol=1e-5)
     with pytest.raises(InputError, match=r"lexical is 4; .* has 8"):
-        new_encoder(shape | {"lexical": 4}, tmp_path / "model", begin=begin, device="cpu")
+        create_encoder(shape | {"lexical": 4}, tmp_path / "model", initializer=initializer, device="cpu")
     with pytest.raises(InputError, match="below 32"):
-        new_encoder(shape | {"lexical": 32}, tmp_path / "model", device="cpu")
+        create_encoder(shape | {"lexical": 32}, tmp_path / "model", device="cpu")
 
 
-def test_gradients_reach_every_weight_of_it(made):
+def test_gradients_reach_every_weight_of_it(lexical_encoder):
     from sciprism.encoders.packing import pack
 
-    prepared = made.encode(OTHERS[:2])
-    made.model.set_dropout(0.0)
-    made.model.train()
-    assert made.model.lexical.rows is None
-    vectors = made.vectors(pack(made.tokenize(OTHERS[:2])))
+    prepared = lexical_encoder.encode(OTHERS[:2])
+    lexical_encoder.model.set_dropout(0.0)
+    lexical_encoder.model.train()
+    assert lexical_encoder.model.lexical.packed is None
+    vectors = lexical_encoder.vectors(pack(lexical_encoder.tokenize(OTHERS[:2])))
     np.testing.assert_allclose(vectors.detach(), prepared, atol=1e-5)
     (vectors[0] @ vectors[1]).backward()
-    for weight in made.model.lexical.parameters():
+    for weight in lexical_encoder.model.lexical.parameters():
         assert weight.grad is not None and torch.isfinite(weight.grad).all() and weight.grad.abs().sum() > 0
 
 
@@ -178,20 +174,20 @@ def test_gradients_reach_every_weight_of_it(made):
     ("texts", "changes", "message"),
     [
         (TEXTS[:10], {}, "10 texts are too few"),
-        (TEXTS, {"width": 32}, "32 directions in vectors of 32"),
-        (TEXTS, {"width": 0}, "0 directions"),
-        (TEXTS, {"share": 0.0}, "a number above 0"),
+        (TEXTS, {"width": 32}, "width is 32; it must be from 1 to 31"),
+        (TEXTS, {"width": 0}, "width is 0; it must be from 1 to 31"),
+        (TEXTS, {"share": 0.0}, "share is 0.0, not a finite number above 0"),
     ],
 )
 def test_what_cannot_be_is_refused(plain, texts, changes, message):
     with pytest.raises(InputError, match=message):
-        with_lexical(plain, texts, **({"width": WIDTH} | changes))
+        add_lexical_features(plain, texts, **({"width": WIDTH} | changes))
 
 
-def test_a_second_part_and_other_methods_are_refused(made, tiny_model):
-    with pytest.raises(InputError, match="has a lexical part"):
-        with_lexical(made, TEXTS, width=WIDTH)
-    with pytest.raises(InputError, match="is of prism"):
-        with_lexical(started(tiny_model, "prism"), TEXTS, width=WIDTH)
-    with pytest.raises(InputError, match="compares by dot"):
-        with_lexical(started(tiny_model, "single", distance="dot"), TEXTS, width=WIDTH)
+def test_a_second_part_and_other_methods_are_refused(lexical_encoder, tiny_model):
+    with pytest.raises(InputError, match="has them already"):
+        add_lexical_features(lexical_encoder, TEXTS, width=WIDTH)
+    with pytest.raises(InputError, match="is a model of prism"):
+        add_lexical_features(build_encoder(tiny_model, "prism"), TEXTS, width=WIDTH)
+    with pytest.raises(InputError, match=r"need cosine distance; .* has dot"):
+        add_lexical_features(build_encoder(tiny_model, "single", distance="dot"), TEXTS, width=WIDTH)

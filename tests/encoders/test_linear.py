@@ -44,8 +44,8 @@ def test_fast_and_plain_agree(activation, dtype, tensors, monkeypatch):
     assert not plain.packed
     rounded = (tensor.to(dtype).double() for tensor in (x, weight, bias))
     exact = FORMULAS[activation](F.linear(*rounded))
-    for made in (fast, plain):
-        out = made(x)
+    for layer in (fast, plain):
+        out = layer(x)
         assert out.dtype == dtype and out.shape == (37, 40)
         assert ((out.double() - exact).abs() / exact.abs().clamp(min=1)).max() < TOLERANCE[dtype]
     assert fast(x[:1]).shape == (1, 40)
@@ -60,7 +60,7 @@ def test_the_trainable_layer(activation, tensors):
         layer.bias.copy_(bias)
     expected = FORMULAS[activation](F.linear(x, weight, bias))
     assert torch.allclose(layer(x), expected, atol=1e-5)
-    layer.pack(torch.float32)
+    layer.prepare(torch.float32)
     with torch.no_grad():
         assert torch.allclose(layer(x), expected, atol=1e-5)
     layer(x).sum().backward()  # where gradients flow the packed form stays out of it
@@ -78,12 +78,12 @@ def test_a_copy_computes_the_same_bits(dtype, tensors):
 def test_packing_is_a_snapshot(tensors):
     x, weight, _ = tensors
     layer = Linear(24, 40)
-    layer.pack(torch.float32)
+    layer.prepare(torch.float32)
     with torch.no_grad():
         before = layer(x)
         layer.weight.copy_(weight)
         assert torch.equal(layer(x), before)
-        layer.pack(torch.float32)
+        layer.prepare(torch.float32)
         assert torch.allclose(layer(x), F.linear(x, weight, layer.bias), atol=1e-5)
         assert layer.eval().packed is not None
         layer.weight.neg_()

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from build_methods import batch_of, started, unequal
+from build_methods import build_encoder, pack_texts, perturb_weights
 from sciprism import Encoder
-from sciprism.encoders.methods.registry import make, methods, options_of
+from sciprism.encoders.methods.registry import build_method, method_options, methods
 from sciprism.encoders.packing import pack
-from sciprism.encoders.settings import Settings
+from sciprism.encoders.settings import EncoderSettings
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, ROLES
 
@@ -28,16 +28,16 @@ def name(request):
 
 @pytest.fixture
 def encoder(name, tiny_model):
-    return unequal(started(tiny_model, name))
+    return perturb_weights(build_encoder(tiny_model, name))
 
 
 def test_formats_come_from_the_list(name):
-    formats = make(name, {}).formats
+    formats = build_method(name, {}).formats
     assert formats and set(formats) <= set(FORMATS) and len(set(formats)) == len(formats)
 
 
 def test_every_format_and_role_has_a_route_and_a_space(name):
-    method = make(name, {})
+    method = build_method(name, {})
     for format, role in product(method.formats, ROLES):
         route, space = method.route(format, role), method.space(format, role)
         assert isinstance(route, str) and route and isinstance(space, str) and space
@@ -45,23 +45,23 @@ def test_every_format_and_role_has_a_route_and_a_space(name):
 
 
 def test_options_are_json_and_make_the_same_method(name):
-    options = options_of(make(name, {}))
+    options = method_options(build_method(name, {}))
     assert json.loads(json.dumps(options)) == options
-    assert options_of(make(name, options)) == options
+    assert method_options(build_method(name, options)) == options
 
 
 def test_an_unknown_option(name):
     with pytest.raises(InputError, match=f"{name} has no option 'speed'; it has (none|[a-z, ]+)"):
-        make(name, {"speed": 3})
+        build_method(name, {"speed": 3})
     with pytest.raises(InputError, match="the options of a method are names and values, got 3"):
-        Settings(pooling="cls", max_length=9, method=name, options=3)
+        EncoderSettings(pooling="cls", max_length=9, method=name, options=3)
 
 
 def test_loading_does_not_import_torchs_compiler(tiny_model, tmp_path):
     """It would take a second or more; torch does it where weights are drawn that nobody sees."""
     names = sorted(methods)
     for name in names:
-        started(tiny_model, name).save(tmp_path / name)
+        build_encoder(tiny_model, name).save(tmp_path / name)
     code = "import sys; from sciprism import Encoder\n"
     code += "for folder in sys.argv[1:]: Encoder.load(folder, device='cpu')\n"
     code += "print([name for name in sys.modules if name.startswith('torch._dynamo')])"
@@ -79,19 +79,19 @@ def test_order_is_kept_and_bits_repeat(encoder):
 
 @pytest.mark.parametrize("gradients", [False, True], ids=["inference", "gradients"])
 def test_a_batch_of_several_formats_equals_separate_batches(gradients, encoder):
-    """Formats in any order, as long as those of one way stand side by side."""
-    ways = list(dict.fromkeys(encoder.route(format) for format in encoder.formats))
-    formats = sorted(encoder.formats, key=lambda f: -ways.index(encoder.route(f)))
+    """Formats in any order, as long as those of one route are adjacent."""
+    routes = list(dict.fromkeys(encoder.route(format) for format in encoder.formats))
+    formats = sorted(encoder.formats, key=lambda f: -routes.index(encoder.route(f)))
     texts = TEXTS[: len(formats)]
     with torch.set_grad_enabled(gradients):
-        mixed = encoder.vectors(batch_of(encoder, texts, formats)).detach().numpy()
+        mixed = encoder.vectors(pack_texts(encoder, texts, formats)).detach().numpy()
     alone = [encoder.encode([t], format=f)[0] for t, f in zip(texts, formats, strict=True)]
     assert np.abs(mixed - np.array(alone)).max() < 1e-5
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_half_precision(precision, name, tiny_model):
-    exact, rough = (unequal(started(tiny_model, name, precision=p)) for p in ("float32", precision))
+    exact, rough = (perturb_weights(build_encoder(tiny_model, name, precision=p)) for p in ("float32", precision))
     for format in exact.formats:
         a, b = (encoder.encode(TEXTS, format=format) for encoder in (exact, rough))
         cosines = (a * b).sum(1) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
@@ -127,7 +127,7 @@ def test_a_saved_model_is_the_same_model(encoder, tmp_path):
 
 
 def test_what_is_untrained_equals_the_backbone(name, tiny_model, tiny_encoder):
-    encoder = started(tiny_model, name)
+    encoder = build_encoder(tiny_model, name)
     same = [np.array_equal(encoder.encode(TEXTS, format=f), tiny_encoder.encode(TEXTS)) for f in FORMATS]
     assert set(same) == {name in STARTS_AS_BACKBONE}
 
@@ -145,10 +145,10 @@ def test_gradients_reach_what_may_be_trained_and_nothing_else(encoder):
 
 def test_what_is_the_methods_own_is_what_it_added(name, tiny_model, tiny_encoder):
     """Its own parameters may be trained, and are not those of what it grows from."""
-    encoder = started(tiny_model, name)
-    backbone = dict(started(tiny_model, methods[name].grows_from).model.named_parameters())
+    encoder = build_encoder(tiny_model, name)
+    backbone = dict(build_encoder(tiny_model, methods[name].starts_from).model.named_parameters())
     for parameter_name, _ in encoder.model.named_parameters():
-        own = encoder.method.own(parameter_name)
+        own = encoder.method.owns_parameter(parameter_name)
         assert own == (parameter_name not in backbone), parameter_name
         assert not own or encoder.method.trainable(parameter_name)
 
@@ -159,7 +159,7 @@ def test_training_sees_new_weights_at_once_and_inference_after_preparing(encoder
     loaded = encoder.encode(texts, format=format)
     encoder.model.set_dropout(0.0)
     encoder.model.train()
-    batch = batch_of(encoder, texts, [format] * 2)
+    batch = pack_texts(encoder, texts, [format] * 2)
     trained = [w for w in encoder.model.parameters() if w.requires_grad]
     optimiser = torch.optim.SGD(trained, lr=0.01)
     encoder.vectors(batch).square().sum().backward()
@@ -168,7 +168,7 @@ def test_training_sees_new_weights_at_once_and_inference_after_preparing(encoder
     with torch.no_grad():
         seen = encoder.vectors(batch).numpy()
     assert np.array_equal(seen, expected) and np.abs(seen - loaded).max() > 1e-3
-    with pytest.raises(InputError, match=r"is being trained; prepare\(\) it before it encodes"):
+    with pytest.raises(InputError, match=r"is in training; call prepare\(\) before it encodes"):
         encoder.encode(texts, format=format)
     encoder.prepare()
     assert np.abs(encoder.encode(texts, format=format) - expected).max() < 1e-4

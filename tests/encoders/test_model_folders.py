@@ -69,14 +69,10 @@ def test_the_hubs_cache(tiny_model, tiny_encoder, tmp_path, monkeypatch):
 def test_the_hubs_cache_is_found_by_its_variables(variable, inside, tiny_model, tmp_path):
     """In a process of its own: the hub's client reads them once."""
     snapshot = hub_layout(tiny_model, tmp_path / inside)
-    code = (
-        "from sciprism.encoders.checkpoints.names import resolve; print(resolve('some-owner/some-model')[1])"
-    )
+    code = "from sciprism.encoders.checkpoints.names import resolve; print(resolve('some-owner/some-model')[1])"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}
     environment |= {variable: str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert Path(done.stdout.strip()).resolve() == snapshot.resolve()
 
 
@@ -85,7 +81,7 @@ def test_a_cached_model_without_weights_is_not_taken(tiny_model, tmp_path, monke
 
     (hub_layout(tiny_model, tmp_path) / "model.safetensors").unlink()
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(InputError, match=r"no weights; looked for|the hub did not give it"):
+    with pytest.raises(InputError, match=r"no weights; looked for|the hub did not deliver it"):
         Encoder.load("some-owner/some-model", pooling="mean", device="cpu")
 
 
@@ -96,7 +92,7 @@ def test_a_cached_model_without_weights_is_not_taken(tiny_model, tmp_path, monke
             "some-owner/unknown",
             "some-owner/unknown is no folder, is not in the local hub cache, and the hub did",
         ),
-        ("some--owner/un..known", "the hub did not give it"),
+        ("some--owner/un..known", "the hub did not deliver it"),
         (
             "unknown",
             "no folder unknown, and no model of that name; packaged: all-MiniLM-L6-v2, sciprism-small; "
@@ -118,9 +114,7 @@ def test_names_that_lead_nowhere(name, message, tmp_path, monkeypatch):
 
 
 def test_a_file_is_no_model(tiny_model):
-    with pytest.raises(
-        InputError, match=r"config.json is a file; a model is a folder with config.json, weights"
-    ):
+    with pytest.raises(InputError, match=r"config.json is a file; a model is a folder with config.json, weights"):
         Encoder.load(tiny_model / "config.json", pooling="mean")
 
 

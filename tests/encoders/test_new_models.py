@@ -1,4 +1,4 @@
-"""Models of a new shape: random, or begun with another model's embeddings and layers."""
+"""New models: random, or with another model's embeddings and layers."""
 
 from functools import partial
 
@@ -9,8 +9,8 @@ from tokenizers import Tokenizer
 
 from sciprism import Encoder
 from sciprism.encoders.methods.registry import methods
-from sciprism.encoders.new import new_encoder
-from sciprism.encoders.transfer import copy_parts
+from sciprism.encoders.new_models import create_encoder
+from sciprism.encoders.weight_transfer import copy_weights
 from sciprism.errors import InputError
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
@@ -21,24 +21,24 @@ TEXTS = ["light of the star", "the gene of the cell", "memory of the mouse", "ga
 @pytest.fixture(scope="module")
 def vocabulary(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabulary")
-    save_vocabulary(learn_vocabulary(TEXTS, size=300), folder)
+    save_vocabulary(learn_vocabulary(TEXTS, vocab_size=300), folder)
     return folder
 
 
 def test_a_new_model_is_roberta_over_its_vocabulary(vocabulary, tmp_path):
-    made = new_encoder(SHAPE, vocabulary, pooling="cls", seed=3)
-    config = made.model.config
+    encoder = create_encoder(SHAPE, vocabulary, pooling="cls", seed=3)
+    config = encoder.model.config
     assert (config.padding_id, config.first_position) == (1, 2)
     assert config.vocabulary == Tokenizer.from_file(str(vocabulary / "tokenizer.json")).get_vocab_size()
-    assert made.settings.max_length == 64
-    assert made.encode(TEXTS).shape == (20, 32)
-    made.save(tmp_path / "model")
+    assert encoder.settings.max_length == 64
+    assert encoder.encode(TEXTS).shape == (20, 32)
+    encoder.save(tmp_path / "model")
     again = Encoder.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.encode(TEXTS), made.encode(TEXTS))
+    np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
 
 
 def test_seeds_decide_the_weights(vocabulary):
-    one, same, other = (new_encoder(SHAPE, vocabulary, seed=seed).encode(TEXTS[:1]) for seed in (1, 1, 2))
+    one, same, other = (create_encoder(SHAPE, vocabulary, seed=seed).encode(TEXTS[:1]) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert np.abs(one - other).max() > 1e-3
 
@@ -49,7 +49,7 @@ def test_seeds_decide_the_weights(vocabulary):
 )
 def test_what_does_not_fit_is_refused(shape, message, vocabulary):
     with pytest.raises(InputError, match=message):
-        new_encoder(SHAPE | shape, vocabulary, max_length=64)
+        create_encoder(SHAPE | shape, vocabulary, max_length=64)
 
 
 def test_with_all_layers_and_the_same_words_it_is_the_other(tiny_model):
@@ -65,45 +65,44 @@ def test_with_all_layers_and_the_same_words_it_is_the_other(tiny_model):
         "norm_eps": config.norm_eps,
     }
     layers = range(1, config.layers + 1)
-    made = new_encoder(shape, tiny_model, begin=partial(copy_parts, other=other, layers=layers))
-    np.testing.assert_allclose(made.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
+    encoder = create_encoder(shape, tiny_model, initializer=partial(copy_weights, other=other, layers=layers))
+    np.testing.assert_allclose(encoder.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
 
 
-@pytest.mark.parametrize("method", [name for name in methods if methods[name].grows_from == "single"])
+@pytest.mark.parametrize("method", [name for name in methods if methods[name].starts_from == "single"])
 def test_every_method_begins_with_the_copied_layers(method, tiny_model, tmp_path):
     """What a method copies from a layer is a copy of the copied one, as if it began from that model."""
     other = Encoder.load(tiny_model, pooling="mean", device="cpu")
     config = other.model.config
     shape = {key: getattr(config, key) for key in (*SHAPE, "types", "norm_eps")}
     layers = range(1, config.layers + 1)
-    begin = partial(copy_parts, other=other, layers=layers)
-    made = new_encoder(shape, tiny_model, method=method, pooling="mean", begin=begin, seed=3, device="cpu")
+    initializer = partial(copy_weights, other=other, layers=layers)
+    encoder = create_encoder(
+        shape, tiny_model, method=method, pooling="mean", initializer=initializer, seed=3, device="cpu"
+    )
     one, two = (
-        Encoder.start(tiny_model, method=method, pooling="mean", seed=seed, device="cpu").model
-        for seed in (1, 2)
+        Encoder.start(tiny_model, method=method, pooling="mean", seed=seed, device="cpu").model for seed in (1, 2)
     )
     copied = {n: w for n, w in one.named_parameters() if torch.equal(w, two.get_parameter(n))}
     assert len(copied) > 20
-    assert [n for n, weight in copied.items() if not torch.equal(weight, made.model.get_parameter(n))] == []
+    assert [n for n, weight in copied.items() if not torch.equal(weight, encoder.model.get_parameter(n))] == []
 
 
 def test_other_words_get_the_mean_of_their_parts(vocabulary, tiny_model):
     other = Encoder.load(tiny_model, pooling="mean", device="cpu")
     config = other.model.config
     shape = SHAPE | {"layers": 1, "heads": config.heads, "intermediate": config.intermediate}
-    made = new_encoder(shape, vocabulary, begin=partial(copy_parts, other=other, layers=[config.layers]))
-    table, given = made.model.embeddings.word.weight, other.model.embeddings.word.weight
-    ours = made.tokenizer.get_vocab()
+    encoder = create_encoder(shape, vocabulary, initializer=partial(copy_weights, other=other, layers=[config.layers]))
+    table, given = encoder.model.embeddings.word.weight, other.model.embeddings.word.weight
+    ours = encoder.tokenizer.get_vocab()
     parts = other.tokenizer.encode("galaxy", add_special_tokens=False).ids
     torch.testing.assert_close(table[ours["Ġstar"]], given[other.tokenizer.token_to_id("star")])
     torch.testing.assert_close(table[ours["<mask>"]], given[other.tokenizer.token_to_id("[MASK]")])
     whole = [number for token, number in ours.items() if token == "galaxy"]
     assert not whole or torch.allclose(table[whole[0]], given[parts].mean(dim=0))
-    own = made.model.blocks[0].attention.query.weight
+    own = encoder.model.blocks[0].attention.query.weight
     assert torch.equal(own, other.model.blocks[config.layers - 1].attention.query.weight)
-    assert torch.equal(
-        made.model.embeddings.position.weight[2:10], other.model.embeddings.position.weight[:8]
-    )
+    assert torch.equal(encoder.model.embeddings.position.weight[2:10], other.model.embeddings.position.weight[:8])
 
 
 def test_layers_that_are_narrower_inside_keep_the_strongest_units(tiny_model):
@@ -118,13 +117,13 @@ def test_layers_that_are_narrower_inside_keep_the_strongest_units(tiny_model):
             block.feed_forward.contract.weight[:, gone] = 0
     other.prepare()
     shape = {key: getattr(config, key) for key in (*SHAPE, "types", "norm_eps")} | {"intermediate": len(kept)}
-    begin = partial(copy_parts, other=other, layers=range(1, config.layers + 1))
-    made = new_encoder(shape, tiny_model, begin=begin)
-    np.testing.assert_allclose(made.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
+    initializer = partial(copy_weights, other=other, layers=range(1, config.layers + 1))
+    encoder = create_encoder(shape, tiny_model, initializer=initializer)
+    np.testing.assert_allclose(encoder.encode(TEXTS), other.encode(TEXTS), atol=1e-5)
 
 
 def test_widths_must_agree(vocabulary, tiny_model):
     other = Encoder.load(tiny_model, pooling="mean", device="cpu")
-    begin = partial(copy_parts, other=other, layers=[1, 2])
+    initializer = partial(copy_weights, other=other, layers=[1, 2])
     with pytest.raises(InputError, match=r"16 wide.*cannot be copies of the layers 1, 2"):
-        new_encoder(SHAPE | {"hidden": 16}, vocabulary, begin=begin)
+        create_encoder(SHAPE | {"hidden": 16}, vocabulary, initializer=initializer)

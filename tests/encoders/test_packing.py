@@ -1,4 +1,4 @@
-"""Packed batches, and the cutting of a corpus into them."""
+"""Packed batches, and the split of a corpus into batches."""
 
 from itertools import pairwise
 
@@ -7,12 +7,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.encoders.packing import PackedBatch, even_batches, pack, token_batches
+from sciprism.encoders.packing import PackedBatch, balanced_batches, pack, token_batches
 
 lengths = st.lists(st.integers(0, 600), max_size=60)
 
 
-def test_texts_lie_end_to_end():
+def test_texts_are_concatenated():
     batch = pack([[5, 6, 7], [8], [9, 10]])
     assert batch.ids.tolist() == [5, 6, 7, 8, 9, 10] and batch.ids.dtype == torch.long
     assert batch.lengths == (3, 1, 2) and batch.routes == ("all", "all", "all")
@@ -24,7 +24,7 @@ def test_texts_lie_end_to_end():
 
 def test_routes_are_slices():
     batch = pack([[5, 6, 7], [8], [9, 10]], ["a", "b", "b"])
-    (name_a, tokens_a, part_a), (name_b, tokens_b, part_b) = batch.parts
+    (name_a, tokens_a, part_a), (name_b, tokens_b, part_b) = batch.by_route
     assert (name_a, tokens_a, name_b, tokens_b) == ("a", slice(0, 3), "b", slice(3, 6))
     assert part_a.ids.tolist() == [5, 6, 7] and part_a.lengths == (3,) and part_a.routes == ("a",)
     assert part_b.ids.tolist() == [8, 9, 10] and part_b.lengths == (1, 2) and part_b.routes == ("b", "b")
@@ -34,11 +34,11 @@ def test_routes_are_slices():
 def test_segments_follow_their_route():
     ids, types = torch.arange(6), torch.tensor([0, 0, 1, 0, 1, 1])
     batch = PackedBatch(ids, (3, 3), ("a", "b"), types)
-    assert [part.types.tolist() for _, _, part in batch.parts] == [[0, 0, 1], [0, 1, 1]]
+    assert [part.types.tolist() for _, _, part in batch.by_route] == [[0, 0, 1], [0, 1, 1]]
 
 
-def test_texts_of_one_route_stand_side_by_side():
-    with pytest.raises(ValueError, match="must stand side by side"):
+def test_texts_of_one_route_must_be_adjacent():
+    with pytest.raises(ValueError, match="must be next to each other"):
         pack([[1], [2], [3]], ["a", "b", "a"])
     with pytest.raises(ValueError, match="2 texts but 1 routes"):
         pack([[1], [2]], ["a"])
@@ -73,8 +73,8 @@ def test_equal_lengths_keep_their_order():
 
 
 @given(st.lists(st.integers(1, 600), min_size=1, max_size=60), st.integers(16, 3000), st.integers(1, 4))
-def test_even_batches_hold_every_text_once_and_are_alike(lengths, budget, cores):
-    found = even_batches(lengths, budget, cores)
+def test_balanced_batches_hold_every_text_once_and_are_of_equal_size(lengths, budget, cores):
+    found = balanced_batches(lengths, budget, cores)
     assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
     assert len(found) == len(lengths) or len(found) % cores == 0
     sizes = [sum(lengths[index] for index in batch) for batch in found]

@@ -3,14 +3,12 @@
 import pytest
 import torch
 
-from sciprism.encoders.methods.registry import make
+from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.formats import FORMATS
 
 LAYERS, HIDDEN = 12, 768
-BASE = TransformerConfig(
-    vocabulary=31090, hidden=HIDDEN, layers=LAYERS, heads=12, intermediate=3072, positions=512
-)
+BASE = TransformerConfig(vocabulary=31090, hidden=HIDDEN, layers=LAYERS, heads=12, intermediate=3072, positions=512)
 
 
 def linear(inputs, outputs, bias=True):
@@ -43,7 +41,7 @@ PER_FORMAT = {
 
 def parameters(name):
     """The shapes of all parameters of a method's model by name; nothing is allocated."""
-    method = make(name, {})
+    method = build_method(name, {})
     with torch.device("meta"):
         model = Transformer(BASE)
         method.fill(model)
@@ -55,16 +53,16 @@ def test_each_format_adds_what_its_layers_add(name):
     derived, number, published = PER_FORMAT[name]
     assert derived == number and 0.88 < derived / published <= 1
     method, counts = parameters(name)
-    assert sum(n for key, n in counts.items() if method.own(key)) == len(FORMATS) * derived
+    assert sum(n for key, n in counts.items() if method.owns_parameter(key)) == len(FORMATS) * derived
 
 
 @pytest.mark.parametrize("name", PER_FORMAT)
 def test_a_single_format_adds_one_share(name):
-    method = make(name, {"formats": ["classification"]})
+    method = build_method(name, {"formats": ["classification"]})
     with torch.device("meta"):
         model = Transformer(BASE)
         method.fill(model)
-    own = sum(weight.numel() for key, weight in model.named_parameters() if method.own(key))
+    own = sum(weight.numel() for key, weight in model.named_parameters() if method.owns_parameter(key))
     assert own == PER_FORMAT[name][0]
 
 

@@ -1,4 +1,4 @@
-"""prism: its tokens read the text as one masked sequence would, and the text does not know of them."""
+"""prism: its tokens attend to the text as in one masked sequence, and the text does not attend to them."""
 
 import math
 
@@ -7,25 +7,25 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from sciprism import Encoder
+from sciprism.encoders.cross_attention import group_by_length
 from sciprism.encoders.methods.prism import WEIGHTS
 from sciprism.encoders.packing import pack
-from sciprism.encoders.reading import alike
 from sciprism.errors import InputError
-from sciprism.evaluation.tuning.runs import Start
+from sciprism.evaluation.tuning.runs import TunableEncoder
 from sciprism.formats import FORMATS
-from sciprism.training.passes import Memory, Pass
+from sciprism.training.passes import EncoderPass, PassSettings
 
 TEXTS = ["dark matter", "the gene and the brain " * 9, "a black hole in our galaxy", "light", "new light"]
 
 
 def prism(folder, **options):
-    return started(folder, "prism", options=options)
+    return build_encoder(folder, "prism", options=options)
 
 
-def dense(encoder, ids, way, facets):
-    """One text and a way's tokens as one sequence with a mask, from the weights alone: BERT by hand."""
+def dense(encoder, ids, route, facets):
+    """One text and a route's tokens as one sequence with a mask, from the weights alone: BERT by hand."""
     state = encoder.model.state_dict()
     heads = encoder.model.config.heads
 
@@ -35,7 +35,7 @@ def dense(encoder, ids, way, facets):
     def norm(x, name):
         return F.layer_norm(x, x.shape[-1:], state[f"{name}.weight"], state[f"{name}.bias"], 1e-12)
 
-    first = encoder.model.beside.ways[way] * facets
+    first = encoder.model.beside.routes[route] * facets
     rows, split = state["beside.rows.weight"][first : first + facets], encoder.method.split
     own = 0 if split else facets  # tokens in front of the text
     words = torch.cat([rows[:own], state["embeddings.word.weight"][ids]])
@@ -46,11 +46,11 @@ def dense(encoder, ids, way, facets):
         if split and number == encoder.model.config.layers - encoder.method.depth:
             own, x = facets, torch.cat([x[0] + rows, x])
         mask = torch.zeros(len(x), len(x))
-        mask[own:, :own] = -math.inf  # the text does not see the tokens
+        mask[own:, :own] = -math.inf  # the text does not attend to the tokens
 
         def each(function, x, part, name, number=number, own=own):
-            """The tokens by the way's own weights, if there are such, the text by the block's."""
-            mine = f"beside.layers.{number}.{way}.{part}"
+            """The tokens by the route's own weights, if there are such, the text by the block's."""
+            mine = f"beside.layers.{number}.{route}.{part}"
             shared = f"blocks.{number}.{name}"
             mine = mine if f"{mine}.weight" in state else shared
             return torch.cat([function(x[:own], mine), function(x[own:], shared)])
@@ -61,10 +61,8 @@ def dense(encoder, ids, way, facets):
         weights = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[-1]) + mask, dim=-1)
         mixed = (weights @ v).transpose(0, 1).flatten(1)
         y = each(norm, x + each(linear, mixed, "output", "attention.output"), *["attention_norm"] * 2)
-        change = each(
-            linear, F.gelu(each(linear, y, *["feed_forward.expand"] * 2)), *["feed_forward.contract"] * 2
-        )
-        mine = f"beside.layers.{number}.{way}"
+        change = each(linear, F.gelu(each(linear, y, *["feed_forward.expand"] * 2)), *["feed_forward.contract"] * 2)
+        mine = f"beside.layers.{number}.{route}"
         if f"{mine}.bottleneck.down.weight" in state:
             adapted = norm((y + change)[:own], f"blocks.{number}.feed_forward_norm")
             adapted = F.relu(linear(adapted, f"{mine}.bottleneck.down"))
@@ -80,19 +78,19 @@ def dense(encoder, ids, way, facets):
 @pytest.mark.parametrize("facets", [1, 3])
 def test_it_is_one_sequence_with_a_mask(tiny_model, facets, weights, split):
     options = {"facets": facets, "weights": weights, "depth": 1, "split": split}
-    encoder = unequal(prism(tiny_model, **options, plus=False))
-    added = unequal(prism(tiny_model, **options, plus=True))
+    encoder = perturb_weights(prism(tiny_model, **options, plus=False))
+    added = perturb_weights(prism(tiny_model, **options, plus=True))
     added.model.load_state_dict(encoder.model.state_dict(), strict=False)  # the last maps stay its own
     added.prepare()
     for format in FORMATS:
-        way = encoder.route(format)
-        rays, both = encoder.encode(TEXTS, format=format), added.encode(TEXTS, format=format)
+        route = encoder.route(format)
+        vectors, both = encoder.encode(TEXTS, format=format), added.encode(TEXTS, format=format)
         parts = added.encode(TEXTS, format=format, facets=True)
-        last = added.model.beside.maps[way]
+        last = added.model.beside.maps[route]
         for row, ids in enumerate(encoder.tokenize(TEXTS)):
-            tokens, text = dense(encoder, torch.tensor(ids), way, facets)
+            tokens, text = dense(encoder, torch.tensor(ids), route, facets)
             changed = (text + tokens @ last.weight.T + last.bias).detach().numpy()
-            assert np.abs(rays[row] - tokens.mean(dim=0).numpy()).max() < 2e-5
+            assert np.abs(vectors[row] - tokens.mean(dim=0).numpy()).max() < 2e-5
             assert np.abs(both[row] - changed.mean(axis=0)).max() < 2e-5
             assert np.abs(parts[row] * facets - changed).max() < 2e-5
 
@@ -118,7 +116,7 @@ def test_weights_of_its_own_begin_as_the_blocks(tiny_model, weights):
 
 
 def test_all_formats_come_of_one_pass(tiny_model):
-    encoder, passes = unequal(prism(tiny_model)), []
+    encoder, passes = perturb_weights(prism(tiny_model)), []
     encoder.model.blocks[0].register_forward_hook(lambda *_: passes.append(1))
     every, text = encoder.encode_with_text(TEXTS)
     assert len(passes) == 1 and text.shape == (len(TEXTS), encoder.dim)
@@ -133,7 +131,7 @@ def test_all_formats_come_of_one_pass(tiny_model):
     alone, same = encoder.encode_with_text(TEXTS, formats=[])
     assert alone == {} and np.array_equal(same, text)
     queries = encoder.encode_all(TEXTS, role="query")
-    assert not np.array_equal(queries["search"], found["search"])  # a way of its own, as in SciRepEval
+    assert not np.array_equal(queries["search"], found["search"])  # a route of its own, as in SciRepEval
 
 
 def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_encoder):
@@ -157,7 +155,7 @@ def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_enc
 
 def test_a_frozen_text_passes_as_for_inference(tiny_model):
     """Nothing of it is dropped, and no gradient goes through it, even to weights that would take one."""
-    encoder = unequal(prism(tiny_model))
+    encoder = perturb_weights(prism(tiny_model))
     batch = pack(encoder.tokenize(TEXTS), "proximity")
     with torch.no_grad():
         expected = encoder.model(batch)
@@ -171,7 +169,7 @@ def test_a_frozen_text_passes_as_for_inference(tiny_model):
 
 def test_fine_tuning_trains_all_of_it_with_dropout(tiny_model):
     encoder = prism(tiny_model)
-    with Start(encoder, encoder.route("classification")).fresh(2, 0.1, 0) as tuned:
+    with TunableEncoder(encoder, encoder.route("classification")).start_run(2, 0.1, 0) as tuned:
         assert tuned.modules.train()["model"].blocks[0].training
         assert all(weight.requires_grad for weight in encoder.model.parameters())
     encoder.model.train()
@@ -179,7 +177,7 @@ def test_fine_tuning_trains_all_of_it_with_dropout(tiny_model):
 
 
 def test_the_text_may_be_trained_too(tiny_model):
-    encoder = unequal(prism(tiny_model, text="trained"))  # the last map no longer zero
+    encoder = perturb_weights(prism(tiny_model, text="trained"))  # the last map no longer zero
     encoder.model.train()
     encoder.vectors(pack(encoder.tokenize(TEXTS), "search")).square().sum().backward()
     assert encoder.model.blocks[0].attention.key.weight.grad.abs().max() > 0
@@ -187,20 +185,20 @@ def test_the_text_may_be_trained_too(tiny_model):
     assert encoder.model.beside.layers[0]["regression"].query.weight.grad is None
 
 
-def test_short_texts_are_not_laid_out_to_long_ones():
-    """At least half as long as the longest beside it, less 16 tokens."""
+def test_short_texts_are_not_padded_to_long_ones():
+    """Each is at least half as long as the longest of its group, minus 16 tokens."""
     lengths = (9, 512, 240, 30, 239, 10, 500)
-    assert alike(lengths) == [[1, 2, 6], [4], [0, 3, 5]]
-    assert alike((5, 5, 5)) == [[0, 1, 2]]
+    assert group_by_length(lengths) == [[1, 2, 6], [4], [0, 3, 5]]
+    assert group_by_length((5, 5, 5)) == [[0, 1, 2]]
 
 
 def test_texts_of_all_lengths_in_any_order(tiny_model):
-    """Groups of like length are read apart and put together again."""
-    encoder = unequal(prism(tiny_model))
+    """Groups of similar length are computed separately and put back in order."""
+    encoder = perturb_weights(prism(tiny_model))
     words = ["the", "gene", "and", "the", "brain", "light", "star", "galaxy"]
     texts = [" ".join(words[n % 8] for n in range(size)) for size in (3, 60, 1, 25, 58, 2, 24)]
     ids = encoder.tokenize(texts)
-    assert len(alike([len(each) for each in ids])) > 1
+    assert len(group_by_length([len(each) for each in ids])) > 1
     with torch.no_grad():
         together = encoder.vectors(pack(ids, "search"))
         apart = torch.cat([encoder.vectors(pack([each], "search")) for each in ids])
@@ -211,14 +209,14 @@ def test_texts_of_all_lengths_in_any_order(tiny_model):
 def test_gradient_caching_gives_the_same_gradients(tiny_model, text):
     found = []
     for caching in (False, True):
-        encoder = unequal(prism(tiny_model, text=text))  # the last map no longer zero
+        encoder = perturb_weights(prism(tiny_model, text=text))  # the last map no longer zero
         encoder.model.set_dropout(0.1)
         encoder.model.train()
         routes = ["search", "proximity", "proximity", "regression", "classification"]
-        memory = Memory(tokens=24, caching=caching)
-        way = Pass(encoder, encoder.tokenize(TEXTS), routes, memory=memory, seed=3)
-        way.vectors.square().sum().backward()
-        way.backward()
+        pass_settings = PassSettings(chunk_tokens=24, gradient_caching=caching)
+        encoder_pass = EncoderPass(encoder, encoder.tokenize(TEXTS), routes, settings=pass_settings, seed=3)
+        encoder_pass.vectors.square().sum().backward()
+        encoder_pass.backward()
         found.append({name: w.grad for name, w in encoder.model.named_parameters() if w.grad is not None})
     assert found[0].keys() == found[1].keys()
     for name, gradient in found[0].items():
@@ -233,18 +231,18 @@ def test_only_the_last_layers_have_weights_of_their_own(tiny_model):
 def test_formats_that_are_served(tiny_model):
     encoder = prism(tiny_model, formats=["search", "regression"])
     assert encoder.formats == ("regression", "search")
-    assert set(encoder.model.beside.ways) == {"regression", "proximity", "search"}
+    assert set(encoder.model.beside.routes) == {"regression", "proximity", "search"}
     assert list(encoder.encode_all(TEXTS)) == ["regression", "search"]
 
 
 def test_a_format_of_directions_of_its_own_lengths(tiny_model, tmp_path):
     """Each format's vectors are multiplied and keep their length; a folder keeps the numbers."""
-    plain, scaled = (unequal(prism(tiny_model, scaled=each)) for each in (False, True))
+    plain, scaled = (perturb_weights(prism(tiny_model, scaled=each)) for each in (False, True))
     scaled.model.load_state_dict(plain.model.state_dict(), strict=False)
     scaled.prepare()
 
-    def stretched(vectors, way):
-        found = vectors * scaled.model.beside.scales[way].detach().numpy()
+    def stretched(vectors, route):
+        found = vectors * scaled.model.beside.scales[route].detach().numpy()
         return found * np.sqrt((vectors**2).sum(1) / (found**2).sum(1))[:, None]
 
     before, text = plain.encode_with_text(TEXTS)
@@ -254,8 +252,8 @@ def test_a_format_of_directions_of_its_own_lengths(tiny_model, tmp_path):
         assert np.abs(after[format] - before[format]).max() > 0.05
         assert np.allclose(after[format], stretched(before[format], scaled.route(format)), atol=1e-5)
         assert np.allclose(scaled.encode(TEXTS, format=format), after[format], atol=1e-5)
-    asked = plain.encode(TEXTS, format="search", role="query")
-    expected = stretched(asked, "search")
+    queries = plain.encode(TEXTS, format="search", role="query")
+    expected = stretched(queries, "search")
     assert np.allclose(scaled.encode(TEXTS, format="search", role="query"), expected, atol=1e-5)
     scaled.save(tmp_path / "model")
     assert np.allclose(Encoder.load(tmp_path / "model").encode(TEXTS), after["proximity"], atol=1e-6)
@@ -265,13 +263,11 @@ def test_lengths_of_directions_begin_as_one_and_are_not_trained(tiny_model):
     plain, scaled = prism(tiny_model), prism(tiny_model, scaled=True, text="trained")
     assert np.abs(plain.encode(TEXTS) - scaled.encode(TEXTS)).max() < 1e-6
     named = dict(scaled.model.named_parameters())
-    assert {name for name in named if not named[name].requires_grad} == {
-        f"beside.scales.{f}" for f in FORMATS
-    }
+    assert {name for name in named if not named[name].requires_grad} == {f"beside.scales.{f}" for f in FORMATS}
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"facets": 0}, "facets is 0"),
         ({"depth": 9}, "depth is 9; the model has 2 layers"),
@@ -282,17 +278,17 @@ def test_lengths_of_directions_begin_as_one_and_are_not_trained(tiny_model):
         ({"weights": "bottleneck", "reduction": 99}, "only 32 wide"),
     ],
 )
-def test_options_that_cannot_be(tiny_model, options, told):
-    with pytest.raises(InputError, match=told):
+def test_options_that_cannot_be(tiny_model, options, message):
+    with pytest.raises(InputError, match=message):
         prism(tiny_model, **options)
 
 
 def test_the_texts_own_vectors_are_prisms_alone(tiny_encoder):
-    with pytest.raises(InputError, match="no model of prism"):
+    with pytest.raises(InputError, match="not a prism model"):
         tiny_encoder.encode_with_text(TEXTS)
 
 
 def test_another_models_attention_is_refused(tiny_model, tmp_path):
-    started(tiny_model, "attention-experts").save(tmp_path / "experts")
+    build_encoder(tiny_model, "attention-experts").save(tmp_path / "experts")
     with pytest.raises(InputError, match="starts from a backbone"):
         Encoder.start(tmp_path / "experts", method="prism", device="cpu")

@@ -14,13 +14,13 @@ import pytest
 
 from hub_files import REPO, handler, hub_layout, hub_layout_with_folders
 from sciprism import Encoder
-from sciprism.encoders.checkpoints.family import CODES, MEMBERS, PLAIN, way_of
+from sciprism.encoders.checkpoints.released_models import CLS_MODELS, CODES, RELEASED_MODELS, format_in_name
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS
 from sciprism.papers.records import Paper
 
-MADE = Path(__file__).parent / "adapterhub"
-KNOWN = json.loads((MADE / "vectors.json").read_text())
+FIXTURES = Path(__file__).parent / "adapterhub"
+KNOWN = json.loads((FIXTURES / "vectors.json").read_text())
 TEXTS = KNOWN["texts"]
 NAMES = {
     "allenai/specter2": {
@@ -61,26 +61,26 @@ def hub(tmp_path, monkeypatch):
 
 @pytest.fixture
 def family(hub):
-    """A function that puts a family into the hub's cache, all of it or some ways."""
+    """A function that puts a family into the hub's cache, all of it or some routes."""
 
-    def put(name, *ways):
-        hub_layout(MADE / "base", hub, BASES[name])
-        for way in ways or CODES:
-            hub_layout(MADE / "adapters" / CODES[way], hub, NAMES[name][way])
+    def put(name, *routes):
+        hub_layout(FIXTURES / "base", hub, BASES[name])
+        for route in routes or CODES:
+            hub_layout(FIXTURES / "adapters" / CODES[route], hub, NAMES[name][route])
 
     return put
 
 
-def near(vectors, kind, way):
-    return np.abs(vectors - KNOWN[kind][CODES[way]]).max() < 1e-5
+def is_close(vectors, kind, route):
+    return np.abs(vectors - KNOWN[kind][CODES[route]]).max() < 1e-5
 
 
 # ---- plain folders ----
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", CLS_MODELS)
 def test_a_plain_model_reads_and_compares_as_published(name, hub):
-    hub_layout(MADE / "base", hub, name)
+    hub_layout(FIXTURES / "base", hub, name)
     encoder = Encoder.load(name, device="cpu")
     assert encoder.settings.pooling == "cls" and encoder.distance == "euclidean"
     assert not encoder.settings.normalize and encoder.settings.method == "single"
@@ -93,7 +93,7 @@ def test_a_plain_model_reads_and_compares_as_published(name, hub):
 
 def test_its_name_goes_before_a_sentence_transformers_layout(hub, tmp_path):
     folder = tmp_path / "saved"
-    Encoder.load(MADE / "base", pooling="mean", device="cpu").save(folder)
+    Encoder.load(FIXTURES / "base", pooling="mean", device="cpu").save(folder)
     for ours in ("sciprism.json", "selfcheck.json"):
         (folder / ours).unlink()
     assert Encoder.load(folder, device="cpu").settings.pooling == "mean"
@@ -104,13 +104,13 @@ def test_its_name_goes_before_a_sentence_transformers_layout(hub, tmp_path):
 
 
 def test_what_is_asked_for_goes_before_the_name(hub):
-    hub_layout(MADE / "base", hub, "allenai/specter")
+    hub_layout(FIXTURES / "base", hub, "allenai/specter")
     assert Encoder.load("allenai/specter", pooling="mean", device="cpu").settings.pooling == "mean"
 
 
 def test_a_folder_and_another_name_still_do_not_tell(hub, tmp_path):
-    hub_layout(MADE / "base", hub, "allenai/scibert_scivocab_uncased")
-    for name in (MADE / "base", "allenai/scibert_scivocab_uncased"):
+    hub_layout(FIXTURES / "base", hub, "allenai/scibert_scivocab_uncased")
+    for name in (FIXTURES / "base", "allenai/scibert_scivocab_uncased"):
         with pytest.raises(InputError, match="does not state its pooling; pass pooling cls or mean"):
             Encoder.load(name)
 
@@ -123,21 +123,21 @@ def test_a_familys_name_gives_all_formats(name, family):
     family(name)
     encoder = Encoder.load(name, device="cpu")
     assert encoder.name == name and encoder.formats == FORMATS and encoder.settings.method == "adapters"
-    for way in CODES:
-        assert near(encoder.encode(TEXTS, format=way, role="query"), "adapters", way)
-    assert near(encoder.encode(TEXTS, format="search", role="paper"), "adapters", "proximity")
+    for route in CODES:
+        assert is_close(encoder.encode(TEXTS, format=route, role="query"), "adapters", route)
+    assert is_close(encoder.encode(TEXTS, format="search", role="paper"), "adapters", "proximity")
     facts = encoder.describe()
     assert facts["provenance"]["backbone"] == BASES[name]
-    assert {way: a["from"] for way, a in facts["provenance"]["adapters"].items()} == NAMES[name]
+    assert {route: a["from"] for route, a in facts["provenance"]["adapters"].items()} == NAMES[name]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("way", ["classification", "regression"])
-def test_an_adapters_name_gives_its_format_without_the_others(name, way, family):
-    family(name, way)
-    encoder = Encoder.load(NAMES[name][way], device="cpu")
-    assert encoder.formats == (way,) and near(encoder.encode(TEXTS, format=way), "adapters", way)
-    with pytest.raises(InputError, match=f"has no format 'search'; it has {way}"):
+@pytest.mark.parametrize("route", ["classification", "regression"])
+def test_an_adapters_name_gives_its_format_without_the_others(name, route, family):
+    family(name, route)
+    encoder = Encoder.load(NAMES[name][route], device="cpu")
+    assert encoder.formats == (route,) and is_close(encoder.encode(TEXTS, format=route), "adapters", route)
+    with pytest.raises(InputError, match=f"has no format 'search'; it has {route}"):
         encoder.encode(TEXTS, format="search")
 
 
@@ -146,21 +146,21 @@ def test_the_name_of_the_adapter_for_queries_gives_search(name, family):
     family(name, "search", "proximity")
     encoder = Encoder.load(NAMES[name]["search"], device="cpu")
     assert encoder.formats == ("search",)
-    assert near(encoder.encode(TEXTS, format="search", role="query"), "adapters", "search")
-    assert near(encoder.encode(TEXTS, format="search", role="paper"), "adapters", "proximity")
+    assert is_close(encoder.encode(TEXTS, format="search", role="query"), "adapters", "search")
+    assert is_close(encoder.encode(TEXTS, format="search", role="paper"), "adapters", "proximity")
 
 
 def test_the_former_name_of_the_adapter_of_proximity(hub, family):
     family("allenai/specter2", "proximity")
     encoder = Encoder.load("allenai/specter2_proximity", device="cpu")
-    assert encoder.formats == ("proximity",) and near(encoder.encode(TEXTS), "adapters", "proximity")
+    assert encoder.formats == ("proximity",) and is_close(encoder.encode(TEXTS), "adapters", "proximity")
 
 
 def test_a_cache_that_knows_only_the_former_name(hub, family):
     family("allenai/specter2", "classification", "regression", "search")
-    hub_layout(MADE / "adapters" / "[PRX]", hub, "allenai/specter2_proximity")
+    hub_layout(FIXTURES / "adapters" / "[PRX]", hub, "allenai/specter2_proximity")
     encoder = Encoder.load("allenai/specter2", device="cpu")
-    assert near(encoder.encode(TEXTS), "adapters", "proximity")
+    assert is_close(encoder.encode(TEXTS), "adapters", "proximity")
 
 
 def test_missing_adapters_are_named_with_what_to_do(family):
@@ -181,31 +181,31 @@ def test_search_is_refused_without_the_adapter_of_its_papers(family):
 
 
 def test_a_missing_base_is_named(hub):
-    for way, code in CODES.items():
-        hub_layout(MADE / "adapters" / code, hub, NAMES["allenai/specter2"][way])
+    for route, code in CODES.items():
+        hub_layout(FIXTURES / "adapters" / code, hub, NAMES["allenai/specter2"][route])
     with pytest.raises(InputError, match="allenai/specter2_base is no folder, is not in the local hub cache"):
         Encoder.load("allenai/specter2")
 
 
 def test_a_cache_from_before_the_renaming_holds_no_adapter(hub):
-    hub_layout(MADE / "base", hub, "allenai/specter2")
+    hub_layout(FIXTURES / "base", hub, "allenai/specter2")
     with pytest.raises(InputError, match="4 of its adapters are missing: allenai/specter2_classification "):
         Encoder.load("allenai/specter2")
 
 
 def test_adapters_that_name_their_base_as_it_was_called(hub, tmp_path):
-    hub_layout(MADE / "base", hub, "allenai/specter2_base")
-    folder = shutil.copytree(MADE / "adapters" / "[RGN]", tmp_path / "mine")
+    hub_layout(FIXTURES / "base", hub, "allenai/specter2_base")
+    folder = shutil.copytree(FIXTURES / "adapters" / "[RGN]", tmp_path / "mine")
     about = json.loads((folder / "adapter_config.json").read_text())
     (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": "allenai/specter2"}))
     encoder = Encoder.load(folder, device="cpu")
-    assert near(encoder.encode(TEXTS, format="regression"), "adapters", "regression")
+    assert is_close(encoder.encode(TEXTS, format="regression"), "adapters", "regression")
 
 
 def test_another_adapter_of_a_hub_by_its_own_name(hub, tmp_path):
-    folder = shutil.copytree(MADE / "adapters" / "[RGN]", tmp_path / "mine")
+    folder = shutil.copytree(FIXTURES / "adapters" / "[RGN]", tmp_path / "mine")
     about = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": str(MADE / "base")}))
+    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": str(FIXTURES / "base")}))
     hub_layout(folder, hub, "some-owner/some-adapter")
     encoder = Encoder.load("some-owner/some-adapter", device="cpu")
     assert encoder.formats == ("regression",)
@@ -213,9 +213,9 @@ def test_another_adapter_of_a_hub_by_its_own_name(hub, tmp_path):
 
 
 def test_an_adapter_is_fetched_once_and_its_head_is_not(tmp_path):
-    folder = shutil.copytree(MADE / "adapters" / "[RGN]", tmp_path / "mine")
+    folder = shutil.copytree(FIXTURES / "adapters" / "[RGN]", tmp_path / "mine")
     about = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": str(MADE / "base")}))
+    (folder / "adapter_config.json").write_text(json.dumps(about | {"model_name": str(FIXTURES / "base")}))
     (folder / "pytorch_model_head.bin").write_bytes(b"a head")
     asked = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler(folder, asked))
@@ -243,7 +243,12 @@ def test_an_adapter_is_fetched_once_and_its_head_is_not(tmp_path):
 
 
 def test_names_say_what_they_serve():
-    assert way_of("[QRY]") == way_of("adhoc_query") == way_of("allenai/specter2_adhoc_query") == "search"
-    assert way_of("specter2", "[PRX]") == "proximity" and way_of("specter2") is None
-    for name, member in MEMBERS.items():
-        assert len(member.formats) == 4 or way_of(name) == member.formats[0]
+    assert (
+        format_in_name("[QRY]")
+        == format_in_name("adhoc_query")
+        == format_in_name("allenai/specter2_adhoc_query")
+        == "search"
+    )
+    assert format_in_name("specter2", "[PRX]") == "proximity" and format_in_name("specter2") is None
+    for name, member in RELEASED_MODELS.items():
+        assert len(member.formats) == 4 or format_in_name(name) == member.formats[0]

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from sciprism.encoders.checkpoints.restricted import Machine, Placeholder
+from sciprism.encoders.checkpoints.restricted_unpickler import PickleMachine, Placeholder
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.errors import InputError
 
@@ -30,7 +30,7 @@ PROTOCOLS = range(6)
 
 def run(program):
     """The object that the restricted machine makes of a pickle."""
-    return Machine().run(io.BytesIO(program))
+    return PickleMachine().run(io.BytesIO(program))
 
 
 def saved(value, path, layout="zip", **options):
@@ -151,9 +151,9 @@ class Held:
 
 class WithKeywords:
     def __new__(cls, *args, **keywords):
-        made = super().__new__(cls)
-        made.size = len(args) + len(keywords)
-        return made
+        instance = super().__new__(cls)
+        instance.size = len(args) + len(keywords)
+        return instance
 
     def __getnewargs_ex__(self):
         return (1,), {"b": 2}
@@ -240,9 +240,7 @@ def test_an_optimiser_and_its_state_are_data(tmp_path):
 
 
 def test_no_module_is_imported(tmp_path, monkeypatch):
-    (tmp_path / "loud_module.py").write_text(
-        f"open({str(tmp_path / 'marker')!r}, 'w').close()\nThing = int\n"
-    )
+    (tmp_path / "loud_module.py").write_text(f"open({str(tmp_path / 'marker')!r}, 'w').close()\nThing = int\n")
     monkeypatch.syspath_prepend(tmp_path)
     program = b"cloud_module\nThing\n(K\x01tR."
     found = run(program)
@@ -354,9 +352,7 @@ def test_every_operation_that_names_something_is_watched(case, tmp_path):
     assert not marker.exists()
 
 
-@pytest.mark.parametrize(
-    "program", [b"\x82\x01.", b"\x97.", b"P12\n."], ids=["extension", "buffer", "text id"]
-)
+@pytest.mark.parametrize("program", [b"\x82\x01.", b"\x97.", b"P12\n."], ids=["extension", "buffer", "text id"])
 def test_operations_without_need_are_refused(program):
     with pytest.raises(InputError, match="is not read here"):
         run(program)
@@ -379,9 +375,7 @@ class Outside:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("place", [(0, (100,), (1,)), (2, (3,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (3, 1))])
 def test_a_tensor_stays_inside_its_storage(place, layout, tmp_path):
-    assert same(
-        read_torch_file(saved(Outside(1, (3,), (1,)), tmp_path / "f", layout)), torch.tensor([1.0, 2, 3])
-    )
+    assert same(read_torch_file(saved(Outside(1, (3,), (1,)), tmp_path / "f", layout)), torch.tensor([1.0, 2, 3]))
     with pytest.raises(InputError, match="damaged or not a torch file"):
         read_torch_file(saved(Outside(*place), tmp_path / "file", layout))
 

@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 from build_models import reference, write
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_config
-from sciprism.encoders.settings import Settings
+from sciprism.encoders.settings import EncoderSettings
 from sciprism.errors import InputError
 from sciprism.text.template import Template
 
@@ -31,14 +31,14 @@ PROMPTS = {"query": "find: ", "paper": "read: "}
 def make(wordpiece_folder, byte_level_folder, tmp_path):
     """An encoder over a random BERT or RoBERTa with the settings that are given."""
 
-    def made(family="bert", seed=0, **settings):
+    def build(family="bert", seed=0, **settings):
         files = wordpiece_folder if family == "bert" else byte_level_folder
         plain = write(tmp_path / f"plain-{family}-{seed}", reference(family, seed=seed), files)
         loaded = Encoder.load(plain, pooling="mean", device="cpu")
-        asked = Settings(**({"pooling": "mean", "max_length": 64} | settings))
+        asked = EncoderSettings(**({"pooling": "mean", "max_length": 64} | settings))
         return Encoder(loaded.model, loaded.tokenizer, asked, device="cpu")
 
-    return made
+    return build
 
 
 @pytest.fixture
@@ -137,9 +137,7 @@ def test_the_fingerprint_changes_with_all_that_decides_the_vectors(make, tmp_pat
     assert make(family="roberta").fingerprint not in prints
 
 
-@pytest.mark.parametrize(
-    "change", [{"hidden_act": "relu"}, {"num_attention_heads": 2}, {"layer_norm_eps": 0.1}]
-)
+@pytest.mark.parametrize("change", [{"hidden_act": "relu"}, {"num_attention_heads": 2}, {"layer_norm_eps": 0.1}])
 def test_the_fingerprint_knows_the_shape(change, tiny_model, tiny_encoder, tmp_path):
     """Such a model has the very same weights and other vectors."""
     shutil.copytree(tiny_model, tmp_path, dirs_exist_ok=True)

@@ -368,10 +368,10 @@ REFUSED = {
     ),
     "another shape": (
         with_weight(QUERY, torch.ones(32, 16)),
-        rf"{QUERY} has the shape \(32, 16\), the backbone's config.json says \(32, 32\)",
+        rf"{QUERY} has the shape \(32, 16\), config.json says \(32, 32\)",
     ),
-    "integers": (with_weight(QUERY, torch.ones(32, 32).int()), "no tensor of floating point numbers"),
-    "a list for a tensor": (with_weight(QUERY, [1.0]), "no tensor of floating point numbers"),
+    "integers": (with_weight(QUERY, torch.ones(32, 32).int()), "holds torch.int32, not floating point"),
+    "a list for a tensor": (with_weight(QUERY, [1.0]), "is not a tensor"),
     "two encoders": (
         with_weight(QUERY, torch.ones(32, 32), towers=["ctx_model"]),
         "differs between question_model and ctx_model; two encoders are not supported",
@@ -394,7 +394,7 @@ REFUSED = {
         "states moe_type 'mod2:fwd', but the layers 2",
     ),
     "no experts stated": (with_parameters(use_moe=False), "states use_moe False, but the layers 2, 4 of 4"),
-    "no experts there": (without_experts, "use_moe is set, and no layer has experts"),
+    "no experts there": (without_experts, "use_moe is set, but no layer has experts"),
     "an irregular placement": (moved_expert, "but the layers 1, 2, 4 of 4 have experts"),
     "both kinds": (
         with_weight("encoder.layer.1.moe_layer.interm_layers.0.dense.bias", torch.ones(64)),
@@ -434,9 +434,7 @@ def test_a_checkpoint_is_converted_once(experts, saved, cache, monkeypatch):
     assert folder.name.startswith("scimult-")
     about = json.loads((folder / "sciprism.json").read_text())
     assert about["settings"]["template"]["separator"] == " [SEP] "
-    assert (
-        about["provenance"]["converted from"] == "scimult.ckpt" and len(about["provenance"]["sha256"]) == 64
-    )
+    assert about["provenance"]["converted from"] == "scimult.ckpt" and len(about["provenance"]["sha256"]) == 64
     assert Encoder.load(folder).fingerprint == first.fingerprint
 
     def forbidden(_):
@@ -481,7 +479,7 @@ def test_the_backbone_is_the_one_that_the_file_names(backbone, saved, monkeypatc
 
 def test_a_backbone_that_is_not_found_can_be_given(backbone, saved):
     path = saved(run_state(backbone[:1], pretrained_model_cfg="/home/author/bert"), beside=False)
-    with pytest.raises(InputError, match="tokenizer's files of /home/author/bert beside"):
+    with pytest.raises(InputError, match="tokenizer's files of /home/author/bert next to"):
         Encoder.load(path)
     folder = scimult.convert(path, backbone=backbone[1])
     theirs = expected(backbone[0], paper_texts(), backbone[1])

@@ -26,10 +26,9 @@ def assert_same(ours, theirs):
 @pytest.fixture(scope="module")
 def backbones(tmp_path_factory, wordpiece_folder, byte_level_folder):
     """A BERT and a RoBERTa in the layout of transformers."""
-    made = {"bert": wordpiece_folder, "roberta": byte_level_folder}
+    folders = {"bert": wordpiece_folder, "roberta": byte_level_folder}
     return {
-        family: write(tmp_path_factory.mktemp(family), reference(family), files)
-        for family, files in made.items()
+        family: write(tmp_path_factory.mktemp(family), reference(family), files) for family, files in folders.items()
     }
 
 
@@ -88,9 +87,7 @@ def test_spellings_of_the_pooling(flags, ours, old_folder, nasty_texts):
     folder = old_folder(**{"1_Pooling/config": {"word_embedding_dimension": 32} | flags})
     encoder = Encoder.load(folder, device="cpu")
     assert encoder.settings.pooling == ours and encoder.settings.template.separator == " "
-    assert_same(
-        encoder.encode(nasty_texts), SentenceTransformer(str(folder), device="cpu").encode(nasty_texts)
-    )
+    assert_same(encoder.encode(nasty_texts), SentenceTransformer(str(folder), device="cpu").encode(nasty_texts))
 
 
 @pytest.mark.parametrize(
@@ -113,9 +110,7 @@ def test_maximum_length(documents, length, old_folder):
 
 
 def test_lower_case_before_a_cased_tokenizer(old_folder, nasty_texts):
-    folder = old_folder(
-        tokenizer_config={"do_lower_case": False}, sentence_bert_config={"do_lower_case": True}
-    )
+    folder = old_folder(tokenizer_config={"do_lower_case": False}, sentence_bert_config={"do_lower_case": True})
     texts = [text for text in nasty_texts if "[SEP]" not in text]  # ours folds a written [SEP] too
     encoder = Encoder.load(folder, device="cpu")
     assert_same(encoder.encode(texts), SentenceTransformer(str(folder), device="cpu").encode(texts))
@@ -224,9 +219,9 @@ REFUSED = {
     ),
     "two new poolings": (pooling(pooling_mode=["mean", "max"]), "pooling mean + max is not supported"),
     "none": (pooling(pooling_mode_mean_tokens=False), "pooling none is not supported"),
-    "prompt left out": (
+    "prompt excluded": (
         pooling(pooling_mode_mean_tokens=True, include_prompt=False),
-        "pooling that leaves out the prompt's tokens is not supported",
+        "pooling without the prompt's tokens is not supported",
     ),
     "pooling is a list": ({"1_Pooling/config": []}, "holds a list, expected a dict"),
     "similarity": ({ABOUT: {"similarity_fn_name": "manhattan"}}, "similarity 'manhattan' is not supported"),

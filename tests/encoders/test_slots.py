@@ -17,7 +17,7 @@ ROUTES = ["a", "a", "b", "c"]
 SUBLAYERS = ("attention", "feed_forward")
 
 
-def made(seed=0):
+def build_transformer(seed=0):
     """A transformer whose every weight matters."""
     torch.manual_seed(seed)
     model = Transformer(CONFIG)
@@ -54,7 +54,7 @@ def run(request):
 
 @pytest.mark.parametrize("sublayer", SUBLAYERS)
 def test_experts_that_are_copies_change_nothing(sublayer, run):
-    shared, routed = made(), made()
+    shared, routed = build_transformer(), build_transformer()
     for block in routed.blocks:
         copies = {route: deepcopy(getattr(block, sublayer)) for route in "abc"}
         setattr(block, sublayer, Routed(copies))
@@ -64,8 +64,8 @@ def test_experts_that_are_copies_change_nothing(sublayer, run):
 
 @pytest.mark.parametrize("sublayer", SUBLAYERS)
 def test_a_mixed_batch_equals_separate_batches(sublayer, run):
-    model = made()
-    others = {route: made(seed) for seed, route in enumerate("abc", start=1)}
+    model = build_transformer()
+    others = {route: build_transformer(seed) for seed, route in enumerate("abc", start=1)}
     for n, block in enumerate(model.blocks):
         experts = {route: getattr(other.blocks[n], sublayer) for route, other in others.items()}
         setattr(block, sublayer, Routed(experts))
@@ -77,7 +77,7 @@ def test_a_mixed_batch_equals_separate_batches(sublayer, run):
 
 
 def test_experts_are_packed_for_inference():
-    model = made()
+    model = build_transformer()
     for block in model.blocks:
         block.feed_forward = Routed({"a": block.feed_forward})
         block.attention = Routed({"a": block.attention})
@@ -88,7 +88,7 @@ def test_experts_are_packed_for_inference():
 
 
 def test_only_the_routes_own_expert_learns():
-    model = made()
+    model = build_transformer()
     model.blocks[0].feed_forward = Routed({r: deepcopy(model.blocks[0].feed_forward) for r in "ab"})
     model(pack(SEQUENCES, "a")).sum().backward()
     experts = model.blocks[0].feed_forward.experts
@@ -96,7 +96,7 @@ def test_only_the_routes_own_expert_learns():
 
 
 def test_a_route_without_an_expert():
-    model = made()
+    model = build_transformer()
     model.blocks[0].feed_forward = Routed({"a": model.blocks[0].feed_forward})
     with pytest.raises(KeyError):
         model(pack(SEQUENCES, "b"))
@@ -110,7 +110,7 @@ def parts_of(block, x, batch):
 
 def test_an_adapter_stands_after_the_feed_forward():
     """out = LN(y + ff(y) + adapter(LN(y + ff(y)))), the layout of Pfeiffer's adapters."""
-    block, batch = made().blocks[0], pack(SEQUENCES, ROUTES)
+    block, batch = build_transformer().blocks[0], pack(SEQUENCES, ROUTES)
     x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
     y, fed = parts_of(block, x, batch)
     before = block(x, batch)
@@ -126,7 +126,7 @@ def test_an_adapter_stands_after_the_feed_forward():
 
 def test_a_side_layer_reads_the_blocks_input():
     """out = LN(y + ff(y) + side(x)), the layout of PALs."""
-    block, batch = made().blocks[0], pack(SEQUENCES, ROUTES)
+    block, batch = build_transformer().blocks[0], pack(SEQUENCES, ROUTES)
     x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
     y, fed = parts_of(block, x, batch)
     before = block(x, batch)
@@ -138,7 +138,7 @@ def test_a_side_layer_reads_the_blocks_input():
 
 
 def test_facets_act_on_the_blocks_output():
-    block, batch = made().blocks[0], pack(SEQUENCES, ROUTES)
+    block, batch = build_transformer().blocks[0], pack(SEQUENCES, ROUTES)
     x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
     before = block(x, batch)
     block.facets = Recorded(1.0, 0.0)
@@ -149,7 +149,7 @@ def test_facets_act_on_the_blocks_output():
 
 
 def test_routed_adapters():
-    block, batch = made().blocks[0], pack(SEQUENCES, ROUTES)
+    block, batch = build_transformer().blocks[0], pack(SEQUENCES, ROUTES)
     x = torch.randn(10, 16, generator=torch.Generator().manual_seed(1))
     plain = block(x, batch)
     block.adapter = Routed({"a": Recorded(0.0, 0.0), "b": Recorded(1.0, 0.0), "c": Recorded(0.0, 0.0)})
@@ -182,7 +182,7 @@ def shared_context(states, lengths):
 
 @pytest.mark.parametrize("prepared", [False, True], ids=["gradients", "inference"])
 def test_a_shared_context(prepared):
-    attention, batch = made().blocks[0].attention, pack(SEQUENCES)
+    attention, batch = build_transformer().blocks[0].attention, pack(SEQUENCES)
     generator = torch.Generator().manual_seed(2)
     x = torch.randn(10, 16, generator=generator, requires_grad=not prepared)
     states = torch.randn(3, 16, generator=generator, requires_grad=not prepared)
@@ -202,7 +202,7 @@ def test_a_shared_context(prepared):
 
 def test_contexts_of_different_length():
     """The first text sees both rows, the second, as long as the first, none, the third one of them."""
-    attention, batch = made().blocks[0].attention, pack([[1, 2], [3, 4], [5]])
+    attention, batch = build_transformer().blocks[0].attention, pack([[1, 2], [3, 4], [5]])
     x, states = torch.randn(5, 16), torch.randn(2, 16)
     index = torch.tensor([0, 1, 2, 3, 4, 5, 1, 6])
     out = attention(x, batch, Context(states, index, (4, 2, 2)))
@@ -215,7 +215,7 @@ def test_contexts_of_different_length():
 
 
 def test_each_layer_has_its_own_context_and_gradients_reach_it():
-    model, batch = made(), pack(SEQUENCES)
+    model, batch = build_transformer(), pack(SEQUENCES)
     states = [torch.randn(2, 16, requires_grad=True) for _ in range(2)]
     contexts = [shared_context(s, batch.lengths) for s in states]
     out = model(batch, contexts)

@@ -95,9 +95,7 @@ def test_prefixes_and_extra_weights(prefix, layout, bare, weights, tiny_encoder)
 
 def test_gamma_and_beta_of_the_first_releases(bare, weights, tiny_encoder):
     old = {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
-            "LayerNorm.bias", "LayerNorm.beta"
-        ): tensor
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
         for name, tensor in weights.items()
     }
     assert sum("gamma" in name for name in old) == 5

@@ -1,14 +1,16 @@
-"""A TOML file of one's own tasks: what it may say, and what it is told when it says it wrongly."""
+"""Custom tasks: what a TOML file may hold, and the messages for what it may not."""
 
 import pytest
 
-from sciprism.datasets.layouts.custom import OwnCorpus
+from sciprism.datasets.layouts.custom import CustomCorpus
 from sciprism.datasets.layouts.labelled import LabelledTable
+from sciprism.deprecation import RenamedWarning
 from sciprism.errors import InputError
 from sciprism.evaluation.custom_tasks import LAYOUTS, read_tasks
-from sciprism.evaluation.protocols.match import Match
-from sciprism.evaluation.protocols.probe import Probe
-from sciprism.evaluation.protocols.retrieve import Retrieve
+from sciprism.evaluation.declared_names import DECLARED_AS
+from sciprism.evaluation.protocols.match import MatchProtocol
+from sciprism.evaluation.protocols.probe import ProbeProtocol
+from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
 from sciprism.evaluation.tuning.settings import Tuning
 
 HEAD = '[[task]]\nname = "find"\nprotocol = "retrieve"\nformat = "search"\nmetric = "ndcg@10"\n'
@@ -16,7 +18,7 @@ HEAD = '[[task]]\nname = "find"\nprotocol = "retrieve"\nformat = "search"\nmetri
 
 @pytest.fixture
 def toml(tmp_path):
-    """Write a TOML file beside the data that its tasks name, and read it."""
+    """Write a TOML file next to the data of its tasks, and read it."""
     (tmp_path / "ozone").mkdir()
     (tmp_path / "ozone" / "papers.csv").write_text("id,title\n1,A\n")
     (tmp_path / "ozone" / ".notes").write_text("hidden")
@@ -30,56 +32,65 @@ def toml(tmp_path):
 
 
 def test_a_task_with_settings_of_layout_and_protocol(toml, tmp_path):
-    suite = toml(
-        HEAD + 'data = "ozone"\nsplit = "dev"\nwithout_itself = true\ndistance = "dot"\nfields = ["title"]\n'
-    )
+    suite = toml(HEAD + 'data = "ozone"\nsplit = "dev"\nwithout_itself = true\ndistance = "dot"\nfields = ["title"]\n')
     (task,) = suite.tasks
     assert suite.name == "mine" and (task.name, task.format, task.fields) == ("find", "search", ("title",))
-    assert task.protocol == Retrieve(metrics=("ndcg@10",), distance="dot")
+    assert task.protocol == RetrieveProtocol(metrics=("ndcg@10",), distance="dot")
     home = str(tmp_path / "ozone")
-    assert task.data.data == OwnCorpus(data=home, split=("dev",), without_itself=True)
+    assert task.data.data == CustomCorpus(data=home, split=("dev",), without_itself=True)
     assert [name for name, _ in task.data.files] == ["ozone/papers.csv"]
 
 
 def test_several_metrics_tasks_and_files(toml, tmp_path):
     other = HEAD.replace("find", "more").replace('"ndcg@10"', '["map", "recall@5"]')
-    suite = toml(
-        HEAD + 'data = "ozone"\n' + other + 'papers = ["refs.bib", "ozone/papers.csv"]\nqrels = "refs.bib"\n'
-    )
+    suite = toml(HEAD + 'data = "ozone"\n' + other + 'papers = ["refs.bib", "ozone/papers.csv"]\nqrels = "refs.bib"\n')
     assert [task.protocol.metrics for task in suite.tasks] == [("ndcg@10",), ("map", "recall@5")]
     assert suite.tasks[1].data.data.papers == (str(tmp_path / "refs.bib"), str(tmp_path / "ozone/papers.csv"))
     assert [name for name, _ in suite.tasks[1].data.files] == ["ozone/papers.csv", "refs.bib"]
 
 
 def test_a_metric_of_numbers_implies_the_target_and_the_loss(toml):
-    probe = (
-        HEAD.replace("retrieve", "probe").replace("ndcg@10", "kendall_tau") + 'data = "ozone/papers.csv"\n'
-    )
+    probe = HEAD.replace("retrieve", "probe").replace("ndcg@10", "kendall_tau") + 'data = "ozone/papers.csv"\n'
     (task,) = toml(probe).tasks
-    assert task.protocol == Probe(metric="kendall_tau", loss="epsilon_insensitive")
+    assert task.protocol == ProbeProtocol(metric="kendall_tau", loss="epsilon_insensitive")
     assert isinstance(task.data.data, LabelledTable) and task.data.data.target == "number"
     (task,) = toml(probe.replace("kendall_tau", "f1_macro") + "folds = 5\ngrid = [1, 10]\n").tasks
-    assert task.protocol == Probe(metric="f1_macro", folds=5, grid=(1.0, 10.0))
+    assert task.protocol == ProbeProtocol(metric="f1_macro", folds=5, grid=(1.0, 10.0))
 
 
 def test_nested_settings(toml):
     few = "[[task.few_shot]]\nsize = 8\niterations = 4\n"
-    text = (
-        HEAD.replace("retrieve", "probe").replace("ndcg@10", "f1_macro") + 'data = "ozone/papers.csv"\n' + few
-    )
+    text = HEAD.replace("retrieve", "probe").replace("ndcg@10", "f1_macro") + 'data = "ozone/papers.csv"\n' + few
     assert toml(text).tasks[0].protocol.few_shot[0].size == 8
     match = HEAD.replace("retrieve", "match").replace("ndcg@10", "good p@5")
     protocol = toml(match + 'data = "ozone"\nlevels = [["good", 2.5]]\n').tasks[0].protocol
-    assert protocol == Match(metrics=("good p@5",), levels=(("good", 2.5),))
+    assert protocol == MatchProtocol(metrics=("good p@5",), levels=(("good", 2.5),))
 
 
-def test_fine_tuning_is_told_in_the_same_file(toml):
+def test_fine_tuning_settings_are_in_the_same_file(toml):
     head = HEAD.replace("retrieve", "pair").replace("ndcg@10", "pearson")
     task = toml(head + 'data = "ozone"\ntuning = { rates = [1e-4], epochs = [3], seeds = 2 }\n').tasks[0]
     assert task.protocol.tuning == Tuning(rates=(1e-4,), epochs=(3,), seeds=2) and task.seeds == 2
-    assert '"target": "number"' in task.data.told
+    assert '"target": "number"' in task.data.settings
     with pytest.raises(InputError, match=r"tuning is .*: .*different numbers above 0"):
         toml(head + 'data = "ozone"\ntuning = { rates = [0.0] }\n')
+
+
+def test_former_keys_give_the_same_task_with_a_warning(toml):
+    head = HEAD.replace("retrieve", "span").replace("ndcg@10", "exact") + 'data = "ozone"\n'
+    task = toml(head + "max_answer_tokens = 9\nmax_empty_windows = 2\n").tasks[0]
+    with pytest.warns(RenamedWarning, match="key '(longest|empty)' is now 'max_") as warned:
+        former = toml(head + "longest = 9\nempty = 2\n").tasks[0]
+    assert former == task and former.key == task.key and len(warned) == 2
+    with pytest.raises(InputError, match="'empty' is the former name of 'max_empty_windows'"):
+        toml(head + "empty = 2\nmax_empty_windows = 2\n")
+
+
+def test_layouts_declare_settings_under_their_former_names(toml, monkeypatch):
+    key = toml(HEAD + 'data = "ozone"\nwithout_itself = true\n').tasks[0].key
+    monkeypatch.setitem(DECLARED_AS, "CustomCorpus.without_itself", "without_self")
+    task = toml(HEAD + 'data = "ozone"\nwithout_itself = true\n').tasks[0]
+    assert '"without_self": true' in task.data.settings and task.key != key
 
 
 def test_other_data_make_another_task(toml, tmp_path):
@@ -117,18 +128,18 @@ def test_every_protocol_can_be_declared(toml, name):
             r"mine\.toml, task 1: no name; a task has at least name, protocol, format, metric",
         ),
         (("find", "a/b"), "the name also names files"),
-        (('"retrieve"', '"retreive"'), "task 'find': unknown protocol 'retreive', is 'retrieve' meant"),
-        (('"search"', '"serch"'), "unknown format 'serch', is 'search' meant.; known: classification"),
+        (('"retrieve"', '"retreive"'), "task 'find': unknown protocol 'retreive'; did you mean 'retrieve'"),
+        (('"search"', '"serch"'), "unknown format 'serch'; did you mean 'search'. known: classification"),
         (('"ndcg@10"', '"ncdg@10"'), "task 'find': .*ncdg"),
         (('"ndcg@10"', "7"), "metrics is .7.: Input should be a valid string"),
         (('"ozone"', '"ozon"'), "data is 'ozon', but there is no .*ozon"),
         (
             ("# more", 'distence = "dot"'),
-            "unknown key 'distence', is 'distance' meant.; known: name, protocol",
+            "unknown key 'distence'; did you mean 'distance'. known: name, protocol",
         ),
         (("# more", 'distance = "far"'), "distance is 'far': Input should be 'encoder', 'cosine'"),
         (("# more", "without_itself = 1"), "without_itself is 1: Input should be a valid boolean"),
-        (("# more", 'fields = ["titel"]'), "unknown field 'titel', is 'title' meant"),
+        (("# more", 'fields = ["titel"]'), "unknown field 'titel'; did you mean 'title'"),
         (("# more", 'fields = "title"'), "fields is 'title', not a list"),
         (("# more", "split = 1979-05-27"), "split is .*not JSON serializable"),
         (("[[task]]", "[[tasks]]"), "no tasks; each begins with a line"),

@@ -1,4 +1,4 @@
-"""The page on own tasks is true: its files, run by its commands, give the numbers that it prints."""
+"""The page on custom tasks is true: its files, run by its commands, give the numbers that it prints."""
 
 import json
 import re
@@ -9,9 +9,9 @@ import pytest
 
 from sciprism.cli.main import main
 from sciprism.datasets.layouts.labelled import TEST_SHARE
-from sciprism.evaluation.custom_tasks import LAYOUTS, NEEDED
+from sciprism.evaluation.custom_tasks import LAYOUTS, REQUIRED
 
-PAGE = (Path(__file__).parents[2] / "docs" / "own-tasks.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "custom-tasks.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition(":")[0]: part for part in re.split(r"^## ", PAGE, flags=re.M)[1:]}
 FILE = re.compile(r"^`([^`\n]+)`\n\n```\w+\n(.*?)^```", re.M | re.S)
 COMMAND = re.compile(r"^```bash\nsciprism (.*?)\n```\n\n```text\n(.*?)^```", re.M | re.S)
@@ -44,4 +44,4 @@ def test_the_example_of_each_protocol_runs(protocol, tmp_path, monkeypatch, caps
 
 def test_the_page_names_every_protocol_and_every_needed_key():
     assert set(LAYOUTS) < set(SECTIONS) and f"{TEST_SHARE:.0%}" in PAGE
-    assert all(f"\n| `{name}` |" in PAGE for name in (*NEEDED, *LAYOUTS))
+    assert all(f"\n| `{name}` |" in PAGE for name in (*REQUIRED, *LAYOUTS))

@@ -1,4 +1,4 @@
-"""Estimates, intervals and tests on per-item evidence, against loops that take the items one by one."""
+"""Estimates, intervals and tests of per-item scores, against loops over the items."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from sciprism.errors import InputError
 from sciprism.evaluation import item_scores as module
 from sciprism.evaluation.aggregates import aggregates
 from sciprism.evaluation.item_scores import (
-    Evidence,
-    classification,
+    ItemScores,
+    average_parts,
+    bootstrap_interval,
     estimate,
     holm,
-    interval,
-    mean_of,
-    multi_label,
-    numbers,
     paired_difference,
-    read,
-    write,
+    read_item_scores,
+    score_classes,
+    score_label_sets,
+    score_numbers,
+    write_item_scores,
 )
-from sciprism.metrics import classes
-from sciprism.metrics import numbers as agreement
+from sciprism.metrics import classification
+from sciprism.metrics import regression as agreement
 from sciprism.metrics.clusters import b_cubed, f1
 
 SEEDS = st.integers(0, 2**32)
@@ -36,39 +36,39 @@ def names(count):
 
 
 def mean(values, ids=None):
-    return Evidence(tuple(ids or names(len(values))), np.array(values, dtype=float), "mean")
+    return ItemScores(tuple(ids or names(len(values))), np.array(values, dtype=float), "mean")
 
 
-def made(aggregate, rng, items=12):
-    """Make the evidence of an aggregate from random results."""
+def build_scores(aggregate, rng, items=12):
+    """Return the scores of an aggregate from random results."""
     columns = rng.random((items, len(aggregates[aggregate].columns)))
     if aggregate.startswith("f1"):
         if aggregate == "f1_macro_multi_label":
-            return multi_label(names(items), *rng.integers(0, 2, (2, items, 3)), "f1_macro")
+            return score_label_sets(names(items), *rng.integers(0, 2, (2, items, 3)), "f1_macro")
         labels = [0, 1] if aggregate == "f1_binary" else [0, 1, 2]
-        return classification(names(items), *rng.choice(labels, (2, items)), aggregate, labels=labels)
+        return score_classes(names(items), *rng.choice(labels, (2, items)), aggregate, labels=labels)
     if aggregate in OF_NUMBERS:
         columns = np.round(columns, 1)
-    return Evidence(names(items), columns, aggregate)
+    return ItemScores(names(items), columns, aggregate)
 
 
-def copied(evidence, rows):
+def copied(item_scores, rows):
     """Draw items by hand: each drawn row becomes an item of its own."""
-    parts = [part[rows] for part in evidence.parts]
-    return Evidence(names(len(rows)), parts[0], evidence.aggregate, tuple(parts[1:]), evidence.labels)
+    parts = [part[rows] for part in item_scores.parts]
+    return ItemScores(names(len(rows)), parts[0], item_scores.aggregate, tuple(parts[1:]), item_scores.labels)
 
 
 @pytest.mark.parametrize("aggregate", sorted(aggregates))
 @given(seed=SEEDS)
 @settings(max_examples=5)
 def test_intervals_equal_a_loop_over_resamples(aggregate, seed):
-    evidence = made(aggregate, np.random.default_rng(seed))
+    item_scores = build_scores(aggregate, np.random.default_rng(seed))
     rng = np.random.default_rng([seed, 0])
     draws = [rng.integers(0, 12, 12) for _ in range(40)]
-    by_hand = [estimate(copied(evidence, rows)) for rows in draws]
-    found = interval(evidence, seed=seed, samples=40)
+    by_hand = [estimate(copied(item_scores, rows)) for rows in draws]
+    found = bootstrap_interval(item_scores, seed=seed, samples=40)
     assert found == pytest.approx(np.nanpercentile(by_hand, [2.5, 97.5]), abs=1e-9)
-    assert found == interval(evidence, seed=seed, samples=40)
+    assert found == bootstrap_interval(item_scores, seed=seed, samples=40)
 
 
 @pytest.mark.parametrize("aggregate", sorted(aggregates))
@@ -76,13 +76,13 @@ def test_intervals_equal_a_loop_over_resamples(aggregate, seed):
 @settings(max_examples=5)
 def test_differences_equal_a_loop_over_swaps(aggregate, seed):
     rng = np.random.default_rng(seed)
-    a, b = made(aggregate, rng), made(aggregate, rng)
+    a, b = build_scores(aggregate, rng), build_scores(aggregate, rng)
     found = paired_difference(a, b, seed=seed, samples=40)
     assert found.value == pytest.approx(estimate(a) - estimate(b), nan_ok=True) and found.n == 12
     swaps, large = np.random.default_rng([seed, 1]).integers(0, 2, (40, 12)), 0
     for swapped in swaps.astype(bool)[:, :, None]:
-        one = Evidence(a.ids, np.where(swapped, b.columns, a.columns), aggregate, labels=a.labels)
-        other = Evidence(a.ids, np.where(swapped, a.columns, b.columns), aggregate, labels=a.labels)
+        one = ItemScores(a.ids, np.where(swapped, b.columns, a.columns), aggregate, labels=a.labels)
+        other = ItemScores(a.ids, np.where(swapped, a.columns, b.columns), aggregate, labels=a.labels)
         large += abs(estimate(one) - estimate(other)) >= abs(found.value) - 1e-9
     assert found.p == (1 + large) / 41
     draws = np.random.default_rng([seed, 0])
@@ -98,21 +98,21 @@ def test_estimates_are_the_metrics(seed, items):
     ids = names(items)
     gold, predicted = rng.integers(0, 4, (2, items))
     for average in ("macro", "micro"):
-        found = estimate(classification(ids, gold, predicted, f"f1_{average}", labels=range(6)))
-        assert found == pytest.approx(classes.f1(gold, predicted, average))
-    assert estimate(classification(ids, gold, predicted, "accuracy")) == classes.accuracy(gold, predicted)
-    found = estimate(classification(ids, gold > 1, predicted > 1, "f1_binary"))
-    assert found == pytest.approx(classes.f1(gold > 1, predicted > 1, "binary"))
+        found = estimate(score_classes(ids, gold, predicted, f"f1_{average}", labels=range(6)))
+        assert found == pytest.approx(classification.f1(gold, predicted, average))
+    assert estimate(score_classes(ids, gold, predicted, "accuracy")) == classification.accuracy(gold, predicted)
+    found = estimate(score_classes(ids, gold > 1, predicted > 1, "f1_binary"))
+    assert found == pytest.approx(classification.f1(gold > 1, predicted > 1, "binary"))
     several, guessed = rng.integers(0, 2, (2, items, 3))
     for average in ("macro", "micro"):
-        found = estimate(multi_label(ids, several, guessed, f"f1_{average}", labels=("x", "y", "z")))
-        assert found == pytest.approx(classes.f1(several, guessed, average))
-    assert estimate(multi_label(ids, several, guessed, "accuracy")) == classes.accuracy(several, guessed)
+        found = estimate(score_label_sets(ids, several, guessed, f"f1_{average}", labels=("x", "y", "z")))
+        assert found == pytest.approx(classification.f1(several, guessed, average))
+    assert estimate(score_label_sets(ids, several, guessed, "accuracy")) == classification.accuracy(several, guessed)
     b3 = np.stack(b_cubed(gold, predicted), axis=1)
-    assert estimate(Evidence(ids, b3, "b3")) == pytest.approx(f1(*b3.T))
+    assert estimate(ItemScores(ids, b3, "b3")) == pytest.approx(f1(*b3.T))
     for name in OF_NUMBERS:
         expected = getattr(agreement, name)(gold, predicted)
-        assert estimate(numbers(ids, gold, predicted, name)) == pytest.approx(expected, nan_ok=True, abs=1e-9)
+        assert estimate(score_numbers(ids, gold, predicted, name)) == pytest.approx(expected, nan_ok=True, abs=1e-9)
 
 
 def test_numbers_far_from_zero_keep_their_digits():
@@ -121,7 +121,7 @@ def test_numbers_far_from_zero_keep_their_digits():
     predicted = gold + rng.normal(size=50)
     for name in OF_NUMBERS:
         expected = getattr(agreement, name)(gold, predicted)
-        assert estimate(numbers(names(50), gold, predicted, name)) == pytest.approx(expected, abs=1e-9)
+        assert estimate(score_numbers(names(50), gold, predicted, name)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_collapsed_prediction_correlates_with_nothing():
@@ -131,7 +131,7 @@ def test_a_collapsed_prediction_correlates_with_nothing():
     level[3] = np.nextafter(level[3], np.float32(3))
 
     def found(gold, predicted, aggregate="pearson_or_zero"):
-        return estimate(numbers(ids, gold, predicted, aggregate))
+        return estimate(score_numbers(ids, gold, predicted, aggregate))
 
     assert found(gold, level) == 0.0 and found(gold, np.zeros(9)) == 0.0
     assert np.isnan(found(gold, np.zeros(9), "pearson")) and np.isnan(found(np.zeros(9), predicted))
@@ -140,29 +140,29 @@ def test_a_collapsed_prediction_correlates_with_nothing():
 
 def test_weighted_mean_worked_by_hand():
     values, weights = np.array([1.0, 0.5, 0.0]), np.array([2.0, 4.0, 4.0])
-    evidence = Evidence(names(3), np.stack([values * weights, weights], axis=1), "weighted-mean")
-    assert estimate(evidence) == pytest.approx(0.4)
+    item_scores = ItemScores(names(3), np.stack([values * weights, weights], axis=1), "weighted-mean")
+    assert estimate(item_scores) == pytest.approx(0.4)
 
 
 def test_a_score_of_several_parts_is_their_mean_and_parts_share_the_draw():
     parts = [mean([0, 1, 1]), mean([0, 0, 1])]
-    assert estimate(mean_of(parts)) == pytest.approx(0.5)
-    opposite = mean_of([mean([0, 1, 0, 1]), mean([1, 0, 1, 0])])
-    assert interval(opposite, seed=1, samples=50) == pytest.approx((0.5, 0.5))
+    assert estimate(average_parts(parts)) == pytest.approx(0.5)
+    opposite = average_parts([mean([0, 1, 0, 1]), mean([1, 0, 1, 0])])
+    assert bootstrap_interval(opposite, seed=1, samples=50) == pytest.approx((0.5, 0.5))
     with pytest.raises(InputError, match="same items"):
-        mean_of([mean([1, 2]), mean([1, 2], "ab")])
+        average_parts([mean([1, 2]), mean([1, 2], "ab")])
 
 
 def test_parts_and_systems_with_other_classes_are_aligned_by_label():
     ids, gold = names(4), np.array(["a", "a", "b", "b"])
-    first = classification(ids, gold, np.array(["a", "c", "b", "b"]), "f1_macro")
-    second = classification(ids, gold, np.array(["a", "d", "b", "b"]), "f1_macro")
-    both = mean_of([first, second])
+    first = score_classes(ids, gold, np.array(["a", "c", "b", "b"]), "f1_macro")
+    second = score_classes(ids, gold, np.array(["a", "d", "b", "b"]), "f1_macro")
+    both = average_parts([first, second])
     assert both.labels == ("a", "b", "c", "d") and estimate(both) == pytest.approx(estimate(first))
     found = paired_difference(first, second, seed=0, samples=50)
     assert found.value == 0 and found.p == 1.0
-    same = classification(ids, gold, gold[::-1], "f1_macro")
-    turned = classification(ids, gold, gold[::-1], "f1_macro", labels=["b", "a"])
+    same = score_classes(ids, gold, gold[::-1], "f1_macro")
+    turned = score_classes(ids, gold, gold[::-1], "f1_macro", labels=["b", "a"])
     assert paired_difference(same, turned, seed=0, samples=20).value == 0
 
 
@@ -184,37 +184,36 @@ def test_a_clear_difference_is_found_and_its_sign_is_a_minus_b():
 
 def test_intervals_cover_the_truth_as_often_as_they_say():
     rng = np.random.default_rng(5)
-    bounds = [interval(mean(rng.normal(size=60)), seed=n, samples=200) for n in range(200)]
+    bounds = [bootstrap_interval(mean(rng.normal(size=60)), seed=n, samples=200) for n in range(200)]
     covered = np.mean([low <= 0 <= high for low, high in bounds])
-    assert (
-        0.89 <= covered <= 0.99
-    )  # 0.95, less the percentile method's shortfall, three standard errors around
+    assert 0.89 <= covered <= 0.99  # 0.95, less the percentile method's shortfall, three standard errors around
 
 
 def test_p_is_uniform_where_systems_do_not_differ():
     rng = np.random.default_rng(6)
-    found = [
-        paired_difference(*map(mean, rng.normal(size=(2, 30))), seed=n, samples=99).p for n in range(200)
-    ]
+    found = [paired_difference(*map(mean, rng.normal(size=(2, 30))), seed=n, samples=99).p for n in range(200)]
     shares = [np.mean(np.array(found) <= level) for level in (0.05, 0.25, 0.5, 0.75)]
     assert shares == pytest.approx([0.05, 0.25, 0.5, 0.75], abs=0.11)
 
 
 def test_blocks_do_not_change_a_result(monkeypatch):
-    evidence, other = mean(np.arange(9.0)), mean(np.arange(9.0)[::-1])
-    whole = interval(evidence, seed=1, samples=50), paired_difference(evidence, other, seed=1, samples=50)
+    item_scores, other = mean(np.arange(9.0)), mean(np.arange(9.0)[::-1])
+    whole = (
+        bootstrap_interval(item_scores, seed=1, samples=50),
+        paired_difference(item_scores, other, seed=1, samples=50),
+    )
     monkeypatch.setattr(module, "CELLS", 30)
     assert whole == (
-        interval(evidence, seed=1, samples=50),
-        paired_difference(evidence, other, seed=1, samples=50),
+        bootstrap_interval(item_scores, seed=1, samples=50),
+        paired_difference(item_scores, other, seed=1, samples=50),
     )
 
 
 def test_too_few_items_have_no_interval_or_a_point():
-    assert np.isnan(estimate(mean([]))) and np.isnan(interval(mean([]), seed=0)).all()
-    assert interval(mean([0.25]), seed=0, samples=20) == (0.25, 0.25)
-    constant = numbers(names(3), [1, 1, 1], [1, 2, 3], "kendall_tau")
-    assert np.isnan(estimate(constant)) and np.isnan(interval(constant, seed=0, samples=20)).all()
+    assert np.isnan(estimate(mean([]))) and np.isnan(bootstrap_interval(mean([]), seed=0)).all()
+    assert bootstrap_interval(mean([0.25]), seed=0, samples=20) == (0.25, 0.25)
+    constant = score_numbers(names(3), [1, 1, 1], [1, 2, 3], "kendall_tau")
+    assert np.isnan(estimate(constant)) and np.isnan(bootstrap_interval(constant, seed=0, samples=20)).all()
     assert np.isnan(paired_difference(constant, constant, seed=0, samples=20).p)
 
 
@@ -226,75 +225,73 @@ def test_holm_worked_by_hand():
 
 @pytest.mark.parametrize("aggregate", sorted(aggregates))
 def test_what_is_written_is_read_to_the_last_bit(aggregate, tmp_path):
-    evidence = mean_of([made(aggregate, np.random.default_rng(n)) for n in range(3)])
+    item_scores = average_parts([build_scores(aggregate, np.random.default_rng(n)) for n in range(3)])
     path = tmp_path / "items" / "task.npz"
-    write(path, evidence)
-    back = read(path)
-    assert (back.ids, back.aggregate, back.labels) == (evidence.ids, aggregate, evidence.labels)
-    assert all(np.array_equal(one, other) for one, other in zip(back.parts, evidence.parts, strict=True))
+    write_item_scores(path, item_scores)
+    back = read_item_scores(path)
+    assert (back.ids, back.aggregate, back.labels) == (item_scores.ids, aggregate, item_scores.labels)
+    assert all(np.array_equal(one, other) for one, other in zip(back.parts, item_scores.parts, strict=True))
     first = path.read_bytes()
-    write(path, back)
+    write_item_scores(path, back)
     assert path.read_bytes() == first and [p.name for p in path.parent.iterdir()] == ["task.npz"]
 
 
 def test_small_files_hold_many_items_and_odd_ids(tmp_path):
     ids = (*(f"d{n}" for n in range(5000)), "中", "é 😀", "")
     gold, predicted = np.random.default_rng(0).integers(0, 9, (2, len(ids)))
-    write(tmp_path / "a.npz", classification(ids, gold, predicted, "f1_macro"))
-    assert read(tmp_path / "a.npz").ids == ids and (tmp_path / "a.npz").stat().st_size < 100_000
-    write(tmp_path / "none.npz", mean([]))
-    assert read(tmp_path / "none.npz").ids == ()
+    write_item_scores(tmp_path / "a.npz", score_classes(ids, gold, predicted, "f1_macro"))
+    assert read_item_scores(tmp_path / "a.npz").ids == ids and (tmp_path / "a.npz").stat().st_size < 100_000
+    write_item_scores(tmp_path / "none.npz", mean([]))
+    assert read_item_scores(tmp_path / "none.npz").ids == ()
 
 
 def test_other_files_are_refused(tmp_path):
     np.savez(tmp_path / "other.npz", x=np.zeros(3))
-    np.savez(
-        tmp_path / "pickled.npz", part0=np.array([{}], dtype=object), ids=["a"], labels=[], aggregate=["mean"]
-    )
+    np.savez(tmp_path / "pickled.npz", part0=np.array([{}], dtype=object), ids=["a"], labels=[], aggregate=["mean"])
     np.save(tmp_path / "array.npy", np.zeros(3))
     (tmp_path / "text.npz").write_text("hello")
     (tmp_path / "empty.npz").write_bytes(b"")
-    write(tmp_path / "cut.npz", mean([1, 2, 3]))
+    write_item_scores(tmp_path / "cut.npz", mean([1, 2, 3]))
     (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:200])
     for path in tmp_path.iterdir():
-        with pytest.raises(InputError, match=f"{path.name} holds no evidence"):
-            read(path)
+        with pytest.raises(InputError, match=f"{path.name} holds no item scores"):
+            read_item_scores(path)
 
 
 @pytest.mark.parametrize(
     ("ids", "columns", "aggregate", "message"),
     [
-        ("aba", [1, 2, 3], "mean", "'a' has evidence twice"),
-        ("ab", [1, 2, 3], "mean", "2 items has columns"),
+        ("aba", [1, 2, 3], "mean", "'a' has scores twice"),
+        ("ab", [1, 2, 3], "mean", "2 items have columns"),
         ("ab", [[1, 2], [1, 2]], "mean", "'mean' reads 1: value"),
         ("ab", [[1, 2], [1, 2]], "f1_macro", "reads 3: true positive"),
-        ("ab", [1, float("nan")], "mean", "item 'b' has evidence that is not a finite number"),
+        ("ab", [1, float("nan")], "mean", "item 'b' has a score that is not a finite number"),
         ("ab", [1, 2], "median", "unknown aggregate 'median'; known: accuracy, b3"),
     ],
 )
 def test_wrong_evidence_is_refused(ids, columns, aggregate, message):
     with pytest.raises(InputError, match=message):
-        Evidence(tuple(ids), np.array(columns), aggregate)
+        ItemScores(tuple(ids), np.array(columns), aggregate)
 
 
 def test_wrong_comparisons_are_refused():
     with pytest.raises(InputError, match="do not compare"):
-        paired_difference(mean([1]), Evidence(("p0",), np.ones(1), "accuracy"), seed=0)
+        paired_difference(mean([1]), ItemScores(("p0",), np.ones(1), "accuracy"), seed=0)
     with pytest.raises(InputError, match="do not compare"):
-        paired_difference(mean([1]), mean_of([mean([1]), mean([1])]), seed=0)
+        paired_difference(mean([1]), average_parts([mean([1]), mean([1])]), seed=0)
     with pytest.raises(InputError, match="name their labels"):
         paired_difference(
-            Evidence(("a",), np.ones((1, 3)), "f1_macro"),
-            Evidence(("a",), np.ones((1, 6)), "f1_macro"),
+            ItemScores(("a",), np.ones((1, 3)), "f1_macro"),
+            ItemScores(("a",), np.ones((1, 6)), "f1_macro"),
             seed=0,
         )
     with pytest.raises(InputError, match="name their labels"):
-        named = classification("a", [0], [1], "f1_macro")
-        paired_difference(Evidence(("a",), np.ones((1, 6)), "f1_macro"), named, seed=0)
+        named = score_classes("a", [0], [1], "f1_macro")
+        paired_difference(ItemScores(("a",), np.ones((1, 6)), "f1_macro"), named, seed=0)
     with pytest.raises(InputError, match="'y' is in one only"):
-        one = multi_label("a", [[1]], [[1]], "f1_macro", labels=["x"])
-        paired_difference(one, multi_label("a", [[1, 0]], [[1, 0]], "f1_macro", labels=["x", "y"]), seed=0)
+        one = score_label_sets("a", [[1]], [[1]], "f1_macro", labels=["x"])
+        paired_difference(one, score_label_sets("a", [[1, 0]], [[1, 0]], "f1_macro", labels=["x", "y"]), seed=0)
     with pytest.raises(InputError, match="not among the labels"):
-        classification("ab", [0, 1], [0, 2], "f1_macro", labels=[0, 1])
+        score_classes("ab", [0, 1], [0, 2], "f1_macro", labels=[0, 1])
     with pytest.raises(InputError, match="class 1 against one other"):
-        classification("ab", [0, 2], [0, 2], "f1_binary")
+        score_classes("ab", [0, 2], [0, 2], "f1_binary")

@@ -1,4 +1,4 @@
-"""Training papers that stand in tests: what shows it, per task, and what could not be looked at."""
+"""Training papers in test sets: the reasons, per task, and tasks that could not be read."""
 
 import json
 
@@ -10,12 +10,20 @@ from typer.testing import CliRunner
 from open_data import paper, write, write_table
 from sciprism.cli.overlap import overlap
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Corpus, Labelled, LabelSpace, Pools, Questions, Segments, Tagged
+from sciprism.datasets.inputs import (
+    LabelInput,
+    PairInput,
+    ProbeInput,
+    RerankInput,
+    RetrievalInput,
+    SpanInput,
+    TaggingInput,
+)
 from sciprism.errors import InputError
-from sciprism.evaluation.overlap import Match, find_overlap, papers_of_test, read_tests
+from sciprism.evaluation.overlap import PaperMatch, find_overlap, list_test_papers, read_test_papers
 from sciprism.evaluation.suites.open import OPEN
 from sciprism.papers import Label, Paper
-from sciprism.papers.clicks import Click, Clicks
+from sciprism.papers.clicks import Click, ClickLog
 from sciprism.papers.signatures import Signature, Signatures
 
 LONG = " ".join(f"word{n} follows word{n + 1}" for n in range(60))
@@ -49,9 +57,9 @@ def test_each_reason_is_told_apart():
     assert (found.papers, found.training) == (5, 4)
     assert (one.tested, one.found, one.training) == (4, 4, 4)
     assert one.reasons == {"id": 1, "doi": 1, "title": 1, "text": 1}
-    assert one.examples[1] == Match("t2", "b", ("doi",))
+    assert one.examples[1] == PaperMatch("t2", "b", ("doi",))
     assert (two.tested, two.found, two.training, two.reasons) == (2, 1, 1, {"title": 1})
-    without = find_overlap(training, tests, near=None)
+    without = find_overlap(training, tests, near_duplicates=None)
     assert without.training == 3 and "text" not in without.tasks[0].reasons
 
 
@@ -67,9 +75,7 @@ def test_a_training_paper_counts_once_however_many_test_papers_it_is():
 
 
 def test_no_overlap_is_nothing_found():
-    found = find_overlap(
-        [Paper(id="x", title="All on its own")], {"t": [Paper(id="y", title="And so is this one")]}
-    )
+    found = find_overlap([Paper(id="x", title="All on its own")], {"t": [Paper(id="y", title="And so is this one")]})
     assert (found.training, found.tasks[0].training, found.tasks[0].examples) == (0, 0, ())
     assert json.loads(json.dumps(found.to_json()))["tasks"][0]["tested"] == 1
 
@@ -77,34 +83,34 @@ def test_no_overlap_is_nothing_found():
 def test_the_test_papers_of_each_input():
     papers = [Paper(id=str(n), title=f"Paper {n}") for n in range(4)]
     ids = [each.id for each in papers]
-    labelled = Labelled(
+    labelled = ProbeInput(
         ids=ids, items=[*papers[:3], "a text"], targets=[1.0] * 4, train=ROWS[:2], test=np.array([2, 3])
     )
-    assert [each.title for each in papers_of_test(labelled)] == ["Paper 2", "a text"]
+    assert [each.title for each in list_test_papers(labelled)] == ["Paper 2", "a text"]
     pool = {"candidate_ids": ids, "candidates": papers, "pools": [], "grades": []}
-    assert len(papers_of_test(Pools(query_ids=["q"], queries=["words"], **pool))) == 4
-    assert len(papers_of_test(Pools(query_ids=["q"], queries=papers[:1], query_role="paper", **pool))) == 5
-    corpus = Corpus(
+    assert len(list_test_papers(RerankInput(query_ids=["q"], queries=["words"], **pool))) == 4
+    assert len(list_test_papers(RerankInput(query_ids=["q"], queries=papers[:1], query_role="paper", **pool))) == 5
+    corpus = RetrievalInput(
         query_ids=["q"], queries=["words"], document_ids=ids, documents=papers, judged=[], grades=[]
     )
-    assert papers_of_test(corpus) == papers
-    space = LabelSpace(paper_ids=ids, papers=papers, labels=[Label(id="l", name="L")], gold=[])
-    assert papers_of_test(space) == papers
+    assert list_test_papers(corpus) == papers
+    space = LabelInput(paper_ids=ids, papers=papers, labels=[Label(id="l", name="L")], gold=[])
+    assert list_test_papers(space) == papers
     mentions = [Signature(id=f"s{n}", paper=n, name="A", block="b" * n, author="x") for n in (1, 2)]
     parts = {"train": frozenset({"b"}), "dev": frozenset(), "test": frozenset({"bb"})}
-    assert papers_of_test(Signatures(papers=papers, signatures=mentions, **parts)) == papers[2:3]
+    assert list_test_papers(Signatures(papers=papers, signatures=mentions, **parts)) == papers[2:3]
     clicks = [Click(paper=3, shown=np.array([1]), clicked=1)]
-    shown = Clicks(papers=papers, cited_by=[], train=[], dev=[], test=clicks, propensities=np.ones(1))
-    assert papers_of_test(shown) == [papers[1], papers[3]]
+    shown = ClickLog(papers=papers, cited_by=[], train=[], dev=[], test=clicks, propensities=np.ones(1))
+    assert list_test_papers(shown) == [papers[1], papers[3]]
     rows = {"train": ROWS[:1], "test": np.array([1, 2])}
-    tagged = Tagged(ids=ids[:3], words=[("a", "gene"), ("dark", "matter"), ("x",)], tags=[()] * 3, **rows)
-    assert [each.title for each in papers_of_test(tagged)] == ["dark matter", "x"]
-    pairs = Segments(ids=ids[:3], texts=[("a",), ("b", "c"), ("b", "c")], targets=["y"] * 3, **rows)
-    assert [each.title for each in papers_of_test(pairs)] == ["b c"]
-    asked = Questions(ids=ids[:3], questions=["q"] * 3, contexts=["a", "b", "b"], answers=[()] * 3, **rows)
-    assert [each.title for each in papers_of_test(asked)] == ["b"]  # a context of two questions counts once
-    with pytest.raises(InputError, match="a test of int"):
-        papers_of_test(3)
+    tagged = TaggingInput(ids=ids[:3], words=[("a", "gene"), ("dark", "matter"), ("x",)], tags=[()] * 3, **rows)
+    assert [each.title for each in list_test_papers(tagged)] == ["dark matter", "x"]
+    pairs = PairInput(ids=ids[:3], texts=[("a",), ("b", "c"), ("b", "c")], targets=["y"] * 3, **rows)
+    assert [each.title for each in list_test_papers(pairs)] == ["b c"]
+    asked = SpanInput(ids=ids[:3], questions=["q"] * 3, contexts=["a", "b", "b"], answers=[()] * 3, **rows)
+    assert [each.title for each in list_test_papers(asked)] == ["b"]  # a context of two questions counts once
+    with pytest.raises(InputError, match="the test papers of int"):
+        list_test_papers(3)
 
 
 @pytest.fixture
@@ -119,7 +125,7 @@ def data(tmp_path):
 
 def test_tasks_without_data_are_named(data):
     write_table(data, "ir_cranfield/minus_one_documents.tsv", [("1", "2")])
-    found, unread = read_tests(DataRoot(data), OPEN.tasks)
+    found, unread = read_test_papers(DataRoot(data), OPEN.tasks)
     assert list(found) == ["cranfield"] and len(found["cranfield"]) == 3
     assert len(unread) == len(OPEN.tasks) - 1 and "ir_npl" in unread["npl"]
 
@@ -133,9 +139,7 @@ def command(*arguments):
 def test_the_command_tells_people_and_machines(data, tmp_path):
     write_table(data, "ir_cranfield/minus_one_documents.tsv", [("1", "2")])
     training = tmp_path / "mine.jsonl"
-    training.write_text(
-        '{"id": "m1", "title": "Wings of the Number 2 in Slow Winds"}\n{"id": "m2", "title": "Own"}\n'
-    )
+    training.write_text('{"id": "m1", "title": "Wings of the Number 2 in Slow Winds"}\n{"id": "m2", "title": "Own"}\n')
     done = command(training, "open", training, "--data", data, "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)

@@ -8,21 +8,21 @@ import pytest
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation import results, stored_results
-from sciprism.evaluation.item_scores import Evidence, read
+from sciprism.evaluation.item_scores import ItemScores, read_item_scores
 from sciprism.evaluation.results import Measure
-from sciprism.evaluation.run import Run, evaluate
+from sciprism.evaluation.run import EvaluationRun, evaluate
 from sciprism.evaluation.systems import NotServedError
-from sciprism.evaluation.task import Average, Outcome, Suite, Task
+from sciprism.evaluation.task import Average, ProtocolResult, Suite, Task
 from sciprism.evaluation.tuning.settings import Tuning
 
 
 @dataclass(frozen=True)
 class Numbers:
     values: tuple[float, ...]
-    tally: DropReport = field(default_factory=DropReport, compare=False)
+    dropped: DropReport = field(default_factory=DropReport, compare=False)
 
     def read(self, home):
-        self.tally.add("no abstract", "p1")
+        self.dropped.add("no abstract", "p1")
         return self
 
 
@@ -51,7 +51,7 @@ class MeanOf:
             raise NotServedError("BM25 has no vectors")
         self.calls.append((view.format, view.seed))
         values = np.array(data.values, np.float32)[:, None]
-        return Outcome(evidence={"mean": Evidence(tuple("abcdef"[: len(values)]), values, "mean")})
+        return ProtocolResult(item_scores={"mean": ItemScores(tuple("abcdef"[: len(values)]), values, "mean")})
 
 
 class Known:
@@ -76,7 +76,7 @@ def run(tmp_path, tasks, system=None, **more):
         suite(*tasks),
         tasks,
         [system or Known()],
-        Run(out=tmp_path, **more),
+        EvaluationRun(out=tmp_path, **more),
         lambda s, t, r: told.append((t.name, r)),
     )
     return found, told
@@ -86,13 +86,11 @@ def test_a_result_holds_number_interval_counts_and_provenance(tmp_path):
     (result,), _ = run(tmp_path, [task()], command="sciprism evaluate model", seed=3)
     assert result.metrics["mean"].value == 0.5 and result.metrics["mean"].n == 2
     assert result.metrics["mean"].low <= 0.5 <= result.metrics["mean"].high
-    assert result.tally == {"no abstract": {"count": 1, "first": ["p1"]}}
-    assert (
-        result.provenance["command"] == "sciprism evaluate model" and result.provenance["versions"]["torch"]
-    )
+    assert result.dropped == {"no abstract": {"count": 1, "first": ["p1"]}}
+    assert result.provenance["command"] == "sciprism evaluate model" and result.provenance["versions"]["torch"]
     folder = tmp_path / "model--seed-3" / "made"
-    assert results.read(folder / "one.json") == result
-    kept = read(results.items_path(folder, "one", "mean"))
+    assert results.read_result(folder / "one.json") == result
+    kept = read_item_scores(results.item_scores_path(folder, "one", "mean"))
     assert kept.ids == ("a", "b")
 
 
@@ -135,22 +133,26 @@ def test_two_models_of_one_name_do_not_start_together(tmp_path):
     asked = task()
     with pytest.raises(InputError, match="two models are named model"):
         evaluate(
-            suite(asked), [asked], [Known(), Known(fingerprint="f2")], Run(out=tmp_path), lambda *t: None
+            suite(asked),
+            [asked],
+            [Known(), Known(fingerprint="f2")],
+            EvaluationRun(out=tmp_path),
+            lambda *t: None,
         )
     assert asked.protocol.calls == []
 
 
 def test_one_model_named_twice_is_scored_once(tmp_path):
     asked = task()
-    found = evaluate(suite(asked), [asked], [Known(), Known()], Run(out=tmp_path), lambda *told: None)
+    found = evaluate(suite(asked), [asked], [Known(), Known()], EvaluationRun(out=tmp_path), lambda *told: None)
     assert len(found) == 1
 
 
 def test_suites_do_not_overwrite_each_other(tmp_path):
     one, other = Suite(name="one", tasks=(task(),)), Suite(name="other", tasks=(task(values=(1.0, 1.0)),))
     for chosen in (one, other, one):
-        evaluate(chosen, chosen.tasks, [Known()], Run(out=tmp_path), lambda *told: None)
-    kept = {result.suite: result.metrics["mean"].value for _, result in stored_results.read_all(tmp_path)}
+        evaluate(chosen, chosen.tasks, [Known()], EvaluationRun(out=tmp_path), lambda *told: None)
+    kept = {result.suite: result.metrics["mean"].value for _, result in stored_results.read_results(tmp_path)}
     assert kept == {"one": 0.5, "other": 1.0} and len(one.tasks[0].protocol.calls) == 1
 
 
@@ -161,7 +163,11 @@ def test_other_data_or_another_release_is_run_anew(tmp_path, monkeypatch):
 
     def again():
         found = evaluate(
-            suite(asked), [asked], [Known()], Run(out=tmp_path / "out", data=file.parent), lambda *t: None
+            suite(asked),
+            [asked],
+            [Known()],
+            EvaluationRun(out=tmp_path / "out", data=file.parent),
+            lambda *t: None,
         )
         return found[0].metrics["mean"].value
 
@@ -184,33 +190,34 @@ def test_records_that_lack_something_fail_their_task_alone(tmp_path):
 def test_another_format_is_asked_for_and_kept_apart(tmp_path):
     asked = task()
     run(tmp_path, [asked])
-    (result,), _ = run(tmp_path, [asked], as_format="regression")
+    (result,), _ = run(tmp_path, [asked], encoded_format="regression")
     assert asked.protocol.calls == [("search", 0), ("regression", 0)]
-    assert (
-        result.as_format == "regression"
-        and (tmp_path / "model--as-regression" / "made" / "one.json").exists()
-    )
+    assert result.encoded_format == "regression" and (tmp_path / "model--as-regression" / "made" / "one.json").exists()
 
 
 def test_data_are_read_once_for_all_systems(tmp_path):
     asked = task()
     systems = [Known("one", "1"), Known("two", "2"), Known("bm25", "3")]
-    found = evaluate(suite(asked), [asked], systems, Run(out=tmp_path), lambda *told: None)
+    found = evaluate(suite(asked), [asked], systems, EvaluationRun(out=tmp_path), lambda *told: None)
     assert [r.status for r in found] == ["done", "done", "not served"]
-    assert asked.data.tally.ids == {"no abstract": ["p1"]}
+    assert asked.data.dropped.ids == {"no abstract": ["p1"]}
 
 
 def test_data_that_cannot_be_read_fail_for_all_systems(tmp_path):
     asked = task(data=Missing())
     found = evaluate(
-        suite(asked), [asked], [Known("one", "1"), Known("two", "2")], Run(out=tmp_path), lambda *told: None
+        suite(asked),
+        [asked],
+        [Known("one", "1"), Known("two", "2")],
+        EvaluationRun(out=tmp_path),
+        lambda *told: None,
     )
     assert [r.status for r in found] == ["failed", "failed"]
 
 
 def test_unknown_formats_are_refused(tmp_path):
     with pytest.raises(InputError, match="unknown format"):
-        Run(out=tmp_path, as_format="clustering")
+        EvaluationRun(out=tmp_path, encoded_format="clustering")
 
 
 def test_suites_check_themselves():
@@ -229,11 +236,11 @@ def test_a_view_is_a_suite_of_its_own():
         averages=(Average(name="all", tasks=("one", "two")), Average(name="rest", tasks=("three",))),
         views={"quick": ("two",)},
     )
-    part = whole.part("quick")
+    part = whole.select_view("quick")
     assert part.name == "made/quick" and [t.name for t in part.tasks] == ["two"]
     assert part.averages == (Average(name="all", tasks=("two",)),)
     with pytest.raises(InputError, match="no view 'slow'; known: quick"):
-        whole.part("slow")
+        whole.select_view("slow")
 
 
 @pytest.mark.parametrize(("numbers", "values"), [("mean", [0.5]), ("each", [0.2, 0.8]), ("first", [0.2])])
@@ -259,10 +266,10 @@ class Drawn(MeanOf):
     tuning: Tuning = field(default_factory=lambda: Tuning(seeds=3))
 
     def evaluate(self, data, system, view):
-        self.calls.append((view.seed, view.first_seed, view.kept.name))
-        view.once(lambda: self.made.append("once") or "made")
+        self.calls.append((view.seed, view.first_seed, view.grid_file.name))
+        view.build_once(lambda: self.made.append("once") or "made")
         values = np.full((2, 1), float(view.seed))
-        return Outcome(evidence={"mean": Evidence(("a", "b"), values, "mean")})
+        return ProtocolResult(item_scores={"mean": ItemScores(("a", "b"), values, "mean")})
 
 
 def test_a_task_has_as_many_runs_as_it_declares_or_is_asked_for(tmp_path):
@@ -278,4 +285,4 @@ def test_a_task_has_as_many_runs_as_it_declares_or_is_asked_for(tmp_path):
         *(f"model--seed-{n}" for n in (1, 2, 3)),
     }
     with pytest.raises(InputError, match="-1 seeds"):
-        Run(out=tmp_path, seeds=-1)
+        EvaluationRun(out=tmp_path, seeds=-1)

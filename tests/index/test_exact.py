@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sciprism.index import exact, matmul, topk
-from sciprism.store.matrix import Matrix, pack
+from sciprism.store.matrix import Matrix, quantize
 
 DISTANCES: tuple[exact.Distance, ...] = ("cosine", "dot", "euclidean")
 
 
 def cut(vectors: NDArray[np.float32], bounds: Sequence[int], dtype: str = "float32") -> list[Matrix]:
-    return [pack(part, dtype) for part in np.split(vectors, sorted(bounds))]
+    return [quantize(part, dtype) for part in np.split(vectors, sorted(bounds))]
 
 
 def oracle(queries, vectors, k, mask, distance):
@@ -148,9 +148,7 @@ def test_nothing_to_search_and_nothing_asked() -> None:
 
 
 @pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (1, 700, 384), (100, 333, 384), (5, 1, 17), (0, 3, 4)])
-def test_the_fast_product_agrees_with_the_plain_one(
-    monkeypatch: pytest.MonkeyPatch, m: int, n: int, d: int
-) -> None:
+def test_the_fast_product_agrees_with_the_plain_one(monkeypatch: pytest.MonkeyPatch, m: int, n: int, d: int) -> None:
     left, right = torch.randn(m, d), torch.randn(n, d)
     fast = matmul.inner_products(left, right)
     monkeypatch.setattr(matmul, "onednn_works", lambda: False)

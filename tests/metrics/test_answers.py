@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.metrics.answers import exact_match, normalised, token_f1
+from sciprism.metrics.answers import exact_match, normalise_answer, token_f1
 
-WORDS = st.sampled_from(
-    ["the", "A", "an", "Ozone", "ozone", "0.4", "K,", "sea-ice", "--", "it's", "Anthem", "é"]
-)
+WORDS = st.sampled_from(["the", "A", "an", "Ozone", "ozone", "0.4", "K,", "sea-ice", "--", "it's", "Anthem", "é"])
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
 
 
@@ -48,8 +46,8 @@ def test_both_scores_equal_a_second_count(predicted, golds):
 
 @given(st.text())
 def test_normalising_twice_changes_nothing_and_a_text_matches_itself(text):
-    once = normalised(text)
-    assert normalised(once) == " ".join(once.lower().split())
+    once = normalise_answer(text)
+    assert normalise_answer(once) == " ".join(once.lower().split())
     assert exact_match(text, [text]) == token_f1(text, [text]) == 1.0
 
 
@@ -65,7 +63,7 @@ def test_normalising_twice_changes_nothing_and_a_text_matches_itself(text):
     ],
 )
 def test_normalised(text, plain):
-    assert normalised(text) == plain
+    assert normalise_answer(text) == plain
 
 
 @pytest.mark.parametrize(

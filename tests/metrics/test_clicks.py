@@ -36,7 +36,7 @@ def test_equals_a_count_of_what_stands_above(shown, data):
     ("shown", "clicked", "propensities", "message"),
     [
         ([], [], [1.0], "no click"),
-        ([[1.0]], [1], [1.0, 1.0], "click 1: place 1 is outside the list of 1"),
+        ([[1.0]], [1], [1.0, 1.0], "click 1: position 1 is outside the list of 1"),
         ([[1.0, 2.0]], [1], [1.0], "no propensity above 0"),
         ([[1.0]], [0], [0.0], "no propensity above 0"),
         ([[float("nan")]], [0], [1.0], "click 1, scores: number 1 is nan"),

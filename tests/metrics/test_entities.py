@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import Evidence, estimate
-from sciprism.metrics.classes import Counts, f1, f1_of_counts
+from sciprism.evaluation.item_scores import ItemScores, estimate
+from sciprism.metrics.classification import ConfusionCounts, f1, f1_of_counts
 from sciprism.metrics.entities import entity_counts, spans, word_counts
 
 TYPES = ("", "gene", "cell-line", "DNA")
@@ -38,8 +38,7 @@ def sides(sentences):
 
 def micro_by_script(gold, predicted):
     right, found = (
-        {(n, chunk) for n, tags in enumerate(side) for chunk in chunks_by_script(tags)}
-        for side in (gold, predicted)
+        {(n, chunk) for n, tags in enumerate(side) for chunk in chunks_by_script(tags)} for side in (gold, predicted)
     )
     return 2 * len(right & found) / ((len(right) + len(found)) or 1)
 
@@ -53,7 +52,7 @@ def test_spans_equal_the_chunks_of_the_script(tags):
 @given(SENTENCES)
 def test_micro_f1_of_entities_equals_that_of_the_script(sentences):
     gold, predicted = sides(sentences)
-    evidence = Evidence(
+    evidence = ItemScores(
         tuple(map(str, range(len(gold)))), entity_counts(gold, predicted, TYPES), "f1_micro", labels=TYPES
     )
     assert estimate(evidence) == pytest.approx(micro_by_script(gold, predicted), abs=1e-12)
@@ -62,9 +61,7 @@ def test_micro_f1_of_entities_equals_that_of_the_script(sentences):
 @given(SENTENCES)
 def test_words_equal_entities_once_every_i_is_a_b(sentences):
     gold, predicted = sides(sentences)
-    rewritten = [
-        [["B" + t[1:] if t != "O" else t for t in tags] for tags in side] for side in (gold, predicted)
-    ]
+    rewritten = [[["B" + t[1:] if t != "O" else t for t in tags] for tags in side] for side in (gold, predicted)]
     assert word_counts(gold, predicted, TYPES).tolist() == entity_counts(*rewritten, TYPES).tolist()
 
 
@@ -73,10 +70,8 @@ def test_word_f1_of_a_type_equals_f1_of_one_class(sentences):
     gold, predicted = sides(sentences)
     tp, fp, fn = word_counts(gold, predicted, TYPES).reshape(len(gold), 3, -1).sum(axis=0)
     for column, kind in enumerate(TYPES):
-        flat = (
-            [int(t != "O" and t[2:] == kind) for tags in side for t in tags] for side in (gold, predicted)
-        )
-        one = Counts(tp[[column]], fp[[column]], fn[[column]])
+        flat = ([int(t != "O" and t[2:] == kind) for tags in side for t in tags] for side in (gold, predicted))
+        one = ConfusionCounts(tp[[column]], fp[[column]], fn[[column]])
         assert f1_of_counts(one, "macro") == pytest.approx(f1(*map(np.array, flat), "binary"), abs=1e-12)
 
 
@@ -134,14 +129,12 @@ def test_recorded_numbers_of_seqeval(gold, predicted, entities, words):
     ids = tuple(map(str, range(len(gold))))
     types = ("", "a", "b", "c-d")
     counted = entity_counts(gold, predicted, types)
-    assert estimate(Evidence(ids, counted, "f1_micro", labels=types)) == pytest.approx(entities, abs=1e-9)
+    assert estimate(ItemScores(ids, counted, "f1_micro", labels=types)) == pytest.approx(entities, abs=1e-9)
     counted = word_counts(gold, predicted, types)
-    assert estimate(Evidence(ids, counted, "f1_macro", labels=types)) == pytest.approx(words, abs=1e-9)
+    assert estimate(ItemScores(ids, counted, "f1_macro", labels=types)) == pytest.approx(words, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "tag", ["E-gene", "S-gene", "L-gene", "U", "", "o", "b-gene", "O-gene", "Bgene", "gene"]
-)
+@pytest.mark.parametrize("tag", ["E-gene", "S-gene", "L-gene", "U", "", "o", "b-gene", "O-gene", "Bgene", "gene"])
 def test_a_tag_of_another_scheme_is_named(tag):
     with pytest.raises(InputError, match=rf"word 2 has the tag '{tag}'"):
         spans(["O", tag])

@@ -16,9 +16,7 @@ ROWS = st.tuples(st.sampled_from("rst"), st.sampled_from([1.0, 2.0, 2.5, 5.0]), 
 @given(st.lists(ROWS, max_size=25))
 @settings(max_examples=60)
 def test_equals_a_loop_over_pairs(rows):
-    found = pair_order(
-        [r for r, _, _ in rows], [rating for _, rating, _ in rows], [score for _, _, score in rows]
-    )
+    found = pair_order([r for r, _, _ in rows], [rating for _, rating, _ in rows], [score for _, _, score in rows])
     scores = dict(zip(found.raters, zip(found.values, found.weights, strict=True), strict=True))
     for rater in {r for r, _, _ in rows}:
         lost = total = 0.0

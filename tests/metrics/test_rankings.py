@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.metrics import rankings
-from sciprism.metrics.rankings import judge, parse_metric, rank, ranking_metrics
+from sciprism.metrics.rankings import grade_rankings, parse_metric, rank_documents, ranking_metrics
 
 PEER_NAMES = {
     "ndcg": "ndcg",
@@ -30,9 +30,7 @@ PEER_NAMES = {
     "success@1": "success_1",
     "success@5": "success_5",
 }
-IDS = st.sampled_from(
-    ["9", "10", "1", "100", "a", "A", "ab", "é", "z", "中", "😀", "\uff5e", "d-1", "d_1", " "]
-)
+IDS = st.sampled_from(["9", "10", "1", "100", "a", "A", "ab", "é", "z", "中", "😀", "\uff5e", "d-1", "d_1", " "])
 SCORES = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-9, 1.0 - 1e-9, 0.5, -3.0, 1e300, -1e300, float("inf")]),
     st.floats(-2, 2),
@@ -48,7 +46,7 @@ def as_run(scored):
 
 
 def values(name, run, qrels, missing="zero"):
-    judged = judge(as_run(run), qrels, missing=missing)
+    judged = grade_rankings(as_run(run), qrels, missing=missing)
     return dict(zip(judged.queries, parse_metric(name)(judged).tolist(), strict=True))
 
 
@@ -114,15 +112,15 @@ def test_mrr_looks_no_deeper_than_asked():
 
 
 def test_ties_go_to_the_larger_id_and_single_precision_decides_what_is_a_tie():
-    assert rank(["10", "9", "é", "b"], [1.0, 1.0 + 1e-9, 1.0, 2.0]).tolist() == [3, 2, 1, 0]
-    assert rank(["a", "b"], [0.0, -0.0]).tolist() == [1, 0]
-    assert rank(np.array(["a", "b"]), [1e300, 1e301]).tolist() == [1, 0]  # both infinite
-    assert rank([], []).tolist() == []
+    assert rank_documents(["10", "9", "é", "b"], [1.0, 1.0 + 1e-9, 1.0, 2.0]).tolist() == [3, 2, 1, 0]
+    assert rank_documents(["a", "b"], [0.0, -0.0]).tolist() == [1, 0]
+    assert rank_documents(np.array(["a", "b"]), [1e300, 1e301]).tolist() == [1, 0]  # both infinite
+    assert rank_documents([], []).tolist() == []
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(0, 2)), unique_by=lambda pair: pair[0]))
 def test_rank_sorts_by_score_then_id_both_falling(pairs):
-    order = rank([i for i, _ in pairs], [score for _, score in pairs])
+    order = rank_documents([i for i, _ in pairs], [score for _, score in pairs])
     assert [pairs[place] for place in order] == sorted(pairs, key=lambda pair: pair[::-1], reverse=True)
 
 
@@ -131,7 +129,7 @@ def test_missing_queries_are_dropped_or_count_zero_and_are_named_either_way():
     assert values("map", run, qrels, "drop") == {"q": 1.0, "e": 0.0}
     assert values("map", run, qrels, "zero") == {"q": 1.0, "r": 0.0, "e": 0.0}
     for rule in ("drop", "zero"):
-        judged = judge(as_run(run), qrels | {"y": {}}, missing=rule)
+        judged = grade_rankings(as_run(run), qrels | {"y": {}}, missing=rule)
         assert judged.missing == ("r",) and judged.unjudged == ("x",)
 
 
@@ -166,7 +164,7 @@ def test_every_metric_is_best_on_a_perfect_ranking(family, depth):
 
 def test_names_are_parsed_and_unknown_ones_list_the_known():
     assert parse_metric("ndcg@10").depth == 10 and parse_metric("map").depth is None
-    assert rankings.depth("recall@100") == 100 and rankings.depth("mrr") is None
+    assert rankings.metric_depth("recall@100") == 100 and rankings.metric_depth("mrr") is None
     with pytest.raises(InputError, match="unknown ranking metric 'bpref'; known: map, mrr, ndcg, p, recall"):
         parse_metric("bpref@5")
     for wrong in ("ndcg@", "ndcg@0", "ndcg@-1", "ndcg@x", "ndcg@1.5", "ndcg@10@3", "ndcg@٣"):
@@ -176,7 +174,7 @@ def test_names_are_parsed_and_unknown_ones_list_the_known():
 
 def test_an_unknown_rule_for_missing_queries_is_told():
     with pytest.raises(InputError, match="unknown rule 'safe' for missing queries; known: drop, zero"):
-        judge({}, {}, missing="safe")
+        grade_rankings({}, {}, missing="safe")
 
 
 @pytest.mark.parametrize(
@@ -190,4 +188,4 @@ def test_an_unknown_rule_for_missing_queries_is_told():
 )
 def test_wrong_input_is_told_with_its_place(run, qrels, message):
     with pytest.raises(InputError, match=message):
-        judge(run, qrels, missing="zero")
+        grade_rankings(run, qrels, missing="zero")

@@ -29,12 +29,12 @@ def test_a_hard_negative_counts_for_every_query():
     assert found == pytest.approx((first + second) / 2, abs=1e-6)
 
 
-def plain(queries, candidates, temperature, left_out):
+def loop_loss(queries, candidates, temperature, dropped):
     total = 0.0
     for i, query in enumerate(queries):
         scores = [math.fsum(a * b for a, b in zip(query, c, strict=True)) / temperature for c in candidates]
-        kept = [s for j, s in enumerate(scores) if j == i or not left_out[i][j]]
-        total -= scores[i] - math.log(math.fsum(math.exp(s) for s in kept))
+        scored = [s for j, s in enumerate(scores) if j == i or not dropped[i][j]]
+        total -= scores[i] - math.log(math.fsum(math.exp(s) for s in scored))
     return total / len(queries)
 
 
@@ -44,9 +44,9 @@ def test_plain_loops_agree(temperature):
     queries, positives = (torch.randn(5, 8, generator=draw) for _ in range(2))
     negatives = torch.randn(3, 8, generator=draw)
     known = torch.rand(5, 8, generator=draw) < 0.3
-    found = in_batch_contrastive(queries, positives, negatives, temperature=temperature, known=known)
+    found = in_batch_contrastive(queries, positives, negatives, temperature=temperature, known_positives=known)
     candidates = torch.cat([positives, negatives]).tolist()
-    expected = plain(queries.tolist(), candidates, temperature, known.tolist())
+    expected = loop_loss(queries.tolist(), candidates, temperature, known.tolist())
     assert found.item() == pytest.approx(expected, rel=1e-5)
 
 
@@ -54,7 +54,7 @@ def test_a_known_positive_gets_no_gradient():
     queries = torch.eye(2, requires_grad=True)
     positives = torch.eye(2).clone().requires_grad_()
     known = torch.tensor([[False, True], [True, False]])
-    in_batch_contrastive(queries, positives, known=known).backward()
+    in_batch_contrastive(queries, positives, known_positives=known).backward()
     assert positives.grad.abs().max() < 1e-6  # each query sees its own positive alone
 
 

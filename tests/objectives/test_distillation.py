@@ -24,7 +24,7 @@ PASSAGES = torch.tensor([[-0.7, 0.5], [1.5, -0.4]])
 )
 def test_four_sums(unit, temperature, twice, expected):
     queries, passages = (F.normalize(x, dim=1) if unit else x for x in (QUERIES, PASSAGES))
-    found = four_sum_contrastive(queries, passages, temperature=temperature, twice=twice)
+    found = four_sum_contrastive(queries, passages, temperature=temperature, count_pair_twice=twice)
     assert found.item() == pytest.approx(expected, abs=1e-6)
 
 
@@ -46,9 +46,7 @@ STUDENT = torch.tensor([[1.0, 0.5], [0.2, 1.0], [0.3, 0.8]])
 
 
 def test_relations_of_one_head():
-    assert relation_distillation([TEACHER], [STUDENT], [0, 3], heads=1).item() == pytest.approx(
-        0.0436745, abs=1e-6
-    )
+    assert relation_distillation([TEACHER], [STUDENT], [0, 3], heads=1).item() == pytest.approx(0.0436745, abs=1e-6)
 
 
 def test_relations_of_several_texts_heads_and_kinds():
@@ -57,9 +55,7 @@ def test_relations_of_several_texts_heads_and_kinds():
     teacher, student = torch.randn(5, 8, generator=draw), torch.randn(5, 4, generator=draw)
     whole = relation_distillation([teacher] * 3, [student] * 3, [0, 2, 5], heads=2)
     parts = [
-        relation_distillation(
-            [teacher[a:b, 4 * h : 4 * h + 4]], [student[a:b, 2 * h : 2 * h + 2]], [0, b - a], heads=1
-        )
+        relation_distillation([teacher[a:b, 4 * h : 4 * h + 4]], [student[a:b, 2 * h : 2 * h + 2]], [0, b - a], heads=1)
         for a, b in ((0, 2), (2, 5))
         for h in (0, 1)
     ]
@@ -95,7 +91,7 @@ def test_similarities():
     found = similarity_distillation(teacher, student, temperature=4)
     assert found.item() == pytest.approx(0.9134970, abs=1e-6)
     turned = similarity_distillation(teacher.T, student.T, temperature=4)
-    both = similarity_distillation(teacher, student, temperature=4, both_ways=True)
+    both = similarity_distillation(teacher, student, temperature=4, symmetric=True)
     assert both.item() == pytest.approx((found + turned).item() / 2, abs=1e-6)
     found.backward()
     assert student.grad.sum().item() == pytest.approx(0, abs=1e-6)

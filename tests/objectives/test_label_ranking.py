@@ -9,23 +9,23 @@ from sciprism.objectives.label_ranking import label_ranking
 
 
 def test_two_papers_by_hand():
-    """The first paper carries the labels that score 1 and 0, not that of 2; the second the one of 0 alone."""
+    """The first paper has the labels that score 1 and 0, not that of 2; the second the one of 0 alone."""
     papers = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     labels = torch.tensor([[1.0, 0.0], [0.0, 0.0], [2.0, 3.0]])
-    carried = torch.tensor([[True, True, False], [True, False, False]])
+    positives = torch.tensor([[True, True, False], [True, False, False]])
     first = (math.log(1 + math.exp(2 - 1)) + math.log(1 + math.exp(2 - 0))) / 2
     second = math.log(math.exp(0) + math.exp(0) + math.exp(3))
-    assert label_ranking(papers, labels, carried).item() == pytest.approx((first + second) / 2, abs=1e-6)
+    assert label_ranking(papers, labels, positives).item() == pytest.approx((first + second) / 2, abs=1e-6)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.05])
 def test_plain_loops_agree(temperature):
     draw = torch.Generator().manual_seed(0)
     papers, labels = torch.randn(4, 6, generator=draw), torch.randn(9, 6, generator=draw)
-    carried = torch.rand(4, 9, generator=draw) < 0.3
-    carried[:, 0] = True
+    positives = torch.rand(4, 9, generator=draw) < 0.3
+    positives[:, 0] = True
     losses = []
-    for paper, own in zip(papers.double(), carried, strict=True):
+    for paper, own in zip(papers.double(), positives, strict=True):
         scores = [float(paper @ label) / temperature for label in labels.double()]
         lacking = [s for s, has in zip(scores, own, strict=True) if not has]
         each = [
@@ -34,28 +34,28 @@ def test_plain_loops_agree(temperature):
             if has
         ]
         losses.append(math.fsum(each) / len(each))
-    found = label_ranking(papers, labels, carried, temperature=temperature).item()
+    found = label_ranking(papers, labels, positives, temperature=temperature).item()
     assert found == pytest.approx(math.fsum(losses) / 4, rel=1e-5)
 
 
 def test_a_label_that_stands_for_several_counts_as_often():
     papers, labels = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    carried, counts = torch.tensor([[True, False, False]]), torch.tensor([1.0, 3.0, 1.0])
+    positives, counts = torch.tensor([[True, False, False]]), torch.tensor([1.0, 3.0, 1.0])
     expected = math.log(1 + 3 * math.exp(2 - 1) + math.exp(3 - 1))
-    assert label_ranking(papers, labels, carried, counts=counts).item() == pytest.approx(expected, abs=1e-6)
+    assert label_ranking(papers, labels, positives, counts=counts).item() == pytest.approx(expected, abs=1e-6)
     several = labels[[0, 1, 1, 1, 2]]
     found = label_ranking(papers, several, torch.tensor([[True, False, False, False, False]])).item()
     assert found == pytest.approx(expected, abs=1e-6)
 
 
 def test_frequent_labels_are_learnt_to_be_frequent():
-    """Scores of labels alone, no paper told apart, become log odds of how often papers carry them."""
-    carried = torch.tensor([[i < 6, i >= 6] for i in range(8)])
+    """Scores of labels alone, no paper told apart, become log odds of how often papers have them."""
+    positives = torch.tensor([[i < 6, i >= 6] for i in range(8)])
     papers, labels = torch.ones(8, 1), torch.zeros(2, 1, requires_grad=True)
     descent = torch.optim.SGD([labels], lr=0.5)
     for _ in range(200):
         descent.zero_grad()
-        label_ranking(papers, labels, carried).backward()
+        label_ranking(papers, labels, positives).backward()
         descent.step()
     assert (labels[0] - labels[1]).item() == pytest.approx(math.log(6 / 2), abs=1e-3)
 

@@ -8,7 +8,7 @@ from sciprism.objectives import masked_lm as module
 from sciprism.objectives.masked_lm import masked_lm
 
 
-def made(rows=7, words=11, width=5):
+def random_input(rows=7, words=11, width=5):
     generator = torch.Generator().manual_seed(3)
     shapes = (rows, width), (words, width), (words,)
     states, table, bias = (torch.randn(s, generator=generator, requires_grad=True) for s in shapes)
@@ -18,7 +18,7 @@ def made(rows=7, words=11, width=5):
 @pytest.mark.parametrize("rows_at_a_time", [2, 512])
 def test_loss_and_gradients_are_those_of_torch(rows_at_a_time, monkeypatch):
     monkeypatch.setattr(module, "ROWS", rows_at_a_time)
-    states, table, bias, targets = made()
+    states, table, bias, targets = random_input()
     expected = F.cross_entropy(states @ table.T + bias, targets, reduction="sum")
     gradients = torch.autograd.grad(expected * 0.5, (states, table, bias))
     found = masked_lm(states, table, bias, targets)
@@ -28,12 +28,12 @@ def test_loss_and_gradients_are_those_of_torch(rows_at_a_time, monkeypatch):
 
 
 def test_a_frozen_table_gets_no_gradient():
-    states, table, bias, targets = made()
+    states, table, bias, targets = random_input()
     masked_lm(states, table.detach(), bias.detach(), targets).backward()
     assert states.grad is not None
     assert table.grad is None
 
 
 def test_no_token_is_masked():
-    states, table, bias, _ = made(rows=0)
+    states, table, bias, _ = random_input(rows=0)
     assert masked_lm(states, table, bias, torch.zeros(0, dtype=torch.long)).item() == 0

@@ -107,9 +107,7 @@ def test_odd_layouts(read) -> None:
 
 def test_truncated_file_is_one_bad_record_with_its_line(read) -> None:
     text = "@article{a,\n title={First}}\n\n@article{b,\n title={Second},\n abstract={cut o"
-    with pytest.raises(
-        InputError, match=r"cut\.bib, record 2 \(line 4\): the entry is never closed.*--skip-bad"
-    ):
+    with pytest.raises(InputError, match=r"cut\.bib, record 2 \(line 4\): the entry is never closed.*--skip-bad"):
         read("cut.bib", text)
     papers, report = read("cut.bib", text, skip_bad=True)
     assert [paper.id for paper in papers] == ["a"]
@@ -117,17 +115,14 @@ def test_truncated_file_is_one_bad_record_with_its_line(read) -> None:
 
 
 def test_entries_after_an_open_one_are_read(read) -> None:
-    text = (
-        "@article{a, title={open, year=2000}\n\n@article{b,\n title={Whole}\n}\n"
-        "@article{c, title={x} year={1}}\n"
-    )
+    text = "@article{a, title={open, year=2000}\n\n@article{b,\n title={Whole}\n}\n@article{c, title={x} year={1}}\n"
     papers, report = read("open.bib", text, skip_bad=True)
     assert [paper.id for paper in papers] == ["b"]
     assert [(bad.number, bad.line) for bad in report.skipped] == [(1, 1), (3, 6)]
     assert "comma" in report.skipped[1].reason
 
 
-def test_file_cut_inside_a_type_is_told(read) -> None:
+def test_file_truncated_inside_a_type_is_reported(read) -> None:
     papers, report = read("type.bib", "@article{a, title={T}}\n@arti", skip_bad=True)
     assert len(papers) == 1
     assert report.skipped[0].line == 2

@@ -140,9 +140,7 @@ def test_a_note_that_there_is_no_abstract_is_none() -> None:
 
 
 def test_labels_are_cleaned() -> None:
-    label = clean_label(
-        Label(id=" D1 ", name="<i>Fucus</i>", synonyms=("a &amp; b", " "), definition="x\n y")
-    )
+    label = clean_label(Label(id=" D1 ", name="<i>Fucus</i>", synonyms=("a &amp; b", " "), definition="x\n y"))
     assert label == Label(id="D1", name="Fucus", synonyms=("a & b",), definition="x y")
 
 
@@ -156,8 +154,6 @@ def test_cleaning_is_done_once(text: str) -> None:
 
 
 def test_many_unclosed_comments_and_scripts_are_read_once() -> None:
-    assert (
-        clean_text("<!-- a " * 50_000).count("a") == 50_000
-    )  # looking for each one's end would take a minute
+    assert clean_text("<!-- a " * 50_000).count("a") == 50_000  # looking for each one's end would take a minute
     assert clean_text("<script> a " * 50_000).count("a") == 50_000
     assert clean_text("one <!-- two --> three <script x='1'>four</script> five") == "one three five"

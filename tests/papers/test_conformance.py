@@ -91,9 +91,7 @@ def test_damage_is_an_input_error_or_counted(name: str, data: st.DataObject, rea
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=40, deadline=None)
 @given(
-    noise=st.one_of(
-        st.binary(max_size=300), st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))
-    )
+    noise=st.one_of(st.binary(max_size=300), st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
 )
 def test_noise_is_an_input_error_or_counted(name: str, noise: bytes, read) -> None:
     try:

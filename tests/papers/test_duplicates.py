@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.papers.duplicates import DuplicateFinder, TextSignatures, find_duplicates
+from sciprism.papers.duplicates import DuplicateFinder, MinHashSignatures, find_duplicates
 from sciprism.papers.records import Paper
 
 LONG = "On the measurement of the velocity of light in moving water"
 
 
 def groups(*papers: Paper, near: float | None = 0.8) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
-    return [(group.places, group.reasons) for group in find_duplicates(papers, near=near).groups]
+    return [(group.positions, group.reasons) for group in find_duplicates(papers, near_duplicates=near).groups]
 
 
 def paper(title: str = "", author: str = "", year: int | None = None, **other: object) -> Paper:
@@ -34,7 +34,7 @@ def test_same_id_is_found_and_named_in_reading_order():
     found = find_duplicates([Paper(id="b"), Paper(id="a"), Paper(id="c"), Paper(id="a"), Paper(id="a")])
     assert found.papers == 5
     assert found.surplus == 2
-    assert [(g.ids, g.places, g.reasons) for g in found.groups] == [(("a", "a", "a"), (1, 3, 4), ("id",))]
+    assert [(g.ids, g.positions, g.reasons) for g in found.groups] == [(("a", "a", "a"), (1, 3, 4), ("id",))]
 
 
 def test_doi_is_compared_without_case():
@@ -43,9 +43,7 @@ def test_doi_is_compared_without_case():
 
 
 def test_one_paper_with_doi_and_pmid_joins_two_others():
-    found = groups(
-        paper(ids={"doi": "10.1/a"}), paper(ids={"pmid": "7"}), paper(ids={"doi": "10.1/a", "pmid": "7"})
-    )
+    found = groups(paper(ids={"doi": "10.1/a"}), paper(ids={"pmid": "7"}), paper(ids={"doi": "10.1/a", "pmid": "7"}))
     assert found == [((0, 1, 2), ("doi", "pmid"))]
 
 
@@ -74,20 +72,16 @@ def test_headings_do_not_join_papers(title: str):
 def test_short_title_needs_author_and_year():
     assert groups(paper("Random forests"), paper("Random forests")) == []
     assert groups(paper("Random forests", "Leo Breiman"), paper("Random forests", "Leo Breiman")) == []
-    assert (
-        groups(paper("Deep learning", "Y. LeCun", 2015), paper("Deep learning", "I. Goodfellow", 2015)) == []
-    )
-    assert groups(
-        paper("Random forests", "Breiman, L.", 2001), paper("Random Forests", "Leo Breiman", 2001)
-    ) == [((0, 1), ("title",))]
+    assert groups(paper("Deep learning", "Y. LeCun", 2015), paper("Deep learning", "I. Goodfellow", 2015)) == []
+    assert groups(paper("Random forests", "Breiman, L.", 2001), paper("Random Forests", "Leo Breiman", 2001)) == [
+        ((0, 1), ("title",))
+    ]
 
 
 def test_same_title_by_other_authors_or_long_after_is_another_paper():
     assert groups(paper(LONG, "H. Fizeau"), paper(LONG, "A. Michelson")) == []
     assert groups(paper(LONG, year=1851), paper(LONG, year=1886)) == []
-    assert groups(paper(LONG, "H. Fizeau", 1851), paper(LONG, "Fizeau, Hippolyte", 1852)) == [
-        ((0, 1), ("title",))
-    ]
+    assert groups(paper(LONG, "H. Fizeau", 1851), paper(LONG, "Fizeau, Hippolyte", 1852)) == [((0, 1), ("title",))]
 
 
 def test_yearly_series_under_one_title_does_not_chain():
@@ -125,9 +119,7 @@ def test_short_texts_and_other_texts_do_not_join():
 def test_chinese_texts_are_compared_by_characters():
     one = "深度学习在医学影像分析中的应用日益广泛本文综述了卷积神经网络的主要方法及其在肿瘤检测中的表现与局限"
     other = "本文研究黄土高原土壤侵蚀过程与降雨强度之间的关系并建立了一个新的预测模型以指导水土保持工程的设计"
-    assert groups(paper(abstract=one), paper(abstract=one + "。"), paper(abstract=other)) == [
-        ((0, 1), ("text",))
-    ]
+    assert groups(paper(abstract=one), paper(abstract=one + "。"), paper(abstract=other)) == [((0, 1), ("text",))]
 
 
 def exact_similarity(one: list[str], other: list[str]) -> float:
@@ -144,13 +136,11 @@ def test_near_pairs_agree_with_exact_similarity():
         for _ in range(4):
             rate = draw.choice([0.0, 0.01, 0.03, 0.06, 0.2])
             texts.append([draw.choice(words) if draw.random() < rate else word for word in words])
-    signatures = TextSignatures()
+    signatures = MinHashSignatures()
     for place, words in enumerate(texts):
         signatures.add(place, " ".join(words))
     found = {tuple(sorted(pair)) for pair in signatures.pairs(0.8)}
-    exact = {
-        pair: exact_similarity(texts[pair[0]], texts[pair[1]]) for pair in combinations(range(len(texts)), 2)
-    }
+    exact = {pair: exact_similarity(texts[pair[0]], texts[pair[1]]) for pair in combinations(range(len(texts)), 2)}
     clear = {pair for pair, similarity in exact.items() if similarity >= 0.9}  # 3 standard errors above
     assert len(clear) > 40
     assert clear <= found
@@ -180,7 +170,7 @@ def test_result_is_the_same_each_time_and_in_parts():
 @pytest.mark.parametrize("near", [0.0, -1.0, 1.01])
 def test_near_out_of_range_is_an_input_error(near: float):
     with pytest.raises(InputError, match="near"):
-        find_duplicates([], near=near)
+        find_duplicates([], near_duplicates=near)
 
 
 def test_no_papers_no_groups():
@@ -191,17 +181,13 @@ def test_no_papers_no_groups():
 def test_groups_by_id_are_the_classes_of_equal_ids(ids: list[str]):
     expected = {name: tuple(n for n, item in enumerate(ids) if item == name) for name in ids}
     found = find_duplicates(Paper(id=name) for name in ids)
-    assert {group.places for group in found.groups} == {
-        places for places in expected.values() if len(places) > 1
-    }
+    assert {group.positions for group in found.groups} == {places for places in expected.values() if len(places) > 1}
     assert found.surplus == len(ids) - len(set(ids))
 
 
-@given(
-    st.lists(st.builds(Paper, id=st.text(), title=st.text(), abstract=st.text(), year=st.integers(-9, 9999)))
-)
-def test_any_text_is_taken_and_no_paper_stands_in_two_groups(papers: list[Paper]):
-    places = [place for group in find_duplicates(papers).groups for place in group.places]
+@given(st.lists(st.builds(Paper, id=st.text(), title=st.text(), abstract=st.text(), year=st.integers(-9, 9999))))
+def test_any_text_is_accepted_and_no_paper_is_in_two_groups(papers: list[Paper]):
+    places = [place for group in find_duplicates(papers).groups for place in group.positions]
     assert len(places) == len(set(places))
 
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.papers.inspection import inspect, inspect_labels
-from sciprism.papers.reading import FileReport, ReadReport, Skipped
+from sciprism.papers.inspection import inspect_labels, inspect_papers
+from sciprism.papers.read import FileReport, ReadReport, SkippedRecord
 from sciprism.papers.records import Label, Paper
 
 PAPERS = [
@@ -25,9 +25,11 @@ PAPERS = [
 
 def test_counts():
     report = ReadReport(
-        files=[FileReport("a.bib", "bibtex", 4, 1)], skipped=[Skipped("a.bib", 5, 9, "broken")], ignored=2
+        files=[FileReport("a.bib", "bibtex", 4, 1)],
+        skipped=[SkippedRecord("a.bib", 5, 9, "broken")],
+        ignored=2,
     )
-    found = inspect(iter(PAPERS), report, papers_per_second=0.5)
+    found = inspect_papers(iter(PAPERS), report, papers_per_second=0.5)
     assert found.papers == 4
     assert found.files == (FileReport("a.bib", "bibtex", 4, 1),)
     assert (found.skipped, found.ignored_files) == (1, 2)
@@ -37,7 +39,7 @@ def test_counts():
     assert found.venues == 2
     assert found.top_venues == {"Annals": 2, "Notes": 1}
     # 7 + 15 words, 11, 1 (Chinese has no spaces), 1: the median lies between 1 and 11
-    assert found.words == {"least": 1, "10%": 1, "median": 6, "90%": 19, "99%": 22, "most": 22}
+    assert found.words == {"min": 1, "10%": 1, "median": 6, "90%": 19, "99%": 22, "max": 22}
     assert [group.ids for group in found.duplicates.groups] == [("3", "3")]
     assert found.seconds == 8.0
 
@@ -49,22 +51,22 @@ def test_report_is_read_after_the_papers():
         yield PAPERS[0]
         report.files.append(FileReport("late.ris", "ris", 1, 0))
 
-    assert inspect(papers(), report).files[0].path == "late.ris"
+    assert inspect_papers(papers(), report).files[0].path == "late.ris"
 
 
 def test_without_speed_there_is_no_time_and_a_wrong_one_is_refused():
-    assert inspect(PAPERS, ReadReport()).seconds is None
+    assert inspect_papers(PAPERS, ReadReport()).seconds is None
     with pytest.raises(InputError, match="0 papers per second"):
-        inspect(PAPERS, ReadReport(), papers_per_second=0)
+        inspect_papers(PAPERS, ReadReport(), papers_per_second=0)
 
 
 def test_nothing_to_inspect():
-    found = inspect([], ReadReport(), papers_per_second=1)
+    found = inspect_papers([], ReadReport(), papers_per_second=1)
     assert (found.papers, found.words, found.years, found.seconds) == (0, {}, {}, 0)
 
 
 def test_json_holds_everything():
-    row = json.loads(json.dumps(inspect(PAPERS, ReadReport()).to_json()))
+    row = json.loads(json.dumps(inspect_papers(PAPERS, ReadReport()).to_json()))
     assert row["years"] == {"1851": 1, "1886": 1}
     assert row["duplicates"] == {
         "surplus": 1,
@@ -89,5 +91,5 @@ def test_labels():
     assert found.labels == 3
     assert found.missing == {"synonyms": 2, "definition": 2, "broader": 2, "codes": 2}
     assert (found.synonyms, found.unknown_broader, found.repeated_ids, found.repeated_names) == (2, 1, 1, 1)
-    assert found.words == {"least": 3, "10%": 3, "median": 3, "90%": 3, "99%": 3, "most": 3}
+    assert found.words == {"min": 3, "10%": 3, "median": 3, "90%": 3, "99%": 3, "max": 3}
     assert json.loads(json.dumps(found.to_json()))["labels"] == 3

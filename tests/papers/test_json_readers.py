@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.reading import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.source import BadRecord, ReadOptions, Source
 
 SAMPLES = Path(__file__).parent / "samples"
 READERS = ["openalex", "semantic_scholar", "arxiv", "beir", "jsonl"]
@@ -26,7 +26,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(reader: str, path: Path, *rows: object) -> list[Paper | BadRecord]:
     if rows:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return list(paper_readers[reader].read(Source(path), ReadOptions()))
+    return list(paper_readers[reader].read(InputFile(path), ReadOptions()))
 
 
 def sample(reader: str) -> list[Paper | BadRecord]:
@@ -140,7 +140,7 @@ def test_beir_sample():
 
 @pytest.mark.parametrize("reader", READERS)
 def test_only_its_own_reader_recognises_a_sample(reader: str):
-    head = Source(SAMPLES / f"{reader}.jsonl").head()
+    head = InputFile(SAMPLES / f"{reader}.jsonl").head()
     assert [name for name in READERS if paper_readers[name].recognises(head)] == [reader]
 
 
@@ -258,7 +258,7 @@ def test_wrong_types_are_bad_records_with_a_short_reason(file: Path, row: object
     assert len(bad.reason) < 400
 
 
-def test_broken_line_10001_is_told_and_the_rest_is_read(file: Path):
+def test_broken_line_10001_is_reported_and_the_rest_is_read(file: Path):
     rows = [json.dumps({"id": str(n), "title": "T"}) for n in range(12_000)]
     rows[10_000] = rows[10_000][:-3]
     file.write_text("\n".join(rows))

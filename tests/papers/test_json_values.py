@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciprism.papers.json_values import json_values
-from sciprism.papers.source import Source
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.json_values import read_json_values
 
 ROWS = [
-    {"id": f"p{i}", "title": "T [x] {", "authors": [{"family": "a", "given": "b"}, {"family": "c"}]}
-    for i in range(4)
+    {"id": f"p{i}", "title": "T [x] {", "authors": [{"family": "a", "given": "b"}, {"family": "c"}]} for i in range(4)
 ]
 LAYOUTS = {
     "lines": lambda rows: "\n".join(map(json.dumps, rows)) + "\n",
@@ -32,7 +31,7 @@ def values(tmp_path: Path):
     def read(text: str) -> list[tuple[int, int | None, object, str]]:
         path = tmp_path / "x.json"
         path.write_text(text)
-        return list(json_values(Source(path)))
+        return list(read_json_values(InputFile(path)))
 
     return read
 
@@ -65,9 +64,7 @@ def test_broken_line_is_one_bad_record(values) -> None:
 @pytest.mark.parametrize("layout", ["array", "printed array", "results", "printed items", "data"])
 @pytest.mark.parametrize("place", [0, 1, 3])
 @pytest.mark.parametrize(("old", "new"), [('": "T', '" "T'), ('{",', "{,"), ('"title"', '"title')])
-def test_broken_element_does_not_take_the_others_along(
-    values, layout: str, place: int, old: str, new: str
-) -> None:
+def test_broken_element_does_not_take_the_others_along(values, layout: str, place: int, old: str, new: str) -> None:
     mark = f'"p{place}"'
     before, _, after = LAYOUTS[layout](ROWS).partition(mark)
     found = values(before + mark + after.replace(old, new, 1))
@@ -94,7 +91,7 @@ def test_small_files(values, text: str, expected: list[object]) -> None:
 @pytest.mark.parametrize(
     "text", ["hello\nworld", "[", "{", '{"a": ', "[1, 2", "[1] tail", "[" * 5000, "[" + "9" * 5000 + "]"]
 )
-def test_what_is_not_json_is_told(values, text: str) -> None:
+def test_what_is_not_json_is_reported(values, text: str) -> None:
     assert any(reason for *_, reason in values(text))
 
 
@@ -103,7 +100,7 @@ def test_what_is_not_json_is_told(values, text: str) -> None:
 def test_any_text_ends_and_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_text(text)
-    found = list(json_values(Source(path)))
+    found = list(read_json_values(InputFile(path)))
     assert [number for number, *_ in found] == list(range(1, len(found) + 1))
 
 
@@ -111,11 +108,11 @@ def test_values_larger_than_the_buffer_and_flat_memory(tmp_path: Path) -> None:
     rows = [{"id": i, "text": "wörd " * size} for i, size in enumerate([10, 700_000, 10])]
     path = tmp_path / "large.json"
     path.write_text(json.dumps(rows, ensure_ascii=False))
-    assert [value for _, _, value, _ in json_values(Source(path))] == rows
+    assert [value for _, _, value, _ in read_json_values(InputFile(path))] == rows
     row = json.dumps({"id": "x", "text": "word " * 400})
     path.write_text("[" + ",\n".join([row] * 10_000) + "]")
     tracemalloc.start()
-    assert sum(1 for _ in json_values(Source(path))) == 10_000
+    assert sum(1 for _ in read_json_values(InputFile(path))) == 10_000
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8_000_000  # of 20 million characters

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError, MissingExtraError
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.label_readers.registry import label_readers
-from sciprism.papers.reading import ReadReport, read_labels
+from sciprism.papers.read import ReadReport, read_labels
 from sciprism.papers.records import Label
-from sciprism.papers.source import BadRecord, ReadOptions, Source
 
 SAMPLES = Path(__file__).parent / "label_samples"
 SAMPLE = {path.stem: path for path in sorted(SAMPLES.iterdir())}
@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(path: Path, reader: str, columns: dict[str, str] | None = None) -> list[Label | BadRecord]:
-    return list(label_readers[reader].read(Source(path), ReadOptions(columns=columns or {})))
+    return list(label_readers[reader].read(InputFile(path), ReadOptions(columns=columns or {})))
 
 
 def test_every_reader_has_a_sample():
@@ -63,9 +63,7 @@ def test_mesh_sample():
 
 def test_mesh_fault_comes_after_the_descriptors_before_it(folder: Path):
     path = folder / "desc.xml"
-    path.write_text(
-        SAMPLE["mesh"].read_text().replace("<DescriptorUI>D900001", "<DescriptorUI/><Descr>D900001")
-    )
+    path.write_text(SAMPLE["mesh"].read_text().replace("<DescriptorUI>D900001", "<DescriptorUI/><Descr>D900001"))
     label, fault = read(path, "mesh")
     assert isinstance(label, Label)
     assert label.broader == ()
@@ -132,14 +130,12 @@ def test_skos_concepts_that_are_no_labels(folder: Path):
     head = SAMPLE["skos"].read_text().split("shore:scheme")[0]
     path.write_text(head + 'shore:a a skos:Concept . [] a skos:Concept ; skos:prefLabel "x" .')
     reasons = [item.reason for item in read(path, "skos") if isinstance(item, BadRecord)]
-    assert reasons == [f"{SHORE}a has no skos:prefLabel", "a concept without an address (a blank node)"]
+    assert reasons == [f"{SHORE}a has no skos:prefLabel", "a concept without an IRI (a blank node)"]
 
 
 def test_skos_value_that_does_not_fit_its_type_is_not_logged(folder: Path, caplog: pytest.LogCaptureFixture):
     path = folder / "typed.ttl"
-    path.write_text(
-        SAMPLE["skos"].read_text().replace('"1.2"', '"x"^^<http://www.w3.org/2001/XMLSchema#integer>')
-    )
+    path.write_text(SAMPLE["skos"].read_text().replace('"1.2"', '"x"^^<http://www.w3.org/2001/XMLSchema#integer>'))
     with caplog.at_level(logging.DEBUG):
         assert len(read(path, "skos")) == 3
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -224,9 +220,9 @@ def test_table_columns_can_be_named(folder: Path):
     path = folder / "columns.csv"
     path.write_text("Nr,Wort\n1,Tang\n")
     assert read(path, "tables", {"id": "Nr", "name": "Wort"}) == [Label(id="1", name="Tang")]
-    with pytest.raises(InputError, match="no column holds the labels' names; columns: Nr, Wort"):
+    with pytest.raises(InputError, match="no column holds the name; columns: Nr, Wort"):
         read(path, "tables")
-    with pytest.raises(InputError, match="no column 'Word'; columns: Nr, Wort"):
+    with pytest.raises(InputError, match="no column 'Word' for name; columns: Nr, Wort"):
         read(path, "tables", {"name": "Word"})
     with pytest.raises(InputError, match="no field 'title'; fields: id, name"):
         read(path, "tables", {"title": "Wort"})
@@ -244,9 +240,7 @@ def test_table_rows_that_cannot_be_used(folder: Path):
 
 @pytest.mark.parametrize("reader", SAMPLE)
 @given(data=st.binary(max_size=150), cut=st.integers(0, 3000), noise=st.binary(max_size=4))
-def test_broken_files_raise_nothing_but_input_errors(
-    folder: Path, reader: str, data: bytes, cut: int, noise: bytes
-):
+def test_broken_files_raise_nothing_but_input_errors(folder: Path, reader: str, data: bytes, cut: int, noise: bytes):
     path = folder / SAMPLE[reader].name
     whole = SAMPLE[reader].read_bytes()
     for content in (data, whole[:cut], whole[:cut] + noise + whole[cut:]):
@@ -306,10 +300,7 @@ def test_maple_and_micol_come_back(folder: Path, written: list[Label]):
     expected = [(item.id, item.name, tuple(s for s in item.synonyms if s != item.name)) for item in written]
     found = read(path, "maple")
     assert [(item.id, item.name, item.synonyms) for item in found if isinstance(item, Label)] == expected
-    rows = [
-        {"label": item.id, "name": [item.name, *item.synonyms], "definition": item.definition}
-        for item in written
-    ]
+    rows = [{"label": item.id, "name": [item.name, *item.synonyms], "definition": item.definition} for item in written]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = read(path, "micol")
     assert [(item.id, item.name, item.synonyms) for item in found if isinstance(item, Label)] == expected

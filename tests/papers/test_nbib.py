@@ -32,7 +32,7 @@ def test_records_need_no_empty_line_between_them(read) -> None:
     assert [paper.id for paper in papers] == ["1", "2"]
 
 
-def test_record_without_text_is_told_with_its_line(read) -> None:
+def test_record_without_text_is_reported_with_its_line(read) -> None:
     papers, report = read("bad.nbib", "PMID- 1\nTI  - One\n\nPMID- 2\nDP  - 1999\n", skip_bad=True)
     assert len(papers) == 1
     assert [(bad.number, bad.line) for bad in report.skipped] == [(2, 4)]
@@ -42,15 +42,11 @@ def test_record_without_text_is_told_with_its_line(read) -> None:
 @given(st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=5))
 def test_written_then_read_is_equal(read, rows) -> None:
     def lines(tag: str, text: str) -> str:
-        return (
-            "\n".join(wrap(f"{tag:<4}- {text}", 88, subsequent_indent="      ", break_on_hyphens=False))
-            + "\n"
-        )
+        return "\n".join(wrap(f"{tag:<4}- {text}", 88, subsequent_indent="      ", break_on_hyphens=False)) + "\n"
 
     rows = [(clean_text(title), clean_text(abstract)) for title, abstract in rows]
     text = "\n".join(
-        f"PMID- {i}\n" + lines("TI", title) + lines("AB", abstract)
-        for i, (title, abstract) in enumerate(rows, 1)
+        f"PMID- {i}\n" + lines("TI", title) + lines("AB", abstract) for i, (title, abstract) in enumerate(rows, 1)
     )
     papers, _ = read("written.nbib", text)
     assert [(paper.title, paper.abstract) for paper in papers] == rows

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.read import read_papers
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.reading import read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.source import BadRecord, ReadOptions, Source
 
 SAMPLE = Path(__file__).parent / "samples" / "pubmed_xml.xml"
 
@@ -24,7 +24,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(path: Path, content: str | bytes | None = None) -> list[Paper | BadRecord]:
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(paper_readers["pubmed_xml"].read(Source(path), ReadOptions()))
+    return list(paper_readers["pubmed_xml"].read(InputFile(path), ReadOptions()))
 
 
 def article(inner: str, pmid: int | str = 1, after: str = "") -> str:
@@ -154,7 +154,7 @@ def test_memory_is_flat(file: Path):
         )
         file.write_text(f"<PubmedArticleSet>{body * count}</PubmedArticleSet>")
         tracemalloc.start()
-        assert sum(1 for _ in paper_readers["pubmed_xml"].read(Source(file), ReadOptions())) == count
+        assert sum(1 for _ in paper_readers["pubmed_xml"].read(InputFile(file), ReadOptions())) == count
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return most
@@ -164,9 +164,7 @@ def test_memory_is_flat(file: Path):
 
 
 # What XML 1.0 can carry; a carriage return would come back as a line end.
-texts = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff")
-)
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"))
 
 
 @given(st.lists(st.tuples(texts, texts, texts, st.integers(1500, 2099)), min_size=1, max_size=5))

@@ -1,4 +1,4 @@
-"""S2ORC's shards: two files joined by id, what is safe, and what is told of the rest."""
+"""S2ORC's shards: two files joined by id, what is safe, and what is reported of the rest."""
 
 import gzip
 import json
@@ -12,11 +12,11 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import (
-    AGAIN,
+    DUPLICATE,
+    INCOMPLETE_SHARD,
     NO_ABSTRACT,
     NO_FIELD,
     NO_PARSE,
-    NO_PARTNER,
     NOT_READ,
     is_s2orc,
     read_s2orc,
@@ -42,8 +42,8 @@ def shard(folder: Path, number: int, papers, parses, *, packed=False) -> Path:
 
 
 def read(folder: Path, **options) -> tuple[list[Paper], DropReport]:
-    tally = DropReport()
-    return list(read_s2orc(folder, tally=tally, **options)), tally
+    dropped = DropReport()
+    return list(read_s2orc(folder, dropped=dropped, **options)), dropped
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -61,9 +61,7 @@ def test_metadata_and_parses_make_one_paper(tmp_path, packed):
         outbound_citations=["4", "5"],
         inbound_citations=["6"],
     )
-    folder = shard(
-        tmp_path, 0, [full], [parse("17", "The first <i>paragraph</i>.", "The second.")], packed=packed
-    )
+    folder = shard(tmp_path, 0, [full], [parse("17", "The first <i>paragraph</i>.", "The second.")], packed=packed)
     assert is_s2orc(folder)
     assert read(folder)[0] == [
         Paper(
@@ -103,12 +101,12 @@ def test_what_is_not_safe_is_counted_by_reason(tmp_path):
         parse("a", "A."),
         "{",
     ]
-    found, tally = read(shard(tmp_path, 3, papers, parses))
+    found, dropped = read(shard(tmp_path, 3, papers, parses))
     assert [(paper.id, paper.title) for paper in found] == [("a", "Title a")]
-    counts = {reason: told["count"] for reason, told in tally.to_json().items()}
-    assert counts == {NO_FIELD: 1, NO_PARSE: 2, NO_ABSTRACT: 3, AGAIN: 1, NOT_READ: 5}
-    assert tally.ids[NO_PARSE] == ["c", "e"] and tally.ids[NO_ABSTRACT] == ["d", "g", "f"]
-    assert tally.ids[NOT_READ][0].startswith("metadata_3.jsonl, line 9: no id")
+    counts = {reason: entry["count"] for reason, entry in dropped.to_json().items()}
+    assert counts == {NO_FIELD: 1, NO_PARSE: 2, NO_ABSTRACT: 3, DUPLICATE: 1, NOT_READ: 5}
+    assert dropped.ids[NO_PARSE] == ["c", "e"] and dropped.ids[NO_ABSTRACT] == ["d", "g", "f"]
+    assert dropped.ids[NOT_READ][0].startswith("metadata_3.jsonl, line 9: no id")
 
 
 def test_shards_stand_in_order_and_can_be_chosen(tmp_path):
@@ -116,8 +114,8 @@ def test_shards_stand_in_order_and_can_be_chosen(tmp_path):
         shard(tmp_path, number, [metadata(f"p{number}")], [parse(f"p{number}", "Text")], packed=number == 2)
     (tmp_path / "metadata" / "metadata_5.jsonl").write_text("")
     (tmp_path / "metadata" / "README.md").write_text("no shard")
-    found, tally = read(tmp_path)
-    assert [paper.id for paper in found] == ["p0", "p2", "p10"] and tally.ids[NO_PARTNER] == ["5"]
+    found, dropped = read(tmp_path)
+    assert [paper.id for paper in found] == ["p0", "p2", "p10"] and dropped.ids[INCOMPLETE_SHARD] == ["5"]
     assert [paper.id for paper in read(tmp_path, shards=[10, 0])[0]] == ["p10", "p0"]
     with pytest.raises(InputError, match=r"no pdf_parses/pdf_parses_5\.jsonl"):
         read(tmp_path, shards=[5])
@@ -125,7 +123,7 @@ def test_shards_stand_in_order_and_can_be_chosen(tmp_path):
         read(tmp_path, shards=[7])
 
 
-def test_folders_without_shards_and_damaged_files_are_told(tmp_path):
+def test_folders_without_shards_and_damaged_files_are_reported(tmp_path):
     with pytest.raises(InputError, match="no shard of S2ORC"):
         read(tmp_path)
     shard(tmp_path, 0, [metadata(f"p{n}") for n in range(999)], [parse("p1", "Text")], packed=True)
@@ -166,6 +164,6 @@ PARSES = st.builds(
 def test_every_record_is_a_paper_or_counted_once(tmp_path_factory, papers, parses):
     rows = [metadata("first"), *papers]  # a file that begins with a list would be one
     folder = shard(tmp_path_factory.mktemp("s2orc"), 0, map(json.dumps, rows), parses)
-    found, tally = read(folder)
-    assert len(found) + sum(told["count"] for told in tally.to_json().values()) == len(rows)
+    found, dropped = read(folder)
+    assert len(found) + sum(entry["count"] for entry in dropped.to_json().values()) == len(rows)
     assert all(paper.abstract and paper.fields for paper in found)

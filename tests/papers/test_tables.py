@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
+from sciprism.papers.bibliographic_fields import split_names
 from sciprism.papers.cleaning import clean_text
-from sciprism.papers.notations import split_names
-from sciprism.papers.source import ReadOptions
+from sciprism.papers.input_file import ReadOptions
 
 PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\t\n'!", min_size=1, max_size=40).filter(clean_text)
 
@@ -43,9 +43,7 @@ def test_headers_and_delimiters_are_guessed(read, header: str, row: str) -> None
 
 
 def test_author_numbers_of_scopus_are_no_names(read) -> None:
-    papers, _ = read(
-        "s.csv", 'Title,Author full names\nT,"Smith, John (57000000000); Roe, Kim (57000000001)"\n'
-    )
+    papers, _ = read("s.csv", 'Title,Author full names\nT,"Smith, John (57000000000); Roe, Kim (57000000001)"\n')
     assert papers[0].authors == ("John Smith", "Kim Roe")
 
 
@@ -64,9 +62,7 @@ def test_ids_and_lists(read) -> None:
 
 def test_columns_name_what_cannot_be_guessed(read) -> None:
     text = "Headline,Gist,Nr\nA title,A text,7\n"
-    with pytest.raises(
-        InputError, match=r"no column holds the title; columns: Headline, Gist, Nr;.*--columns title="
-    ):
+    with pytest.raises(InputError, match=r"no column holds the title; columns: Headline, Gist, Nr;.*--columns title="):
         read("own.csv", text)
     columns = {"title": "headline", "abstract": "Gist", "id": "Nr"}
     papers, _ = read("own.csv", text, options=ReadOptions(columns=columns))
@@ -77,7 +73,7 @@ def test_columns_name_what_cannot_be_guessed(read) -> None:
         read("own.csv", text, options=ReadOptions(columns={"headline": "Headline"}))
 
 
-def test_rows_that_do_not_fit_are_told_and_the_others_read(read) -> None:
+def test_rows_that_do_not_fit_are_reported_and_the_others_read(read) -> None:
     papers, report = read(
         "rows.csv",
         'id,title,abstract\na,"Two\nlines",x\n\nb,"open,y\nc,"Closed",z\nd,too,many,cells\n'
@@ -106,9 +102,7 @@ def test_a_very_long_cell(read) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.lists(
-        st.tuples(PLAIN, PLAIN, st.lists(st.text("abcé", min_size=2), max_size=3)), min_size=1, max_size=6
-    ),
+    st.lists(st.tuples(PLAIN, PLAIN, st.lists(st.text("abcé", min_size=2), max_size=3)), min_size=1, max_size=6),
     st.sampled_from([",", ";", "\t", "|"]),
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
 )

@@ -9,14 +9,14 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.s2and import S2andFolders
 from sciprism.errors import InputError
 from sciprism.prepare import s2and_mini
-from sciprism.prepare.s2and_mini import choose_blocks, make_mini, total
+from sciprism.prepare.s2and_mini import choose_blocks, sum_counts, write_s2and_mini
 
 SIZES = {"a": 2, "b": 5, "c": 501, "d": 500, "e": 3}
 
 
 def test_the_two_rules(monkeypatch):
     assert choose_blocks(SIZES, "alphabetical") == {"a", "b", "d", "e"}
-    monkeypatch.setattr(s2and_mini, "BLOCKS", 2)
+    monkeypatch.setattr(s2and_mini, "MAX_BLOCKS", 2)
     assert choose_blocks(SIZES, "alphabetical") == {"a", "b"}
     assert choose_blocks(SIZES, "largest") == {"d", "b"}
 
@@ -24,7 +24,7 @@ def test_the_two_rules(monkeypatch):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Blocks of 1, 2 and 4 mentions; of at most 3, the last goes, and with it the cluster that it shares."""
-    monkeypatch.setattr(s2and_mini, "SIGNATURES", 3)
+    monkeypatch.setattr(s2and_mini, "MAX_SIGNATURES", 3)
     blocks = {"a lee": ["0"], "b lee": ["1", "2"], "c lee": ["3", "4", "5", "6"]}
     of = {key: block for block, keys in blocks.items() for key in keys}
     signatures = {
@@ -51,14 +51,12 @@ def folder(tmp_path, monkeypatch):
 
 def test_what_stays_of_a_source(folder, tmp_path):
     out = tmp_path / "mini"
-    (kept,) = make_mini(folder, out)
+    (kept,) = write_s2and_mini(folder, out)
     assert (kept.blocks, kept.signatures, kept.clusters, kept.papers) == (2, 2, 1, 3)
     assert (kept.all_blocks, kept.all_signatures, kept.all_clusters, kept.all_papers) == (3, 7, 3, 10)
-    assert total([kept, kept])["signatures"] == 4
+    assert sum_counts([kept, kept])["signatures"] == 4
     signatures = json.loads((out / "kisti/kisti_signatures.json").read_text())
-    assert {key: row["signature_id"] for key, row in signatures.items()} == {
-        k: k for k in ("kisti_0", "kisti_1")
-    }
+    assert {key: row["signature_id"] for key, row in signatures.items()} == {k: k for k in ("kisti_0", "kisti_1")}
     clusters = json.loads((out / "kisti/kisti_clusters.json").read_text())
     assert clusters == {
         "kisti_p": {"cluster_id": "kisti_p", "signature_ids": ["kisti_0", "kisti_1"], "model_version": -1}
@@ -70,7 +68,7 @@ def test_what_stays_of_a_source(folder, tmp_path):
 
 
 def test_the_layout_reads_the_small_version(folder, tmp_path):
-    make_mini(folder, tmp_path / "mini")
+    write_s2and_mini(folder, tmp_path / "mini")
     data = S2andFolders(path="mini", sources=("kisti",)).read(DataRoot(tmp_path))
     assert [mention.id for mention in data.signatures] == ["kisti_0", "kisti_1"]
     assert (data.train, data.dev) == ({"kisti: a lee"}, {"kisti: b lee"})
@@ -87,8 +85,8 @@ def test_the_command_prints_the_counts(folder, tmp_path):
 
 def test_wrong_folders_and_rules(folder, tmp_path):
     with pytest.raises(InputError, match="none of the folders arnetminer"):
-        make_mini(tmp_path, tmp_path / "mini")
-    with pytest.raises(InputError, match="alphabetical or largest"):
-        make_mini(folder, tmp_path / "mini", rule="smallest")
-    with pytest.raises(InputError, match="name another"):
-        make_mini(folder, folder)
+        write_s2and_mini(tmp_path, tmp_path / "mini")
+    with pytest.raises(InputError, match="alphabetical, largest"):
+        write_s2and_mini(folder, tmp_path / "mini", rule="smallest")
+    with pytest.raises(InputError, match="choose another"):
+        write_s2and_mini(folder, folder)

@@ -142,9 +142,7 @@ def test_columns_costs_and_rows_are_kept_apart(loss) -> None:
     for column, cost in enumerate(costs):
         mine = targets[chosen, column]
         least, _ = ours(loss, features[chosen], mine, cost, True)
-        value = objective(
-            loss, features[chosen], mine, together.vectors[column], together.intercepts[column], cost
-        )
+        value = objective(loss, features[chosen], mine, together.vectors[column], together.intercepts[column], cost)
         assert value == pytest.approx(least, rel=2e-4)
 
 
@@ -164,7 +162,7 @@ def test_a_row_with_target_0_is_left_out(loss) -> None:
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_subsets_give_what_fit_gives(loss, intercept, few, monkeypatch) -> None:
-    monkeypatch.setattr(fit_module, "FEW", few)
+    monkeypatch.setattr(fit_module, "MAX_STACKED_ROWS", few)
     numbers = np.random.default_rng(3)
     features = rows(numbers, 200, 30)
     targets = np.stack([wanted(loss, numbers, features) for _ in range(2)], axis=1)

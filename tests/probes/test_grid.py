@@ -75,9 +75,7 @@ def test_plain_folds_are_those_of_scikit_learn(rows) -> None:
 def test_classes_as_scikit_learn(classes, loss, intercept) -> None:
     features, numbers = papers(420, classes)
     labels = np.array(["zeta", "alpha", "mu", "beta"])[numbers]
-    fitted = grid_search(
-        features[:300], labels[:300], ProbeSettings(loss=loss, grid=GRID, intercept=intercept)
-    )
+    fitted = grid_search(features[:300], labels[:300], ProbeSettings(loss=loss, grid=GRID, intercept=intercept))
     search = peer(classifier(loss, intercept), features[:300], labels[:300])
     assert fitted.best.tolist() == [search.best_params_["C"]]
     np.testing.assert_allclose(fitted.scores[:, :, 0], folds_of(search), atol=0.011)  # one paper of 100
@@ -102,17 +100,13 @@ def test_values_as_scikit_learn() -> None:
     features, _ = papers(300, 3)
     numbers = np.random.default_rng(0)
     values = features @ numbers.standard_normal((12, 2)) + 0.3 * numbers.standard_normal((300, 2)) + 5
-    fitted = grid_search(
-        features, values, ProbeSettings(loss="epsilon_insensitive", grid=GRID, intercept=True)
-    )
+    fitted = grid_search(features, values, ProbeSettings(loss="epsilon_insensitive", grid=GRID, intercept=True))
     for column in range(2):
         model = svm.LinearSVR(epsilon=0, tol=1e-6, max_iter=3000, random_state=0)
         search = peer(model, features, values[:, column])
         assert fitted.best[column] == search.best_params_["C"]
         np.testing.assert_allclose(fitted.scores[:, :, column], folds_of(search), atol=5e-3)
-        np.testing.assert_allclose(
-            fitted.probe.predict(features)[:, column], search.predict(features), atol=0.02
-        )
+        np.testing.assert_allclose(fitted.probe.predict(features)[:, column], search.predict(features), atol=0.02)
 
 
 def test_a_class_that_a_training_part_lacks_is_never_predicted_there() -> None:
@@ -123,7 +117,7 @@ def test_a_class_that_a_training_part_lacks_is_never_predicted_there() -> None:
     np.testing.assert_allclose(fitted.scores[:, :, 0], folds_of(search), atol=0.034)  # one paper of 30
     assert fitted.notes == (
         "1 classes have fewer rows than there are folds",
-        "1 times a fold's training part lacked a class, which it then never predicts",
+        "1 times a fold's training part lacked a class, which is then never predicted",
     )
     assert 7 in fitted.probe.classes
 
@@ -133,10 +127,7 @@ def test_a_label_of_one_paper_has_a_fold_without_a_score_and_takes_the_first_c()
     given_ = np.stack([numbers, np.arange(90) == 3], axis=1).astype(np.int64)
     fitted = grid_search(features, given_, ProbeSettings(grid=GRID, intercept=True))
     search = peer(classifier("squared_hinge", True), features, given_[:, 1])
-    assert (
-        np.isnan(fitted.scores[:, :, 1]).any(axis=0).tolist()
-        == np.isnan(folds_of(search)).any(axis=0).tolist()
-    )
+    assert np.isnan(fitted.scores[:, :, 1]).any(axis=0).tolist() == np.isnan(folds_of(search)).any(axis=0).tolist()
     assert fitted.best[1] == search.best_params_["C"] == GRID[0]
     assert not np.isnan(fitted.scores[:, :, 0]).any() and len(fitted.notes) == 2
 
@@ -150,7 +141,7 @@ def test_labels_that_never_change_are_always_predicted_and_noted(solver) -> None
     fitted = grid_search(features, given_, ProbeSettings(grid=GRID, solver=solver))
     guesses = fitted.probe.predict(features)
     assert (guesses[:, 0] == 1).all() and (guesses[:, 2] == 0).all() and len(np.unique(guesses[:, 1])) == 2
-    assert fitted.notes[0] == "2 labels never change and were not fitted (first: column 0)"
+    assert fitted.notes[0] == "2 labels are constant and were not fitted (first: column 0)"
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "epsilon_insensitive"])
@@ -181,7 +172,7 @@ def test_wrong_input_is_told() -> None:
     features, labels = papers(30, 2)
     with pytest.raises(InputError, match="30 rows are of the class a"):
         grid_search(features, np.full(30, "a"))
-    with pytest.raises(InputError, match="must hold 0 and 1"):
+    with pytest.raises(InputError, match="must hold only 0 and 1"):
         grid_search(features, np.stack([labels, labels + 1], axis=1))
     with pytest.raises(InputError, match="one row for each of the 30"):
         grid_search(features, labels[:20])

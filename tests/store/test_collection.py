@@ -15,7 +15,7 @@ from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError
 from sciprism.index import topk
 from sciprism.papers.records import Paper
-from sciprism.store import Collection, Filter, Layout, embed
+from sciprism.store import Collection, CollectionLayout, Filter, embed
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def papers() -> list[Paper]:
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory: pytest.TempPathFactory, papers: list[Paper]) -> Collection:
     folder = tmp_path_factory.mktemp("collection")
-    embed(papers, FakeEncoder(), folder, layout=Layout(shard_size=25))
+    embed(papers, FakeEncoder(), folder, layout=CollectionLayout(shard_size=25))
     embed([replace(papers[7], title="New text")], FakeEncoder(), folder)
     return Collection.open(folder)
 
@@ -75,9 +75,7 @@ def test_an_unknown_id_is_an_error(collection: Collection) -> None:
 
 
 def test_an_unknown_space_names_those_that_are_there(collection: Collection) -> None:
-    with pytest.raises(
-        InputError, match=r"the space near .*none of 'kind'; embed the papers for that format"
-    ):
+    with pytest.raises(InputError, match=r"the space near .*none of 'kind'; embed the papers for that format"):
         collection.vectors("kind")
 
 
@@ -89,7 +87,7 @@ def test_rows_outside_are_an_error(collection: Collection) -> None:
 
 
 def damaged(tmp_path: Path) -> tuple[Path, Path]:
-    embed(some_papers(30), FakeEncoder(), tmp_path, layout=Layout(shard_size=20))
+    embed(some_papers(30), FakeEncoder(), tmp_path, layout=CollectionLayout(shard_size=20))
     return tmp_path / "manifest.json", tmp_path / "vectors" / "0-near" / "000000.npy"
 
 
@@ -113,9 +111,7 @@ def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) 
 
 @given(cut=st.floats(0, 0.999))
 @settings(max_examples=25, deadline=None)
-def test_a_manifest_cut_anywhere_is_an_error(
-    collection: Collection, tmp_path_factory: object, cut: float
-) -> None:
+def test_a_manifest_cut_anywhere_is_an_error(collection: Collection, tmp_path_factory: object, cut: float) -> None:
     text = (collection.folder / "manifest.json").read_text().rstrip()
     folder = tmp_path_factory.mktemp("cut")
     (folder / "manifest.json").write_text(text[: int(len(text) * cut)])
@@ -134,9 +130,7 @@ def test_a_truncated_or_missing_file_is_found_on_opening(tmp_path: Path) -> None
     _, values = damaged(tmp_path)
     size = values.stat().st_size
     values.write_bytes(values.read_bytes()[:-10])
-    with pytest.raises(
-        InputError, match=rf"000000.npy is {size - 10} bytes long instead of {size}; restore it"
-    ):
+    with pytest.raises(InputError, match=rf"000000.npy is {size - 10} bytes long instead of {size}; restore it"):
         Collection.open(tmp_path)
     values.unlink()
     with pytest.raises(InputError, match=r"000000.npy is missing"):
@@ -182,7 +176,7 @@ records = st.builds(
 @settings(max_examples=25, deadline=None)
 def test_any_paper_comes_back_as_it_went_in(tmp_path_factory: object, papers: list[Paper]) -> None:
     folder = tmp_path_factory.mktemp("any")
-    embed(papers, FakeEncoder(), folder, layout=Layout(shard_size=3))
+    embed(papers, FakeEncoder(), folder, layout=CollectionLayout(shard_size=3))
     collection = Collection.open(folder)
     assert collection.papers(range(len(papers))) == papers
     assert [collection.find(paper.id) for paper in papers] == list(range(len(papers)))
@@ -191,7 +185,7 @@ def test_any_paper_comes_back_as_it_went_in(tmp_path_factory: object, papers: li
 def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sciprism.store.collection.OPEN_MATRICES", 2)
     papers, encoder = some_papers(30), FakeEncoder()
-    embed(papers, encoder, tmp_path, layout=Layout(shard_size=4))
+    embed(papers, encoder, tmp_path, layout=CollectionLayout(shard_size=4))
     collection = Collection.open(tmp_path)
     _, rows = topk(encoder.encode(papers[9:10]), collection.vectors("near"), 3)
     assert rows[0, 0] == 9

@@ -11,11 +11,11 @@ import pytest
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
 from sciprism.errors import InputError
-from sciprism.files import only_writer
+from sciprism.files import lock_folder
 from sciprism.papers.records import Paper
-from sciprism.store import Collection, Layout, embed
+from sciprism.store import Collection, CollectionLayout, embed
 
-SMALL = Layout(shard_size=10)
+SMALL = CollectionLayout(shard_size=10)
 
 
 def test_a_collection_gives_back_papers_and_vectors(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_collection_gives_back_papers_and_vectors(tmp_path: Path) -> None:
 
 def test_rows_come_in_the_order_asked_for(tmp_path: Path) -> None:
     papers = some_papers(600)
-    embed(papers, FakeEncoder(), tmp_path, layout=Layout(shard_size=520))
+    embed(papers, FakeEncoder(), tmp_path, layout=CollectionLayout(shard_size=520))
     rows = [599, 0, 519, 520, 255, 256, 0]
     assert Collection.open(tmp_path).papers(rows) == [papers[row] for row in rows]
     assert Collection.open(tmp_path).paper("p300") == papers[300]
@@ -40,14 +40,14 @@ def test_rows_come_in_the_order_asked_for(tmp_path: Path) -> None:
 
 def test_formats_of_one_path_are_encoded_once(tmp_path: Path) -> None:
     encoder = FakeEncoder()
-    embed(some_papers(20), encoder, tmp_path, layout=Layout(formats=("proximity", "search")))
+    embed(some_papers(20), encoder, tmp_path, layout=CollectionLayout(formats=("proximity", "search")))
     assert encoder.encoded == 20
     assert list(Collection.open(tmp_path).manifest.spaces) == ["near"]
 
 
 def test_each_space_has_its_matrix(tmp_path: Path) -> None:
     encoder, papers = FakeEncoder(), some_papers(5)
-    report = embed(papers, encoder, tmp_path, layout=Layout(formats=("proximity", "classification")))
+    report = embed(papers, encoder, tmp_path, layout=CollectionLayout(formats=("proximity", "classification")))
     assert encoder.encoded == 10 and report.encoded == 5
     collection = Collection.open(tmp_path)
     kind = collection.vectors("kind")[0].block(0, 5)
@@ -58,7 +58,7 @@ def test_each_space_has_its_matrix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("dtype", "error"), [("float32", 0.0), ("float16", 1e-3), ("int8", 1 / 254)])
 def test_precision_of_stored_vectors(tmp_path: Path, dtype: str, error: float) -> None:
     papers, encoder = some_papers(30), FakeEncoder()
-    embed(papers, encoder, tmp_path, layout=Layout(dtype=dtype, shard_size=20))
+    embed(papers, encoder, tmp_path, layout=CollectionLayout(dtype=dtype, shard_size=20))
     exact = encoder.encode(papers)
     stored = np.concatenate([m.block(0, 99) for m in Collection.open(tmp_path).vectors("near")])
     assert np.abs(stored - exact).max() <= error * np.abs(exact).max() + 1e-9
@@ -72,7 +72,7 @@ def test_a_value_too_large_for_float16_is_refused(tmp_path: Path) -> None:
             return super().encode(items, **options) * 1e6
 
     with pytest.raises(InputError, match="too large for float16; use float32 or int8"):
-        embed(some_papers(3), Large(), tmp_path, layout=Layout(dtype="float16"))
+        embed(some_papers(3), Large(), tmp_path, layout=CollectionLayout(dtype="float16"))
 
 
 def test_the_same_call_again_changes_nothing(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_changed_text_supersedes_the_old_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_changed_details_keep_the_vector(tmp_path: Path, dtype: str) -> None:
     papers, encoder = some_papers(12), FakeEncoder()
-    embed(papers, encoder, tmp_path, layout=Layout(shard_size=10, dtype=dtype))
+    embed(papers, encoder, tmp_path, layout=CollectionLayout(shard_size=10, dtype=dtype))
     papers[5] = replace(papers[5], year=1234)
     papers[6] = replace(papers[6], title="Another")
     again = FakeEncoder()
@@ -135,9 +135,7 @@ def test_one_id_with_two_texts_is_an_error_or_counted(tmp_path: Path, stored: bo
     if stored:
         embed(papers, FakeEncoder(), tmp_path, layout=SMALL)
     both = [*papers, replace(papers[4], title="Other")]
-    with pytest.raises(
-        InputError, match=r"'p4' \(number 13 of the input\): its id came before .* --skip-bad"
-    ):
+    with pytest.raises(InputError, match=r"'p4' \(number 13 of the input\): its id came before .* --skip-bad"):
         embed(both, FakeEncoder(), tmp_path)
     report = embed(both, FakeEncoder(), tmp_path, skip_bad=True)
     assert (report.bad, report.papers) == (1, 12)
@@ -183,7 +181,7 @@ def test_progress_counts_up_to_the_whole_input(tmp_path: Path) -> None:
         some_papers(700),
         FakeEncoder(),
         tmp_path,
-        layout=Layout(shard_size=600),
+        layout=CollectionLayout(shard_size=600),
         progress=lambda r: seen.append(r.done),
     )
     assert seen == sorted(seen) and seen[-1] == 700 and len(set(seen)) > 3
@@ -191,21 +189,19 @@ def test_progress_counts_up_to_the_whole_input(tmp_path: Path) -> None:
 
 def test_another_encoder_is_refused(tmp_path: Path) -> None:
     embed(some_papers(3), FakeEncoder("first", "aaa"), tmp_path)
-    with pytest.raises(
-        InputError, match=r"vectors of first \(fingerprint aaa\), not of second .*bbb.* new folder"
-    ):
+    with pytest.raises(InputError, match=r"vectors of first \(fingerprint aaa\), not of second .*bbb.* new folder"):
         embed(some_papers(9), FakeEncoder("second", "bbb"), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("layout", "message"),
     [
-        (Layout(dtype="int8"), "made with dtype float32, not int8"),
-        (Layout(shard_size=7), "made with shard_size 10, not 7"),
-        (Layout(formats=("classification",)), "made with formats proximity, not classification"),
+        (CollectionLayout(dtype="int8"), "made with dtype float32, not int8"),
+        (CollectionLayout(shard_size=7), "made with shard_size 10, not 7"),
+        (CollectionLayout(formats=("classification",)), "made with formats proximity, not classification"),
     ],
 )
-def test_another_layout_is_refused(tmp_path: Path, layout: Layout, message: str) -> None:
+def test_another_layout_is_refused(tmp_path: Path, layout: CollectionLayout, message: str) -> None:
     embed(some_papers(3), FakeEncoder(), tmp_path, layout=SMALL)
     with pytest.raises(InputError, match=message):
         embed(some_papers(3), FakeEncoder(), tmp_path, layout=layout)
@@ -214,12 +210,12 @@ def test_another_layout_is_refused(tmp_path: Path, layout: Layout, message: str)
 def test_layouts_check_themselves() -> None:
     for wrong in ({"formats": ()}, {"formats": ("search", "search")}, {"dtype": "float8"}, {"shard_size": 0}):
         with pytest.raises(InputError):
-            Layout(**wrong)
+            CollectionLayout(**wrong)
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="fake has no format 'regression'; it has classification, proximity"):
-        embed(some_papers(3), FakeEncoder(), tmp_path, layout=Layout(formats=("regression",)))
+        embed(some_papers(3), FakeEncoder(), tmp_path, layout=CollectionLayout(formats=("regression",)))
 
 
 def test_two_ways_into_one_space_are_refused(tmp_path: Path) -> None:
@@ -228,7 +224,7 @@ def test_two_ways_into_one_space_are_refused(tmp_path: Path) -> None:
             return format
 
     with pytest.raises(InputError, match="embed them into two collections"):
-        embed(some_papers(3), Torn(), tmp_path, layout=Layout(formats=("proximity", "search")))
+        embed(some_papers(3), Torn(), tmp_path, layout=CollectionLayout(formats=("proximity", "search")))
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
@@ -243,7 +239,7 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
 
 def test_only_one_writer_at_a_time(tmp_path: Path) -> None:
     embed(some_papers(3), FakeEncoder(), tmp_path)
-    with only_writer(tmp_path), pytest.raises(InputError, match="being written by another sciprism process"):
+    with lock_folder(tmp_path), pytest.raises(InputError, match="being written by another sciprism process"):
         embed(some_papers(5), FakeEncoder(), tmp_path)
     assert embed(some_papers(5), FakeEncoder(), tmp_path).new == 2
 
@@ -298,7 +294,7 @@ def test_a_model_of_prism_reads_each_paper_once(tmp_path: Path, tiny_model: Path
     encoder = Encoder.start(tiny_model, method="prism", pooling="mean", device="cpu")
     read: list[int] = []
     encoder.model.embeddings.register_forward_hook(lambda _m, given, _out: read.extend(given[0].lengths))
-    layout = Layout(formats=encoder.formats)
+    layout = CollectionLayout(formats=encoder.formats)
     embed(some_papers(9), encoder, tmp_path, layout=layout)
     assert len(read) == 9
     collection = Collection.open(tmp_path)

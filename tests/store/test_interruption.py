@@ -13,14 +13,14 @@ import pytest
 
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
-from sciprism.store import Collection, Layout, embed
+from sciprism.store import Collection, CollectionLayout, embed
 
 BUILDERS = Path(__file__).parents[1] / "builders"
 WRITER = """
 import sys
-from sciprism.store import Layout, embed
+from sciprism.store import CollectionLayout, embed
 from fake_encoder import FakeEncoder, some_papers
-layout = Layout(formats=("proximity", "classification"), dtype="int8", shard_size=20)
+layout = CollectionLayout(formats=("proximity", "classification"), dtype="int8", shard_size=20)
 papers = some_papers(int(sys.argv[2]))
 print("begin", flush=True)
 embed([*papers, papers[1]], FakeEncoder(delay=0.002), sys.argv[1], layout=layout)
@@ -74,7 +74,7 @@ def test_a_stop_at_any_step_on_disk_is_continued(
 ) -> None:
     """Three shards make 14 files, each put in its place in one step; stop just before or just after each."""
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    layout = Layout(dtype="int8", shard_size=20)
+    layout = CollectionLayout(dtype="int8", shard_size=20)
     embed(some_papers(45), FakeEncoder(), whole, layout=layout)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         _stop_at(patched, step, after)

@@ -45,6 +45,4 @@ def _spaced(text: str) -> list[str]:
 
 
 def test_a_book_of_initials_is_one_sentence() -> None:
-    assert (
-        len(split_sentences("A. B. " * 10_000)) == 1
-    )  # a look back to the start at each would take a minute
+    assert len(split_sentences("A. B. " * 10_000)) == 1  # a look back to the start at each would take a minute

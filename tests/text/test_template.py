@@ -56,7 +56,7 @@ def test_labels_and_queries():
     assert template.text("", "query") == "find "
 
 
-def test_a_prompt_stands_before_its_role_only():
+def test_a_prompt_comes_before_its_role_only():
     template = Template(prompts={"query": "query: ", "paper": "passage: "})
     assert template.text("light", "query") == "query: light"
     assert template.text(PAPER, "paper") == "passage: On Light Light bends."

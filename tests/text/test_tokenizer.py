@@ -1,5 +1,6 @@
 """Tokenizers of every public layout give the ids that the reference library gives."""
 
+import base64
 import json
 import shutil
 
@@ -10,7 +11,7 @@ from tokenizers import AddedToken, Tokenizer
 from transformers import AutoTokenizer, BertTokenizer, RobertaTokenizer
 
 from sciprism.errors import InputError
-from sciprism.text.tokenizer import BERT_TOKENS, ROBERTA_TOKENS, read_json, read_tokenizer
+from sciprism.text.tokenizer import BERT_TOKENS, ROBERTA_TOKENS, open_tokenizer, read_json, read_tokenizer
 
 WORDPIECE = {
     "no settings": {},
@@ -27,8 +28,8 @@ BYTE_LEVEL = {
 texts = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
-def copied(files, folder, **documents):
-    """A tokenizer folder: a vocabulary's files and JSON documents beside them."""
+def copy_folder(files, folder, **documents):
+    """A tokenizer folder: a vocabulary's files and JSON documents."""
     shutil.copytree(files, folder, dirs_exist_ok=True)
     for name, content in documents.items():
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
@@ -42,7 +43,7 @@ def assert_same(tokenizer, reference, items):
 
 @pytest.mark.parametrize("settings", WORDPIECE.values(), ids=WORDPIECE)
 def test_vocab_txt(settings, wordpiece_folder, nasty_texts, tmp_path):
-    folder = copied(wordpiece_folder, tmp_path / "t", tokenizer_config=settings)
+    folder = copy_folder(wordpiece_folder, tmp_path / "t", tokenizer_config=settings)
     tokenizer, special = read_tokenizer(folder)
     assert_same(tokenizer, BertTokenizer.from_pretrained(folder), nasty_texts)
     assert special == BERT_TOKENS
@@ -52,7 +53,7 @@ def test_vocab_txt_settings_differ_on_these_texts(wordpiece_folder, nasty_texts,
     """Else the test above could not tell them apart."""
     seen = set()
     for number, settings in enumerate(WORDPIECE.values()):
-        folder = copied(wordpiece_folder, tmp_path / str(number), tokenizer_config=settings)
+        folder = copy_folder(wordpiece_folder, tmp_path / str(number), tokenizer_config=settings)
         tokenizer, _ = read_tokenizer(folder)
         seen.add(str([tokenizer.encode(text).ids for text in nasty_texts]))
     assert len(seen) == len(WORDPIECE)
@@ -65,7 +66,7 @@ def test_vocab_txt_alone_is_uncased(wordpiece_folder, nasty_texts):
 
 @pytest.mark.parametrize("settings", BYTE_LEVEL.values(), ids=BYTE_LEVEL)
 def test_vocab_json_and_merges(settings, byte_level_folder, nasty_texts, tmp_path):
-    folder = copied(byte_level_folder, tmp_path / "t", tokenizer_config=settings)
+    folder = copy_folder(byte_level_folder, tmp_path / "t", tokenizer_config=settings)
     tokenizer, special = read_tokenizer(folder)
     # RoBERTa's mask swallows the space before it: so in its published tokenizer.json and here
     reference = RobertaTokenizer.from_pretrained(folder, mask_token=AddedToken("<mask>", lstrip=True))
@@ -75,12 +76,12 @@ def test_vocab_json_and_merges(settings, byte_level_folder, nasty_texts, tmp_pat
 
 @pytest.mark.parametrize("kind", ["wordpiece", "byte-level"])
 def test_any_text(kind, wordpiece_folder, byte_level_folder):
-    folder, made = {
+    folder, peer = {
         "wordpiece": (wordpiece_folder, BertTokenizer),
         "byte-level": (byte_level_folder, RobertaTokenizer),
     }[kind]
     tokenizer, _ = read_tokenizer(folder)
-    reference = made.from_pretrained(folder)
+    reference = peer.from_pretrained(folder)
 
     @given(text=texts.filter(lambda text: "<mask>" not in text))
     def check(text):
@@ -115,7 +116,7 @@ def test_tokenizer_json_of_the_reference_library(wordpiece_folder, nasty_texts, 
 
 def test_tokenizer_json_goes_first(wordpiece_folder, byte_level_folder, tmp_path):
     read_tokenizer(byte_level_folder)[0].save(str(tmp_path / "tokenizer.json"))
-    folder = copied(wordpiece_folder, tmp_path)
+    folder = copy_folder(wordpiece_folder, tmp_path)
     tokenizer, special = read_tokenizer(folder)
     assert tokenizer.encode("gene").ids == read_tokenizer(byte_level_folder)[0].encode("gene").ids
     assert special == ROBERTA_TOKENS
@@ -138,7 +139,7 @@ def test_renamed_special_tokens(tmp_path):
 
 @pytest.mark.parametrize("layout", ["added_tokens.json", "added_tokens_decoder"])
 @pytest.mark.parametrize("kind", ["wordpiece", "byte-level"])
-def test_tokens_added_beside_the_vocabulary(kind, layout, wordpiece_folder, byte_level_folder, tmp_path):
+def test_tokens_added_outside_the_vocabulary(kind, layout, wordpiece_folder, byte_level_folder, tmp_path):
     """Control codes such as [PRX] were published this way."""
     source = wordpiece_folder if kind == "wordpiece" else byte_level_folder
     first = read_tokenizer(source)[0].get_vocab_size()
@@ -149,14 +150,14 @@ def test_tokens_added_beside_the_vocabulary(kind, layout, wordpiece_folder, byte
         plain = dict.fromkeys(("lstrip", "rstrip", "normalized", "single_word"), False)
         rows = {str(number): {"content": code, "special": True, **plain} for code, number in codes.items()}
         documents = {"tokenizer_config": {"added_tokens_decoder": rows}}
-    tokenizer, _ = read_tokenizer(copied(source, tmp_path / "t", **documents))
+    tokenizer, _ = read_tokenizer(copy_folder(source, tmp_path / "t", **documents))
     ids = tokenizer.encode("[PRX]gene[QRY]").ids
     assert ids[1] == first and ids[-2] == first + 1
     assert ids[2:-2] == tokenizer.encode("gene").ids[1:-1]
 
 
 def test_an_added_token_with_an_id_it_cannot_have(wordpiece_folder, tmp_path):
-    folder = copied(wordpiece_folder, tmp_path / "t", added_tokens={"[PRX]": 99_999})
+    folder = copy_folder(wordpiece_folder, tmp_path / "t", added_tokens={"[PRX]": 99_999})
     with pytest.raises(InputError, match=r"\[PRX\].* cannot have the id 99999"):
         read_tokenizer(folder)
 
@@ -211,3 +212,34 @@ def test_read_json(tmp_path):
     path.write_text("[" * 100_000)
     with pytest.raises(InputError, match="cannot be read as JSON"):
         read_json(path, kind=list)
+
+
+def test_ranks_of_tiktoken_become_the_same_splits(tmp_path):
+    """Bytes, then ab, abab and bc: "ababc" is abab and c, "abc" is ab and c, since ab comes before bc."""
+    tokens = [bytes([b]) for b in range(256)] + [b"ab", b"abab", b"bc"]
+    path = tmp_path / "small.tiktoken"
+    path.write_text("".join(f"{base64.b64encode(t).decode()} {n}\n" for n, t in enumerate(tokens)))
+    opened = open_tokenizer(path)
+    assert opened.encode("ababc").ids == [257, ord("c")] and opened.encode("abc").ids == [256, ord("c")]
+    assert opened.decode(opened.encode("ab é bc").ids) == "ab é bc"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("gone.json", None, "no such file"),
+        ("broken.json", "{}", "cannot be read"),
+        ("broken.tiktoken", "?? 3", "not lines of a token in base64"),
+        ("odd.tiktoken", "YWJj 0\n", "is not made of two others"),
+    ],
+)
+def test_files_that_are_no_tokenizer(name, content, message, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        open_tokenizer(tmp_path / name)
+
+
+def test_a_tokenizer_file_is_opened(wordpiece_folder, tmp_path):
+    read_tokenizer(wordpiece_folder)[0].save(str(tmp_path / "tokenizer.json"))
+    assert isinstance(open_tokenizer(tmp_path / "tokenizer.json"), Tokenizer)

@@ -1,13 +1,10 @@
-"""Vocabularies that are learned, and tokenizers beside each other."""
-
-import base64
+"""Vocabularies learned from texts."""
 
 import pytest
-from tokenizers import Tokenizer, models
 
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_tokenizer
-from sciprism.text.tokens import compare_tokenizers, open_tokenizer, parts_of
+from sciprism.text.tokenizer_comparison import split_into_tokens
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
 TEXTS = ["The phosphorylated protein binds.", "A phosphorylated kinase", "Kinase binds the protein"] * 20
@@ -15,7 +12,7 @@ TEXTS = ["The phosphorylated protein binds.", "A phosphorylated kinase", "Kinase
 
 @pytest.fixture(scope="module")
 def learned():
-    return learn_vocabulary(TEXTS, size=400)
+    return learn_vocabulary(TEXTS, vocab_size=400)
 
 
 def test_special_tokens_have_the_ids_of_roberta(learned):
@@ -31,12 +28,12 @@ def test_case_goes_and_every_byte_has_a_token(learned):
     assert learned.encode("KINASE").ids == learned.encode("kinase").ids
     text = "żółć 中文 \x00 🧬"
     assert learned.decode(learned.encode(text).ids) == text and 3 not in learned.encode(text).ids
-    cased = learn_vocabulary(TEXTS, size=400, lower=False)
+    cased = learn_vocabulary(TEXTS, vocab_size=400, lowercase=False)
     assert cased.encode("Kinase").ids != cased.encode("kinase").ids
 
 
 def test_frequent_words_become_one_token(learned):
-    assert parts_of(learned, "the phosphorylated kinase") == ["the", "phosphorylated", "kinase"]
+    assert split_into_tokens(learned, "the phosphorylated kinase") == ["the", "phosphorylated", "kinase"]
 
 
 def test_a_folder_of_it_is_read_again(learned, tmp_path):
@@ -57,68 +54,4 @@ def test_nothing_to_learn_from():
     with pytest.raises(InputError, match="no text to learn"):
         learn_vocabulary(["", " "])
     with pytest.raises(InputError, match="at least 261 tokens"):
-        learn_vocabulary(TEXTS, size=100)
-
-
-def test_counts_by_hand(learned):
-    """Two texts of three and two words; bytes alone need a token for each letter and space."""
-    bytes_only = learn_vocabulary(["x"], size=261)
-    texts = ["the phosphorylated kinase", "kinase binds"]
-    found = compare_tokenizers(
-        {"ours": learned, "bytes": bytes_only},
-        {"biology": texts},
-        terms=["Kinase", "phosphatase"],
-        sentences=["Kinase binds"],
-        lower=True,
-    )
-    ours, plain = found.counts["ours", "biology"], found.counts["bytes", "biology"]
-    assert (ours.texts, ours.words, ours.tokens, ours.fertility) == (2, 5, 5, 1.0)
-    assert plain.tokens == sum(map(len, texts))
-    assert found.whole == {"ours": 0.5, "bytes": 0.0}
-    assert found.shared["ours", "bytes"] == found.sizes["bytes"] == 261
-    assert found.splits["ours", "Kinase binds"] == ["kinase", "binds"]
-
-
-def test_vocabularies_of_two_kinds_share_what_means_the_same():
-    """A word begins bare in WordPiece and behind a space in byte-level BPE; kinase, ase and é agree."""
-    pieces = {token: n for n, token in enumerate(["[UNK]", "kinase", "##ase", "ase", "star", "##é"])}
-    letters = {token: n for n, token in enumerate(["Ġkinase", "ase", "Ġase", "star", "Ã©", "Ã", "©", "<s>"])}
-    kinds = {
-        "pieces": Tokenizer(models.WordPiece(pieces, unk_token="[UNK]")),
-        "letters": Tokenizer(models.BPE(letters, [])),
-    }
-    found = compare_tokenizers(kinds, {})
-    assert found.sizes == {"pieces": 6, "letters": 8}
-    assert found.shared["pieces", "letters"] == found.shared["letters", "pieces"] == 4
-    assert found.shared["letters", "letters"] == 8
-
-
-def test_ranks_of_tiktoken_become_the_same_splits(tmp_path):
-    """Bytes, then ab, abab and bc: "ababc" is abab and c, "abc" is ab and c, since ab comes before bc."""
-    tokens = [bytes([b]) for b in range(256)] + [b"ab", b"abab", b"bc"]
-    path = tmp_path / "small.tiktoken"
-    path.write_text("".join(f"{base64.b64encode(t).decode()} {n}\n" for n, t in enumerate(tokens)))
-    opened = open_tokenizer(path)
-    assert opened.encode("ababc").ids == [257, ord("c")] and opened.encode("abc").ids == [256, ord("c")]
-    assert opened.decode(opened.encode("ab é bc").ids) == "ab é bc"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("gone.json", None, "not there"),
-        ("broken.json", "{}", "cannot be read"),
-        ("broken.tiktoken", "?? 3", "not lines of a token in base64"),
-        ("odd.tiktoken", "YWJj 0\n", "is not made of two others"),
-    ],
-)
-def test_files_that_are_no_tokenizer(name, content, message, tmp_path):
-    if content is not None:
-        (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=message):
-        open_tokenizer(tmp_path / name)
-
-
-def test_a_tokenizer_file_is_opened(learned, tmp_path):
-    learned.save(str(tmp_path / "tokenizer.json"))
-    assert isinstance(open_tokenizer(tmp_path / "tokenizer.json"), Tokenizer)
+        learn_vocabulary(TEXTS, vocab_size=100)

@@ -10,25 +10,26 @@ from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForM
 
 from build_models import SHAPE
 from sciprism import Encoder
-from sciprism.encoders.dropout import drawn_from
+from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.masked_lm import read_head
 from sciprism.encoders.packing import pack
 from sciprism.errors import InputError
-from sciprism.text.words import words_of
+from sciprism.text.token_classes import classify_tokens
 from sciprism.training.batch import Batch
-from sciprism.training.blockwise import Blockwise
-from sciprism.training.learners.learner import Tools
-from sciprism.training.learners.registry import learners, settings_of
-from sciprism.training.masking import rows_hidden
-from sciprism.training.passes import Memory
+from sciprism.training.block_step import BlockStep
+from sciprism.training.learners.learner import LearnerContext
+from sciprism.training.learners.registry import check_objective, learners
+from sciprism.training.masking import sample_row_masks
+from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
 
-OTHER = settings_of({"name": "auto-encoding", "head": "other"})
+OTHER = check_objective({"name": "auto-encoding", "head_from": "other"})
+RELATIONS = {"teacher": "t", "relation_heads": 8}
 BLOCKS = [np.array([2, *range(5 + n, 17 + 3 * n), 3]) for n in range(4)]
 
 
 @pytest.fixture(scope="module")
-def whole_model(tmp_path_factory, wordpiece_folder):
+def peer_model(tmp_path_factory, wordpiece_folder):
     """A masked language model of the reference library, its folder, and it."""
     folder = tmp_path_factory.mktemp("masked-lm")
     words = (wordpiece_folder / "vocab.txt").read_text(encoding="utf-8")
@@ -43,43 +44,43 @@ def whole_model(tmp_path_factory, wordpiece_folder):
 
 
 @pytest.fixture
-def encoder(whole_model):
-    encoder = Encoder.start(whole_model[0], pooling="cls", device="cpu")
+def encoder(peer_model):
+    encoder = Encoder.start(peer_model[0], pooling="cls", device="cpu")
     encoder.model.set_dropout(0.0)
     return encoder
 
 
 def learner_of(encoder, name, **settings):
     torch.manual_seed(1)
-    tools = Tools(encoder=encoder, processes=Processes("cpu"), open=lambda _name: encoder)
-    return learners[name](settings_of({"name": name} | settings), tools)
+    context = LearnerContext(encoder=encoder, processes=Processes("cpu"), load_model=lambda _name: encoder)
+    return learners[name](check_objective({"name": name} | settings), context)
 
 
 def step(encoder, learner, tokens=40, blocks=BLOCKS):
     """Return the loss of a batch, and the gradients by name."""
     encoder.model.train()
-    blockwise = Blockwise(encoder, [learner], processes=Processes("cpu"), memory=Memory(tokens=tokens))
-    modules = torch.nn.ModuleDict({"model": encoder.model, "own": blockwise.modules})
+    block_step = BlockStep(encoder, [learner], processes=Processes("cpu"), settings=PassSettings(chunk_tokens=tokens))
+    modules = torch.nn.ModuleDict({"model": encoder.model, "own": block_step.modules})
     modules.zero_grad(set_to_none=True)
-    (loss,) = blockwise([(0, Batch(blocks=blocks, draws=range(len(blocks)), seed=7))], 1.0)
+    (loss,) = block_step([(0, Batch(blocks=blocks, block_seeds=range(len(blocks)), seed=7))], 1.0)
     return loss, {n: p.grad.clone() for n, p in modules.named_parameters() if p.grad is not None}
 
 
-def prepared(learner, blocks=BLOCKS):
-    return [learner.prepared(ids, np.random.default_rng(n)) for n, ids in enumerate(blocks)]
+def prepare_all(learner, blocks=BLOCKS):
+    return [learner.prepare_block(ids, np.random.default_rng(n)) for n, ids in enumerate(blocks)]
 
 
-def test_masked_lm_is_that_of_the_reference_library(encoder, whole_model):
+def test_masked_lm_is_that_of_the_reference_library(encoder, peer_model):
     learner = learner_of(encoder, "masked-lm")
-    blocks = prepared(learner)
+    blocks = prepare_all(learner)
     longest = max(len(b.ids) for b in blocks)
     ids, labels = torch.zeros(4, longest, dtype=torch.long), torch.full((4, longest), -100)
     mask = torch.zeros_like(ids)
     for row, block in enumerate(blocks):
         ids[row, : len(block.ids)] = torch.from_numpy(block.ids)
-        labels[row, block.places] = torch.from_numpy(block.targets)
+        labels[row, block.positions] = torch.from_numpy(block.targets)
         mask[row, : len(block.ids)] = 1
-    reference = whole_model[1]
+    reference = peer_model[1]
     reference.zero_grad()
     expected = reference(input_ids=ids, attention_mask=mask, labels=labels).loss
     expected.backward()
@@ -108,7 +109,11 @@ def test_a_head_of_roberta_is_found(tmp_path, encoder):
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [("masked-lm", {}), ("auto-encoding", {}), ("relations", {"teacher": "t", "heads": 8, "layer": 1})],
+    [
+        ("masked-lm", {}),
+        ("auto-encoding", {}),
+        ("relations", RELATIONS | {"teacher_layer": 1}),
+    ],
 )
 def test_pieces_change_nothing(name, settings, encoder):
     learner = learner_of(encoder, name, **settings)
@@ -134,22 +139,22 @@ def test_auto_encoding_begins_with_the_head_of_another(encoder, tmp_path):
     """A shrunk model has none of its own; where the named one has none either, that is said."""
     encoder.save(tmp_path / "model")
     without = Encoder.start(tmp_path / "model", device="cpu")
-    tools = Tools(encoder=without, processes=Processes("cpu"), open=lambda _name: encoder)
-    head = learners["auto-encoding"](OTHER, tools).head
+    context = LearnerContext(encoder=without, processes=Processes("cpu"), load_model=lambda _name: encoder)
+    head = learners["auto-encoding"](OTHER, context).head
     assert torch.equal(head.map.weight, learner_of(encoder, "masked-lm").head.map.weight)
-    tools = Tools(encoder=without, processes=Processes("cpu"), open=lambda _name: without)
-    with pytest.raises(InputError, match="head = other has no masked-LM head"):
-        learners["auto-encoding"](OTHER, tools)
+    context = LearnerContext(encoder=without, processes=Processes("cpu"), load_model=lambda _name: without)
+    with pytest.raises(InputError, match="head_from = other has no masked-LM head"):
+        learners["auto-encoding"](OTHER, context)
 
 
 def test_rows_hide_their_share_of_whole_words(encoder):
     """On average, never a part of a word, never what is special."""
-    words = words_of(encoder.tokenizer)
+    words = classify_tokens(encoder.tokenizer)
     ids = np.array([2, *range(5, 300), 3])
-    hidden = rows_hidden(ids, words, 0.5, np.random.default_rng(0))
+    hidden = sample_row_masks(ids, words, 0.5, np.random.default_rng(0))
     np.fill_diagonal(hidden, False)
     assert not hidden[:, [0, -1]].any() and 0.47 < hidden[:, 1:-1].mean() < 0.53
-    starts = np.flatnonzero(words.starts[ids[1:-1]]) + 1
+    starts = np.flatnonzero(words.word_starts[ids[1:-1]]) + 1
     for row in (3, 200):
         for begin, end in zip(starts, [*starts[1:], len(ids) - 1], strict=True):
             inside = np.delete(hidden[row, begin:end], row - begin if begin <= row < end else [])
@@ -158,15 +163,15 @@ def test_rows_hide_their_share_of_whole_words(encoder):
 
 
 def test_a_student_that_is_its_teacher_has_nothing_to_learn(encoder):
-    learner = learner_of(encoder, "relations", teacher="t", heads=8)
+    learner = learner_of(encoder, "relations", teacher="t", relation_heads=8)
     loss, gradients = step(encoder, learner)
     assert loss == pytest.approx(0, abs=1e-6)
     assert max(float(g.abs().max()) for g in gradients.values()) < 1e-5
 
 
 def test_relations_by_plain_code(encoder):
-    learner = learner_of(encoder, "relations", teacher="t", heads=4, layer=1, student_layer=2)
-    blocks = prepared(learner)
+    learner = learner_of(encoder, "relations", teacher="t", relation_heads=4, teacher_layer=1, student_layer=2)
+    blocks = prepare_all(learner)
     expected = 0.0
     for block in blocks:
         batch = pack([block.ids.tolist()])
@@ -183,27 +188,27 @@ def test_relations_by_plain_code(encoder):
 def test_relations_want_one_vocabulary_and_heads_that_divide(encoder, tiny_model):
     from sciprism.errors import InputError
 
-    with pytest.raises(InputError, match="7 relation heads do not divide a width of 32"):
-        learner_of(encoder, "relations", teacher="t", heads=7)
+    with pytest.raises(InputError, match="7 relation_heads do not divide the width 32"):
+        learner_of(encoder, "relations", teacher="t", relation_heads=7)
     with pytest.raises(InputError, match=r"layer 9 of .* which has 2"):
-        learner_of(encoder, "relations", teacher="t", heads=8, layer=9)
+        learner_of(encoder, "relations", teacher="t", relation_heads=8, teacher_layer=9)
 
 
 def test_auto_encoding_by_plain_code(encoder):
     """RetroMAE's decoder written out row by row."""
     learner = learner_of(encoder, "auto-encoding")
-    blocks = prepared(learner)
+    blocks = prepare_all(learner)
     model, attention, block = encoder.model, learner.decoder.block.attention, learner.decoder.block
     losses, hidden_losses = [], []
     with torch.no_grad():
         for each in blocks:
             batch = pack([each.ids.tolist()])
             states = model(batch)
-            logits = learner.head(states[each.places]) @ model.embeddings.word.weight.T + learner.head.bias
+            logits = learner.head(states[each.positions]) @ model.embeddings.word.weight.T + learner.head.bias
             hidden_losses.append(F.cross_entropy(logits, torch.from_numpy(each.targets), reduction="sum"))
             vector = states[0]
             count = len(each.ids)
-            keys = model.embeddings(pack([each.whole.tolist()])).clone()
+            keys = model.embeddings(pack([each.unmasked.tolist()])).clone()
             keys[0] = vector
             positions = model.embeddings.position.weight[:count]
             for row in range(1, count - 1):
@@ -219,8 +224,8 @@ def test_auto_encoding_by_plain_code(encoder):
                 y = block.attention_norm(query + attention.output(torch.cat(out)))
                 state = block.feed_forward_norm(y + block.feed_forward(y, None))
                 logits = learner.head(state) @ model.embeddings.word.weight.T + learner.head.bias
-                losses.append(F.cross_entropy(logits, torch.tensor(each.whole[row])))
-    hidden = sum(len(each.places) for each in blocks)
+                losses.append(F.cross_entropy(logits, torch.tensor(each.unmasked[row])))
+    hidden = sum(len(each.positions) for each in blocks)
     expected = float(torch.stack(hidden_losses).sum() / hidden + torch.stack(losses).mean())
     assert step(encoder, learner)[0] == pytest.approx(expected, rel=1e-4)
 
@@ -235,24 +240,24 @@ def test_the_decoder_drops_attention_at_its_encoders_rate(encoder):
     queries, keys = torch.randn(2, count, 32, generator=torch.Generator().manual_seed(0))
     visible = [~torch.eye(count, dtype=torch.bool)]
 
-    def said(seed, keys=keys):
-        with torch.no_grad(), drawn_from(seed, torch.device("cpu")):
+    def decode(seed, keys=keys):
+        with torch.no_grad(), seeded_dropout(seed, torch.device("cpu")):
             return decoder(queries, keys, batch, visible)
 
-    assert torch.equal(said(1), said(1)) and not torch.allclose(said(1), said(2), atol=1e-3)
+    assert torch.equal(decode(1), decode(1)) and not torch.allclose(decode(1), decode(2), atol=1e-3)
     other = keys.clone()
     other[5] += 1
-    assert torch.equal(said(1, other)[5], said(1)[5])  # what a row may not see
+    assert torch.equal(decode(1, other)[5], decode(1)[5])  # what a row may not see
     decoder.eval()
-    assert torch.equal(said(1), said(2))
+    assert torch.equal(decode(1), decode(2))
 
 
 def test_dev_scores_are_one_over_perplexity(encoder):
     learner = learner_of(encoder, "masked-lm")
-    batch = Batch(blocks=BLOCKS, draws=range(4), seed=7)
+    batch = Batch(blocks=BLOCKS, block_seeds=range(4), seed=7)
     encoder.prepare()
     score = learner.score(batch)
     assert score == pytest.approx(np.exp(-step(encoder, learner)[0]), rel=1e-4)
     encoder.prepare()
     assert learner.score(batch) == score
-    assert learner.score(replace(batch, draws=range(1, 5))) != score
+    assert learner.score(replace(batch, block_seeds=range(1, 5))) != score

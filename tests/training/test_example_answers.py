@@ -27,9 +27,7 @@ def test_only_a_row_with_neither_positive_nor_answer_is_dropped():
     assert from_row({**row, "answers": None}, query="paper", candidate="paper") is None
     assert from_row({**row, "answers": [0]}, query="paper", candidate="paper").answers == (0,)
     assert from_row({**row, "answers": ["x"]}, query="paper", candidate="paper").positives == ()
-    kept = {key: value for key, value in row.items() if key != "answers"} | {
-        "positive_ctxs": [{"title": "t"}]
-    }
+    kept = {key: value for key, value in row.items() if key != "answers"} | {"positive_ctxs": [{"title": "t"}]}
     assert from_row(kept, query="paper", candidate="paper").answers == ()
 
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
-from sciprism.training.batches import mixed
+from sciprism.training.batch_plan import derive_seed
 from sciprism.training.examples import Example, from_row, read_examples, to_row, write_examples
 from sciprism.training.recipe import SourceSpec
-from sciprism.training.sources import Source, chosen
+from sciprism.training.sources import ExampleSource, rotate_candidates
 
 # the example of the fact sheet, in our words
 ROW = {
@@ -22,9 +22,7 @@ ROW = {
     "hard_negative_ctxs": [{"title": "sociology", "text": "", "passage_id": "l93"}],
 }
 
-word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1).filter(
-    lambda s: "[SEP]" not in s
-)
+word = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1).filter(lambda s: "[SEP]" not in s)
 paper = st.builds(lambda n, t, a: Paper(id=n, title=t, abstract=a), word, word, word | st.just(""))
 label = st.builds(lambda n, t, d: Label(id=n, name=t, definition=d), word, word, word | st.just(""))
 
@@ -61,11 +59,9 @@ def test_both_kinds_of_file_in_any_order(tmp_path, whole):
     rows = [ROW | {"question": f"{n} [SEP] x"} for n in range(5)]
     rows.insert(2, ROW | {"positive_ctxs": []})
     path = tmp_path / "a.json"
-    path.write_text(
-        json.dumps(rows) if whole else "\n\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8"
-    )
-    source = Source(SourceSpec(file=path, format="classification", candidate="label"))
-    assert (len(source), source.left_out) == (5, 1)
+    path.write_text(json.dumps(rows) if whole else "\n\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    source = ExampleSource(SourceSpec(file=path, format="classification", candidate="label"))
+    assert (len(source), source.dropped) == (5, 1)
     assert [e.query.title for e in source.examples([4, 0, 2])] == ["4", "0", "2"]
     assert [e.query.title for e in read_examples(path, query="paper", candidate="label")] == list("01234")
 
@@ -75,11 +71,11 @@ def test_every_positive_and_negative_has_its_turn():
     papers = [Paper(id=str(n), title=str(n)) for n in range(6)]
     example = Example("a", tuple(papers[:3]), tuple(papers[3:]))
     spec = SourceSpec(file="a", format="search")
-    drawn = [chosen(example, spec, mixed(0, n)) for n in range(60)]
+    drawn = [rotate_candidates(example, spec, derive_seed(0, n)) for n in range(60)]
     assert {e.positives[0].id for e in drawn} == set("012")
     assert {e.negatives[0].id for e in drawn} == set("345")
     assert all(set(map(str, e.positives)) == set(map(str, example.positives)) for e in drawn)
-    assert chosen(example, spec.model_copy(update={"positives": "first"}), 12345) == example
+    assert rotate_candidates(example, spec.model_copy(update={"positives": "first"}), 12345) == example
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):

@@ -1,24 +1,27 @@
 """Models between a stage's start and its end."""
 
+from functools import cache
+
 import pytest
 from safetensors.torch import load_file
 
 from build_sources import write_recipe, write_source
 from sciprism import Encoder
-from sciprism.training.recipe import read_recipe
+from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
 
 PRISM = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true}"]
-DEV = ["stages.0.evaluation={every = 6, examples = 20}", "stages.0.sources.0.dev=dev.jsonl"]
+DEV = ["stages.0.evaluation={every = 3, examples = 20}", "stages.0.sources.0.dev=dev.jsonl"]
 
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory, tiny_model):
     """The weights that a recipe with some changes leaves; every run begins and ends alike but for them."""
     folder = tmp_path_factory.mktemp("recipe")
-    recipe = write_recipe(folder, tiny_model)
+    recipe = write_recipe(folder, tiny_model, steps=6)
     write_source(folder / "dev.jsonl", 20, seed=2)
 
+    @cache
     def left(name, *changes):
         model = train(read_recipe(recipe, list(changes)), folder / name, device="cpu")
         return load_file(model / "model.safetensors")
@@ -35,7 +38,7 @@ def test_all_weights_go_a_part_of_the_way(weights):
 
 def test_at_the_start_it_is_the_backbone(weights, tiny_model):
     kept = load_file(tiny_model / "model.safetensors")
-    start = weights("begun", "stages.0.interpolation=0")
+    start = weights("all-0", "stages.0.interpolation=0")
     assert all(start[name].equal(kept[name]) for name in kept)
 
 
@@ -44,8 +47,7 @@ def test_a_format_of_its_own_way(dev, weights):
     """Of the best model by dev examples too, where that is what a stage leaves."""
     ways = {"none": "{search = 0.0}", "part": "{search = 0.25}", "whole": "1.0"}
     none, part, whole = (
-        weights(f"{name}-{len(dev)}", *PRISM, *dev, f"stages.0.interpolation={way}")
-        for name, way in ways.items()
+        weights(f"{name}-{len(dev)}", *PRISM, *dev, f"stages.0.interpolation={way}") for name, way in ways.items()
     )
     of_search = [name for name in whole if ".search." in name]
     assert of_search and any((none[name] - whole[name]).abs().max() > 1e-4 for name in of_search)

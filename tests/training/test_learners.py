@@ -16,19 +16,17 @@ from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.objectives.label_ranking import label_ranking
 from sciprism.papers.records import Paper
 from sciprism.training.batch import Batch
-from sciprism.training.blockwise import Blockwise
+from sciprism.training.block_step import BlockStep
 from sciprism.training.dev import reciprocal_rank
-from sciprism.training.examples import Example, key_of
-from sciprism.training.learners.learner import Tools
-from sciprism.training.learners.registry import learners, settings_of
-from sciprism.training.passes import Memory
+from sciprism.training.examples import Example, item_key
+from sciprism.training.joint_step import JointStep
+from sciprism.training.learners.learner import LearnerContext
+from sciprism.training.learners.registry import check_objective, learners
+from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
-from sciprism.training.together import Together
-from sciprism.training.weighting import weighting_of, weightings
+from sciprism.training.weighting import check_weighting, weightings
 
-LIGHT, CELL, STAR = (
-    Paper(id=w, title=f"{w} theory", abstract=f"the {w} of matter") for w in ("light", "cell", "star")
-)
+LIGHT, CELL, STAR = (Paper(id=w, title=f"{w} theory", abstract=f"the {w} of matter") for w in ("light", "cell", "star"))
 MOON = Paper(id="moon", title="moon", abstract="a galaxy")
 """No positive of any example."""
 EXAMPLES = [
@@ -61,7 +59,7 @@ def batch_of(examples, seed=0):
     return Batch(examples=examples, format="search", query="query", candidate="paper", seed=seed)
 
 
-def made(encoder, *objectives, labels=("bio", "physics")):
+def build_learners(encoder, *objectives, labels=("bio", "physics")):
     """One learner for each objective; any teacher is the encoder with other weights."""
 
     def teacher(_name, max_length=None, precision="float32"):
@@ -72,39 +70,39 @@ def made(encoder, *objectives, labels=("bio", "physics")):
         other.prepare()
         return other
 
-    tools = Tools(
+    context = LearnerContext(
         encoder=encoder,
         processes=Processes("cpu"),
         labels=labels,
-        candidates={key_of(paper): paper for paper in (LIGHT, CELL, STAR, MOON)},
-        open=teacher,
+        candidates={item_key(paper): paper for paper in (LIGHT, CELL, STAR, MOON)},
+        load_model=teacher,
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return [learners[table["name"]](settings_of(table), tools) for table in objectives]
+        return [learners[table["name"]](check_objective(table), context) for table in objectives]
 
 
-def together(encoder, *objectives, weighting="none", labels=("bio", "physics")):
-    found = made(encoder, *objectives, labels=labels)
-    settings = weighting_of({"name": weighting})
-    return Together(
+def build_joint_step(encoder, *objectives, weighting="none", labels=("bio", "physics")):
+    found = build_learners(encoder, *objectives, labels=labels)
+    settings = check_weighting({"name": weighting})
+    return JointStep(
         encoder,
         found,
         weighting=weightings[weighting](settings, len(found)),
         processes=Processes("cpu"),
-        memory=Memory(tokens=64),
+        settings=PassSettings(chunk_tokens=64),
     )
 
 
-def blockwise(encoder, *objectives):
-    found = made(encoder, *objectives)
-    return Blockwise(encoder, found, processes=Processes("cpu"), memory=Memory(tokens=64))
+def build_block_step(encoder, *objectives):
+    found = build_learners(encoder, *objectives)
+    return BlockStep(encoder, found, processes=Processes("cpu"), settings=PassSettings(chunk_tokens=64))
 
 
 def step(encoder, **objective):
     """Return the loss of one batch."""
     encoder.model.train()
-    (loss,) = together(encoder, {"name": "contrast"} | objective)([(0, batch_of(EXAMPLES))], 1.0)
+    (loss,) = build_joint_step(encoder, {"name": "contrast"} | objective)([(0, batch_of(EXAMPLES))], 1.0)
     encoder.prepare()
     return loss
 
@@ -120,7 +118,7 @@ def expected(encoder, negatives, known=None, temperature=1.0):
         if items
     ]
     known = None if known is None else torch.tensor(known)
-    return in_batch_contrastive(*vectors, temperature=temperature, known=known).item()
+    return in_batch_contrastive(*vectors, temperature=temperature, known_positives=known).item()
 
 
 def test_one_hard_negative_each(encoder):
@@ -131,7 +129,7 @@ def test_one_hard_negative_each(encoder):
     assert found == pytest.approx(expected(encoder, [], temperature=0.2), abs=1e-5)
 
 
-def test_known_positives_are_left_out(encoder):
+def test_known_positives_are_no_negatives(encoder):
     """STAR answers the first query too; CELL as a negative of others is the third query's positive."""
     known = [
         [True, True, False, False, False],
@@ -143,8 +141,8 @@ def test_known_positives_are_left_out(encoder):
     assert found < step(encoder, similarity="cosine")
 
 
-class Fixed:
-    """An encoder's face with vectors of our choice."""
+class FixedEncoder:
+    """An encoder with given vectors."""
 
     distance = "dot"
 
@@ -165,7 +163,7 @@ def test_reciprocal_ranks_by_hand():
         "star": [1, 5, 1],
         "cell": [3, 0, 1],
     }
-    assert reciprocal_rank(Fixed(vectors), batch_of(EXAMPLES)) == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
+    assert reciprocal_rank(FixedEncoder(vectors), batch_of(EXAMPLES)) == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
 
 
 def test_what_another_example_of_the_query_has_found_is_no_mistake():
@@ -175,12 +173,12 @@ def test_what_another_example_of_the_query_has_found_is_no_mistake():
         Example(query="light wave", positives=(LIGHT,), negatives=(CELL,)),
         Example(query="light wave", positives=(STAR,), negatives=(CELL,)),
     ]
-    assert reciprocal_rank(Fixed(vectors), batch_of(apart)) == 1.0
+    assert reciprocal_rank(FixedEncoder(vectors), batch_of(apart)) == 1.0
 
 
 def test_triplets_take_their_own_negatives(encoder):
     """Two triplets; an example without a negative is none."""
-    learner = together(encoder, {"name": "triplet", "margin": 0.7})
+    learner = build_joint_step(encoder, {"name": "triplet", "margin": 0.7})
     assert [learner.learners[0].fits(example) for example in EXAMPLES] == [True, True, False]
     queries, near, far = (
         torch.from_numpy(encoder.encode(items, format="search", role=role))
@@ -198,8 +196,8 @@ def test_triplets_take_their_own_negatives(encoder):
 
 
 BLOCKS = [np.array([2, *range(5 + n, 17 + 3 * n), 3]) for n in range(4)]
-TAUGHT = {
-    "relations": {"teacher": "t", "heads": 8},
+WITH_TEACHER = {
+    "relations": {"teacher": "t", "relation_heads": 8},
     "similarity": {"teacher": "t"},
     "vectors": {"teacher": "t"},
 }
@@ -211,10 +209,10 @@ def test_every_learner_scales_its_gradient_and_repeats_itself(name, encoder, fac
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path))
     encoder = faceted if learners[name].by_facet else encoder
     blocks = learners[name].reads == "blocks"
-    learner = (blockwise if blocks else together)(encoder, {"name": name} | TAUGHT.get(name, {}))
+    learner = (build_block_step if blocks else build_joint_step)(encoder, {"name": name} | WITH_TEACHER.get(name, {}))
     examples = [replace(e, answers=ANSWERS.get(name, ((),) * 3)[n]) for n, e in enumerate(EXAMPLES)]
     batch = batch_of([example for example in examples if learner.learners[0].fits(example)], seed=3)
-    batch = Batch(blocks=BLOCKS, draws=range(4), seed=3) if blocks else batch
+    batch = Batch(blocks=BLOCKS, block_seeds=range(4), seed=3) if blocks else batch
     assert len(batch) > 1
     encoder.model.set_dropout(0.2)
     encoder.model.train()
@@ -238,8 +236,8 @@ def test_four_sums_of_cosines(encoder):
     )
     encoder.model.train()
     for twice in (True, False):
-        settings = {"temperature": 0.1, "twice": twice}
-        (loss,) = together(encoder, {"name": "four-sum", **settings})([(0, batch_of(EXAMPLES))], 1.0)
+        settings = {"temperature": 0.1, "count_pair_twice": twice}
+        (loss,) = build_joint_step(encoder, {"name": "four-sum", **settings})([(0, batch_of(EXAMPLES))], 1.0)
         wanted = four_sum_contrastive(queries, positives, **settings)
         assert loss == pytest.approx(wanted.item(), abs=1e-4)
 
@@ -258,16 +256,16 @@ def test_labels_are_ranked_among_all_of_the_source(most, encoder):
     carried = torch.tensor([[1, 0, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0]]).bool()
     expected = label_ranking(papers, labels, carried, temperature=0.2).item()
     encoder.model.train()
-    learner = together(encoder, {"name": "label-ranking", "most": most, **settings})
+    learner = build_joint_step(encoder, {"name": "label-ranking", "max_labels": most, **settings})
     assert learner([(0, batch_of(EXAMPLES))], 1.0)[0] == pytest.approx(expected, abs=1e-5)
     assert encoder.model.blocks[0].attention.query.weight.grad.abs().sum() > 0
 
 
 def test_labels_of_a_step_are_those_of_its_papers_and_some_others(encoder):
-    (learner,) = made(encoder, {"name": "label-ranking", "most": 2})
+    (learner,) = build_learners(encoder, {"name": "label-ranking", "max_labels": 2})
 
     def labels(examples, seed):
-        (_, (found, role)) = learner.asks(batch_of(examples, seed))
+        (_, (found, role)) = learner.select_texts(batch_of(examples, seed))
         assert role == "paper"
         return {paper.id for paper in found}
 
@@ -278,11 +276,11 @@ def test_labels_of_a_step_are_those_of_its_papers_and_some_others(encoder):
     assert labels(EXAMPLES[1:2], 7) == labels(EXAMPLES[1:2], 7)
 
 
-def test_drawn_labels_count_for_those_that_were_not(encoder):
+def test_sampled_labels_are_weighted_for_all_others(encoder):
     """Of the three labels that this paper lacks one is drawn, and stands for all three."""
     batch = batch_of(EXAMPLES[1:2], 7)
-    learner = together(encoder, {"name": "label-ranking", "temperature": 0.2, "most": 2})
-    (_, (step, _)) = made(encoder, {"name": "label-ranking", "most": 2})[0].asks(batch)
+    learner = build_joint_step(encoder, {"name": "label-ranking", "temperature": 0.2, "max_labels": 2})
+    (_, (step, _)) = build_learners(encoder, {"name": "label-ranking", "max_labels": 2})[0].select_texts(batch)
     (paper,) = torch.from_numpy(encoder.encode([EXAMPLES[1].query], format="search", role="query"))
     star, other = torch.from_numpy(encoder.encode(step, format="search", role="paper"))
     expected = F.softplus((other - star) @ paper / 0.2 + math.log(3))
@@ -292,7 +290,7 @@ def test_drawn_labels_count_for_those_that_were_not(encoder):
 
 def test_held_out_papers_are_ranked_among_all_labels_of_the_source(encoder):
     """One paper alone would find its only label first; here all four compete."""
-    (learner,) = made(encoder, {"name": "label-ranking"})
+    (learner,) = build_learners(encoder, {"name": "label-ranking"})
     encoder.prepare()
     papers, labels = (
         F.normalize(torch.from_numpy(encoder.encode(items, format="search", role=role)), dim=-1)
@@ -309,9 +307,9 @@ def test_held_out_papers_are_ranked_among_all_labels_of_the_source(encoder):
 
 
 def test_a_source_without_labels_cannot_be_ranked(encoder):
-    tools = Tools(encoder=encoder, processes=Processes("cpu"))
-    with pytest.raises(InputError, match='the source has no labels; say candidate = "label"'):
-        learners["label-ranking"](settings_of({"name": "label-ranking"}), tools)
+    context = LearnerContext(encoder=encoder, processes=Processes("cpu"))
+    with pytest.raises(InputError, match='the source has no labels; set candidate = "label"'):
+        learners["label-ranking"](check_objective({"name": "label-ranking"}), context)
 
 
 def by_facet(encoder, examples):
@@ -323,20 +321,20 @@ def by_facet(encoder, examples):
 
 @pytest.mark.parametrize("in_batch", [False, True])
 def test_facets_are_contrasted_one_by_one(in_batch, faceted):
-    settings = {"best": 0.3, "mix": "logits", "in_batch": in_batch}
+    settings = {"best_pair_weight": 0.3, "mix": "logits", "in_batch_negatives": in_batch}
     expected = facet_contrast(*by_facet(faceted, EXAMPLES[:2]), **settings).item()
-    learner = together(faceted, {"name": "facets", **settings})
+    learner = build_joint_step(faceted, {"name": "facets", **settings})
     assert [learner.learners[0].fits(example) for example in EXAMPLES] == [True, True, False]
     faceted.model.train()
     (loss,) = learner([(0, batch_of(EXAMPLES[:2]))], 1.0)
     assert loss == pytest.approx(expected, abs=1e-5)
 
 
-def test_beside_facets_the_others_see_sums(faceted):
+def test_without_facets_learners_get_sums(faceted):
     """One pass gives the facets to one source and their sums to the other; neither loss changes."""
     batch, triplets = batch_of(EXAMPLES[:2]), {"name": "triplet", "margin": 5.0}
-    both = together(faceted, {"name": "facets"}, triplets)
-    alone = together(faceted, triplets)
+    both = build_joint_step(faceted, {"name": "facets"}, triplets)
+    alone = build_joint_step(faceted, triplets)
     faceted.model.train()
     losses = both([(0, batch), (1, batch)], 1.0)
     assert losses[1] == pytest.approx(alone([(0, batch)], 1.0)[0], abs=1e-5)
@@ -360,7 +358,7 @@ def test_sources_of_several_kinds_in_one_step_add_up(encoder):
         batch_of(with_answers("classification")),
         batch_of(with_answers("regression")[1:]),
     ]
-    learner = together(encoder, *tables)
+    learner = build_joint_step(encoder, *tables)
     encoder.model.train()
     weight = encoder.model.blocks[0].attention.query.weight
 
@@ -378,23 +376,23 @@ def test_sources_of_several_kinds_in_one_step_add_up(encoder):
 @pytest.mark.parametrize("name", sorted(ANSWERS))
 def test_heads_learn_and_are_scored(name, encoder):
     """A few steps on three papers: the score, at best 1, gets there."""
-    learner = together(encoder, {"name": name, "dropout": 0.0})
+    learner = build_joint_step(encoder, {"name": name, "dropout": 0.0})
     batch = batch_of(with_answers(name))
     head = learner.learners[0]
-    optimiser = torch.optim.AdamW([*head.modules.parameters(), *encoder.model.parameters()], lr=0.01)
+    optimizer = torch.optim.AdamW([*head.modules.parameters(), *encoder.model.parameters()], lr=0.01)
     for _ in range(60):
         encoder.model.train()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (loss,) = learner([(0, batch)], 1.0)
-        optimiser.step()
+        optimizer.step()
     encoder.prepare()
     assert loss < 0.1 and head.score(batch) == 1
 
 
-def test_a_scale_stands_in_front_of_the_head(encoder):
+def test_a_head_scales_its_input(encoder):
     """The loss is the one of vectors so many times as long, by the head's own weights."""
     examples = with_answers("regression")
-    learner = together(encoder, {"name": "regression", "dropout": 0.0, "scale": 20.0})
+    learner = build_joint_step(encoder, {"name": "regression", "dropout": 0.0, "scale": 20.0})
     (loss,) = learner([(0, batch_of(examples))], 1.0)
     head = learner.learners[0].head
     vectors = torch.from_numpy(encoder.encode([e.query for e in examples], format="search", role="query"))
@@ -403,31 +401,31 @@ def test_a_scale_stands_in_front_of_the_head(encoder):
     assert loss == pytest.approx(wanted.item(), rel=1e-4)
 
 
-def test_a_head_reads_standardised_vectors(encoder):
+def test_a_head_standardizes_its_input(encoder):
     """Each direction less its mean over its deviation, of the first batches exactly."""
     examples = with_answers("regression")
-    settings = {"name": "regression", "dropout": 0.0, "standardise": True}
-    (head,) = together(encoder, settings).learners
+    settings = {"name": "regression", "dropout": 0.0, "standardize": True}
+    (head,) = build_joint_step(encoder, settings).learners
     vectors = torch.randn(1000, encoder.dim) * 0.1 + 3
-    even = head.even
+    standardizer = head.standardizer
     wanted = head.head((vectors - vectors.mean(dim=0)) / vectors.std(dim=0, unbiased=False))
-    assert torch.allclose(head.said(vectors), wanted, atol=1e-3)
+    assert torch.allclose(head.predict(vectors), wanted, atol=1e-3)
     for _ in range(200):
-        head.said(vectors[torch.randint(1000, (64,))])
+        head.predict(vectors[torch.randint(1000, (64,))])
     head.modules.eval()
-    assert torch.allclose(even.mean, vectors.mean(dim=0), atol=0.05)
-    assert torch.allclose(even.square.sqrt(), vectors.std(dim=0), rtol=0.3)
-    seen = even.mean.clone()
+    assert torch.allclose(standardizer.mean, vectors.mean(dim=0), atol=0.05)
+    assert torch.allclose(standardizer.square.sqrt(), vectors.std(dim=0), rtol=0.3)
+    seen = standardizer.mean.clone()
     head.score(batch_of(examples))
-    assert torch.equal(even.mean, seen), "held-out examples change nothing"
+    assert torch.equal(standardizer.mean, seen), "held-out examples change nothing"
 
 
-def test_the_last_share_of_contrast(encoder):
+def test_the_weight_of_supervised_contrast(encoder):
     """SciRepEval's mix: 0.1 of the cross-entropy and 0.9 of the contrastive loss."""
     examples = batch_of(with_answers("classification"))
     losses = []
     for share in (0.0, 1.0, 0.9):
-        learner = together(encoder, {"name": "classification", "dropout": 0.0, "contrastive": share})
+        learner = build_joint_step(encoder, {"name": "classification", "dropout": 0.0, "contrastive_weight": share})
         losses += learner([(0, examples)], 1.0)
     assert losses[2] == pytest.approx(0.1 * losses[0] + 0.9 * losses[1], abs=1e-6)
     vectors = torch.from_numpy(encoder.encode([e.query for e in EXAMPLES], format="search", role="query"))
@@ -442,11 +440,11 @@ def test_the_last_share_of_contrast(encoder):
 
 
 @pytest.mark.parametrize("name", ["vectors", "similarity"])
-def test_a_teachers_vectors_are_kept_unless_told_not_to(encoder, name, monkeypatch, tmp_path):
+def test_a_teachers_vectors_are_cached_unless_the_recipe_says_no(encoder, name, monkeypatch, tmp_path):
     losses = []
     for cached in (True, False):
         monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / str(cached)))
-        learner = together(encoder, {"name": name, "teacher": "t", "cached": cached})
+        learner = build_joint_step(encoder, {"name": name, "teacher": "t", "cache_teacher": cached})
         losses.append(learner([(0, batch_of(EXAMPLES))], 1.0))
         assert any((tmp_path / str(cached)).rglob("keys")) == cached
     assert losses[0] == losses[1]
@@ -455,5 +453,5 @@ def test_a_teachers_vectors_are_kept_unless_told_not_to(encoder, name, monkeypat
 @pytest.mark.parametrize("name", ["vectors", "similarity"])
 def test_a_teacher_computes_in_its_own_precision(encoder, name):
     for precision in ("float32", "bfloat16"):
-        (learner,) = made(encoder, {"name": name, "teacher": "t", "teacher_precision": precision})
+        (learner,) = build_learners(encoder, {"name": name, "teacher": "t", "teacher_precision": precision})
         assert learner.teacher.encoder.precision == precision

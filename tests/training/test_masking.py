@@ -5,23 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.text.words import Words
-from sciprism.training.masking import chosen, masked, rows_hidden
+from sciprism.text.token_classes import TokenClasses
+from sciprism.training.masking import choose_tokens, mask_tokens, sample_row_masks
 
 # ids 0 and 1 are special, 2 the mask; of 10 to 19 the even ones begin a word
 SPECIAL = np.array([True, True, True] + [False] * 17)
 STARTS = np.array([False] * 10 + [n % 2 == 0 for n in range(10, 20)])
-WORDS = Words(SPECIAL, STARTS, 2)
+WORDS = TokenClasses(SPECIAL, STARTS, 2)
 TEXT = np.array([0, *range(10, 20), *range(10, 20), 1])
 
 
-def draw(seed=0):
+def rng(seed=0):
     return np.random.default_rng(seed)
 
 
 @given(st.integers(0, 1000), st.floats(0.05, 0.9), st.booleans())
 def test_special_tokens_stay_and_the_share_is_met(seed, share, whole):
-    places = chosen(TEXT, WORDS, share, draw(seed), whole=whole)
+    places = choose_tokens(TEXT, WORDS, share, rng(seed), whole_words=whole)
     assert len(places) >= 1
     assert not SPECIAL[TEXT[places]].any()
     assert share * 20 - 1 <= len(places) <= max(1, share * 20) + 1 + whole
@@ -30,31 +30,29 @@ def test_special_tokens_stay_and_the_share_is_met(seed, share, whole):
 
 @given(st.integers(0, 1000))
 def test_whole_words_stay_whole(seed):
-    places = set(chosen(TEXT, WORDS, 0.3, draw(seed), whole=True).tolist())
+    places = set(choose_tokens(TEXT, WORDS, 0.3, rng(seed), whole_words=True).tolist())
     for first in range(1, 21, 2):
         assert (first in places) == (first + 1 in places)
 
 
 def test_the_share_is_met_on_average():
-    counts = [len(chosen(TEXT, WORDS, 0.13, draw(seed), whole=False)) for seed in range(2000)]
+    counts = [len(choose_tokens(TEXT, WORDS, 0.13, rng(seed), whole_words=False)) for seed in range(2000)]
     assert np.mean(counts) == pytest.approx(2.6, abs=0.05)
 
 
 def test_a_text_of_special_tokens_alone():
-    assert len(chosen(np.array([0, 1]), WORDS, 0.15, draw(), whole=True)) == 0
-    assert len(chosen(np.array([0, 1]), WORDS, 0.15, draw(), whole=False)) == 0
+    assert len(choose_tokens(np.array([0, 1]), WORDS, 0.15, rng(), whole_words=True)) == 0
+    assert len(choose_tokens(np.array([0, 1]), WORDS, 0.15, rng(), whole_words=False)) == 0
 
 
 def test_eight_of_ten_become_the_mask():
     kinds = []
     for seed in range(500):
-        places = chosen(TEXT, WORDS, 0.5, draw(seed), whole=False)
-        found = masked(TEXT, places, WORDS, draw(seed + 1))
+        places = choose_tokens(TEXT, WORDS, 0.5, rng(seed), whole_words=False)
+        found = mask_tokens(TEXT, places, WORDS, rng(seed + 1))
         untouched = np.delete(np.arange(len(TEXT)), places)
         assert (found[untouched] == TEXT[untouched]).all()
-        kinds += [
-            0 if f == 2 else 1 if f == t else 2 for f, t in zip(found[places], TEXT[places], strict=True)
-        ]
+        kinds += [0 if f == 2 else 1 if f == t else 2 for f, t in zip(found[places], TEXT[places], strict=True)]
         assert not SPECIAL[np.setdiff1d(found[places], [2])].any()
     shares = np.bincount(kinds) / len(kinds)
     # of the tokens drawn at random 1 in 17 is the one that stood there
@@ -62,10 +60,10 @@ def test_eight_of_ten_become_the_mask():
 
 
 def test_rows_see_the_ends_and_not_themselves():
-    hidden = rows_hidden(TEXT, WORDS, 0.5, draw())
+    hidden = sample_row_masks(TEXT, WORDS, 0.5, rng())
     assert hidden.diagonal().all()
     others = ~np.eye(len(TEXT), dtype=bool)
     assert not (hidden & others)[:, [0, -1]].any()
     share = (hidden & others)[:, 1:-1].mean()
     assert 0.4 < share < 0.6
-    assert (hidden == rows_hidden(TEXT, WORDS, 0.5, draw())).all()
+    assert (hidden == sample_row_masks(TEXT, WORDS, 0.5, rng())).all()

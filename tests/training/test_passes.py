@@ -6,7 +6,7 @@ import torch
 from sciprism import Encoder
 from sciprism.encoders.packing import pack
 from sciprism.objectives.contrastive import in_batch_contrastive
-from sciprism.training.passes import Memory, Pass
+from sciprism.training.passes import EncoderPass, PassSettings
 
 TEXTS = [
     "deep learning of protein structure",
@@ -26,10 +26,10 @@ def encoder(tiny_model):
     return encoder
 
 
-def gradients(encoder, memory, seed=0):
+def gradients(encoder, pass_settings, seed=0):
     """Return the loss and the gradient of every weight by one pass."""
     encoder.model.zero_grad(set_to_none=True)
-    there = Pass(encoder, encoder.tokenize(TEXTS), ["all"] * len(TEXTS), memory=memory, seed=seed)
+    there = EncoderPass(encoder, encoder.tokenize(TEXTS), ["all"] * len(TEXTS), settings=pass_settings, seed=seed)
     loss = in_batch_contrastive(there.vectors[:3], there.vectors[3:], temperature=10.0)
     loss.backward()
     there.backward()
@@ -49,7 +49,7 @@ def direct(encoder):
 @pytest.mark.parametrize("tokens", [16, 24, 1000])
 def test_the_gradient_is_the_direct_one(encoder, caching, tokens):
     loss, expected = direct(encoder)
-    found_loss, found = gradients(encoder, Memory(tokens=tokens, caching=caching))
+    found_loss, found = gradients(encoder, PassSettings(chunk_tokens=tokens, gradient_caching=caching))
     assert found_loss == pytest.approx(loss, abs=1e-6)
     assert found.keys() == expected.keys()
     for name, gradient in found.items():
@@ -58,11 +58,13 @@ def test_the_gradient_is_the_direct_one(encoder, caching, tokens):
 
 def test_with_dropout_caching_repeats_the_very_draws(encoder):
     encoder.model.set_dropout(0.3)
-    cached, kept = (gradients(encoder, Memory(tokens=16, caching=c), seed=7) for c in (True, False))
+    cached, kept = (
+        gradients(encoder, PassSettings(chunk_tokens=16, gradient_caching=c), seed=7) for c in (True, False)
+    )
     assert cached[0] == kept[0]
     for name, gradient in cached[1].items():
         torch.testing.assert_close(gradient, kept[1][name], atol=1e-7, rtol=1e-6)
-    other = gradients(encoder, Memory(tokens=16, caching=True), seed=8)
+    other = gradients(encoder, PassSettings(chunk_tokens=16, gradient_caching=True), seed=8)
     assert other[0] != cached[0]
 
 
@@ -70,9 +72,9 @@ def test_with_dropout_caching_repeats_the_very_draws(encoder):
 def test_checkpointing_changes_memory_alone(encoder, caching):
     """Blocks that are computed again on the way back draw the same dropouts and give the same gradient."""
     encoder.model.set_dropout(0.3)
-    kept = gradients(encoder, Memory(tokens=16, caching=caching), seed=7)
-    encoder.model.recomputes = True
-    again = gradients(encoder, Memory(tokens=16, caching=caching), seed=7)
+    kept = gradients(encoder, PassSettings(chunk_tokens=16, gradient_caching=caching), seed=7)
+    encoder.model.gradient_checkpointing = True
+    again = gradients(encoder, PassSettings(chunk_tokens=16, gradient_caching=caching), seed=7)
     assert again[0] == kept[0]
     for name, gradient in again[1].items():
         torch.testing.assert_close(gradient, kept[1][name], atol=1e-7, rtol=1e-6)
@@ -81,7 +83,7 @@ def test_checkpointing_changes_memory_alone(encoder, caching):
 def test_frozen_weights_get_no_gradient(encoder):
     for name, parameter in encoder.model.named_parameters():
         parameter.requires_grad_(name.startswith("blocks.1."))
-    _, found = gradients(encoder, Memory(tokens=16, caching=True))
+    _, found = gradients(encoder, PassSettings(chunk_tokens=16, gradient_caching=True))
     assert found
     assert all(name.startswith("blocks.1.") for name in found)
 
@@ -91,26 +93,22 @@ def test_routes_are_kept_apart(tiny_model):
     encoder = Encoder.start(tiny_model, method="attention-experts", pooling="mean", device="cpu")
     encoder.model.set_dropout(0.0)
     encoder.model.train()
-    routes = [
-        encoder.route(f, "paper") for f in ("search", "proximity", "search", "proximity", "search", "search")
-    ]
+    routes = [encoder.route(f, "paper") for f in ("search", "proximity", "search", "proximity", "search", "search")]
     ids = encoder.tokenize(TEXTS)
-    there = Pass(encoder, ids, routes, memory=Memory(tokens=24), seed=0)
+    there = EncoderPass(encoder, ids, routes, settings=PassSettings(chunk_tokens=24), seed=0)
     for text, route, row in zip(ids, routes, there.vectors, strict=True):
         alone = encoder.vectors(pack([text], route))[0]
         torch.testing.assert_close(row, alone, atol=1e-6, rtol=1e-5)
     there.vectors[1].sum().backward()
     there.backward()
     experts = dict(encoder.model.named_parameters())
-    touched = {
-        name for name, p in experts.items() if ".experts." in name and p.grad is not None and p.grad.any()
-    }
+    touched = {name for name, p in experts.items() if ".experts." in name and p.grad is not None and p.grad.any()}
     assert touched
     assert all(".proximity." in name for name in touched)
 
 
 def test_half_precision_is_near(encoder):
-    _, exact = gradients(encoder, Memory(tokens=64))
-    _, found = gradients(encoder, Memory(tokens=64, precision="bfloat16"))
+    _, exact = gradients(encoder, PassSettings(chunk_tokens=64))
+    _, found = gradients(encoder, PassSettings(chunk_tokens=64, precision="bfloat16"))
     one, other = (torch.cat([g.flatten() for g in each.values()]) for each in (exact, found))
     assert torch.nn.functional.cosine_similarity(one, other, dim=0) > 0.99

@@ -12,13 +12,13 @@ from sciprism.reproduce.tables.multi2spe import VARIANTS
 from sciprism.training.examples import from_row
 from sciprism.training.recipe import (
     Evaluation,
-    Model,
-    Optimiser,
+    ModelSettings,
+    OptimizerSettings,
     Schedule,
     SourceSpec,
     Stage,
-    read_recipe,
 )
+from sciprism.training.recipe_file import read_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 ALL = sorted(RECIPES.rglob("*.toml"))
@@ -57,15 +57,19 @@ def test_the_settings_of_the_paper():
     recipe = read_recipe(RECIPES / "scimult-mha-expert.toml")
     assert [stage.method for stage in recipe.stages] == ["single", "attention-experts"]
     for stage in recipe.stages:
-        assert (stage.batch, stage.epochs, stage.optimiser.lr) == (1536, 20, 3e-4)
-        assert (stage.schedule.warmup, stage.schedule.floor, stage.optimiser.clip) == (0.05, 1e-7, 2.0)
+        assert (stage.batch_size, stage.epochs, stage.optimizer.lr) == (1536, 20, 3e-4)
+        assert (stage.schedule.warmup, stage.schedule.min_lr, stage.optimizer.max_grad_norm) == (
+            0.05,
+            1e-7,
+            2.0,
+        )
     assert (recipe.model.pooling, recipe.model.distance, recipe.seed) == ("cls", "dot", 12345)
 
 
 @pytest.mark.parametrize(
     ("name", "objective", "warmup", "clip"),
     [
-        ("multi2spe", {"name": "facets", "best": 0.1, "mix": "losses"}, 0.1, 0.0),
+        ("multi2spe", {"name": "facets", "best_pair_weight": 0.1, "mix": "losses"}, 0.1, 0.0),
         ("specter", {"name": "triplet", "margin": 1.0, "distance": "euclidean"}, 0.1, 0.0),
         ("scincl", {"name": "triplet", "margin": 1.0, "distance": "euclidean"}, 0.0, 1.0),
     ],
@@ -74,19 +78,23 @@ def test_the_settings_of_multi2spe(name, objective, warmup, clip):
     """2e-5 without decay, eps 1e-8, linear over 2 epochs of 32, half precision, 512 tokens, SciBERT."""
     recipe = read_recipe(RECIPES / f"{name}.toml")
     (stage,) = recipe.stages
-    assert (stage.batch * stage.accumulate, stage.epochs, stage.precision) == (32, 2, "float16")
-    rate, optimiser = stage.schedule, stage.optimiser
-    assert (optimiser.lr, optimiser.weight_decay, optimiser.eps) == (2e-5, 0.0, 1e-8)
-    assert (rate.name, rate.warmup, optimiser.clip) == ("linear", warmup, clip)
+    assert (stage.batch_size * stage.gradient_accumulation, stage.epochs, stage.precision) == (
+        32,
+        2,
+        "float16",
+    )
+    rate, optimizer = stage.schedule, stage.optimizer
+    assert (optimizer.lr, optimizer.weight_decay, optimizer.eps) == (2e-5, 0.0, 1e-8)
+    assert (rate.name, rate.warmup, optimizer.max_grad_norm) == ("linear", warmup, clip)
     assert stage.objective == objective
     assert (recipe.model.max_length, recipe.model.separator) == (512, " [SEP] ")
     assert recipe.model.backbone == "allenai/scibert_scivocab_uncased"
 
 
 VARIED = {
-    "facets-lambda-0": ("best", 0),
-    "facets-lambda-05": ("best", 0.5),
-    "facets-lambda-1": ("best", 1),
+    "facets-lambda-0": ("best_pair_weight", 0),
+    "facets-lambda-05": ("best_pair_weight", 0.5),
+    "facets-lambda-1": ("best_pair_weight", 1),
     "facets-1": ("facets", 1),
     "facets-5": ("facets", 5),
     "facets-no-maps": ("after", []),
@@ -100,9 +108,7 @@ def test_a_variant_differs_from_multi2spe_in_one_thing(key):
     base = read_recipe(RECIPES / f"{name}.toml").stages[0]
     stage = read_recipe(RECIPES / f"{name}.toml", [change] if change else []).stages[0]
     made = {**stage.objective, **stage.options}
-    different = {
-        key: value for key, value in made.items() if value != {**base.objective, **base.options}.get(key)
-    }
+    different = {key: value for key, value in made.items() if value != {**base.objective, **base.options}.get(key)}
     assert different == dict([VARIED[key]] if key in VARIED else [])
 
 
@@ -138,10 +144,19 @@ def test_the_settings_of_scirepeval(recipe, stages):
     assert [stage.method for stage in found.stages] == [*stages]
     for stage, wanted in zip(found.stages, stages.values(), strict=True):
         rate = stage.schedule
-        told = {"epochs": stage.epochs, "lr": stage.optimiser.lr, "name": rate.name, "start": rate.start}
-        assert told | {"end": rate.end} == wanted
-        assert (stage.batch * stage.accumulate, stage.mixing, rate.warmup) == (256, "equal", 700)
-        assert (stage.optimiser.weight_decay, stage.optimiser.eps) == (0.0, 1e-8)
+        found_settings = {
+            "epochs": stage.epochs,
+            "lr": stage.optimizer.lr,
+            "name": rate.name,
+            "start": rate.start_lr,
+        }
+        assert found_settings | {"end": rate.end_step} == wanted
+        assert (stage.batch_size * stage.gradient_accumulation, stage.mixing, rate.warmup) == (
+            256,
+            "equal",
+            700,
+        )
+        assert (stage.optimizer.weight_decay, stage.optimizer.eps) == (0.0, 1e-8)
         assert stage.objective == {"name": "triplet", "margin": 1.0}
         assert {s.file.stem: (s.objective or stage.objective)["name"] for s in stage.sources} == OBJECTIVES
     laptop = read_recipe(RECIPES / "laptop" / f"scirepeval-{recipe}.toml")
@@ -151,28 +166,32 @@ def test_the_settings_of_scirepeval(recipe, stages):
 INDUS = {
     "base": {
         "masked-lm": {
-            "shape": (12, 768, 12, 3072, 514),
-            "batch": 9216,
+            "architecture": (12, 768, 12, 3072, 514),
+            "batch_size": 9216,
             "steps": 500_000,
-            "objective": {"name": "masked-lm", "share": 0.15},
+            "objective": {"name": "masked-lm", "mask_probability": 0.15},
             "lr": 6e-4,
             "warmup": 24_000,
         }
     },
     "small": {
         "relations": {
-            "shape": (4, 576, 12, 768, 514),
-            "batch": 480,
+            "architecture": (4, 576, 12, 768, 514),
+            "batch_size": 480,
             "steps": 500_000,
-            "objective": {"name": "relations", "teacher": "nasa-impact/nasa-smd-ibm-v0.1", "heads": 48},
+            "objective": {
+                "name": "relations",
+                "teacher": "nasa-impact/nasa-smd-ibm-v0.1",
+                "relation_heads": 48,
+            },
             "lr": 6e-4,
             "warmup": 4000,
         }
     },
     "retriever-base": {
         stage: {
-            "shape": None,
-            "batch": 1024,
+            "architecture": None,
+            "batch_size": 1024,
             "steps": steps,
             "objective": {"name": "four-sum", "temperature": 0.02},
             "lr": 2e-5,
@@ -182,24 +201,24 @@ INDUS = {
     },
     "retriever-small": {
         "auto-encoding": {
-            "shape": None,
-            "batch": 128,
+            "architecture": None,
+            "batch_size": 128,
             "steps": None,
-            "objective": {"name": "auto-encoding", "share": 0.3, "decoder_share": 0.5},
+            "objective": {"name": "auto-encoding", "mask_probability": 0.3, "decoder_mask_probability": 0.5},
             "lr": 2e-5,
             "warmup": 0.1,
         },
         "distil": {
-            "shape": None,
-            "batch": 2048,
+            "architecture": None,
+            "batch_size": 2048,
             "steps": 300_000,
             "objective": {
                 "name": "similarity",
                 "teacher": "nasa-impact/nasa-smd-ibm-st-v2",
-                "cached": False,  # of 360 million pairs, a terabyte
+                "cache_teacher": False,  # of 360 million pairs, a terabyte
                 "temperature": 0.02,
                 "teacher_temperature": 0.02,
-                "softness": 4.0,
+                "distillation_temperature": 4.0,
             },
             "lr": 7e-4,
             "warmup": 0.1,
@@ -213,18 +232,18 @@ def test_the_settings_of_indus(name):
     found = read_recipe(RECIPES / "indus" / f"{name}.toml")
     stages = {}
     for stage in found.stages:
-        shape = stage.shape
-        wide = shape and (shape.layers, shape.hidden, shape.heads, shape.intermediate, shape.positions)
+        new = stage.architecture
+        size = new and (new.layers, new.hidden, new.heads, new.intermediate, new.max_positions)
         stages[stage.name] = {
-            "shape": wide,
-            "batch": stage.batch,
+            "architecture": size,
+            "batch_size": stage.batch_size,
             "steps": stage.steps,
             "objective": stage.objective,
-            "lr": stage.optimiser.lr,
+            "lr": stage.optimizer.lr,
             "warmup": stage.schedule.warmup,
         }
-        assert (stage.optimiser.weight_decay, stage.schedule.name) == (0.01, "linear")
-        assert (stage.mixing, stage.tempering) == ("one-source", 1.0), "each source as large as it is"
+        assert (stage.optimizer.weight_decay, stage.schedule.name) == (0.01, "linear")
+        assert (stage.mixing, stage.sampling_exponent) == ("one-source", 1.0), "each source as large as it is"
     assert stages == INDUS[name]
     assert {stage.pooling for stage in found.stages} == {None}
     assert found.model.pooling == ("cls" if name.endswith("small") else "mean")
@@ -232,8 +251,8 @@ def test_the_settings_of_indus(name):
 
 
 def test_indus_base_optimises_as_roberta_and_small_auto_encodes_twice():
-    base = read_recipe(RECIPES / "indus" / "base.toml").stages[0].optimiser
-    assert (base.betas, base.eps, base.clip) == ((0.9, 0.98), 1e-6, 0.0)
+    base = read_recipe(RECIPES / "indus" / "base.toml").stages[0].optimizer
+    assert (base.betas, base.eps, base.max_grad_norm) == ((0.9, 0.98), 1e-6, 0.0)
     assert read_recipe(RECIPES / "indus" / "retriever-small.toml").stages[0].epochs == 2
 
 
@@ -242,12 +261,10 @@ def test_the_laptop_has_all_stages_of_indus():
     names = [stage.name for stage in laptop.stages]
     assert names == ["masked-lm", "shrink", "auto-encoding", "contrast", "distil", "polish"]
     assert {stage.pooling or laptop.model.pooling for stage in laptop.stages} == {"mean"}
-    student, whole = laptop.stages[1].shape, laptop.stages[0].shape
-    assert (student.copies, whole.copies) == ("masked-lm", "all-MiniLM-L6-v2")
-    assert laptop.stages[4].start == "auto-encoding", "the student is the shrunk one"
-    assert [stage.dropout for stage in laptop.stages] == [None, None, None, None, 0.0, 0.0], (
-        "it sees texts once"
-    )
+    student, whole = laptop.stages[1].architecture, laptop.stages[0].architecture
+    assert (student.copy_from, whole.copy_from) == ("masked-lm", "all-MiniLM-L6-v2")
+    assert laptop.stages[4].initialize_from == "auto-encoding", "the student is the shrunk one"
+    assert [stage.dropout for stage in laptop.stages] == [None, None, None, None, 0.0, 0.0], "it sees texts once"
 
 
 @pytest.mark.parametrize(
@@ -258,11 +275,11 @@ def test_the_laptop_has_all_stages_of_indus():
         "stages.0.objective.hard_negatives=true",
         'stages.0.objective.mask_known="no"',
         "stages.0.objective.mask_known=0",
-        "stages.0.optimiser.weight_decay=true",
-        'stages.0.optimiser.lr="1e-3"',
-        "stages.0.accumulate=true",
-        'stages.0.caching="off"',
-        "stages.0.caching=off",
+        "stages.0.optimizer.weight_decay=true",
+        'stages.0.optimizer.lr="1e-3"',
+        "stages.0.gradient_accumulation=true",
+        'stages.0.gradient_caching="off"',
+        "stages.0.gradient_caching=off",
         "stages.0.evaluation.every=false",
         "model.max_length=true",
         "seed=true",
@@ -277,17 +294,14 @@ def test_values_of_another_kind_are_refused_not_converted(change, tmp_path, tiny
 def test_defaults_fill_what_a_stage_does_not_say(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model)
     path.write_text(
-        path.read_text() + "\n[defaults]\noptimiser = { weight_decay = 0.5, lr = 9.0 }\naccumulate = 3\n"
+        path.read_text() + "\n[defaults]\noptimizer = { weight_decay = 0.5, lr = 9.0 }\ngradient_accumulation = 3\n"
     )
-    recipe = read_recipe(path, ["defaults.schedule.warmup=0.25", "stages.contrast.schedule.floor=1e-6"])
+    recipe = read_recipe(path, ["defaults.schedule.warmup=0.25", "stages.contrast.schedule.min_lr=1e-6"])
     (stage,) = recipe.stages
-    assert (stage.optimiser.lr, stage.optimiser.weight_decay, stage.accumulate) == (1e-3, 0.5, 3)
-    assert (stage.schedule.warmup, stage.schedule.floor) == (0.25, 1e-6)
+    assert (stage.optimizer.lr, stage.optimizer.weight_decay, stage.gradient_accumulation) == (1e-3, 0.5, 3)
+    assert (stage.schedule.warmup, stage.schedule.min_lr) == (0.25, 1e-6)
     assert stage.sources[0].file == tmp_path / "search.jsonl"
-    assert (
-        read_recipe(path, sources=tmp_path / "else").stages[0].sources[0].file
-        == tmp_path / "else/search.jsonl"
-    )
+    assert read_recipe(path, sources=tmp_path / "else").stages[0].sources[0].file == tmp_path / "else/search.jsonl"
 
 
 def test_a_file_is_several_sources_by_names_of_their_own(tmp_path, tiny_model):
@@ -295,11 +309,11 @@ def test_a_file_is_several_sources_by_names_of_their_own(tmp_path, tiny_model):
     again = '\n[[stages.sources]]\nfile = "search.jsonl"\nformat = "proximity"\n'
     text = path.read_text()
     path.write_text(text + again)
-    with pytest.raises(InputError, match="two sources of one name among search, topics, search; give one a"):
+    with pytest.raises(InputError, match="two sources of one name among search, topics, search; rename"):
         read_recipe(path)
     path.write_text(text + again + 'name = "near"\n')
-    (stage,) = read_recipe(path, ["stages.contrast.sources.near.rate=0.5"]).stages
-    assert [(s.name, s.file.name, s.rate) for s in stage.sources] == [
+    (stage,) = read_recipe(path, ["stages.contrast.sources.near.repeat=0.5"]).stages
+    assert [(s.name, s.file.name, s.repeat) for s in stage.sources] == [
         ("search", "search.jsonl", 1.0),
         ("topics", "topics.jsonl", 1.0),
         ("near", "search.jsonl", 0.5),
@@ -331,10 +345,10 @@ def test_the_page_shows_a_recipe_and_an_example_that_work(tmp_path):
     page = (RECIPES.parent / "docs" / "training.md").read_text(encoding="utf-8")
     blocks = {kind: re.search(rf"```{kind}\n(.*?)```", page, re.S)[1] for kind in ("toml", "json")}
     (tmp_path / "recipe.toml").write_text(blocks["toml"])
-    assert read_recipe(tmp_path / "recipe.toml").stages[0].sources[0].rate == 0.5
+    assert read_recipe(tmp_path / "recipe.toml").stages[0].sources[0].repeat == 0.5
     assert from_row(json.loads(blocks["json"]), query="paper", candidate="label")
     keys = set(re.findall(r"`(\w+)`", page))
-    for part in (Model, Stage, Optimiser, Schedule, Evaluation, SourceSpec):
+    for part in (ModelSettings, Stage, OptimizerSettings, Schedule, Evaluation, SourceSpec):
         assert set(part.model_fields) - {"name", "objective", "sources"} <= keys | {"method", "options"}, part
 
 
@@ -342,13 +356,13 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
     """`sciprism prepare lexical -o OUT/lexical` is a model that the recipe of the shipped one names."""
     path = RECIPES / "sciprism-small.toml"
     before = read_recipe(path, sources=tmp_path)
-    assert before.stages[0].shape.copies == before.stages[0].objective["teacher"] == "lexical"
+    assert before.stages[0].architecture.copy_from == before.stages[0].objective["teacher"] == "lexical"
     (tmp_path / "lexical").mkdir()
     (tmp_path / "lexical" / "config.json").write_text("{}")
     recipe = read_recipe(path, sources=tmp_path)
     place = str(tmp_path / "lexical")
     first, second, third, fourth, formats, _ = recipe.stages
-    assert first.shape.copies == first.objective["teacher"] == second.objective["teacher"] == place
+    assert first.architecture.copy_from == first.objective["teacher"] == second.objective["teacher"] == place
     assert third.objective["teacher"] == fourth.objective["teacher"] == place
     assert recipe.model.backbone == "all-MiniLM-L6-v2"
     own = [source.objective for source in formats.sources]
@@ -359,6 +373,6 @@ def test_models_that_lie_among_the_sources_are_taken_from_there(tmp_path):
 
 def test_a_lexical_part_that_the_copied_stage_has_not_is_refused_before_that_stage_runs():
     path = RECIPES / "laptop" / "indus.toml"  # its second stage copies the first one's layers
-    with pytest.raises(InputError, match="stage shrink: its shape cannot be copies of layers of masked-lm"):
-        read_recipe(path, ["stages.shrink.shape.lexical=128"])
-    read_recipe(path, ["stages.masked-lm.shape.lexical=128", "stages.shrink.shape.lexical=128"])
+    with pytest.raises(InputError, match="shrink: its architecture cannot be built from layers of masked-lm"):
+        read_recipe(path, ["stages.shrink.architecture.lexical=128"])
+    read_recipe(path, ["stages.masked-lm.architecture.lexical=128", "stages.shrink.architecture.lexical=128"])

@@ -1,31 +1,31 @@
-"""Learning rates by hand, and the groups of the optimiser."""
+"""Learning rates by hand, and the groups of the optimizer."""
 
 import pytest
 import torch
 
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.training.optimisers import optimiser_of, set_rate
-from sciprism.training.recipe import Optimiser, Schedule
-from sciprism.training.schedules import rate
+from sciprism.training.optimizers import build_optimizer, set_learning_rate
+from sciprism.training.recipe import OptimizerSettings, Schedule
+from sciprism.training.schedules import learning_rate
 
 
 def rates(steps=10, peak=1.0, **schedule):
-    return [rate(Schedule(**schedule), step, steps, peak) for step in range(steps)]
+    return [learning_rate(Schedule(**schedule), step, steps, peak) for step in range(steps)]
 
 
 def test_linear_by_hand():
-    """Two steps of warm-up to a peak at the third, then down by an eighth to the floor."""
+    """Two steps of warm-up to a peak at the third, then down by an eighth to the minimum."""
     assert rates(name="linear", warmup=0.2) == pytest.approx(
         [1 / 3, 2 / 3, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]
     )
-    assert rates(name="linear", warmup=2, floor=0.3)[-3:] == pytest.approx([3 / 8, 0.3, 0.3])
+    assert rates(name="linear", warmup=2, min_lr=0.3)[-3:] == pytest.approx([3 / 8, 0.3, 0.3])
 
 
 def test_a_linear_rate_may_end_elsewhere_than_its_stage():
     """Two steps of warm-up, then an eighteenth less each step: the tenth has 11/18 of the peak."""
-    assert rates(name="linear", warmup=2, end=20)[2:] == pytest.approx([n / 18 for n in range(18, 10, -1)])
-    assert rates(name="linear", warmup=2, end=4)[2:] == pytest.approx([1, 1 / 2, 0, 0, 0, 0, 0, 0])
+    assert rates(name="linear", warmup=2, end_step=20)[2:] == pytest.approx([n / 18 for n in range(18, 10, -1)])
+    assert rates(name="linear", warmup=2, end_step=4)[2:] == pytest.approx([1, 1 / 2, 0, 0, 0, 0, 0, 0])
 
 
 def test_the_other_schedules():
@@ -37,10 +37,10 @@ def test_the_other_schedules():
 
 def test_biases_and_norms_do_not_decay(tiny_model):
     model = Encoder.start(tiny_model, pooling="mean", device="cpu").model
-    optimiser = optimiser_of(model.named_parameters(), Optimiser(lr=1e-3, weight_decay=0.1), layers=2)
-    for group in optimiser.param_groups:
+    optimizer = build_optimizer(model.named_parameters(), OptimizerSettings(lr=1e-3, weight_decay=0.1), layers=2)
+    for group in optimizer.param_groups:
         assert {p.ndim > 1 for p in group["params"]} == {group["weight_decay"] == 0.1}
-    counted = sum(p.numel() for group in optimiser.param_groups for p in group["params"])
+    counted = sum(p.numel() for group in optimizer.param_groups for p in group["params"])
     assert counted == sum(p.numel() for p in model.parameters())
 
 
@@ -48,9 +48,9 @@ def test_lower_layers_learn_more_slowly(tiny_model):
     """TASER: lr * 0.8^(layers + 2 - depth); embeddings 0, block n at depth n + 1."""
     model = Encoder.start(tiny_model, pooling="mean", device="cpu").model
     named = dict(model.named_parameters()) | {"head": torch.nn.Parameter(torch.zeros(2, 2))}
-    optimiser = optimiser_of(named.items(), Optimiser(lr=1.0, layer_decay=0.8), layers=2)
-    set_rate(optimiser, 0.5)
-    of = {id(p): group["lr"] for group in optimiser.param_groups for p in group["params"]}
+    optimizer = build_optimizer(named.items(), OptimizerSettings(lr=1.0, layer_decay=0.8), layers=2)
+    set_learning_rate(optimizer, 0.5)
+    of = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
     assert of[id(named["embeddings.word.weight"])] == pytest.approx(0.5 * 0.8**4)
     assert of[id(named["blocks.0.attention.query.weight"])] == pytest.approx(0.5 * 0.8**3)
     assert of[id(named["blocks.1.attention.query.bias"])] == pytest.approx(0.5 * 0.8**2)
@@ -58,8 +58,8 @@ def test_lower_layers_learn_more_slowly(tiny_model):
 
 
 def muon_of(model):
-    settings = Optimiser(name="muon", lr=1e-2, weight_decay=0.0)
-    return optimiser_of(model.named_parameters(), settings, layers=2)
+    settings = OptimizerSettings(name="muon", lr=1e-2, weight_decay=0.0)
+    return build_optimizer(model.named_parameters(), settings, layers=2)
 
 
 def with_gradients(model, seed):
@@ -85,16 +85,16 @@ def test_muon_turns_a_matrix_by_its_gradient_made_orthogonal(tiny_model):
 
 def test_muon_without_a_matrix_of_a_block_is_refused():
     named = {"head.weight": torch.nn.Parameter(torch.zeros(2, 2))}
-    with pytest.raises(InputError, match="nothing that is trained is a matrix of a block"):
-        optimiser_of(named.items(), Optimiser(name="muon", lr=1e-2), layers=2)
+    with pytest.raises(InputError, match="no matrix of a block is trained"):
+        build_optimizer(named.items(), OptimizerSettings(name="muon", lr=1e-2), layers=2)
 
 
 def test_muon_obeys_the_rate_that_is_set(tiny_model):
     model = with_gradients(Encoder.start(tiny_model, pooling="mean", device="cpu").model, 0)
     before = [parameter.detach().clone() for parameter in model.parameters()]
-    optimiser = muon_of(model)
-    set_rate(optimiser, 0.0)
-    optimiser.step()
+    optimizer = muon_of(model)
+    set_learning_rate(optimizer, 0.0)
+    optimizer.step()
     for old, new in zip(before, model.parameters(), strict=True):
         assert torch.equal(old, new)
 
@@ -102,23 +102,23 @@ def test_muon_obeys_the_rate_that_is_set(tiny_model):
 def test_muon_goes_on_from_its_state(tiny_model):
     one, other = (Encoder.start(tiny_model, pooling="mean", device="cpu").model for _ in range(2))
     first, second = muon_of(one), muon_of(other)
-    for optimiser, model in ((first, one), (second, other)):
+    for optimizer, model in ((first, one), (second, other)):
         with_gradients(model, 1)
-        optimiser.step()
+        optimizer.step()
     third = muon_of(other)
     third.load_state_dict(second.state_dict())
-    for optimiser, model in ((first, one), (third, other)):
-        set_rate(optimiser, 5e-3)
+    for optimizer, model in ((first, one), (third, other)):
+        set_learning_rate(optimizer, 5e-3)
         with_gradients(model, 2)
-        optimiser.step()
+        optimizer.step()
     for a, b in zip(one.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)
 
 
 def test_a_warm_up_may_go_down():
     """SciRepEval's flags: from 1e-4 to 5e-5 over 700 steps, then with the root of the step."""
-    schedule = Schedule(name="inverse-square-root", warmup=700, start=1e-4)
-    found = [rate(schedule, step, 5000, 5e-5) for step in range(5000)]
+    schedule = Schedule(name="inverse-square-root", warmup=700, start_lr=1e-4)
+    found = [learning_rate(schedule, step, 5000, 5e-5) for step in range(5000)]
     assert found[0] == pytest.approx(1e-4, rel=1e-3) and found[699] > found[700] == pytest.approx(5e-5)
     assert found == sorted(found, reverse=True)
     assert found[2100] == pytest.approx(5e-5 / 3**0.5, rel=1e-3)

@@ -13,14 +13,16 @@ from build_sources import WORDS, write_source
 from sciprism import Encoder
 from sciprism.encoders.masked_lm import FILE
 from sciprism.errors import InputError
-from sciprism.text.shards import ShardWriter
+from sciprism.text.token_shards import TokenShardWriter
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
+from sciprism.training.initialization import build_encoder
 from sciprism.training.learners.registry import learners
 from sciprism.training.loop import Hooks
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import SourceSpec, read_recipe
+from sciprism.training.recipe import SourceSpec
+from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
-from sciprism.training.starting import checked, started
+from sciprism.training.stage_sources import open_sources
 from sciprism.training.token_source import TokenSource
 
 RECIPE = """
@@ -33,16 +35,16 @@ max_length = 32
 dropout = 0.1
 
 [defaults]
-batch = 8
+batch_size = 8
 steps = 6
-tokens = 64
+chunk_tokens = 64
 checkpoint_every = 2
-optimiser = { lr = 1e-3 }
+optimizer = { lr = 1e-3 }
 evaluation = { every = 3, examples = 10 }
 
 [[stages]]
 name = "words"
-shape = { layers = 2, hidden = 32, heads = 4, intermediate = 64, positions = 34 }
+architecture = { layers = 2, hidden = 32, heads = 4, intermediate = 64, max_positions = 34 }
 objective = { name = "masked-lm" }
 [[stages.sources]]
 file = "train"
@@ -50,8 +52,8 @@ dev = "dev"
 
 [[stages]]
 name = "small"
-shape = { layers = 1, hidden = 16, heads = 2, intermediate = 32, positions = 34, types = 2 }
-objective = { name = "relations", teacher = "words", heads = 8 }
+architecture = { layers = 1, hidden = 16, heads = 2, intermediate = 32, max_positions = 34, token_types = 2 }
+objective = { name = "relations", teacher = "words", relation_heads = 8 }
 [[stages.sources]]
 file = "train"
 
@@ -64,7 +66,7 @@ file = "train"
 
 [[stages]]
 name = "search"
-start = "words"
+initialize_from = "words"
 objective = { name = "four-sum" }
 [[stages.sources]]
 file = "pairs.jsonl"
@@ -74,7 +76,7 @@ query = "query"
 
 [[stages]]
 name = "distil"
-start = "again"
+initialize_from = "again"
 pooling = "cls"
 objective = { name = "similarity", teacher = "search" }
 [[stages.sources]]
@@ -90,15 +92,15 @@ def sentences(count, seed=0):
 
 
 def write_shards(folder, tokenizer, texts, length=24):
-    with ShardWriter(folder, tokenizer, length=length) as writer:
+    with TokenShardWriter(folder, tokenizer, length=length) as writer:
         for encoded in tokenizer.encode_batch(texts):
             writer.add(np.array(encoded.ids[:length], np.uint32), "made")
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
-    tokenizer = learn_vocabulary(sentences(50), size=320)
+    tokenizer = learn_vocabulary(sentences(50), vocab_size=320)
     save_vocabulary(tokenizer, tmp_path / "tokenizer")
     write_shards(tmp_path / "train", tokenizer, sentences(60))
     for domain, seed in (("space", 1), ("cells", 2)):
@@ -112,9 +114,9 @@ def rows(run, stage):
     return [json.loads(line) for line in (run / stage / "metrics.jsonl").read_text("utf-8").splitlines()]
 
 
-def test_the_chain_runs_and_goes_on_where_it_was_stopped(home):
-    recipe = read_recipe(home / "recipe.toml")
-    run = home / "run"
+def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
+    recipe = read_recipe(folder / "recipe.toml")
+    run = folder / "run"
     model = train(recipe, run, device="cpu")
     small = Encoder.load(model, device="cpu")
     assert (small.dim, small.settings.pooling, small.model.config.types) == (16, "cls", 2)
@@ -124,7 +126,7 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(home):
     assert (run / "words" / "model" / FILE).exists()
     assert not (run / "search" / "model" / FILE).exists()
 
-    again = home / "again"
+    again = folder / "again"
     longest = max(row["step"] for row in rows(run, "words"))
 
     def stop(step):
@@ -132,65 +134,63 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(home):
             raise RuntimeError("stopped")
 
     with pytest.raises(RuntimeError, match="stopped"):
-        train(recipe, again, hooks=Hooks(tell=stop), device="cpu")
+        train(recipe, again, hooks=Hooks(on_step=stop), device="cpu")
     train(recipe, again, device="cpu")
     assert longest == 6
     for name, weight in Encoder.load(again / "distil" / "model").model.state_dict().items():
         assert torch.equal(weight, small.model.state_dict()[name]), name
 
 
-def test_a_teacher_reads_the_texts_of_all_coming_steps_before_the_first(home):
+def test_a_teacher_reads_the_texts_of_all_coming_steps_before_the_first(folder):
     kept = []
 
     def look(step):
         if step.stage == "distil":
-            kept.append({path: path.stat().st_size for path in (home / "cache").rglob("keys")})
+            kept.append({path: path.stat().st_size for path in (folder / "cache").rglob("keys")})
 
-    train(read_recipe(home / "recipe.toml"), home / "run", hooks=Hooks(tell=look), device="cpu")
+    train(read_recipe(folder / "recipe.toml"), folder / "run", hooks=Hooks(on_step=look), device="cpu")
     assert len(kept) == 6 and kept[0] == kept[-1]
     assert sum(kept[0].values()) > 2 * 8 * 16, "more than one batch of queries and their positives"
 
 
-def test_words_are_learnt(home):
+def test_words_are_learnt(folder):
     recipe = read_recipe(
-        home / "recipe.toml",
-        ["stages.words.steps=40", "stages.words.optimiser.lr=5e-3", "stages.words.evaluation.every=0"],
+        folder / "recipe.toml",
+        ["stages.words.steps=40", "stages.words.optimizer.lr=5e-3", "stages.words.evaluation.every=0"],
     )
     recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
-    train(recipe, home / "run", device="cpu")
-    losses = [row["loss"] for row in rows(home / "run", "words") if "loss" in row]
+    train(recipe, folder / "run", device="cpu")
+    losses = [row["loss"] for row in rows(folder / "run", "words") if "loss" in row]
     assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 0.5
 
 
-def test_half_precision_trains(home):
-    recipe = read_recipe(home / "recipe.toml", ["defaults.precision=bfloat16"])
-    train(recipe, home / "run", device="cpu")
-    single = read_recipe(home / "recipe.toml")
-    train(single.model_copy(update={"stages": single.stages[:1]}), home / "whole", device="cpu")
-    half, whole = (
-        [row["loss"] for row in rows(home / run, "words") if "loss" in row] for run in ("run", "whole")
-    )
+def test_half_precision_trains(folder):
+    recipe = read_recipe(folder / "recipe.toml", ["defaults.precision=bfloat16"])
+    train(recipe, folder / "run", device="cpu")
+    single = read_recipe(folder / "recipe.toml")
+    train(single.model_copy(update={"stages": single.stages[:1]}), folder / "whole", device="cpu")
+    half, whole = ([row["loss"] for row in rows(folder / run, "words") if "loss" in row] for run in ("run", "whole"))
     assert np.abs(np.array(half) - np.array(whole)).max() < 0.05
 
 
-def test_shards_of_another_vocabulary_are_refused(home):
-    other = learn_vocabulary(sentences(50), size=300)
-    write_shards(home / "train", other, sentences(10))
+def test_shards_of_another_vocabulary_are_refused(folder):
+    other = learn_vocabulary(sentences(50), vocab_size=300)
+    write_shards(folder / "train", other, sentences(10))
     with pytest.raises(InputError, match="of another vocabulary than the model's"):
-        train(read_recipe(home / "recipe.toml"), home / "run", device="cpu")
-    assert not (home / "run" / "words" / "metrics.jsonl").exists()
+        train(read_recipe(folder / "recipe.toml"), folder / "run", device="cpu")
+    assert not (folder / "run" / "words" / "metrics.jsonl").exists()
 
 
-@pytest.mark.parametrize("folder", ["train", "dev/space"])
+@pytest.mark.parametrize("shards", ["train", "dev/space"])
 @pytest.mark.parametrize("damage", ["cut short", "one bit"])
-def test_a_corrupt_shard_is_refused_before_the_first_step(home, folder, damage):
-    (shard,) = (home / folder).glob("tokens-*.npy")
+def test_a_corrupt_shard_is_refused_before_the_first_step(folder, shards, damage):
+    (shard,) = (folder / shards).glob("tokens-*.npy")
     whole = shard.read_bytes()
     changed = whole[:-20] if damage == "cut short" else whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]
     shard.write_bytes(changed)
     with pytest.raises(InputError, match=shard.name):
-        train(read_recipe(home / "recipe.toml"), home / "run", device="cpu")
-    assert not (home / "run" / "words").exists()
+        train(read_recipe(folder / "recipe.toml"), folder / "run", device="cpu")
+    assert not (folder / "run" / "words").exists()
 
 
 @pytest.mark.parametrize(
@@ -198,23 +198,26 @@ def test_a_corrupt_shard_is_refused_before_the_first_step(home, folder, damage):
     [
         ("stages.small.objective.teacher=later", "'?later"),
         ("stages.distil.sources.pairs.file=train", "train"),
-        ("stages.words.method=facets", "no places for the tokens of facets"),
+        ("stages.words.method=facets", "no positions for the tokens of facets"),
         ("stages.words.method=prism", "train the network, which prism keeps as it is"),
-        ("stages.words.shape.heads=5", "5 heads do not divide a width of 32"),
-        ("stages.words.shape.copies=words", "copies = words is no stage in front of it"),
-        ("stages.words.shape.copies=small", "copies = small is no stage in front of it"),
-        ("stages.small.shape.copies=words", "small: its shape cannot be copies of layers of words"),
-        ("stages.words.shape.positions=20", "positions for 18"),
-        ("stages.search.shape={layers=1, hidden=8, heads=1, intermediate=8}", "not both"),
+        ("stages.words.architecture.heads=5", "5 heads do not divide a width of 32"),
+        ("stages.words.architecture.copy_from=words", "copy_from = words is not an earlier stage"),
+        ("stages.words.architecture.copy_from=small", "copy_from = small is not an earlier stage"),
+        (
+            "stages.small.architecture.copy_from=words",
+            "small: its architecture cannot be built from",
+        ),
+        ("stages.words.architecture.max_positions=20", "positions for 18"),
+        ("stages.search.architecture={layers=1, hidden=8, heads=1, intermediate=8}", "are both given"),
     ],
 )
-def test_what_is_refused_before_the_first_step(change, message, home):
+def test_what_is_refused_before_the_first_step(change, message, folder):
     with pytest.raises(InputError, match=message):
-        train(read_recipe(home / "recipe.toml", [change]), home / "run", device="cpu")
-    assert not (home / "run" / "words" / "metrics.jsonl").exists()
+        train(read_recipe(folder / "recipe.toml", [change]), folder / "run", device="cpu")
+    assert not (folder / "run" / "words" / "metrics.jsonl").exists()
 
 
-def test_blocks_train_what_lies_in_the_texts_way(home, tmp_path):
+def test_blocks_train_what_lies_in_the_texts_way(folder, tmp_path):
     """prism's own weights lie beside the text; an adapter's do not."""
     changes = [
         "stages.words.method=prism",
@@ -222,21 +225,21 @@ def test_blocks_train_what_lies_in_the_texts_way(home, tmp_path):
         "stages.words.train=method",
     ]
     with pytest.raises(InputError, match="which prism keeps as it is"):
-        train(read_recipe(home / "recipe.toml", changes), tmp_path / "prism", device="cpu")
+        train(read_recipe(folder / "recipe.toml", changes), tmp_path / "prism", device="cpu")
     others = (
         ["stages.words.method=adapters", "stages.words.steps=1"],
         [*changes[:2], "stages.words.steps=1"],
     )
     for number, passed in enumerate(others):
-        recipe = read_recipe(home / "recipe.toml", passed)
+        recipe = read_recipe(folder / "recipe.toml", passed)
         recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
         assert train(recipe, tmp_path / str(number), device="cpu").is_dir()
 
 
-def test_blocks_and_dev_by_domain(home):
-    spec = SourceSpec(file=home / "train", dev=home / "dev")
+def test_blocks_and_dev_by_domain(folder):
+    spec = SourceSpec(file=folder / "train", dev=folder / "dev")
     source = TokenSource(spec, learners["masked-lm"])
-    batch = source.batch([3, 0], seed=1, draw=(0,))
+    batch = source.batch([3, 0], seed=1, sample_key=(0,))
     assert len(source) == 60
     assert len(batch) == 2
     assert batch.blocks[0].dtype == np.int64
@@ -245,58 +248,60 @@ def test_blocks_and_dev_by_domain(home):
     every = TokenSource(spec, learners["masked-lm"]).dev(1000)["train/cells"].blocks
     shown = [block.tolist() for block in held_out["train/cells"].blocks]
     assert shown == [block.tolist() for block in source.dev(5)["train/cells"].blocks]
-    assert shown != [block.tolist() for block in every[:5]], "drawn from all of them"
+    assert shown != [block.tolist() for block in every[:5]], "sampled from all of them"
 
 
-def test_two_processes_equal_one_with_the_batch_of_both(home):
+@pytest.mark.slow
+def test_two_processes_equal_one_with_the_batch_of_both(folder):
     """What is hidden from encoder and decoder does not depend on who computes it."""
     stage = "again"
-    recipe = (home / "recipe.toml").read_text("utf-8")
+    recipe = (folder / "recipe.toml").read_text("utf-8")
     head, *stages = recipe.split("[[stages]]")
-    shape = "shape = { layers = 2, hidden = 32, heads = 4, intermediate = 64, positions = 34 }\n"
+    new = "architecture = { layers = 2, hidden = 32, heads = 4, intermediate = 64, max_positions = 34 }\n"
     (one,) = (each for each in stages if f'name = "{stage}"' in each)
-    one = one if "shape" in one else one.replace("objective", f"{shape}objective", 1)
-    (home / "one.toml").write_text(f"{head}[[stages]]{one}", encoding="utf-8")
+    one = one if "architecture" in one else one.replace("objective", f"{new}objective", 1)
+    (folder / "one.toml").write_text(f"{head}[[stages]]{one}", encoding="utf-8")
     two, alone = by_two_and_by_one(
-        home / "one.toml", ["model.dropout=0.0", "stages.0.optimiser.lr=1e-4"], home, stage
+        folder / "one.toml", ["model.dropout=0.0", "stages.0.optimizer.lr=1e-4"], folder, stage
     )
     assert len(two) == len(alone) == 6
     assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4
 
 
-def test_a_process_without_a_block_of_a_source_takes_part(home):
+@pytest.mark.slow
+def test_a_process_without_a_block_of_a_source_takes_part(folder):
     """Batches of two blocks, one of each source: a process has none of one of them."""
-    shutil.copytree(home / "train", home / "other")
-    recipe = (home / "recipe.toml").read_text("utf-8")
+    shutil.copytree(folder / "train", folder / "other")
+    recipe = (folder / "recipe.toml").read_text("utf-8")
     head, *stages = recipe.split("[[stages]]")
     (one,) = (each for each in stages if 'name = "words"' in each)
-    one = one.replace("objective", 'mixing = "equal"\nbatch = 2\nsteps = 3\nobjective', 1)
-    (home / "both.toml").write_text(f'{head}[[stages]]{one}\n[[stages.sources]]\nfile = "other"\n', "utf-8")
-    two, alone = by_two_and_by_one(home / "both.toml", ["model.dropout=0.0"], home, "words")
+    one = one.replace("objective", 'mixing = "equal"\nbatch_size = 2\nsteps = 3\nobjective', 1)
+    (folder / "both.toml").write_text(f'{head}[[stages]]{one}\n[[stages.sources]]\nfile = "other"\n', "utf-8")
+    two, alone = by_two_and_by_one(folder / "both.toml", ["model.dropout=0.0"], folder, "words")
     assert len(two) == len(alone) == 3
     assert np.abs(np.array(two) - np.array(alone)).max() < 1e-4
 
 
-@pytest.mark.parametrize("told", [None, False, True])
-def test_blocks_that_may_hold_test_papers_are_refused(home, told):
-    """Which papers packed blocks hold cannot be seen; the file beside them says if tests were left out."""
-    if told is not None:
-        (home / "mixture.json").write_text(json.dumps({"settings": {"split_table": told}}))
-    recipe, processes = read_recipe(home / "recipe.toml"), Processes("cpu")
-    if told:
-        assert checked(recipe, processes, lambda _examples: [])
+@pytest.mark.parametrize("checked", [None, False, True])
+def test_blocks_that_may_hold_test_papers_are_refused(folder, checked):
+    """Packed blocks do not name their papers; mixture.json says whether they were checked against tests."""
+    if checked is not None:
+        (folder / "mixture.json").write_text(json.dumps({"settings": {"split_table": checked}}))
+    recipe, processes = read_recipe(folder / "recipe.toml"), Processes("cpu")
+    if checked:
+        assert open_sources(recipe, processes, lambda _examples: [])
         return
     with pytest.raises(InputError, match=r"source train: .*train may hold papers of tests.*--data.*--allow"):
-        checked(recipe, processes, lambda _examples: [])
-    assert checked(recipe, processes, None)
+        open_sources(recipe, processes, lambda _examples: [])
+    assert open_sources(recipe, processes, None)
 
 
-def test_a_stage_has_a_dropout_of_its_own(home):
-    recipe = read_recipe(home / "recipe.toml", ["stages.words.dropout=0.3"])
+def test_a_stage_has_a_dropout_of_its_own(folder):
+    recipe = read_recipe(folder / "recipe.toml", ["stages.words.dropout=0.3"])
     assert recipe.model.dropout == 0.1
     for stage, rate in (
         (recipe.stages[0], 0.3),
         (recipe.stages[0].model_copy(update={"dropout": None}), 0.1),
     ):
-        blocks = started(recipe, stage, {}, Processes("cpu")).model.blocks
+        blocks = build_encoder(recipe, stage, {}, Processes("cpu")).model.blocks
         assert {(block.dropout.rate, block.attention.dropout) for block in blocks} == {(rate, rate)}

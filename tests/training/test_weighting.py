@@ -5,14 +5,14 @@ import torch
 
 from build_sources import write_recipe
 from sciprism.errors import InputError
+from sciprism.training.joint_step import gradient_norm
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import read_recipe
-from sciprism.training.together import gradient_length
-from sciprism.training.weighting import weighting_of, weightings
+from sciprism.training.recipe_file import read_recipe
+from sciprism.training.weighting import check_weighting, weightings
 
 
-def made(name, sources, **settings):
-    return weightings[name](weighting_of({"name": name} | settings), sources)
+def build_weighting(name, sources, **settings):
+    return weightings[name](check_weighting({"name": name} | settings), sources)
 
 
 def weigh(weighting, places, losses, norms):
@@ -21,19 +21,19 @@ def weigh(weighting, places, losses, norms):
 
 def test_the_further_a_loss_has_fallen_the_less_it_counts():
     """Losses begin at 4 and 2; later they are 1 and 2: weights (1/4)^0.5 and (2/2)^0.5."""
-    weighting = made("loss-balanced", 2)
+    weighting = build_weighting("loss-balanced", 2)
     assert weigh(weighting, [0, 1], [4.0, 2.0], [1.0, 1.0]) == [1.0, 1.0]
     assert weigh(weighting, [0, 1], [1.0, 2.0], [1.0, 1.0]) == pytest.approx([0.5, 1.0])
 
 
 def test_a_source_is_measured_by_its_own_first_loss():
-    weighting = made("loss-balanced", 3, alpha=1.0)
+    weighting = build_weighting("loss-balanced", 3, alpha=1.0)
     weigh(weighting, [0], [8.0], [1.0])
     assert weigh(weighting, [0, 2], [2.0, 5.0], [1.0, 1.0]) == pytest.approx([0.25, 1.0])
 
 
 def test_a_source_that_begins_without_a_loss_begins_when_it_has_one():
-    weighting = made("loss-balanced", 2, alpha=1.0)
+    weighting = build_weighting("loss-balanced", 2, alpha=1.0)
     assert weigh(weighting, [0, 1], [0.0, 2.0], [1.0, 1.0]) == [1.0, 1.0]
     assert weigh(weighting, [0, 1], [0.5, 1.0], [1.0, 1.0]) == [1.0, 0.5]
     assert weigh(weighting, [0, 1], [0.1, 0.0], [1.0, 1.0]) == pytest.approx([0.2, 0.0])
@@ -41,7 +41,7 @@ def test_a_source_that_begins_without_a_loss_begins_when_it_has_one():
 
 def test_gradients_are_brought_to_like_lengths():
     """Lengths 3 and 1, like speeds: both want 2. The slopes are +3/2 and -1/2; the sum stays 2."""
-    weighting = made("grad-norm", 2, lr=0.1)
+    weighting = build_weighting("grad-norm", 2, lr=0.1)
     assert weigh(weighting, [0, 1], [1.0, 1.0], [3.0, 1.0]) == [1.0, 1.0]
     moved = torch.tensor([1 - 0.1 * 1.5, 1 + 0.1 * 0.5])
     expected = (2 * moved / moved.sum()).tolist()
@@ -53,7 +53,7 @@ def test_gradients_are_brought_to_like_lengths():
 
 def test_batches_of_one_source_have_nothing_to_compare(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model)
-    with pytest.raises(InputError, match="grad-norm wants batches of several sources, not one-source"):
+    with pytest.raises(InputError, match="grad-norm needs batches of several sources; mixing is one-source"):
         read_recipe(path, ['stages.0.weighting={name="grad-norm"}'])
     assert read_recipe(path, ['stages.0.weighting={name="grad-norm"}', "stages.0.mixing=equal"])
 
@@ -63,11 +63,11 @@ def test_the_length_of_a_gradient_is_not_that_of_its_batch():
     for count in (1, 2, 8):
         vectors = torch.tensor([[3.0, 4.0]] * count, requires_grad=True)
         loss = vectors.square().sum(dim=1).mean()
-        assert gradient_length(loss, [vectors], Processes("cpu")) == pytest.approx(10.0)
+        assert gradient_norm(loss, [vectors], Processes("cpu")) == pytest.approx(10.0)
 
 
 def test_a_slow_source_may_have_a_longer_gradient():
-    weighting = made("grad-norm", 2, lr=0.1, alpha=1.0)
+    weighting = build_weighting("grad-norm", 2, lr=0.1, alpha=1.0)
     weigh(weighting, [0, 1], [1.0, 1.0], [1.0, 1.0])
     for _ in range(50):
         weights = weigh(weighting, [0, 1], [0.9, 0.3], [1.0, 1.0])
@@ -77,7 +77,7 @@ def test_a_slow_source_may_have_a_longer_gradient():
 @pytest.mark.parametrize("name", weightings)
 def test_every_weighting_goes_on_from_what_it_remembers(name):
     """What it remembers is in its state; weights are positive and say nothing of absent sources."""
-    one, other = made(name, 3), made(name, 3)
+    one, other = build_weighting(name, 3), build_weighting(name, 3)
     for step in range(5):
         weigh(one, [0, 2], [2.0 - step / 4, 1.0], [1.0 + step, 2.0])
     other.load_state_dict(one.state_dict())
@@ -87,6 +87,6 @@ def test_every_weighting_goes_on_from_what_it_remembers(name):
 
 def test_wrong_tables():
     with pytest.raises(InputError, match="unknown weighting 'guess'; known: grad-norm, loss-balanced, none"):
-        weighting_of({"name": "guess"})
+        check_weighting({"name": "guess"})
     with pytest.raises(InputError, match=r"weighting: beta: .*known: name, alpha"):
-        weighting_of({"name": "loss-balanced", "beta": 1})
+        check_weighting({"name": "loss-balanced", "beta": 1})

@@ -6,9 +6,9 @@ import pytest
 from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.training.examples import read_examples
-from sciprism.training.recipe import read_recipe
+from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
-from sciprism.training.whitening import stretch
+from sciprism.training.whitening import whitening_scale
 
 SCALED = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true, scaled = true}"]
 CROSS = np.array([[1, 4], [-1, -4], [1, -4], [-1, 4]])
@@ -25,19 +25,19 @@ TEXTS = ["a trial of a vaccine", "dark energy", "neural network image", "protein
 )
 def test_a_stretch_by_hand(share, found):
     """Spreads of 1 and 4; a mean square length of 17, before and after."""
-    scale = stretch(CROSS, share)
+    scale = whitening_scale(CROSS, share)
     assert np.allclose(scale, found, atol=1e-4)
     assert np.square(CROSS * scale).sum(axis=1).mean() == pytest.approx(17, abs=1e-4)
 
 
 def test_directions_of_words_stay():
-    scale = stretch(np.hstack([CROSS, [[9, 0], [0, 9], [9, 9], [0, 0]]]), 1, kept=2)
+    scale = whitening_scale(np.hstack([CROSS, [[9, 0], [0, 9], [9, 9], [0, 0]]]), 1, kept=2)
     assert np.allclose(scale, [2.91548, 0.72887, 1, 1], atol=1e-4)
 
 
 def test_a_direction_that_does_not_vary_is_not_stretched_without_end():
-    assert np.array_equal(stretch(np.ones((3, 4)), 0.5), np.ones(4))
-    scale = stretch(np.hstack([CROSS, np.full((4, 1), 1e-9)]), 1)
+    assert np.array_equal(whitening_scale(np.ones((3, 4)), 0.5), np.ones(4))
+    scale = whitening_scale(np.hstack([CROSS, np.full((4, 1), 1e-9)]), 1)
     assert scale[2] / scale[1] == pytest.approx(4 / (0.01 * 5 / 3), rel=1e-3)
 
 
@@ -71,9 +71,7 @@ def test_a_stage_leaves_directions_more_alike(models, format):
 
 def test_what_a_search_compares_is_stretched_alike(models):
     scales = models["white"].model.beside.scales
-    assert scales["search"].equal(scales["proximity"]) and not scales["search"].equal(
-        scales["classification"]
-    )
+    assert scales["search"].equal(scales["proximity"]) and not scales["search"].equal(scales["classification"])
 
 
 def test_papers_of_a_format_vary_alike_when_it_goes_all_the_way(models):

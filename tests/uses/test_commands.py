@@ -52,7 +52,7 @@ def lines(papers: list[Paper]) -> str:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Path:
+def collection(tmp_path: Path) -> Path:
     (tmp_path / "refs.jsonl").write_text(lines(PAPERS))
     result = run("embed", tmp_path / "refs.jsonl", "-o", tmp_path / "vecs")
     assert result.exit_code == 0, result.output
@@ -64,17 +64,15 @@ def error_of(result: Result) -> str:
     return str(result.exception)
 
 
-def test_embed_says_every_count(tmp_path: Path, made: Path) -> None:
+def test_embed_says_every_count(tmp_path: Path, collection: Path) -> None:
     bad = '{"title": "no id", \n' + lines([PAPERS[0], Paper(id="new", title="A new one"), PAPERS[0]])
     (tmp_path / "more.jsonl").write_text(bad)
-    assert "more.jsonl" in error_of(run("embed", tmp_path / "more.jsonl", "-o", made))
-    result = run("embed", tmp_path / "more.jsonl", "-o", made, "--skip-bad")
+    assert "more.jsonl" in error_of(run("embed", tmp_path / "more.jsonl", "-o", collection))
+    result = run("embed", tmp_path / "more.jsonl", "-o", collection, "--skip-bad")
     assert result.stdout == (
-        "read 4 papers: 1 new, 0 with a changed text, 0 with changed details, 1 unchanged, "
-        "1 duplicates skipped, 1 left out\n"
-        f"{made} holds 6 papers, 2 without abstract, and 0 superseded rows\n"
+        f"read 4 papers: 1 new, 1 unchanged, 1 repeated, 1 skipped\n{collection} holds 6 papers, 2 without abstract\n"
     )
-    assert "left out: " in result.stderr and "more.jsonl" in result.stderr
+    assert "skipped: " in result.stderr and "more.jsonl" in result.stderr
 
 
 def test_embed_reads_standard_input_and_prints_json(tmp_path: Path) -> None:
@@ -106,8 +104,8 @@ def test_columns_are_pairs(tmp_path: Path, wrong: str) -> None:
     assert "field=header" in error_of(run("embed", "-", "-o", tmp_path / "c", "--columns", wrong))
 
 
-def test_search_prints_a_ranked_list(made: Path) -> None:
-    result = run("search", made, "dark matter density profile", "-k", 2)
+def test_search_prints_a_ranked_list(collection: Path) -> None:
+    result = run("search", collection, "dark matter density profile", "-k", 2)
     assert result.exit_code == 0, result.output
     words = " ".join(result.stdout.split())
     assert words.startswith("1 0.") and "A universal density profile ApJ, 1997 [halo]" in words
@@ -115,15 +113,13 @@ def test_search_prints_a_ranked_list(made: Path) -> None:
     assert "2 0." in words and "3 0." not in words
 
 
-def test_search_reads_queries_from_standard_input(made: Path) -> None:
-    result = run(
-        "search", made, "-", "attention", "-k", 1, "--json", "--no-why", stdin="guide RNA\n\n halos \n"
-    )
+def test_search_reads_queries_from_standard_input(collection: Path) -> None:
+    result = run("search", collection, "-", "attention", "-k", 1, "--json", "--no-why", stdin="guide RNA\n\n halos \n")
     document = json.loads(result.stdout)
-    assert (document["collection"], document["mode"]) == (str(made), "exact")
+    assert (document["collection"], document["mode"]) == (str(collection), "exact")
     assert [r["query"] for r in document["rankings"]] == ["guide RNA", "halos", "attention"]
     assert set(document["rankings"][0]["hits"][0]) == {"rank", "score", "id", "title", "venue", "year", "why"}
-    assert "holds no query" in error_of(run("search", made, "-", stdin="\n"))
+    assert "holds no query" in error_of(run("search", collection, "-", stdin="\n"))
 
 
 @pytest.mark.parametrize(
@@ -135,53 +131,53 @@ def test_search_reads_queries_from_standard_input(made: Path) -> None:
         ("-1980", ["rotation"]),
     ],
 )
-def test_search_filters_by_year(made: Path, year: str, ids: list[str]) -> None:
-    result = run("search", made, "dna", "--year", year, "--json", "--no-why")
+def test_search_filters_by_year(collection: Path, year: str, ids: list[str]) -> None:
+    result = run("search", collection, "dna", "--year", year, "--json", "--no-why")
     assert sorted(hit["id"] for hit in json.loads(result.stdout)["rankings"][0]["hits"]) == ids
 
 
 @pytest.mark.parametrize("year", ["-", "1990-1980", "19x", "1-2-3", "1990 2000"])
-def test_a_wrong_year_is_an_error(made: Path, year: str) -> None:
-    assert f"--year {year!r}" in error_of(run("search", made, "dna", f"--year={year}"))
+def test_a_wrong_year_is_an_error(collection: Path, year: str) -> None:
+    assert f"--year {year!r}" in error_of(run("search", collection, "dna", f"--year={year}"))
 
 
-def test_no_paper_found_is_said(made: Path) -> None:
-    assert run("search", made, "dna", "--venue", "nowhere").stdout == "no paper found\n"
+def test_no_paper_found_is_said(collection: Path) -> None:
+    assert run("search", collection, "dna", "--venue", "nowhere").stdout == "no paper found\n"
 
 
-def test_index_makes_lexical_and_hybrid_search_possible(made: Path, loaded: list[str | None]) -> None:
-    assert "--lexical" in error_of(run("search", made, "x", "--mode", "hybrid"))
-    assert "say which index" in error_of(run("index", made))
-    assert run("index", made, "--lexical").stdout == f"{made}: built lexical over 5 papers\n"
+def test_index_makes_lexical_and_hybrid_search_possible(collection: Path, loaded: list[str | None]) -> None:
+    assert "--lexical" in error_of(run("search", collection, "x", "--mode", "hybrid"))
+    assert "say which index" in error_of(run("index", collection))
+    assert run("index", collection, "--lexical").stdout == f"{collection}: built lexical over 5 papers\n"
     loaded.clear()
-    result = run("search", made, "andromeda", "--mode", "lexical", "--no-why")
+    result = run("search", collection, "andromeda", "--mode", "lexical", "--no-why")
     assert "[rotation]" in result.stdout and loaded == []
-    assert run("search", made, "andromeda", "--mode", "hybrid").exit_code == 0
-    assert "mode 'magic'" in error_of(run("search", made, "andromeda", "--mode", "magic"))
+    assert run("search", collection, "andromeda", "--mode", "hybrid").exit_code == 0
+    assert "mode 'magic'" in error_of(run("search", collection, "andromeda", "--mode", "magic"))
 
 
-def test_index_checks_the_files_first(made: Path) -> None:
-    values = made / "vectors" / "0-near" / "000000.npy"
+def test_index_checks_the_files_first(collection: Path) -> None:
+    values = collection / "vectors" / "0-near" / "000000.npy"
     values.write_bytes(values.read_bytes()[:-1] + b"x")
-    assert "checksum differs" in error_of(run("index", made, "--lexical", "--json"))
+    assert "checksum differs" in error_of(run("index", collection, "--lexical", "--json"))
 
 
-def test_similar_prints_a_ranked_list(made: Path, loaded: list[str | None]) -> None:
+def test_similar_prints_a_ranked_list(collection: Path, loaded: list[str | None]) -> None:
     loaded.clear()
-    result = run("similar", made, "--to", "crispr", "-k", 1, "--no-why")
+    result = run("similar", collection, "--to", "crispr", "-k", 1, "--no-why")
     assert "[editing]" in result.stdout and loaded == []
-    result = run("similar", made, "--to", "crispr", "--json")
+    result = run("similar", collection, "--to", "crispr", "--json")
     [ranking] = json.loads(result.stdout)["rankings"]
     assert ranking["query"] == "crispr" and ranking["hits"][0]["why"] == "A guide RNA directs the enzyme."
-    assert "no paper with the id 'nobody'" in error_of(run("similar", made, "--to", "nobody"))
+    assert "no paper with the id 'nobody'" in error_of(run("similar", collection, "--to", "nobody"))
 
 
-def test_a_model_that_moved_can_be_named(made: Path) -> None:
-    manifest = made / "manifest.json"
+def test_a_model_that_moved_can_be_named(collection: Path) -> None:
+    manifest = collection / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"name": "fake"', '"name": "gone"'))
-    assert "say where it is now with --model" in error_of(run("search", made, "dna"))
-    assert run("search", made, "dna", "--model", "here").exit_code == 0
-    assert "vectors of gone" in error_of(run("search", made, "dna", "--model", "other"))
+    assert "say where it is now with --model" in error_of(run("search", collection, "dna"))
+    assert run("search", collection, "dna", "--model", "here").exit_code == 0
+    assert "vectors of gone" in error_of(run("search", collection, "dna", "--model", "other"))
 
 
 @pytest.mark.parametrize("command", ["embed", "index", "search", "similar"])
@@ -198,17 +194,17 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     assert result.stdout.startswith(f"read {len(PAPERS)} papers: {len(PAPERS)} new")
 
 
-def test_more_papers_asked_for_than_there_are(made: Path) -> None:
-    found = json.loads(run("search", made, "matter", "-k", 10**12, "--json").stdout)["rankings"][0]["hits"]
+def test_more_papers_asked_for_than_there_are(collection: Path) -> None:
+    found = json.loads(run("search", collection, "matter", "-k", 10**12, "--json").stdout)["rankings"][0]["hits"]
     assert len(found) == len(PAPERS)
-    assert run("similar", made, "--to", PAPERS[0].id, "-k", 10**12).exit_code == 0
+    assert run("similar", collection, "--to", PAPERS[0].id, "-k", 10**12).exit_code == 0
 
 
-def test_an_unfinished_collection_says_so(made: Path) -> None:
+def test_an_unfinished_collection_says_so(collection: Path) -> None:
     bad = lines([Paper(id="x", title="X"), Paper(id="x", title="Y")])
-    assert "came before" in error_of(run("embed", "-", "-o", made.parent / "d", stdin=bad))
-    assert "unfinished: 0 papers" in run("search", made.parent / "d", "matter", "--year", "1990").stderr
-    assert "unfinished" not in run("search", made, "matter").stderr
+    assert "came before" in error_of(run("embed", "-", "-o", collection.parent / "d", stdin=bad))
+    assert "unfinished: 0 papers" in run("search", collection.parent / "d", "matter", "--year", "1990").stderr
+    assert "unfinished" not in run("search", collection, "matter").stderr
 
 
 def test_a_collection_is_continued_in_its_precision(

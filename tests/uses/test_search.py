@@ -11,7 +11,7 @@ from fake_encoder import FakeEncoder
 from five_papers import PAPERS
 from sciprism.errors import InputError
 from sciprism.index import approximate, lexical
-from sciprism.store import Collection, Filter, Layout, embed
+from sciprism.store import Collection, CollectionLayout, Filter, embed
 from sciprism.uses import search, similar
 
 ENCODER = FakeEncoder(dim=256)
@@ -20,7 +20,7 @@ ENCODER = FakeEncoder(dim=256)
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     folder = tmp_path_factory.mktemp("collection")
-    embed(PAPERS, ENCODER, folder, layout=Layout(shard_size=2))
+    embed(PAPERS, ENCODER, folder, layout=CollectionLayout(shard_size=2))
     lexical.build(Collection.open(folder))
     return Collection.open(folder)
 
@@ -36,10 +36,8 @@ def test_a_query_in_words_finds_the_paper_and_says_why(collection: Collection) -
     assert scores == sorted(scores, reverse=True) and len(scores) == 3
 
 
-def test_many_queries_give_what_each_gives_alone(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(import_module("sciprism.uses.search"), "TOGETHER", 2)
+def test_many_queries_give_what_each_gives_alone(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("sciprism.uses.search"), "QUERY_BATCH", 2)
     queries = ["guide RNA cut", "attention sequences", "dark halos"]
     together = search(collection, ENCODER, queries, 2)
     assert together == [search(collection, ENCODER, query, 2)[0] for query in queries]
@@ -115,8 +113,8 @@ def test_requests_that_cannot_be_met(collection: Collection) -> None:
 
 
 def test_a_space_without_queries_is_refused(tmp_path: Path) -> None:
-    embed(PAPERS, ENCODER, tmp_path, layout=Layout(formats=("classification",)))
-    with pytest.raises(InputError, match=r"live in the space near; .* holds kind; .*--formats search"):
+    embed(PAPERS, ENCODER, tmp_path, layout=CollectionLayout(formats=("classification",)))
+    with pytest.raises(InputError, match=r"are in the space near; .* holds kind; .*--formats search"):
         search(Collection.open(tmp_path), ENCODER, "x")
     assert len(similar(Collection.open(tmp_path), None, "halo").hits) == 4
 

@@ -1,59 +1,49 @@
-"""`sciprism compare`: results of several systems side by side."""
+"""`sciprism compare`: results of several systems next to each other."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sciprism.errors import InputError
 
-if TYPE_CHECKING:
-    from sciprism.evaluation.report.entrants import Entrant
-
 
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Folders of results made by `sciprism evaluate`.")],
-    baseline: Annotated[str, typer.Option(help="The system that others are held against; the first.")] = "",
-    form: Annotated[
-        str,
-        typer.Option("--format", help="terminal, markdown, latex, json or html; else by the file's name."),
+    baseline: Annotated[str, typer.Option(help="The system that others are compared with; the first.")] = "",
+    output_format: Annotated[
+        str, typer.Option(help="terminal, markdown, latex, json or html; else by the file's suffix.")
     ] = "",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write to this file, not to standard output.")
     ] = None,
 ) -> None:
-    """Put systems side by side: tasks, averages, differences to a baseline, with 95% intervals and tests.
+    """Compare systems: tasks, averages, differences to a baseline, with 95 % intervals and tests.
 
-    Only what was made by the same declarations, on the same data and with the same seeds is compared; the
-    rest is named below the tables, as are tasks without a number and papers without a text.
+    Only results of the same task declarations, data and seeds are compared. The others are named below the
+    tables, as are tasks without a number and papers without a text.
 
     Example: sciprism compare results/ --baseline all-MiniLM-L6-v2 -o report.html
     """
     from sciprism.evaluation.report import SUFFIXES, outputs
-    from sciprism.evaluation.report.build import build
-    from sciprism.evaluation.report.entrants import entrants_of, read_runs
+    from sciprism.evaluation.report.build import build_report
+    from sciprism.evaluation.report.system_results import group_by_system, read_stored_results
     from sciprism.evaluation.report.terminal import show
     from sciprism.evaluation.suites.registry import suites
 
-    chosen = form or SUFFIXES.get(output.suffix.lower() if output else "", "terminal")
-    if chosen not in outputs:
-        raise InputError(f"unknown format {chosen!r}; known: {', '.join(outputs)}")
-    entrants = entrants_of(read_runs(results))
-    report = build(entrants, suites, baseline=_position(baseline, entrants))
+    output_format = output_format or SUFFIXES.get(output.suffix.lower() if output else "", "terminal")
+    if output_format not in outputs:
+        raise InputError(f"unknown output format {output_format!r}; known: {', '.join(outputs)}")
+    systems = group_by_system(read_stored_results(results))
+    names = [system.name for system in systems]
+    if baseline and baseline not in names:
+        raise InputError(f"--baseline {baseline!r} is none of these systems: {', '.join(names)}")
+    report = build_report(systems, suites, baseline=names.index(baseline) if baseline else 0)
     if output is not None:
-        output.write_text(outputs[chosen](report), encoding="utf-8")
-    elif chosen == "terminal":
+        output.write_text(outputs[output_format](report), encoding="utf-8")
+    elif output_format == "terminal":
         show(report)
     else:
-        print(outputs[chosen](report), end="")
-
-
-def _position(baseline: str, entrants: list[Entrant]) -> int:
-    names = [entrant.name for entrant in entrants]
-    if not baseline:
-        return 0
-    if baseline not in names:
-        raise InputError(f"--baseline {baseline!r} is none of these systems: {', '.join(names)}")
-    return names.index(baseline)
+        print(outputs[output_format](report), end="")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from sciprism.cli.options import AsJson, ModelName, Pooling
+from sciprism.cli.printing import print_json
 
 
-def describe(
-    model: Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")] = "",
-    pooling: Annotated[str, typer.Option(help="cls or mean, where the folder does not state it.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def describe(model: ModelName = "", pooling: Pooling = "", as_json: AsJson = False) -> None:
     """Print backbone, method, formats, spaces, pooling, template, distance and fingerprint of a model.
 
     Without a name, the default model's.
@@ -22,9 +19,7 @@ def describe(
 
     facts = Encoder.load(model or None, pooling=pooling or None).describe()
     if as_json:
-        import json
-
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_json(facts)
         return
     width = max(map(len, facts))
     for key, value in facts.items():

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from sciprism.cli.options import ModelName, Pooling
+
 if TYPE_CHECKING:
     from sciprism.formats import Format
 
-SAID = {
+MESSAGES = {
     "plain": "{folder}: transformers and sentence-transformers open it",
     "compact": "{folder}: sciprism opens it",
     "module": "{folder}: sentence-transformers opens it where sciprism is installed: "
@@ -19,25 +21,20 @@ SAID = {
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")],
+    model: ModelName,
     output: Annotated[Path, typer.Option("-o", "--output", help="A new folder, or an empty one.")],
     format: Annotated[
-        str,
-        typer.Option(help="The one format that is wanted: classification, regression, proximity, search."),
+        str, typer.Option(help="Format of the vectors: classification, regression, proximity, search.")
     ] = "",
-    compact: Annotated[
-        bool, typer.Option("--compact", help="int8 weights, which sciprism alone opens.")
-    ] = False,
-    pooling: Annotated[
-        str, typer.Option(help="cls or mean, where the model's folder does not state it.")
-    ] = "",
+    compact: Annotated[bool, typer.Option("--compact", help="int8 weights, which sciprism alone opens.")] = False,
+    pooling: Pooling = "",
 ) -> None:
     """Write a model as a folder that sentence-transformers opens, with the same vectors.
 
-    Where the format's way leads through a plain BERT (the method single; experts with --format), transformers
-    opens it too, and nothing of sciprism is needed. Else the folder holds the whole model, --format is the
-    one it begins with, and sciprism has to be installed where it is opened. --compact writes a quarter of the
-    bytes, rows of matrices as int8 with a scale: vectors differ a little, and sciprism alone opens it.
+    Where a plain BERT gives the format's vectors (the method single; experts with --format), transformers
+    opens the folder too, without sciprism. Else it holds the whole model, --format is its default format,
+    and sciprism must be installed where it is opened. --compact writes a quarter of the bytes, rows of
+    matrices as int8 with a scale: vectors differ a little, and sciprism alone opens it.
 
     Example: sciprism export models/experts -o plain/ --format classification
     """
@@ -46,4 +43,4 @@ def export(
 
     encoder = Encoder.load(model, pooling=pooling or None)
     kind = write(encoder, output, format=cast("Format | None", format or None), compact=compact)
-    print(SAID[kind].format(folder=output))
+    print(MESSAGES[kind].format(folder=output))

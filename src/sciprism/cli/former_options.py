@@ -9,26 +9,49 @@ from typer.core import TyperCommand
 from sciprism.deprecation import warn_renamed
 
 FORMER_OPTIONS: dict[str, dict[str, str]] = {
-    "compare": {"--format": "--output-format"},
+    "inspect": {"--near": "--near-duplicates", "--no-near": "--no-near-duplicates"},
     "evaluate": {"--as-format": "--format"},
+    "compare": {"--format": "--output-format"},
     "reproduce": {"--kept": "--from-results"},
+    "overlap": {"--near": "--near-duplicates"},
+    "prepare open": {"--most": "--max-queries"},
+    "prepare scirepeval": {"--most": "--max-examples", "--most-dev": "--max-dev-examples"},
+    "prepare citations": {
+        "--ties": "--link-strengths",
+        "--triples": "--triplets",
+        "--smoothing": "--sampling-exponent",
+        "--cap": "--max-per-field",
+        "--crossing": "--min-multi-field",
+        "--without": "--exclude",
+        "--abstracts": "--require-abstract",
+        "--no-abstracts": "--no-require-abstract",
+    },
+    "prepare multi-scidocs": {"--most": "--max-queries"},
+    "prepare text": {
+        "--vocabulary": "--vocab-size",
+        "--across": "--across-documents",
+        "--no-across": "--no-across-documents",
+        "--near": "--near-duplicates",
+        "--without": "--exclude",
+    },
+    "prepare pairs": {"--without": "--exclude"},
+    "prepare lexical": {"--most": "--max-examples"},
+    "prepare ir": {"--fillers": "--distractors", "--by": "--split-by"},
+    "tokenizer train": {"--size": "--vocab-size", "--least": "--min-frequency"},
+    "tokenizer compare": {"--lower": "--lowercase"},
 }
-"""Command -> former option -> today's."""
+"""Command -> former option -> current one."""
 
 
 class Command(TyperCommand):
-    """A command that reads former names of its options too, each with a warning."""
+    """A command that also reads former names of its options, each with one warning."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Replace former names, then read the arguments as ever."""
-        former = FORMER_OPTIONS.get(ctx.info_name or "", {})
-        return super().parse_args(ctx, [_current(arg, former) for arg in args])
-
-
-def _current(arg: str, former: dict[str, str]) -> str:
-    """Return an argument with the option's name of today; values after `=` stay."""
-    option, mark, value = arg.partition("=")
-    if option not in former:
-        return arg
-    warn_renamed("the option", option, former[option])
-    return former[option] + mark + value
+        """Parse the arguments with former names replaced: `--old value` and `--old=value`, up to `--`."""
+        renamed = FORMER_OPTIONS.get(ctx.command_path.partition(" ")[2], {})
+        end = args.index("--") if "--" in args else len(args)
+        options = [arg.partition("=") for arg in args[:end]]
+        for name in dict.fromkeys(name for name, _, _ in options if name in renamed):
+            warn_renamed("the option", name, renamed[name])
+        current = [renamed.get(name, name) + equals + value for name, equals, value in options]
+        return super().parse_args(ctx, current + args[end:])

@@ -1,32 +1,34 @@
-"""`sciprism index`: structures that a collection can do without, for other ways to search it."""
+"""`sciprism index`: optional indexes of a collection, for other ways to search it."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sciprism.cli.options import AsJson
+from sciprism.cli.printing import print_json
+from sciprism.cli.ranked_list import CollectionFolder
+
 
 def index(
-    collection: Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")],
+    collection: CollectionFolder,
     approximate: Annotated[
         bool, typer.Option("--approximate", help="Add a FAISS index: faster over millions of papers.")
     ] = False,
     lexical: Annotated[
-        bool, typer.Option("--lexical", help="Add a BM25 index of the words, for --mode lexical and hybrid.")
+        bool, typer.Option("--lexical", help="Add a BM25 index, for --mode lexical and hybrid.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a collection's files, and add an approximate or a lexical index to it.
 
-    Exact search needs no index. An index must be built again after papers were added.
+    Exact search needs no index. Build an index again after papers were added.
 
     Example: sciprism index vecs/ --lexical
     """
     from sciprism.errors import InputError
-    from sciprism.files import only_writer
+    from sciprism.files import lock_folder
     from sciprism.index import approximate as by_graph
     from sciprism.index import lexical as by_words
     from sciprism.store import Collection
@@ -35,7 +37,7 @@ def index(
         raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")
     opened = Collection.open(collection)
     built: list[str] = []
-    with only_writer(collection):
+    with lock_folder(collection):
         opened.verify()
         if approximate:
             built += [f"approximate ({space})" for space in by_graph.build(opened)]
@@ -43,6 +45,6 @@ def index(
             by_words.build(opened)
             built.append("lexical")
     if as_json:
-        print(json.dumps({"collection": str(collection), "built": built, "papers": len(opened)}, indent=1))
+        print_json({"collection": str(collection), "built": built, "papers": len(opened)})
     else:
-        print(f"{collection}: built {', '.join(built)} over {len(opened)} papers")
+        print(f"{collection}: built {', '.join(built)} over {len(opened):,} papers")

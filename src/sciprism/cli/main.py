@@ -8,9 +8,11 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from io import TextIOWrapper
+from typing import Any
 
 import typer
 
@@ -19,6 +21,7 @@ from sciprism.cli.describe import describe
 from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.export import export
+from sciprism.cli.former_options import Command
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
 from sciprism.cli.overlap import overlap
@@ -29,11 +32,12 @@ from sciprism.cli.search import search
 from sciprism.cli.similar import similar
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
-from sciprism.errors import BrokeError, InputError
+from sciprism.deprecation import RenamedWarning
+from sciprism.errors import InputError, RunFailedError
 
 app = typer.Typer(
     name="sciprism",
-    help="Encode scientific papers, score encoders, and put the vectors to work: search, similar papers.",
+    help="Encode scientific papers, train and evaluate encoders, search papers by their vectors.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -41,10 +45,9 @@ app = typer.Typer(
 )
 
 
-GOES_ON = "the same command continues where this one stopped"
-
-
-def _interruptible(command: Callable[..., None], then: str = GOES_ON) -> Callable[..., None]:
+def _interruptible(
+    command: Callable[..., None], then: str = "the same command continues where this one stopped"
+) -> Callable[..., None]:
     """Say what Ctrl-C means here: typer, which sees it before `main` does, would say nothing."""
 
     @wraps(command)
@@ -60,20 +63,18 @@ def _interruptible(command: Callable[..., None], then: str = GOES_ON) -> Callabl
 USE = (inspect, embed, index, search, similar, describe, export)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 for command in (*USE, *SCIENCE):
-    app.command()(_interruptible(command))
+    app.command(cls=Command)(_interruptible(command))
 
 
 for name, group in {"prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
     for each in group.registered_commands:
         assert each.callback is not None
-        each.callback = _interruptible(each.callback, "the same command starts anew")
+        each.callback, each.cls = _interruptible(each.callback, "the same command starts again"), Command
     app.add_typer(group, name=name)
 
 
 @app.callback(invoke_without_command=True)
-def callback(
-    show: bool = typer.Option(False, "--version", help="Print the version and stop."),
-) -> None:
+def callback(show: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
     """Print the version where it is asked for."""
     if show:
         from importlib.metadata import version
@@ -89,13 +90,28 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # a letter that a terminal lacks is no failure
     atexit.register(gc.freeze)  # else the interpreter's end walks all that torch has made, for 0.3 s
     try:
-        app(prog_name="sciprism")
+        with warnings.catch_warnings():
+            _shorten_warnings()
+            app(prog_name="sciprism")
     except InputError as error:
         _stop(str(error), status=2)
-    except BrokeError as error:
+    except RunFailedError as error:
         _stop(str(error), status=1)
     except (OSError, MemoryError) as error:
         _stop(f"{type(error).__name__}: {error}", status=1)
+
+
+def _shorten_warnings() -> None:
+    """Print former names as one line, without the place in the code that read them."""
+    default = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, RenamedWarning):
+            print(f"sciprism: {message}", file=sys.stderr)
+        else:
+            default(message, category, *place, **more)
+
+    warnings.showwarning = show
 
 
 def _stop(message: str, *, status: int) -> None:

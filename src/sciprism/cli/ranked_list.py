@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sciprism.cli.printing import plain_console, print_json
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,19 +20,17 @@ if TYPE_CHECKING:
     from sciprism.store import Collection, Filter
     from sciprism.uses import Hit, Ranking
 
-# What every command that ranks papers asks for in the same words.
-Folder = Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")]
+CollectionFolder = Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")]
 Year = Annotated[str, typer.Option(help="Only papers of these years: 1997, 1990-2000, 1990-, -2000.")]
 Venue = Annotated[str, typer.Option(help="Only papers whose venue contains this.")]
 Field = Annotated[str, typer.Option(help="Only papers of this field.")]
-Model = Annotated[str, typer.Option(help="Where the collection's model lies, if it was moved.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Model = Annotated[str, typer.Option(help="The folder of the collection's model, if it was moved.")]
 
-LONGEST_REASON = 320
+MAX_REASON = 320
 """Characters of a reason in the terminal; JSON has all of it."""
 
 
-def filter_of(year: str, venue: str, field: str) -> Filter:
+def build_filter(year: str, venue: str, field: str) -> Filter:
     """Build a filter from the options; years are `1997`, `1990-2000`, `1990-` or `-2000`."""
     from sciprism.store import Filter
 
@@ -49,25 +47,19 @@ def filter_of(year: str, venue: str, field: str) -> Filter:
 
 
 def print_rankings(collection: Collection, rankings: Sequence[Ranking], mode: str, as_json: bool) -> None:
-    """Print every ranking on standard output; standard error tells that a collection is unfinished."""
+    """Print every ranking on standard output; warn on standard error of an unfinished collection."""
     if collection.manifest.input is None:
         print(
-            f"{collection.folder} is unfinished: {len(collection):,} papers so far; "
-            "run its `sciprism embed` again",
+            f"{collection.folder} is unfinished: {len(collection):,} papers so far; run its `sciprism embed` again",
             file=sys.stderr,
         )
     if as_json:
-        document = {
-            "collection": str(collection.folder),
-            "mode": mode,
-            "rankings": [ranking.to_json() for ranking in rankings],
-        }
-        print(json.dumps(document, indent=1, ensure_ascii=False))
+        found = [ranking.to_json() for ranking in rankings]
+        print_json({"collection": str(collection.folder), "mode": mode, "rankings": found})
         return
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = plain_console()
     for number, ranking in enumerate(rankings):
         if len(rankings) > 1:
             console.print(Text(f"{'' if number == 0 else chr(10)}{ranking.query}", "bold"))
@@ -90,6 +82,6 @@ def _table(hits: Sequence[Hit]) -> Table:
         details = ", ".join(part for part in (hit.venue, str(hit.year or "")) if part)
         text.append(f"\n{details}  [{hit.id}]" if details else f"\n[{hit.id}]", "not bold dim")
         if hit.why:
-            text.append(f"\n“{shorten(hit.why, LONGEST_REASON, placeholder=' …')}”", "not bold italic")
+            text.append(f"\n“{shorten(hit.why, MAX_REASON, placeholder=' …')}”", "not bold italic")
         table.add_row(str(hit.rank), f"{hit.score:.4f}", text)
     return table

@@ -1,4 +1,4 @@
-"""`sciprism reproduce`: a table of a paper again, on its own data or in its shape on the open suite."""
+"""`sciprism reproduce`: a paper's table again, on its own data or on the open suite."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.scoring import Precision, command_line, teller
+from sciprism.cli.options import Precision
+from sciprism.cli.scoring import build_progress_printer, command_line
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.evaluation.run import Run
-    from sciprism.reproduce.tables.declared import Reproduction, Shape, Table
-    from sciprism.reproduce.tables.run import Filled
+    from sciprism.evaluation.run import EvaluationRun
+    from sciprism.reproduce.tables.run import FilledTable
+    from sciprism.reproduce.tables.table import GroupedSuite, Reproduction
 
-STAND_INS = ("open", "built", "fields")
+OTHER_DATA = ("open", "built", "fields")
 
 Paper = Annotated[
     str, typer.Argument(help="The paper: scimult, scirepeval, multi2spe, indus; or prism, our own study.")
 ]
-Name = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, 9, A4; see --list.")]
-Listed = Annotated[bool, typer.Option("--list", help="Name the paper's tables and models, and stop.")]
+TableName = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, 9, A4; see --list.")]
+Listed = Annotated[bool, typer.Option("--list", help="List the paper's tables and models, and stop.")]
 Data = Annotated[
     str,
     typer.Option(
@@ -38,10 +39,7 @@ Models = Annotated[
 ]
 Only = Annotated[list[str] | None, typer.Option(help="Only the rows of this model (KEY); repeatable.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Only the tasks of the open suite's quick view.")]
-Recall = Annotated[
-    bool,
-    typer.Option("--kept", help="Show the results that are there: no model is loaded, nothing is scored."),
-]
+FromResults = Annotated[bool, typer.Option("--from-results", help="Show stored results: load no model, score nothing.")]
 Results = Annotated[Path | None, typer.Option(help="The folder of results; results/PAPER.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write to this file: .md, or .json with everything.")
@@ -50,106 +48,106 @@ Output = Annotated[
 
 def reproduce(
     paper: Paper,
-    table: Name = "",
+    table: TableName = "",
     listed: Listed = False,
     data: Data = "",
     models: Models = None,
     only: Only = None,
     quick: Quick = False,
-    kept: Recall = False,
+    from_results: FromResults = False,
     results: Results = None,
     precision: Precision = "float32",
     output: Output = None,
 ) -> None:
-    """Make a table of a paper again: ours with 95% intervals, the printed figures in columns of their own.
+    """Make a table of a paper again: ours with 95 % intervals, the published numbers in their own columns.
 
-    What is missing, data or models, is listed before anything runs. A second run continues where the first
-    stopped. Models with several seeds: repeat --models with the same key.
+    Missing data and models are listed before anything runs. A second run continues where the first stopped.
+    Models with several seeds: repeat --models with the same key.
 
     Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
     """
-    from sciprism.evaluation.run import Run
+    from sciprism.evaluation.run import EvaluationRun
     from sciprism.reproduce.tables.registry import reproductions
 
     chosen = reproductions[paper]
     if listed or not table:
         _print_list(chosen)
         return
-    if table in chosen.samples:
-        if models or only or quick or kept or results:
-            raise InputError(f"table {table} counts a sample; it takes --data and -o alone")
-        _show_sample(Path(data or "."), f"Table {table}: {chosen.samples[table]}", output)
+    if table in chosen.sample_tables:
+        if models or only or quick or from_results or results:
+            raise InputError(f"table {table} counts a sample: only --data and -o apply")
+        _print_sample(Path(data or "."), f"Table {table}: {chosen.sample_tables[table]}", output)
         return
-    shape, folder = _data(chosen, data, quick, looked_at=not kept)
-    run = Run(out=results or Path("results") / paper, data=folder, command=command_line())
-    filled = _filled(chosen, table, shape, only or [], models or [], run, precision, kept=kept)
-    _show(filled, f"Table {table}: {filled.table.title} ({shape.name})", output)
+    suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
+    run = EvaluationRun(out=results or Path("results") / paper, data=folder, command=command_line())
+    filled = _fill_table(chosen, table, suite, only or [], models or [], run, precision, from_results=from_results)
+    _print_table(filled, f"Table {table}: {filled.table.title} ({suite.name})", output)
     if filled.failed:
         raise typer.Exit(1)
 
 
-def _filled(
+def _fill_table(
     paper: Reproduction,
     table: str,
-    shape: Shape,
+    suite: GroupedSuite,
     only: list[str],
     models: list[str],
-    run: Run,
+    run: EvaluationRun,
     precision: str,
     *,
-    kept: bool,
-) -> Filled:
-    from sciprism.reproduce.tables.models import read_given
-    from sciprism.reproduce.tables.run import chosen_rows, make, plan, recall
+    from_results: bool,
+) -> FilledTable:
+    from sciprism.reproduce.tables.models import read_model_names
+    from sciprism.reproduce.tables.run import choose_rows, plan_table, read_table, score_table
 
-    if kept and models:
-        raise InputError("--kept shows the results of models that were scored; it takes no --models")
-    if kept:
-        return recall(paper, table, shape, only, run.out)
-    rows = chosen_rows(paper.table(table), shape, only)
-    given = read_given(models, paper.models)
-    return make(plan(paper, rows, shape, given, run.data, precision), run, teller())
+    if from_results and models:
+        raise InputError("--from-results shows models that were scored; it takes no --models")
+    if from_results:
+        return read_table(paper, table, suite, only, run.out)
+    rows = choose_rows(paper.table(table), suite, only)
+    given = read_model_names(models, paper.models)
+    return score_table(plan_table(paper, rows, suite, given, run.data, precision), run, build_progress_printer())
 
 
-def _data(paper: Reproduction, data: str, quick: bool, *, looked_at: bool) -> tuple[Shape, Path | None]:
-    """Return the data that a table is made on, and the folder they lie in where they are looked at."""
-    given = os.environ.get("SCIPRISM_DATA", "")
-    if data in STAND_INS:
-        if looked_at and not given:
-            raise InputError(f"--data {data}: say where the data lie with SCIPRISM_DATA")
-        if data not in paper.shapes:
-            raise InputError(f"--data {data}: {paper.name} has {', '.join(paper.shapes)}")
-        shape = paper.shapes[data]
-        return shape.part("quick") if quick else shape, Path(given) if given else None
+def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) -> tuple[GroupedSuite, Path | None]:
+    """Return the data that a table is made on, and their folder where they are read."""
+    root = os.environ.get("SCIPRISM_DATA", "")
+    if data in OTHER_DATA:
+        if is_read and not root:
+            raise InputError(f"--data {data}: set SCIPRISM_DATA to the folder of the data sets")
+        if data not in paper.suites:
+            raise InputError(f"--data {data}: {paper.name} has {', '.join(paper.suites)}")
+        suite = paper.suites[data]
+        return suite.select_view("quick") if quick else suite, Path(root) if root else None
     if quick:
         raise InputError("--quick is a view of the open suite; add --data open")
-    folder = data or given
-    return next(iter(paper.shapes.values())), Path(folder) if folder else None
+    folder = data or root
+    return next(iter(paper.suites.values())), Path(folder) if folder else None
 
 
-def _show_sample(folder: Path, title: str, output: Path | None) -> None:
+def _print_sample(folder: Path, title: str, output: Path | None) -> None:
     from sciprism.cli.prepare_citations import COUNTS, field_rows
-    from sciprism.evaluation.report.grid import Block
-    from sciprism.prepare.citations.sample import sample_in
-    from sciprism.reproduce.tables.printing import markdown
+    from sciprism.evaluation.report.text_tables import TextTable
+    from sciprism.prepare.citations.sample import count_sample_by_field
+    from sciprism.reproduce.tables.printing import format_markdown
 
-    sample = sample_in(folder)
-    block = Block(title, ("field", *COUNTS), tuple(map(tuple, field_rows(sample))))
-    _put(output, markdown(block) + "\n", {"title": title, **sample.to_json()})
+    sample = count_sample_by_field(folder)
+    block = TextTable(title, ("field", *COUNTS), tuple(map(tuple, field_rows(sample))))
+    _write(output, format_markdown(block) + "\n", {"title": title, **sample.to_json()})
 
 
-def _show(filled: Filled, title: str, output: Path | None) -> None:
+def _print_table(filled: FilledTable, title: str, output: Path | None) -> None:
     import shutil
 
-    from sciprism.reproduce.tables.printing import WIDE, text, to_json
+    from sciprism.reproduce.tables.printing import UNLIMITED_WIDTH, format_table, table_to_json
 
     width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
-    page = text(filled, title, width=WIDE if output else width)
-    _put(output, page, to_json(filled, title))
+    page = format_table(filled, title, width=UNLIMITED_WIDTH if output else width)
+    _write(output, page, table_to_json(filled, title))
 
 
-def _put(output: Path | None, page: str, values: dict[str, Any]) -> None:
-    """Print the page, or write it or, to a file called .json, the values."""
+def _write(output: Path | None, page: str, values: dict[str, Any]) -> None:
+    """Print the page, or write it to a file; to a .json file, write the values."""
     import json
 
     if output is None:
@@ -162,18 +160,14 @@ def _put(output: Path | None, page: str, values: dict[str, Any]) -> None:
 
 
 def _print_list(paper: Reproduction) -> None:
+    from sciprism.reproduce.tables.models import model_keys
+
     print(f"{paper.title}\n\ntables")
     for table in paper.tables.values():
-        print(f"  {table.name:4} {table.title}{_needs(table)}")
-    for name, title in paper.samples.items():
+        print(f"  {table.name:4} {table.title} [{', '.join(model_keys(table.rows))}]")
+    for name, title in paper.sample_tables.items():
         print(f"  {name:4} {title} [--data FOLDER]")
     print("\nmodels (--models KEY=NAME)")
     for key, model in paper.models.items():
         default = model.default or ", ".join(model.per_task.values()) or "no default"
         print(f"  {key:28} {model.title} ({default})")
-
-
-def _needs(table: Table) -> str:
-    from sciprism.reproduce.tables.models import keys_of
-
-    return f" [{', '.join(keys_of(table.rows))}]"

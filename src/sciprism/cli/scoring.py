@@ -1,21 +1,17 @@
-"""What commands that score tasks share: options, the command as a result records it, a line for each task."""
+"""What commands that score tasks share: the command as a result records it, a line for each task."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sciprism.evaluation.results import TaskResult
-    from sciprism.evaluation.run import Tell
+    from sciprism.evaluation.run import ProgressCallback
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.task import Task
-
-Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
 
 
 def command_line() -> str:
@@ -23,17 +19,17 @@ def command_line() -> str:
     return shlex.join(["sciprism", *sys.argv[1:]])
 
 
-def teller() -> Tell:
+def build_progress_printer() -> ProgressCallback:
     """Return what prints a line for each task that is done, with its numbers or why there are none."""
     began = {}
 
-    def tell(system: System, task: Task, result: TaskResult | None) -> None:
+    def on_task(system: System, task: Task, result: TaskResult | None) -> None:
         key = system.name, task.name
         if result is None:
             began[key] = time.monotonic()
             return
         numbers = ", ".join(f"{name} {m.value:.4f}" for name, m in result.metrics.items()) or result.reason
-        done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "kept"
+        done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "already scored"
         print(f"{task.name}  {system.name}: {numbers}  ({done})", file=sys.stderr)
 
-    return tell
+    return on_task

@@ -7,22 +7,19 @@ from typing import Annotated, cast
 
 import typer
 
-from sciprism.cli.ranked_list import AsJson, Field, Folder, Model, Venue, Year, filter_of, print_rankings
+from sciprism.cli.options import AsJson
+from sciprism.cli.ranked_list import CollectionFolder, Field, Model, Venue, Year, build_filter, print_rankings
 
 
 def search(
-    collection: Folder,
-    query: Annotated[
-        list[str], typer.Argument(help="One or more queries; - reads one a line from standard input.")
-    ],
+    collection: CollectionFolder,
+    query: Annotated[list[str], typer.Argument(help="One or more queries; - reads one a line from standard input.")],
     k: Annotated[int, typer.Option("-k", help="Papers to show for each query.")] = 10,
     mode: Annotated[str, typer.Option(help="exact, approximate, lexical or hybrid.")] = "exact",
     year: Year = "",
     venue: Venue = "",
     field: Field = "",
-    why: Annotated[
-        bool, typer.Option(help="Show the sentence nearest to the query; --no-why is faster.")
-    ] = True,
+    why: Annotated[bool, typer.Option(help="Show the sentence nearest to the query; --no-why is faster.")] = True,
     model: Model = "",
     as_json: AsJson = False,
 ) -> None:
@@ -32,22 +29,22 @@ def search(
 
     Example: sciprism search vecs/ "dark matter halos" -k 5 --year 1990-2010
     """
-    from sciprism.cli.stored_model import load_encoder_of
+    from sciprism.cli.stored_model import load_collection_encoder
     from sciprism.store import Collection
     from sciprism.uses.search import Mode, check_mode
     from sciprism.uses.search import search as rank
 
     check_mode(mode)
-    chosen = filter_of(year, venue, field)
+    chosen = build_filter(year, venue, field)
     opened = Collection.open(collection)
-    queries = _queries(query)
-    encoder = load_encoder_of(opened, model) if why or mode != "lexical" else None
+    queries = _read_queries(query)
+    encoder = load_collection_encoder(opened, model) if why or mode != "lexical" else None
     rankings = rank(opened, encoder, queries, k, mode=cast("Mode", mode), filter=chosen, why=why)
     print_rankings(opened, rankings, mode, as_json)
 
 
-def _queries(arguments: list[str]) -> list[str]:
-    """Put the lines of standard input in the place of `-`; empty lines are no queries."""
+def _read_queries(arguments: list[str]) -> list[str]:
+    """Return the queries, with the lines of standard input for `-`; empty lines are no queries."""
     from sciprism.errors import InputError
 
     queries: list[str] = []

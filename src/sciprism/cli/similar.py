@@ -6,11 +6,12 @@ from typing import Annotated, Literal, cast
 
 import typer
 
-from sciprism.cli.ranked_list import AsJson, Field, Folder, Model, Venue, Year, filter_of, print_rankings
+from sciprism.cli.options import AsJson
+from sciprism.cli.ranked_list import CollectionFolder, Field, Model, Venue, Year, build_filter, print_rankings
 
 
 def similar(
-    collection: Folder,
+    collection: CollectionFolder,
     to: Annotated[str, typer.Option("--to", help="The id of the paper.")],
     k: Annotated[int, typer.Option("-k", help="Papers to show.")] = 10,
     mode: Annotated[str, typer.Option(help="exact or approximate.")] = "exact",
@@ -25,12 +26,12 @@ def similar(
 
     Example: sciprism similar vecs/ --to watson-crick-1953 -k 5
     """
-    from sciprism.cli.stored_model import load_encoder_of
+    from sciprism.cli.stored_model import load_collection_encoder
     from sciprism.store import Collection
     from sciprism.uses.similar import similar as rank
 
-    chosen = filter_of(year, venue, field)
+    chosen = build_filter(year, venue, field)
     opened = Collection.open(collection)
-    encoder = load_encoder_of(opened, model) if why else None
+    encoder = load_collection_encoder(opened, model) if why else None
     kind = cast("Literal['exact', 'approximate']", mode)
     print_rankings(opened, [rank(opened, encoder, to, k, mode=kind, filter=chosen)], mode, as_json)

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from sciprism.store import Collection
 
 
-def load_encoder_of(collection: Collection, model: str) -> Encoder:
-    """Load the encoder named in the manifest, or from `model` where it lies now; it must be the same one."""
+def load_collection_encoder(collection: Collection, model: str) -> Encoder:
+    """Load the encoder that the manifest names, or from the folder `model`; both must be the same encoder."""
     from sciprism.encoders.encoder import Encoder
     from sciprism.errors import InputError
 

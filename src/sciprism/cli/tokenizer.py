@@ -1,4 +1,4 @@
-"""`sciprism tokenizer`: learn a vocabulary from texts, put tokenizers side by side."""
+"""`sciprism tokenizer`: learn a vocabulary from texts, compare tokenizers."""
 
 from __future__ import annotations
 
@@ -8,37 +8,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.sources import plain_console, print_skipped, print_table
+from sciprism.cli.options import OutputFolder
+from sciprism.cli.printing import print_skip_counts, print_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from sciprism.text.tokenizer_comparison import TokenizerComparison
 
-    from sciprism.text.tokens import Compared
-
-tokenizer = typer.Typer(no_args_is_help=True, help="Learn a vocabulary; put tokenizers side by side.")
-
-
-@tokenizer.callback()
-def _parts() -> None:
-    """Learn a vocabulary from texts; put tokenizers side by side."""
+tokenizer = typer.Typer(no_args_is_help=True, help="Learn a vocabulary; compare tokenizers.")
 
 
 @tokenizer.command("train")
 def train(
     files: Annotated[list[Path], typer.Argument(help="Papers in any format, or .txt with a text a line.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
-    size: Annotated[int, typer.Option(help="Tokens of the vocabulary.")] = 50_265,
+    out: OutputFolder,
+    vocab_size: Annotated[int, typer.Option(help="Tokens of the vocabulary.")] = 50_265,
     cased: Annotated[bool, typer.Option("--cased", help="Keep capital letters; INDUS does not.")] = False,
-    least: Annotated[int, typer.Option(help="How often two parts must stand together to become one.")] = 2,
+    min_frequency: Annotated[int, typer.Option(help="How often a pair of tokens must occur to be merged.")] = 2,
 ) -> None:
     """Learn a byte-level BPE vocabulary from titles and abstracts, with RoBERTa's special tokens (IndusBPE).
 
-    Example: sciprism tokenizer train works.jsonl -o tokenizer --size 32000
+    Example: sciprism tokenizer train works.jsonl -o tokenizer --vocab-size 32000
     """
     from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
-    texts = (text for path in files for text in texts_of(path))
-    learned = learn_vocabulary(texts, size=size, lower=not cased, least=least)
+    texts = (text for path in files for text in read_texts(path))
+    learned = learn_vocabulary(texts, vocab_size=vocab_size, lowercase=not cased, min_frequency=min_frequency)
     save_vocabulary(learned, out)
     print(f"{out}: {learned.get_vocab_size():,} tokens")
 
@@ -47,46 +41,45 @@ def train(
 def compare(
     tokenizers: Annotated[
         list[Path],
-        typer.Argument(help="Model folders, tokenizer.json, .tiktoken; the first is the base."),
+        typer.Argument(help="Model folders, tokenizer.json, .tiktoken; the others are compared with the first."),
     ],
     texts: Annotated[list[str], typer.Option(help="DOMAIN=FILE: papers in any format, or .txt; repeatable.")],
-    terms: Annotated[
-        Path | None, typer.Option(help="Terms, one a line, that should be one token each.")
-    ] = None,
+    terms: Annotated[Path | None, typer.Option(help="Terms, one a line, that should be one token each.")] = None,
     sentence: Annotated[list[str] | None, typer.Option(help="Show how it is split; repeatable.")] = None,
-    lower: Annotated[bool, typer.Option("--lower", help="Lower-case the texts for all of them.")] = False,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Lowercase the texts first.")] = False,
 ) -> None:
-    """Count what tokenizers make of the same texts: tokens by domain, terms kept whole, tokens shared.
+    """Compare tokenizers on the same texts: tokens by domain, terms that are one token, shared tokens.
 
     Example: sciprism tokenizer compare roberta/ tokenizer/ --texts physics=arxiv.jsonl
     """
     from sciprism.errors import InputError
-    from sciprism.text.tokens import compare_tokenizers, open_tokenizer
+    from sciprism.text.tokenizer import open_tokenizer
+    from sciprism.text.tokenizer_comparison import compare_tokenizers
 
     domains = {}
     for word in texts:
         domain, mark, name = word.partition("=")
         if not mark:
             raise InputError(f"--texts {word}: expected DOMAIN=FILE")
-        domains[domain] = texts_of(Path(name))
+        domains[domain] = read_texts(Path(name))
     short = len({path.name for path in tokenizers}) == len(tokenizers)
     opened = {path.name if short else str(path): open_tokenizer(path) for path in tokenizers}
     wanted = terms.read_text(encoding="utf-8").split("\n") if terms else []
     shown = [term.strip() for term in wanted if term.strip()]
-    found = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lower=lower)
-    print_tokenizers(found, terms=bool(shown))
+    found = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lowercase=lowercase)
+    print_comparison(found, terms=bool(shown))
 
 
-def texts_of(path: Path) -> Iterator[str]:
+def read_texts(path: Path) -> Iterator[str]:
     """Yield the texts of a file: lines of .txt, else titles and abstracts of papers."""
     from sciprism.errors import InputError
-    from sciprism.papers.reading import ReadReport, read_papers
+    from sciprism.papers.read import ReadReport, read_papers
 
     if path.suffix != ".txt":
         report = ReadReport()
         for paper in read_papers(path, skip_bad=True, report=report):
             yield " ".join(filter(None, (paper.title, paper.abstract)))
-        print_skipped(report.files, error=True)
+        print_skip_counts(report.files, error=True)
         return
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -95,30 +88,25 @@ def texts_of(path: Path) -> Iterator[str]:
         raise InputError(f"{path}: {error.strerror}") from error
 
 
-def print_tokenizers(found: Compared, *, terms: bool) -> None:
+def print_comparison(found: TokenizerComparison, *, terms: bool) -> None:
     """Print tokens by domain with the change against the first tokenizer, then vocabularies and splits."""
-    console = plain_console()
-    names = list(found.sizes)
+    names = list(found.vocab_sizes)
     domains = list(dict.fromkeys(domain for _, domain in found.counts))
     heads = [part for domain in domains for part in (domain, "%", "per word")]
-    print_table(console, ("tokens",), heads, ([name, *_row(found, name, domains)] for name in names))
+    print_table(("tokens",), heads, ([name, *_row(found, name, domains)] for name in names))
     shared = [
-        [name, f"{found.sizes[name]:,}", *([f"{100 * found.whole[name]:.1f}"] if terms else [])]
-        + [f"{found.shared[name, other]:,}" for other in names]
+        [name, f"{found.vocab_sizes[name]:,}", *([f"{100 * found.whole_terms[name]:.1f}"] if terms else [])]
+        + [f"{found.shared_tokens[name, other]:,}" for other in names]
         for name in names
     ]
-    print_table(console, ("vocabulary",), ["size", *(["terms whole, %"] if terms else []), *names], shared)
-    _print_splits(console, found)
+    print_table(("vocabulary",), ["size", *(["terms whole, %"] if terms else []), *names], shared)
+    for (name, sentence), parts in found.splits.items():
+        print(f"{name}: {' | '.join(parts)} ({len(parts)} for {sentence!r})")
 
 
-def _row(found: Compared, name: str, domains: list[str]) -> Iterator[str]:
-    first = next(iter(found.sizes))
+def _row(found: TokenizerComparison, name: str, domains: list[str]) -> Iterator[str]:
+    first = next(iter(found.vocab_sizes))
     for domain in domains:
         mine, base = found.counts[name, domain], found.counts[first, domain]
         change = 100 * (mine.tokens / base.tokens - 1) if base.tokens else 0.0
         yield from (f"{mine.tokens:,}", f"{change:+.1f}", f"{mine.fertility:.2f}")
-
-
-def _print_splits(console: Console, found: Compared) -> None:
-    for (name, sentence), parts in found.splits.items():
-        console.print(f"{name}: {' | '.join(parts)} ({len(parts)} for {sentence!r})", soft_wrap=True)

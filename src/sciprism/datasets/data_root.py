@@ -1,7 +1,10 @@
-"""Where the data of tasks lie: a local folder, the hub's cache, the hub."""
+"""Find data sets by name: in a local folder, in the hub's cache, or on the hub."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
@@ -9,17 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.datasets import hub
-from sciprism.datasets.rows import File, TextIds, opened
+from sciprism.datasets.rows import DataFile, IdConverter
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
 
 class DataRoot:
-    """Find data by name and remember what was read, for the provenance of results.
+    """Find data by name and record which files were read, for the provenance of results.
 
-    Data sets of the hub are looked for in the local folder first (as `owner/name/config`, `name/config` or
-    `config`), then in the hub's cache, and only then asked from the hub. Rows come one by one: memory stays
-    flat whatever the size of a file.
+    Hub data sets are searched for in the local folder (as `owner/name/config`, `name/config` or `config`),
+    then in the hub's cache, then on the hub. Rows are read one by one: memory does not grow with file size.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -27,51 +29,50 @@ class DataRoot:
         self._read: dict[str, str] = {}
 
     def local(self, name: str, obtain: str = "") -> Path:
-        """Return a folder or file of the local data. Raises InputError where it is not there.
+        """Return a folder or file of the local data. Raises InputError where it does not exist.
 
-        obtain: where such data come from, for the message.
+        obtain: how to get the data, for the message.
         """
         path = Path(name) if Path(name).is_absolute() else (self.folder or Path()) / name
         if not path.exists():
-            where = f"in {self.folder}" if self.folder else "here; say where with --data or SCIPRISM_DATA"
+            where = f"in {self.folder}" if self.folder else "here; pass --data or set SCIPRISM_DATA"
             raise InputError(f"the data {name!r} are not {where}{f'; {obtain}' if obtain else ''}")
         return path
 
-    def nearby(self, repo: str, config: str, *, split: str) -> list[Path]:
-        """Return the files of a hub data set's split that lie in the local folder, or an empty list."""
+    def find_local_split(self, repo: str, config: str, *, split: str) -> list[Path]:
+        """Return the files of a hub data set's split in the local folder, or an empty list."""
         if self.folder is None:
             return []
         bases = [self.folder / repo, self.folder / repo.rpartition("/")[2]]
-        if config not in ("", "default", split):  # such a name alone does not say whose data these are
+        if config not in ("", "default", split):  # such a folder name could be any data set's
             bases.append(self.folder)
         for base in dict.fromkeys(bases):
-            names = _around(base, config, top=base != self.folder)
-            if found := hub.pick(names, config, split):
+            names = _list_candidates(base, config, top=base != self.folder)
+            if found := hub.select_files(names, config, split):
                 return [base / name for name in found]
         return []
 
     def rows(
-        self, repo: str, config: str, *, split: str, revision: str = "", tally: DropReport | None = None
+        self, repo: str, config: str, *, split: str, revision: str = "", dropped: DropReport | None = None
     ) -> Iterator[dict[str, Any]]:
         """Yield the rows of one split of a hub data set, every id as text.
 
-        tally: counts ids whose type differs from the others' in their column. Raises InputError saying how
-        to fetch what is neither here nor to be had.
+        dropped: counts ids whose type differs from the first one of their column. Raises InputError, with
+        the download command, where the split cannot be found.
         """
-        ids = TextIds(tally)
+        ids = IdConverter(dropped)
         for path in self._split(repo, config, split, revision):
             for row in self.records(path):
                 yield ids.row(row)
 
     def file(self, repo: str, path: str, *, revision: str = "", names: tuple[str, ...] = ()) -> Path:
-        """Return one file of a hub data set. names: what else it may be called in a local folder.
+        """Return one file of a hub data set.
 
-        There it may be gzipped too.
+        names: its other names in a local folder, where it may also be gzipped.
         """
         if self.folder is not None:
             places = (self.folder / repo, self.folder / repo.rpartition("/")[2])
-            endings = ("", ".gz")
-            for place, name, ending in product(places, (path, *names), endings):
+            for place, name, ending in product(places, (path, *names), ("", ".gz")):
                 if (place / f"{name}{ending}").is_file():
                     return place / f"{name}{ending}"
         try:
@@ -82,7 +83,7 @@ class DataRoot:
     def records(self, path: Path) -> Iterator[dict[str, Any]]:
         """Yield the objects of a JSON-lines file or JSON list, or the rows of a CSV, TSV or Parquet file.
 
-        Also gzipped (but for Parquet). A broken line is an error with its number.
+        All but Parquet may be gzipped. Raises InputError with the number of a broken line.
         """
         with self._open(path) as file:
             yield from file.rows()
@@ -102,17 +103,23 @@ class DataRoot:
         return dict(self._read)
 
     @contextmanager
-    def _open(self, path: Path) -> Iterator[File]:
-        with opened(path) as file:
-            try:
-                yield file
-            finally:
-                file.close()
-                self._read[self._name(path)] = file.digest
+    def _open(self, path: Path) -> Iterator[DataFile]:
+        """Open a data file, record its hash on exit. Raises InputError where it is damaged or not UTF-8."""
+        file = DataFile(path)
+        try:
+            yield file
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from None
+        except csv.Error as error:
+            raise InputError(f"{path}: not a table ({error}); check its quotes") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{path}: the gzip file is damaged ({error}); download it again") from None
+        finally:
+            self._read[self._name(path)] = file.finish()
 
     def _split(self, repo: str, config: str, split: str, revision: str) -> list[Path]:
-        found = self.nearby(repo, config, split=split) or hub.cached_split(repo, config, split, revision)
-        if found:
+        local = self.find_local_split(repo, config, split=split)
+        if found := local or hub.find_cached_split(repo, config, split, revision):
             return found
         try:
             return hub.fetch_split(repo, config, split, revision)
@@ -126,10 +133,10 @@ class DataRoot:
         command = f"hf download {repo} --repo-type dataset --local-dir {folder / repo}"
         command += f" --include '{include}'" if include else ""
         command += f" --revision {revision}" if revision else ""
-        then = "" if self.folder else f", then say --data {folder}"
+        then = "" if self.folder else f", then pass --data {folder}"
         return (
             f"{repo}, {what}: not {f'in {self.folder}' if self.folder else 'in a local folder'}, not in the "
-            f"hub's cache, and the hub did not give it ({error}). Where there is a network: {command}{then}"
+            f"hub's cache, and the download failed ({error}). On a machine with a network: {command}{then}"
         )
 
     def _name(self, path: Path) -> str:
@@ -142,10 +149,10 @@ class DataRoot:
         return str(path)
 
 
-def _around(base: Path, config: str, *, top: bool) -> list[str]:
-    """Return the files of a folder that may belong to a config: its own and, if `top`, those at the top."""
+def _list_candidates(base: Path, config: str, *, top: bool) -> list[str]:
+    """Return the files that may belong to a config: those in its folders and, if `top`, those of `base`."""
     names = [path.name for path in base.iterdir() if path.is_file()] if top and base.is_dir() else []
     for part in dict.fromkeys((config, "data")) if top else (config,):
         if part and (base / part).is_dir():
-            names += [f"{part}/{name}" for name in hub.below(base / part)]
+            names += [f"{part}/{name}" for name in hub.list_files(base / part)]
     return names

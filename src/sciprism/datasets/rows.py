@@ -1,6 +1,6 @@
-"""Rows of data files, one by one whatever their size: JSON lines, JSON, CSV, TSV and Parquet, also gzipped.
+"""Stream rows of data files of any size: JSON lines, JSON, CSV, TSV and Parquet, also gzipped.
 
-Every file is hashed while it is read, so a result can say of which bytes it was made.
+Every file is hashed while it is read, so a result can name the exact bytes that it was computed from.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import hashlib
 import io
 import json
 import re
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,14 +22,14 @@ from sciprism.errors import InputError
 Row = dict[str, Any]
 
 CHUNK = 1 << 20
-LARGEST = 1 << 28  # characters of one JSON value; more is no record but a quotation mark never closed
-BATCH = 2048  # rows of a Parquet file turned into Python objects at once
+MAX_VALUE_CHARACTERS = 1 << 28  # of one JSON value; a longer one is an unclosed quotation mark
+BATCH_ROWS = 2048  # rows of a Parquet file converted to Python objects at once
 _DECODER = json.JSONDecoder()
-_FIELD = 1 << 24  # characters of one CSV field: lists of ids outgrow the module's 128 KiB
+_MAX_CELL_CHARACTERS = 1 << 24  # lists of ids exceed the csv module's 128 KiB
 
 
 class HashedFile(io.RawIOBase):
-    """Bytes of a file with the running SHA-256 of what was read; `finish` reads the rest and returns it."""
+    """A file that computes its SHA-256 while it is read; `finish` reads the rest and returns the hash."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -46,7 +44,7 @@ class HashedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer and hash what came."""
+        """Fill the buffer and hash its bytes."""
         count = self._file.readinto(buffer) or 0
         self._hash.update(memoryview(buffer)[:count])
         return count
@@ -59,24 +57,23 @@ class HashedFile(io.RawIOBase):
         return self._hash.hexdigest()
 
 
-class File:
-    """One data file that is read once from its start; `digest` is there after `close`."""
+class DataFile:
+    """A data file that is read once from its start; `finish` reads the rest and returns the hash."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-        self.digest = ""
         self._raw = HashedFile(path)
         self._bytes = io.BufferedReader(cast(io.RawIOBase, self._raw), CHUNK)
         if self._bytes.peek(2)[:2] == b"\x1f\x8b":
             self._bytes = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=self._bytes)), CHUNK)
 
-    def close(self) -> None:
-        """Hash what was not read."""
-        self.digest = self.digest or self._raw.finish()
+    def finish(self) -> str:
+        """Return the SHA-256 of the whole file, in hexadecimal, and close it."""
+        return self._raw.finish()
 
     def rows(self) -> Iterator[Row]:
-        """Yield the objects or table rows of the file, by its ending."""
+        """Yield the objects or table rows of the file, as its ending says."""
         if self.kind == "parquet":
             yield from self._parquet()
         elif self.kind in ("csv", "tsv"):
@@ -91,13 +88,13 @@ class File:
 
     def members(self) -> Iterator[tuple[str, Any]]:
         """Yield (key, value) of a file that is one object keyed by id."""
-        walk = JsonWalk(self.path, self._text())
+        walk = JsonStream(self.path, self._text())
         if walk.peek() != "{":
             raise InputError(f"{self.path}: expected one JSON object keyed by id")
         yield from walk.members()
 
     def _table(self, delimiter: str) -> Iterator[Row]:
-        csv.field_size_limit(_FIELD)
+        csv.field_size_limit(_MAX_CELL_CHARACTERS)
         reader = csv.DictReader(self._text(newline=""), delimiter=delimiter)
         for row in reader:
             if None in row:
@@ -106,7 +103,7 @@ class File:
 
     def _objects(self) -> Iterator[Row]:
         if self._bytes.peek(CHUNK).removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"[":
-            for number, value in enumerate(JsonWalk(self.path, self._text()).items(), 1):
+            for number, value in enumerate(JsonStream(self.path, self._text()).items(), 1):
                 yield self._object(value, f"item {number}")
             return
         for number, line in self.lines():
@@ -131,32 +128,16 @@ class File:
 
         try:
             with parquet.ParquetFile(self.path) as table:
-                for batch in table.iter_batches(batch_size=BATCH):
+                for batch in table.iter_batches(batch_size=BATCH_ROWS):
                     yield from batch.to_pylist()
         except pyarrow.lib.ArrowException as error:
-            raise InputError(f"{self.path}: not a whole Parquet file ({error}); fetch it anew") from error
+            raise InputError(f"{self.path}: not a whole Parquet file ({error}); download it again") from error
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[File]:
-    """Open a data file; afterwards its `digest` is there. What is damaged or no UTF-8 raises InputError."""
-    file = File(path)
-    try:
-        yield file
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from None
-    except csv.Error as error:
-        raise InputError(f"{path}: not a table ({error}); check its quotes") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: the gzip file is damaged ({error}); fetch it anew") from None
-    finally:
-        file.close()
+class JsonStream:
+    """Parse a JSON list, or an object keyed by id, of any length; holds one value at a time.
 
-
-class JsonWalk:
-    """Walk a JSON list, or an object keyed by id, of any length; one value at a time is held.
-
-    A value of more than `LARGEST` characters is an error.
+    Raises InputError for a value of more than `MAX_VALUE_CHARACTERS` characters.
     """
 
     def __init__(self, path: Path, text: io.TextIOWrapper) -> None:
@@ -166,36 +147,36 @@ class JsonWalk:
         self._at = 0
 
     def peek(self) -> str:
-        """Step over white space and return the next character, or an empty text at the end."""
+        """Skip white space and return the next character, or an empty text at the end."""
         while True:
             while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
                 self._at += 1
             if self._at < len(self._text):
                 return self._text[self._at]
-            if not self._more():
+            if not self._read_more():
                 return ""
 
     def items(self) -> Iterator[Any]:
         """Yield the elements of the list that begins here."""
-        self._take("[")
+        self._expect("[")
         while self.peek() != "]":
             yield self._value()
-            self._separate("]")
+            self._skip_comma("]")
 
     def members(self) -> Iterator[tuple[str, Any]]:
         """Yield the members of the object that begins here."""
-        self._take("{")
+        self._expect("{")
         while self.peek() != "}":
             key = self._value()
-            self._take(":")
+            self._expect(":")
             yield key, self._value()
-            self._separate("}")
+            self._skip_comma("}")
 
-    def _separate(self, end: str) -> None:
+    def _skip_comma(self, end: str) -> None:
         if self.peek() != end:
-            self._take(",")
+            self._expect(",")
 
-    def _take(self, mark: str) -> None:
+    def _expect(self, mark: str) -> None:
         found = self.peek()
         if found != mark:
             raise self._broken(f"{mark!r} expected, {found!r} found" if found else "the file ends too early")
@@ -208,14 +189,14 @@ class JsonWalk:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)
             except ValueError as error:
-                if len(self._text) - self._at < LARGEST and self._more():
+                if len(self._text) - self._at < MAX_VALUE_CHARACTERS and self._read_more():
                     continue
                 raise self._broken(str(error)) from None
-            if end < len(self._text) or not self._more():  # a number at the end may go on
+            if end < len(self._text) or not self._read_more():  # a number at the end may continue
                 self._at = end
                 return value
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         held = self._text[self._at :]
         portion = self._stream.read(max(CHUNK, len(held)))
         self._text, self._at = held + portion, 0
@@ -229,7 +210,7 @@ _ID = re.compile(r"(?:.*[_-])?id|pid|clicked_pid|papers", re.IGNORECASE)
 
 
 def as_id(value: Any) -> str:
-    """Return an id as text: 17 and 17.0 as "17", nothing as an empty text."""
+    """Return an id as text: 17 and 17.0 as "17", None as an empty text."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -237,15 +218,15 @@ def as_id(value: Any) -> str:
     return str(value)
 
 
-class TextIds:
-    """Turn the ids of rows into texts; where one field holds several types, each that differs is counted."""
+class IdConverter:
+    """Convert the ids of rows to text; count ids whose type differs from the first one of their field."""
 
-    def __init__(self, tally: DropReport | None = None) -> None:
-        self._tally = tally
+    def __init__(self, dropped: DropReport | None = None) -> None:
+        self._dropped = dropped
         self._first: dict[str, type] = {}
 
     def row(self, row: Row) -> Row:
-        """Return the row with every `..._id` of it, and of the objects inside, as text."""
+        """Return the row with every id field, also of nested objects, as text."""
         return {key: self._value(key, value) for key, value in row.items()}
 
     def _value(self, key: str, value: Any) -> Any:
@@ -256,6 +237,6 @@ class TextIds:
         if value is None or not _ID.fullmatch(key):
             return value
         kind = self._first.setdefault(key, type(value))
-        if type(value) is not kind and self._tally is not None:
-            self._tally.add(f"{key} of another type than the first, read as text", as_id(value))
+        if type(value) is not kind and self._dropped is not None:
+            self._dropped.add(f"{key} of another type than the first, read as text", as_id(value))
         return as_id(value)

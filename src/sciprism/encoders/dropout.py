@@ -1,4 +1,4 @@
-"""Dropout whose draws a seed decides, so that a pass can be repeated, on any thread, bit for bit."""
+"""Seeded dropout: a pass can be repeated with the same bits, on any thread."""
 
 from __future__ import annotations
 
@@ -12,28 +12,21 @@ from torch import Tensor, nn
 _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
 
 
-@contextmanager
-def drawn_from(seed: int, device: torch.device) -> Iterator[None]:
-    """Let every dropout of this thread draw from one generator, seeded here."""
-    token = _generator.set(torch.Generator(device).manual_seed(seed))
-    try:
-        yield
-    finally:
-        _generator.reset(token)
+def seeded_dropout(seed: int, device: torch.device) -> AbstractContextManager[None]:
+    """Make every dropout of this thread sample from one generator, seeded here."""
+    return _use_generator(torch.Generator(device).manual_seed(seed))
 
 
-def repeatable() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Return two contexts: one for a pass that starts here, one in which its dropouts draw the same again."""
+def replay_dropout() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Return two contexts: one for a forward pass, one in which its dropouts sample the same again."""
     generator = _generator.get()
     if generator is None:
         return nullcontext(), nullcontext()
-    return nullcontext(), _going_on(generator.device, generator.get_state())
+    return nullcontext(), _use_generator(torch.Generator(generator.device).set_state(generator.get_state()))
 
 
 @contextmanager
-def _going_on(device: torch.device, state: Tensor) -> Iterator[None]:
-    generator = torch.Generator(device)
-    generator.set_state(state)
+def _use_generator(generator: torch.Generator) -> Iterator[None]:
     token = _generator.set(generator)
     try:
         yield
@@ -45,17 +38,17 @@ def drop(x: Tensor, rate: float) -> Tensor:
     """Set elements to zero with the probability `rate` and scale the others by 1 / (1 - rate)."""
     if rate == 0.0:
         return x
-    kept = torch.empty_like(x).bernoulli_(1 - rate, generator=_generator.get())
-    return x * kept / (1 - rate)
+    mask = torch.empty_like(x).bernoulli_(1 - rate, generator=_generator.get())
+    return x * mask / (1 - rate)
 
 
 class Dropout(nn.Module):
-    """`drop` while training, nothing otherwise."""
+    """`drop` in training mode, the identity otherwise."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
-        """Keep the shape of x."""
+        """Return x with elements dropped, in the shape of x."""
         return drop(x, self.rate) if self.training else x

@@ -1,4 +1,4 @@
-"""The face of every model: texts in, vectors out, and where the vectors may be compared."""
+"""The public API of every model: load it by name, encode texts, and say which vectors are comparable."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from torch import Tensor
 
 from sciprism.arrays import Floats
 from sciprism.encoders import selfcheck
-from sciprism.encoders.checkpoints.folder import Parts, whole, write_folder
+from sciprism.encoders.checkpoints.folder import ModelFolder, atomic_folder, write_folder
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.encoders.face import encode_all
 from sciprism.encoders.inference import encode_sequences
 from sciprism.encoders.model import Model
 from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.protocols import encode_all
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.text.template import FIELDS, Item, Template
@@ -27,7 +27,7 @@ WINDOW = 16_384  # texts tokenized and sorted together
 
 
 class Encoder(Model):
-    """A loaded model. Vectors of two encoders compare only if fingerprint and space are equal."""
+    """A loaded model. Vectors of two encoders are comparable only if fingerprint and space are equal."""
 
     @classmethod
     def load(
@@ -41,14 +41,14 @@ class Encoder(Model):
     ) -> Encoder:
         """Load a model by name: a folder, a packaged model, a hub id; None is the packaged default.
 
-        Of a released family of adapters one name gives all formats (`allenai/specter2`), and the name of an
-        adapter its one format (`allenai/specter2_regression`); an adapter that is not there is refused.
-        pooling, max_length: state them where the folder does not, or instead of what it says.
-        precision: float32 (exact), bfloat16 or float16. Raises InputError with what to do about it.
+        `allenai/specter2` and other names of an adapter family give all its formats, the name of one adapter,
+        such as `allenai/specter2_regression`, its one format; a missing adapter is an error.
+        pooling, max_length: replace the folder's, or state them where it does not.
+        precision: float32 (exact), bfloat16 or float16. Raises InputError, which says what to do.
         """
-        asked = {"pooling": pooling, "max_length": max_length}
-        encoder, folder = _opened(cls, name, asked, precision, device)
-        encoder.options = {key: value for key, value in asked.items() if value is not None}
+        overrides = {"pooling": pooling, "max_length": max_length}
+        encoder, folder = _load_encoder(cls, name, overrides, precision, device)
+        encoder.options = {key: value for key, value in overrides.items() if value is not None}
         if precision != "float32":
             encoder.options["precision"] = precision
         if pooling is None and max_length is None:
@@ -71,12 +71,12 @@ class Encoder(Model):
         precision: str = "float32",
         device: str | None = None,
     ) -> Encoder:
-        """Make an encoder of a method from a backbone or a `single` model, or continue one of the method.
+        """Build an encoder of a method from a backbone or a `single` model, or continue one of the method.
 
-        None keeps what the folder says, as do options that are not stated. template: a whole one, or what
-        differs from the folder's. The method's modules start as copies of the backbone's, or random as `seed`
-        decides. InputError where the folder's model is not what the method starts from, or has not what the
-        options ask for.
+        None, and options that are not stated, keep the folder's values. template: a whole one, or the fields
+        that differ from the folder's. The method's modules start as copies of the backbone's, or random,
+        seeded by `seed`. InputError where the method cannot start from the folder's model, or the options do
+        not fit it.
         """
         changes = {
             "method": method,
@@ -89,7 +89,7 @@ class Encoder(Model):
         }
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return _opened(cls, backbone, changes, precision, device)[0]
+            return _load_encoder(cls, backbone, changes, precision, device)[0]
 
     def encode(
         self,
@@ -103,16 +103,16 @@ class Encoder(Model):
     ) -> Floats:
         """Return one float32 row per item, (n, dim), in the order given.
 
-        format: what the vectors are for. role: what the items are. fields: which parts of a paper are
-        read, title and abstract unless a task says otherwise. instruction: words of this call instead
-        of the format's own; their vectors lie in a space of their own. facets: each by itself, (n, K, dim);
-        the vector is their sum, which some models stretch or scale to length 1.
+        format: what the vectors are for. role: what the items are. fields: the fields of a paper that are
+        encoded, by default title and abstract. instruction: replaces the format's own for this call; the
+        vectors are in a space of their own. facets: return the facets, (n, K, dim), whose sum is the vector,
+        before any scaling or normalisation.
         """
         route = self.route(format, role, instruction=instruction)
         shape = (self.method.facets, self.dim) if facets else (self.dim,)
-        return self._encoded(self.facets if facets else self.vectors, shape, items, role, fields, route)
+        return self._encode_items(self.facets if facets else self.vectors, shape, items, role, fields, route)
 
-    def _encoded(
+    def _encode_items(
         self,
         compute: Callable[[PackedBatch], Tensor],
         shape: tuple[int, ...],
@@ -121,61 +121,56 @@ class Encoder(Model):
         fields: Sequence[str],
         route: str = "all",
     ) -> Floats:
-        """Return what is computed of each item, (n, *shape), in the order given."""
+        """Return the output of `compute` for each item, (n, *shape), in the order given."""
         if self.model.training:
-            raise InputError(f"{self.name} is being trained; prepare() it before it encodes")
+            raise InputError(f"{self.name} is in training; call prepare() before it encodes")
         texts = self.texts(items, role, fields)
         rows = np.empty((len(texts), *shape), dtype=np.float32)
         for start in range(0, len(texts), WINDOW):
             ids = self.tokenize(texts[start : start + WINDOW])
             encode_sequences(compute, ids, rows[start:], route=route, device=self.device)
         if not np.isfinite(rows).all():
-            raise InputError(
-                f"{self.name} gives vectors that are not finite in {self.precision}; try float32"
-            )
+            raise InputError(f"{self.name} gives vectors that are not finite in {self.precision}; try float32")
         return rows
 
     def encode_all(
         self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
     ) -> dict[Format, Floats]:
-        """Return one array per format; formats that share a path share the array.
+        """Return one array per format; formats that share an encoding path share the array.
 
-        formats: those that are wanted, None for all. A model of `prism` makes all of them in one pass, others
-        take a pass for each path.
+        formats: None for all. A `prism` model computes all in one pass, others need one pass per path.
         """
         if self.model.beside is None:
             return encode_all(self, items, role, formats)
-        return self._of_all(items, role, formats, text=False)[0]
+        return self._encode_formats(items, role, formats, text=False)[0]
 
     def encode_with_text(
         self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
     ) -> tuple[dict[Format, Floats], Floats]:
-        """Return one array per format and the backbone's own vectors, all of one pass; prism's alone.
+        """Return one array per format and the text's own vectors, from one pass; for prism only.
 
-        The latter are those of the `single` model that it was made from where its text path was frozen.
+        With a frozen text, the latter are the vectors of the `single` model that it started from.
         """
         if self.model.beside is None:
-            raise InputError(f"{self.name} is no model of prism: its text has no vectors of its own")
-        found, rows = self._of_all(items, role, formats, text=True)
+            raise InputError(f"{self.name} is not a prism model: its text has no vectors of its own")
+        found, rows = self._encode_formats(items, role, formats, text=True)
         return found, rows[:, -1].copy()
 
-    def _of_all(
+    def _encode_formats(
         self, items: Sequence[Item], role: Role, formats: Sequence[Format] | None, *, text: bool
     ) -> tuple[dict[Format, Floats], Floats]:
-        """Return one array per format, and the rows that these were cut from, (n, ways, dim)."""
-        routes = {
-            format: self.route(format, role) for format in (self.formats if formats is None else formats)
-        }
-        if not routes and not text:
+        """Return one array per format, and all rows, (n, R, dim), or (n, R + 1, dim) with the text's own."""
+        route_of = {format: self.route(format, role) for format in (self.formats if formats is None else formats)}
+        if not route_of and not text:
             return {}, np.empty((len(items), 0, self.dim), dtype=np.float32)
-        ways = list(dict.fromkeys(routes.values()))
-        compute = partial(self.vectors_of_all, ways=ways, text=text)
-        rows = self._encoded(compute, (len(ways) + text, self.dim), items, role, FIELDS)
-        each = {way: np.ascontiguousarray(rows[:, place]) for place, way in enumerate(ways)}
-        return {format: each[route] for format, route in routes.items()}, rows
+        routes = list(dict.fromkeys(route_of.values()))
+        compute = partial(self.vectors_by_route, routes=routes, text=text)
+        rows = self._encode_items(compute, (len(routes) + text, self.dim), items, role, FIELDS)
+        found = {route: np.ascontiguousarray(rows[:, i]) for i, route in enumerate(routes)}
+        return {format: found[route] for format, route in route_of.items()}, rows
 
     def describe(self) -> dict[str, Any]:
-        """Return what is loaded and active, as JSON values."""
+        """Return what is loaded, as JSON values."""
         config, settings = self.model.config, self.settings
         family = "RoBERTa" if config.first_position else "BERT"
         return {
@@ -202,15 +197,15 @@ class Encoder(Model):
         }
 
     def save(self, folder: str | Path, *, compact: bool = False, **provenance: Any) -> None:
-        """Write a model folder; a model that was being trained still is afterwards.
+        """Write a model folder; a model in training mode stays in it.
 
-        A new folder appears whole or not at all; in one that exists, files are replaced one by one. That of a
-        `single` model opens in sentence-transformers and transformers too. compact: int8 weights in a quarter
-        of the size, which sciprism alone opens, with vectors that differ a little.
+        A new folder is written atomically; in an existing one, files are replaced one by one. The folder of a
+        `single` model opens in sentence-transformers and transformers too. compact: int8 weights, a quarter
+        of the size, which only sciprism opens; vectors differ slightly.
         """
         training = self.model.training
         try:
-            with whole(Path(folder)) as draft:
+            with atomic_folder(Path(folder)) as draft:
                 self.prepare()
                 write_folder(
                     draft,
@@ -226,7 +221,7 @@ class Encoder(Model):
             self.model.train(training)
 
 
-def _opened(
+def _load_encoder(
     cls: type[Encoder],
     name: str | Path | None,
     changes: Mapping[str, Any],
@@ -234,10 +229,8 @@ def _opened(
     device: str | None,
 ) -> tuple[Encoder, Path]:
     full_name, folder = resolve(str(name) if name is not None else None)
-    parts = Parts(folder, changes, full_name)
-    encoder = cls(
-        parts.model, parts.tokenizer, parts.settings, name=full_name, precision=precision, device=device
-    )
+    parts = ModelFolder(folder, changes, full_name)
+    encoder = cls(parts.model, parts.tokenizer, parts.settings, name=full_name, precision=precision, device=device)
     encoder.ignored = parts.ignored
     encoder.provenance = parts.provenance
     encoder.folder = folder

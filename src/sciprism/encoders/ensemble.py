@@ -1,4 +1,4 @@
-"""Several encoders as one: their vectors of a format averaged (SciRepEval's ensemble) or laid end to end."""
+"""Ensembles: the vectors of several encoders, averaged (SciRepEval's ensemble) or concatenated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Floats
-from sciprism.encoders.face import Serves, encode_all
+from sciprism.encoders.protocols import FormatEncoderProtocol, encode_all
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 from sciprism.registry import Registry
@@ -22,21 +22,30 @@ joins["concat"] = partial(np.concatenate, axis=1)
 
 
 class Ensemble:
-    """Encoders that each give a vector, with the face of one: it serves the formats that all of them have.
+    """Several encoders with the API of one; it serves the formats that all of them have.
 
-    join: "mean" of the vectors, number by number, which have to be of one width; or "concat". Vectors are
-    taken as they are: one whose numbers are larger weighs more. Raises InputError for fewer than two
-    encoders, the same one twice, no format in common, and different distances or, with the mean, widths.
+    join: "mean", of vectors of one width, or "concat". Vectors are not normalised: larger ones weigh more.
+    Raises InputError for fewer than two encoders, duplicates, no format in common, and different distances
+    or, with the mean, widths.
     """
 
-    def __init__(self, members: Sequence[Serves], *, join: str = "mean", name: str = "") -> None:
-        self.joined = joins[join]
+    def __init__(self, members: Sequence[FormatEncoderProtocol], *, join: str = "mean", name: str = "") -> None:
+        self.join_vectors = joins[join]
         self.join = join
         self.members = tuple(members)
         self.name = name or f"{join}:{'+'.join(member.name for member in members)}"
         self.formats = tuple(f for f in FORMATS if all(f in member.formats for member in members))
         self.options: dict[str, Any] = {}
-        self._check()
+        if len(self.members) < 2:
+            raise InputError(f"{self.name}: an ensemble needs at least two encoders")
+        if len({member.fingerprint for member in self.members}) < len(self.members):
+            raise InputError(f"{self.name}: two of the encoders are the same")
+        if not self.formats:
+            raise InputError(f"{self.name}: the members share no format: {self._each('formats')}")
+        if len({member.distance for member in self.members}) > 1:
+            raise InputError(f"{self.name}: the members have different distances: {self._each('distance')}")
+        if self.join == "mean" and len({member.dim for member in self.members}) > 1:
+            raise InputError(f"{self.name}: a mean needs one width: {self._each('dim')}; use concat")
         self.distance = members[0].distance
 
     @property
@@ -47,17 +56,17 @@ class Ensemble:
 
     @property
     def precision(self) -> str:
-        """Return what its members compute in."""
-        return _one(str(getattr(member, "precision", "float32")) for member in self.members)
+        """Return the precision of the members."""
+        return _join_names(str(getattr(member, "precision", "float32")) for member in self.members)
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of the members' own, in their order, and of how they are joined."""
+        """Return a hash of the members' fingerprints, in their order, and of the join."""
         prints = " ".join(member.fingerprint for member in self.members)
         return hashlib.sha256(f"{self.join} {prints}".encode()).hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
-        """Return how the members are joined and what each says of itself, as JSON values."""
+        """Return the join and the description of each member, as JSON values."""
         return {
             "name": self.name,
             "join": self.join,
@@ -69,17 +78,18 @@ class Ensemble:
         }
 
     def space(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Name the space of such vectors: they compare where those of every member do."""
-        return _one(member.space(format, role) for member in self.members)
+        """Name the space of such vectors: comparable where those of every member are."""
+        return _join_names(member.space(format, role) for member in self.members)
 
     def path(self, format: Format = "proximity", role: Role = "paper") -> str:
-        """Name the way from text to vector."""
-        return _one(member.path(format, role) for member in self.members)
+        """Name the encoding path from text to vector."""
+        return _join_names(member.path(format, role) for member in self.members)
 
     def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
-        """Return what is encoded of each item: one text, or those of the members where they differ."""
+        """Return the text that is encoded of each item, or the members' texts where they differ."""
         found = [member.texts(items, role, fields) for member in self.members]
-        return [_one(texts, "\x1e") for texts in zip(*found, strict=True)]  # what no text has
+        # the separator occurs in no text
+        return [_join_names(texts, "\x1e") for texts in zip(*found, strict=True)]
 
     def encode(
         self,
@@ -91,37 +101,23 @@ class Ensemble:
     ) -> Floats:
         """Return one float32 row per item, (n, dim), in the order given."""
         if format not in self.formats:
-            raise InputError(
-                f"{self.name}: not all have the format {format!r}; all have {', '.join(self.formats)}"
-            )
-        return self.joined(
+            raise InputError(f"{self.name}: a member lacks the format {format!r}; all have {', '.join(self.formats)}")
+        return self.join_vectors(
             [member.encode(items, format=format, role=role, fields=fields) for member in self.members]
         )
 
     def encode_all(
         self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
     ) -> dict[Format, Floats]:
-        """Return one array per format, of those that are wanted; formats of one path share the array."""
+        """Return one array per format, None for all; formats that share a path share the array."""
         return encode_all(self, items, role, formats)
-
-    def _check(self) -> None:
-        if len(self.members) < 2:
-            raise InputError(f"{self.name}: an ensemble is of two encoders at least")
-        if len({member.fingerprint for member in self.members}) < len(self.members):
-            raise InputError(f"{self.name}: two of the encoders are one and the same")
-        if not self.formats:
-            raise InputError(f"{self.name}: no format is common to {self._each('formats')}")
-        if len({member.distance for member in self.members}) > 1:
-            raise InputError(f"{self.name}: compared by different distances: {self._each('distance')}")
-        if self.join == "mean" and len({member.dim for member in self.members}) > 1:
-            raise InputError(f"{self.name}: a mean needs one width: {self._each('dim')}; concat takes any")
 
     def _each(self, fact: str) -> str:
         values = [(member.name, getattr(member, fact)) for member in self.members]
         return "; ".join(f"{n} {', '.join(v) if isinstance(v, tuple) else v}" for n, v in values)
 
 
-def _one(names: Iterable[str], between: str = " + ") -> str:
-    """Return the name that all share, else all of them."""
+def _join_names(names: Iterable[str], between: str = " + ") -> str:
+    """Return the name that all share, else all of them, joined."""
     found = tuple(names)
     return found[0] if len(set(found)) == 1 else between.join(found)

@@ -1,8 +1,7 @@
-"""Write a model for other libraries: a plain BERT where that computes the same, else a module of ours."""
+"""Export a model for sentence-transformers: as a plain BERT where that is equivalent, else as our module."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -10,31 +9,25 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from sciprism.encoders.checkpoints.folder import whole
+from sciprism.encoders.checkpoints.folder import atomic_folder
+from sciprism.encoders.checkpoints.sentence_transformers import write_documents
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
 
-Kind = Literal["plain", "module", "compact"]
+ExportKind = Literal["plain", "module", "compact"]
 MODULE = "sciprism.encoders.sentence_module.SciprismModule"
-ROUTED = (
-    "attention",
-    "feed_forward",
-    "feed_forward_norm",
-)  # slots that hold a part of BERT, or one per route
+ROUTABLE_SLOTS = ("attention", "feed_forward", "feed_forward_norm")  # a module of BERT, or one per route
 
 
-def export(
-    encoder: Encoder, folder: str | Path, *, format: Format | None = None, compact: bool = False
-) -> Kind:
-    """Write a folder that sentence-transformers opens, with the vectors of the encoder; say of which kind.
+def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None, compact: bool = False) -> ExportKind:
+    """Write a folder that gives the encoder's vectors in sentence-transformers; return its kind.
 
-    "plain" opens in transformers too, without sciprism: formats that all take one way through a plain BERT,
-    as those of `single` do, and one format of the experts, whose modules then stand where the routed ones
-    stood. "module" needs sciprism installed; it holds the whole model and begins with the format that is
-    asked for, proximity where none is. "compact", where that is asked for, has int8 weights and is opened by
-    sciprism alone. `Encoder.load` opens all. InputError for a format that the model lacks and for a folder
+    "plain" opens in transformers too, without sciprism: for formats with one route through a plain BERT, such
+    as those of `single`, or one format of the expert methods. "module" needs sciprism installed; it holds the
+    whole model, and its default format is `format`, or proximity. "compact" has int8 weights and opens only
+    in sciprism. `Encoder.load` opens all kinds. InputError for a format that the model lacks and for a folder
     that is not empty.
     """
     folder = Path(folder)
@@ -42,14 +35,14 @@ def export(
         raise InputError(f"{folder} is not empty; name a new folder")
     formats = encoder.formats if format is None else (format,)
     routes = {encoder.route(each, role) for each in formats for role in ROLES}
-    plain = dense(encoder.model, routes.pop()) if len(routes) == 1 else None
+    plain = to_plain_transformer(encoder.model, routes.pop()) if len(routes) == 1 else None
     written = encoder
     shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
     about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
     if plain is not None:
         settings = replace(encoder.settings, method="single", options={})
         written = Encoder(plain, encoder.tokenizer, settings, name=shown, device=str(encoder.device))
-    with whole(folder) as draft:
+    with atomic_folder(folder) as draft:
         written.save(draft, compact=compact, **about)
         if compact:
             return "compact"
@@ -57,13 +50,13 @@ def export(
         if plain is None:
             chosen = format or ("proximity" if "proximity" in formats else formats[0])
             _write_modules(draft, encoder, chosen)
-        card = _card(encoder, shown, formats if chosen is None else encoder.formats, chosen)
+        card = _format_model_card(encoder, shown, formats if chosen is None else encoder.formats, chosen)
         (draft / "README.md").write_text(card, encoding="utf-8")
     return "module" if plain is None else "plain"
 
 
-def dense(model: Transformer, route: str) -> Transformer | None:
-    """Return a transformer with empty slots that computes what the model does on a route, if one can."""
+def to_plain_transformer(model: Transformer, route: str) -> Transformer | None:
+    """Return an equivalent of the model's route with empty slots; None where there is none."""
     slots = [(block.adapter, block.side, block.facets) for block in model.blocks]
     if any(
         slot is not None
@@ -72,7 +65,7 @@ def dense(model: Transformer, route: str) -> Transformer | None:
         return None
     plain = deepcopy(model)
     for block in plain.blocks:
-        for name in ROUTED:
+        for name in ROUTABLE_SLOTS:
             module = getattr(block, name)
             if isinstance(module, Routed):
                 setattr(block, name, module.experts[route])
@@ -80,23 +73,22 @@ def dense(model: Transformer, route: str) -> Transformer | None:
 
 
 def _write_modules(folder: Path, encoder: Encoder, format: Format) -> None:
-    """Make a folder of ours loadable by sentence-transformers where sciprism is installed."""
+    """Write the files by which sentence-transformers opens the folder where sciprism is installed."""
     from sciprism.encoders.sentence_module import write_config
 
     write_config(folder, format)
     prompts = encoder.settings.template.prompts
-    documents = {
+    documents: dict[str, object] = {
         "modules.json": [{"idx": 0, "name": "0", "path": "", "type": MODULE}],
         "config_sentence_transformers.json": {
             "prompts": {"query": prompts.get("query", ""), "document": prompts.get("paper", "")},
             "similarity_fn_name": encoder.distance,
         },
     }
-    for name, content in documents.items():
-        (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_documents(folder, documents)
 
 
-CARD = """---
+MODEL_CARD = """---
 library_name: sentence-transformers
 tags: [scientific-papers, sciprism]
 ---
@@ -114,20 +106,20 @@ queries = model.encode_query(["what it is about"])
 ```
 
 A paper's text is its title, then {separator!r}, then its abstract; where one of them is missing, the other
-alone. Texts are cut at {length} tokens. Vectors are {dim} wide; compare them by {distance}.
+alone. Texts are truncated to {length} tokens. Vectors have {dim} dimensions; compare them by {distance}.
 """
 
-CHOICE = """
-The format is {format}; `encode(texts, format="{other}")` gives {other}, and pairs of title and abstract,
-`encode([("A title", "Its abstract.")])`, are joined here. With `sciprism`, `Encoder.load` opens this folder.
+FORMAT_NOTE = """
+The default format is {format}; `encode(texts, format="{other}")` gives {other}. Pairs of title and abstract,
+`encode([("A title", "Its abstract.")])`, are joined. With `sciprism`, `Encoder.load` opens this folder.
 """
 
 
-def _card(encoder: Encoder, name: str, formats: Sequence[Format], chosen: Format | None) -> str:
-    """Return the model card; chosen: the format of a folder that needs sciprism."""
+def _format_model_card(encoder: Encoder, name: str, formats: Sequence[Format], chosen: Format | None) -> str:
+    """Return the model card; chosen: the default format of a folder that needs sciprism, else None."""
     settings = encoder.settings
     needs = f"method {settings.method}: it needs sciprism and sentence-transformers 6 installed"
-    card = CARD.format(
+    card = MODEL_CARD.format(
         name=name,
         formats=", ".join(formats),
         how="a plain BERT" if chosen is None else needs,
@@ -140,4 +132,4 @@ def _card(encoder: Encoder, name: str, formats: Sequence[Format], chosen: Format
     if chosen is None:
         return card
     other = next((format for format in formats if format != chosen), chosen)
-    return card + CHOICE.format(format=chosen, other=other)
+    return card + FORMAT_NOTE.format(format=chosen, other=other)

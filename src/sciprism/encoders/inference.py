@@ -1,4 +1,4 @@
-"""Run many token id sequences through a transformer as fast as the machine allows."""
+"""Encode many token id sequences in batches, on all cores or on an accelerator."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from sciprism.arrays import Floats
-from sciprism.cores import on_all_cores
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
+from sciprism.parallel import map_threads
 
-CPU_BUDGET = 2_048  # tokens of one batch: its states stay in the processor's cache
+CPU_BUDGET = 2_048  # tokens per batch: its states fit in the processor's cache
 CUDA_BUDGET = 65_536
 
 
@@ -23,10 +23,10 @@ def encode_sequences(
     route: str,
     device: torch.device,
 ) -> None:
-    """Fill rows[i] with the vector of sequences[i].
+    """Write the vector of sequences[i] to rows[i].
 
-    compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the
-    lengths alone; on a CPU each runs on one core and several run side by side.
+    compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the lengths only; on a
+    CPU each runs on one core, several in parallel.
     """
     lengths = [len(sequence) for sequence in sequences]
 
@@ -35,20 +35,20 @@ def encode_sequences(
             vectors = compute(pack([sequences[i] for i in batch], route, device=device))
         rows[batch] = vectors.cpu().numpy()
 
-    each_batch(run, token_batches(lengths, budget(sum(lengths), device)), device)
+    run_batches(run, token_batches(lengths, token_budget(sum(lengths), device)), device)
 
 
-def each_batch(run: Callable[[list[int]], None], batches: Iterable[list[int]], device: torch.device) -> None:
-    """Run every batch: on a CPU each on one core, several side by side; elsewhere one after the other."""
+def run_batches(run: Callable[[list[int]], None], batches: Iterable[list[int]], device: torch.device) -> None:
+    """Run every batch: on a CPU each on one core, several in parallel; elsewhere one after the other."""
     if device.type == "cpu":
-        on_all_cores(run, batches)
+        map_threads(run, batches)
     else:
         for batch in batches:
             run(batch)
 
 
-def budget(tokens: int, device: torch.device) -> int:
-    """Choose tokens per batch from the work alone, so that small jobs use several cores too."""
+def token_budget(tokens: int, device: torch.device) -> int:
+    """Return the tokens per batch for a job of `tokens`; small jobs use several cores too."""
     if device.type != "cpu":
         return CUDA_BUDGET
     return max(256, min(CPU_BUDGET, tokens // 8))

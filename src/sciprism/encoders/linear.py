@@ -1,9 +1,9 @@
 """Linear layers that run at full speed on a CPU.
 
-On AMD processors torch sends float32 products to a library that uses half of the machine; oneDNN, inside
-the same wheel, uses all of it. Weights are put into oneDNN's own layout once, and the activation is
-computed while the result is still in registers. The operators are the ones torch's compiler emits; where
-a build of torch lacks them, `F.linear` computes the same numbers.
+On AMD processors torch sends float32 products to a library that reaches half of the speed of oneDNN, which is
+in the same wheel. Weights are reordered into oneDNN's layout once, and the activation is fused with the
+product. The operators are those that torch's compiler emits; where a build of torch lacks them, `F.linear`
+computes the same numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FUSED = {"none": ("none", ""), "gelu": ("gelu", "none"), "gelu_tanh": ("gelu", "
 
 @cache
 def onednn_works(dtype: torch.dtype) -> bool:
-    """Say whether this build of torch has the prepacked oneDNN product, and whether it computes rightly."""
+    """Return whether this build of torch has the prepacked oneDNN product, and it is correct."""
     x, weight = torch.ones(2, 4, dtype=dtype), torch.eye(4, dtype=dtype)[:3]
     try:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight)
@@ -40,7 +40,7 @@ def onednn_works(dtype: torch.dtype) -> bool:
 
 
 class PackedLinear:
-    """A frozen linear layer for inference: activation(x W^T + b), x (T, in) -> (T, out), in `dtype`."""
+    """A linear layer for inference, activation(x W^T + b), (T, in) -> (T, out), computed in `dtype`."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, activation: str, dtype: torch.dtype) -> None:
         self.bias = None if bias is None else bias.detach().to(dtype)
@@ -52,7 +52,7 @@ class PackedLinear:
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight.contiguous())
 
     def __reduce__(self) -> tuple[type[PackedLinear], tuple[Tensor, Tensor | None, str, torch.dtype]]:
-        """Copy and pickle through plain weights: oneDNN's own layout has no storage to copy."""
+        """Copy and pickle plain weights: oneDNN's layout has no storage to copy."""
         weight = self.weight.to_dense() if self.packed else self.weight
         return PackedLinear, (weight, self.bias, self.activation, self.dtype)
 
@@ -66,22 +66,29 @@ class PackedLinear:
         return out
 
 
-class Linear(nn.Linear):
-    """activation(x W^T + b), trainable; `pack` adds the form that inference uses, training drops it."""
+class PackableModule(nn.Module):
+    """A module that stores a form of its weights for inference in `packed`, until training begins."""
+
+    packed: object = None
+
+    def train(self, mode: bool = True) -> Self:
+        """Drop the packed form where training begins: the weights are about to change."""
+        self.packed = None if mode else self.packed
+        return super().train(mode)
+
+
+class Linear(PackableModule, nn.Linear):
+    """A trainable activation(x W^T + b), packed for inference by `prepare`."""
+
+    packed: PackedLinear | None = None
 
     def __init__(self, inputs: int, outputs: int, activation: str = "none", *, bias: bool = True) -> None:
         super().__init__(inputs, outputs, bias)
         self.activation = activation
-        self.packed: PackedLinear | None = None
 
-    def pack(self, dtype: torch.dtype) -> None:
-        """Pack the present weights for inference in `dtype`; call again after they change."""
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack the present weights for inference in `dtype`; call it again after they change."""
         self.packed = PackedLinear(self.weight, self.bias, self.activation, dtype)
-
-    def train(self, mode: bool = True) -> Self:
-        """Drop what was packed where training begins: the weights are about to change."""
-        self.packed = None if mode else self.packed
-        return super().train(mode)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., in) to (..., out)."""

@@ -1,4 +1,4 @@
-"""Packed batches: texts laid end to end, no padding token anywhere."""
+"""Packed batches: texts concatenated without padding tokens, and the split of a corpus into batches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """Token ids of several texts end to end, with the length and the route of each.
+    """Concatenated token ids of several texts, with the length and the route of each text.
 
-    ids: (T,) with T = sum(lengths). lengths: one per text, in order. routes: one name per text, equal
-    names side by side, so that each route's tokens are one slice. types: (T,) segment ids, or None
-    for all zero.
+    ids: (T,) with T = sum(lengths). lengths: one per text, in order. routes: one name per text, equal names
+    next to each other, so that each route's tokens are one slice. types: (T,) segment ids; None for all zero.
     """
 
     ids: Tensor
@@ -31,11 +30,11 @@ class PackedBatch:
         if len(self.routes) != len(self.lengths):
             raise ValueError(f"{len(self.lengths)} texts but {len(self.routes)} routes")
         if len(list(groupby(self.routes))) != len(set(self.routes)):
-            raise ValueError(f"texts of one route must stand side by side, got {self.routes}")
+            raise ValueError(f"texts of one route must be next to each other, got {self.routes}")
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
-        """Return where each text begins, and after the last one the total: B + 1 numbers."""
+        """Return the start of each text, and last the total number of tokens: B + 1 numbers."""
         return (0, *accumulate(self.lengths))
 
     @cached_property
@@ -43,20 +42,20 @@ class PackedBatch:
         """Return the position of each text's first token (its CLS), (B,)."""
         return torch.tensor(self.bounds[:-1], device=self.ids.device)
 
-    def first(self, count: int) -> Tensor:
+    def first_positions(self, count: int) -> Tensor:
         """Return the positions of each text's first tokens, (B, count); no text may be shorter."""
         return self.starts[:, None] + torch.arange(count, device=self.ids.device)
 
     @cached_property
     def positions(self) -> Tensor:
-        """Return each token's place in its own text, counted from 0, (T,)."""
+        """Return each token's position in its text, counted from 0, (T,)."""
         lengths = torch.tensor(self.lengths, device=self.ids.device)
         starts = torch.repeat_interleave(self.starts, lengths, output_size=len(self.ids))
         return torch.arange(len(self.ids), device=self.ids.device) - starts
 
     @cached_property
-    def parts(self) -> tuple[tuple[str, slice, PackedBatch], ...]:
-        """Return each route with the slice of its tokens and these as a batch of their own."""
+    def by_route(self) -> tuple[tuple[str, slice, PackedBatch], ...]:
+        """Return for each route its name, the slice of its tokens, and a batch of its texts."""
         found = []
         text = 0
         for route, group in groupby(self.routes):
@@ -75,7 +74,7 @@ def pack(
     *,
     device: torch.device | str = "cpu",
 ) -> PackedBatch:
-    """Lay token id sequences end to end, in the order given."""
+    """Return a packed batch of token id sequences, in the order given."""
     lengths = tuple(len(sequence) for sequence in sequences)
     flat = [token for sequence in sequences for token in sequence]
     names = (routes,) * len(lengths) if isinstance(routes, str) else tuple(routes)
@@ -83,10 +82,10 @@ def pack(
 
 
 def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Cut texts into batches of at most `budget` tokens, longest texts first.
+    """Yield batches of at most `budget` tokens, longest texts first, as indices into `lengths`.
 
-    Yields positions into `lengths`. The order is a pure function of the lengths, so equal input gives
-    equal batches (and equal bytes). A text longer than the budget is a batch of its own.
+    The order is a pure function of the lengths, so equal input gives equal batches and equal bytes. A text
+    longer than the budget is a batch of its own.
     """
     batch: list[int] = []
     tokens = 0
@@ -100,13 +99,13 @@ def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         yield batch
 
 
-def even_batches(lengths: Sequence[int], budget: int, side_by_side: int) -> list[list[int]]:
-    """Cut texts into batches of about `budget` tokens, alike, as many as are computed side by side or more.
+def balanced_batches(lengths: Sequence[int], budget: int, workers: int) -> list[list[int]]:
+    """Return batches of about `budget` tokens and equal size, a multiple of `workers` in number.
 
-    The longest text that is left goes to the batch with the fewest tokens. Returns positions into `lengths`,
-    ascending; the order is a pure function of the lengths.
+    The longest remaining text goes to the batch with the fewest tokens. Returns ascending indices into
+    `lengths`; the order is a pure function of the lengths.
     """
-    count = side_by_side * max(1, math.ceil(sum(lengths) / (side_by_side * budget)))
+    count = workers * max(1, math.ceil(sum(lengths) / (workers * budget)))
     batches: list[list[int]] = [[] for _ in range(min(count, len(lengths)))]
     tokens = [(0, number) for number in range(len(batches))]
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):

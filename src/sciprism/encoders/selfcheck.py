@@ -1,4 +1,4 @@
-"""A known text and its known vector, written with a model and verified when it is loaded."""
+"""The self-check: a text and its vectors, written with a model and verified when it is loaded."""
 
 from __future__ import annotations
 
@@ -15,37 +15,31 @@ from sciprism.formats import Format
 from sciprism.text.template import Item
 from sciprism.text.tokenizer import read_json
 
-TEXT = (
-    "A paper of known content: light is split by a prism into a spectrum, and every colour has its own angle."
-)
+TEXT = "A paper of known content: light is split by a prism into a spectrum, and every colour has its own angle."
 TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 5e-3}  # of the vector's largest entry
 
 
-class EncodesAll(Protocol):
-    """What a check needs of an encoder."""
+class SelfCheckedEncoder(Protocol):
+    """The part of an encoder that the self-check uses."""
 
     precision: str
 
     @property
     def formats(self) -> tuple[Format, ...]:
         """Return the formats that it serves."""
-        ...
 
     def encode_all(self, items: Sequence[Item]) -> dict[Format, Floats]:
         """Return one array per format."""
-        ...
 
 
-def write(encoder: EncodesAll, folder: Path) -> None:
+def write(encoder: SelfCheckedEncoder, folder: Path) -> None:
     """Write `selfcheck.json`: one vector per format."""
     vectors = {format: vector[0].tolist() for format, vector in encoder.encode_all([TEXT]).items()}
-    (folder / "selfcheck.json").write_text(
-        json.dumps({"text": TEXT, "vectors": vectors}) + "\n", encoding="utf-8"
-    )
+    (folder / "selfcheck.json").write_text(json.dumps({"text": TEXT, "vectors": vectors}) + "\n", encoding="utf-8")
 
 
-def verify(encoder: EncodesAll, folder: Path) -> None:
-    """Compare with `selfcheck.json` where the folder has one; a difference is an InputError."""
+def verify(encoder: SelfCheckedEncoder, folder: Path) -> None:
+    """Compare the encoder with the folder's `selfcheck.json`, if any; a difference is an InputError."""
     path = folder / "selfcheck.json"
     if not path.exists():
         return
@@ -65,6 +59,4 @@ def verify(encoder: EncodesAll, folder: Path) -> None:
             )
         off = float(np.abs(now[format][0] - expected).max() / max(np.abs(expected).max(), 1e-12))
         if not off <= TOLERANCE[encoder.precision]:
-            raise InputError(
-                f"{folder}: the {format} vector differs from selfcheck.json by {off:.1e}: damaged"
-            )
+            raise InputError(f"{folder}: the {format} vector differs from selfcheck.json by {off:.1e}: damaged")

@@ -1,7 +1,7 @@
-"""An encoder as a module of sentence-transformers: what a folder of any method opens as there.
+"""An encoder of any method as a module of sentence-transformers.
 
-The folder's `modules.json` names the class below, so a model is loaded with `trust_remote_code=True`:
-sentence-transformers asks for it wherever a class is not its own.
+The exported folder's `modules.json` names the class below. sentence-transformers loads classes of other
+packages only with `trust_remote_code=True`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ CONFIG = "sciprism_module.json"
 
 
 class SciprismModule(nn.Module):
-    """Texts in, vectors out: tokenizer, transformer, pooling and normalisation of one encoder.
+    """The tokenizer, transformer, pooling and normalisation of one encoder as one module.
 
-    format: of the vectors, unless `encode` of the model is called with another one. The role is the `task`
-    that sentence-transformers states: query from `encode_query`, paper from `encode_document` and from
-    `encode`, or a role by name. Where no prompt is given, the role's own stands in front of a text.
+    format: the default format of the vectors; `encode` may be called with another one. The role is the `task`
+    of sentence-transformers: query from `encode_query`, paper from `encode_document` and `encode`, or a role
+    by name. Without a prompt, texts get the role's own.
     """
 
     forward_kwargs: ClassVar[set[str]] = {"task", "format"}
@@ -41,7 +41,7 @@ class SciprismModule(nn.Module):
 
     def __init__(self, encoder: Encoder, *, format: Format) -> None:
         super().__init__()
-        encoder.route(format)  # a format that it lacks is said here
+        encoder.route(format)  # refuses a format that it lacks
         self.encoder = encoder
         self.model = encoder.model
         self.tokenizer = encoder.tokenizer
@@ -49,29 +49,29 @@ class SciprismModule(nn.Module):
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **rest: Any) -> Self:
-        """Load what `save` wrote, from a folder or a hub; the signature is that of the library."""
+        """Load a saved module from a folder or a hub; the signature is the library's."""
         from sentence_transformers.util import load_dir_path
 
-        places = ("token", "cache_folder", "revision", "local_files_only")
-        folder = load_dir_path(model_name_or_path, subfolder, **{k: rest[k] for k in places if k in rest})
+        known = ("token", "cache_folder", "revision", "local_files_only")
+        folder = load_dir_path(model_name_or_path, subfolder, **{k: rest[k] for k in known if k in rest})
         if folder is None:
             raise InputError(f"{model_name_or_path} has no folder {subfolder!r}")
         return cls(Encoder.load(folder), format=read_json(Path(folder) / CONFIG)["format"])
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
-        """Write the encoder's folder and this module's format; `modules.json` is the library's to write."""
+        """Write the encoder's folder and this module's format; the library writes `modules.json`."""
         self.encoder.save(output_path)
         write_config(Path(output_path), self.format)
 
     @property
     def max_seq_length(self) -> int:
-        """Return at how many tokens a text is cut."""
+        """Return the number of tokens to which texts are truncated."""
         return self.encoder.settings.max_length
 
     @max_seq_length.setter
     def max_seq_length(self, length: int) -> None:
         self.encoder.settings = replace(self.encoder.settings, max_length=length)
-        self.encoder.cut(length)
+        self.encoder.truncate_to(length)
 
     def get_embedding_dimension(self) -> int:
         """Return the width of the vectors."""
@@ -92,19 +92,17 @@ class SciprismModule(nn.Module):
         template = self.encoder.settings.template
         if prompt is not None:
             template = replace(template, prompts={role: prompt})
-        texts = [template.text(_item(given), role) for given in inputs]
+        texts = [template.text(_to_item(text), role) for text in inputs]
         ids = [torch.tensor(row) for row in self.encoder.tokenize(texts)]
-        mask = pad_sequence([torch.ones_like(row) for row in ids], batch_first=True)
-        padding = self.model.config.padding_id
         return {
-            "input_ids": pad_sequence(ids, batch_first=True, padding_value=padding),
-            "attention_mask": mask,
+            "input_ids": pad_sequence(ids, batch_first=True, padding_value=self.model.config.padding_id),
+            "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
         }
 
     def forward(
         self, features: dict[str, Tensor], task: str | None = None, format: Format | None = None
     ) -> dict[str, Tensor]:
-        """Add `sentence_embedding`, (B, dim), to the features; padding is not computed."""
+        """Add `sentence_embedding`, (B, dim), to the features; padding is removed first."""
         real = features["attention_mask"].bool()
         lengths = tuple(real.sum(dim=1).tolist())
         route = self.encoder.route(format or self.format, _role(task))
@@ -112,11 +110,11 @@ class SciprismModule(nn.Module):
         return {**features, "sentence_embedding": self.encoder.vectors(batch)}
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Follow the weights to another device: what is packed for inference is packed there anew."""
+        """Move the weights to another device, and pack them there again for inference."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         weight = next(self.model.parameters())
         if weight.dtype != torch.float32:
-            raise InputError(f"this module computes in float32, not {weight.dtype}; leave the precision out")
+            raise InputError(f"this module computes in float32, not {weight.dtype}; do not set a precision")
         self.encoder.device = weight.device
         if not self.model.training:
             self.encoder.prepare()
@@ -124,7 +122,7 @@ class SciprismModule(nn.Module):
 
 
 def write_config(folder: Path, format: Format) -> None:
-    """Write the file that says which format the module in a folder has."""
+    """Write the file that states the format of a folder's module."""
     (folder / CONFIG).write_text(json.dumps({"format": format}) + "\n", encoding="utf-8")
 
 
@@ -132,8 +130,8 @@ def _role(task: str | None) -> Role:
     return "paper" if task in (None, "document") else task  # type: ignore[return-value]
 
 
-def _item(given: str | Sequence[str]) -> Item:
-    if isinstance(given, str):
-        return given
-    title, abstract = given
+def _to_item(text: str | Sequence[str]) -> Item:
+    if isinstance(text, str):
+        return text
+    title, abstract = text
     return Paper(id="", title=title, abstract=abstract)

@@ -1,23 +1,23 @@
-"""The one transformer under every method: packed, routed, with a slot for each published change.
+"""The transformer under every method: packed, routed, with a slot for each published change to BERT.
 
 A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm after it). Its slots:
 
     attention     shared, or one per route            SciMult attention experts
     feed_forward  shared, or one per route            SciMult feed-forward experts
     adapter       after the feed-forward              SciRepEval adapters and fusion
-    side          beside the block                    SciRepEval PALs
+    side          parallel to the block               SciRepEval PALs
     facets        on the block's output               Multi2SPE maps at CLS positions
     context       further keys and values per layer   SciMult prefix and instruction
     front         on the word embeddings              SciRepEval control codes, Multi2SPE CLS tokens
-    beside        tokens that read the text           prism
-    lexical       the words of a text in its vector   ours
+    beside        tokens that attend to the text      prism
+    lexical       features of a text's words          ours
 
-Slots hold modules called as `module(x, batch)` and returning the shape of x; empty ones are None. The slot
-`context` is the transformer's, for all layers at once: `module(model, batch)` returns a `Context` for each.
-`beside` is its too: tokens that the text does not see, told the keys and values of every layer (`Watch`).
-`lexical` makes vectors of what is pooled, and is a matter of the shape, as all methods may have it.
-The slot `front` is the embeddings'. `shared` holds what modules of several layers have in common.
-A block's last norm belongs to its feed-forward and may be routed with it.
+Slots hold modules called as `module(x, batch)` that return the shape of x; empty slots are None. The slots
+`context`, `beside` and `lexical` belong to the transformer, `front` to the embeddings. `context` serves all
+layers: `module(model, batch)` returns one `Context` per layer. `beside` holds tokens that the text does not
+attend to; a `LayerHook` gives them each layer's keys and values. `lexical` changes pooled vectors; it is part
+of the architecture, since any method may have it. `shared` holds modules that several layers use. A block's
+last norm belongs to its feed-forward and may be routed with it. Saved weights are named after the slots.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from typing import Any, Protocol, Self, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.attention import attend
-from sciprism.encoders.dropout import Dropout, repeatable
-from sciprism.encoders.lexical import Lexical
-from sciprism.encoders.linear import Linear, PackedLinear
+from sciprism.encoders.attention import attend_packed
+from sciprism.encoders.dropout import Dropout, replay_dropout
+from sciprism.encoders.initialization import build_embedding
+from sciprism.encoders.lexical import LexicalFeatures
+from sciprism.encoders.linear import Linear, PackableModule, PackedLinear
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.starts import table
 from sciprism.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerConfig:
-    """The shape of a backbone, as its `config.json` states it.
+    """The architecture of a backbone, as its `config.json` states it.
 
-    first_position: the index of a text's first token in the position table (0 for BERT; RoBERTa keeps
-    the rows up to its padding id free, hence 2). lexical: directions of a vector that hold a text's words.
+    first_position: the index of a text's first token in the position table (0 for BERT; 2 for RoBERTa, which
+    leaves the rows up to its padding id unused). lexical: number of directions with lexical features.
     """
 
     vocabulary: int
@@ -77,16 +77,16 @@ class TransformerConfig:
 
     @property
     def max_length(self) -> int:
-        """Return the longest text in tokens, special ones included."""
+        """Return the maximum length of a text in tokens, special ones included."""
         return self.positions - self.first_position
 
 
 @dataclass(frozen=True)
 class Context:
-    """What one layer's attention sees besides a text's own tokens.
+    """The further tokens that each text attends to in one layer.
 
-    states: (C, hidden), context tokens as this layer's input; texts may share rows. index: text by text,
-    which rows of [states; x] (C + T of them) are its keys and values. lengths: how many for each text.
+    states: (C, hidden), context tokens as this layer's input; texts may share rows. index: for each text in
+    turn, which of the C + T rows of [states; x] are its keys and values. lengths: their number per text.
     """
 
     states: Tensor
@@ -94,31 +94,38 @@ class Context:
     lengths: tuple[int, ...]
 
 
-class Watch(Protocol):
-    """What goes through the layers beside the text."""
+class LayerHook(Protocol):
+    """An observer of a pass of the text through the layers."""
 
-    def see(self, states: Tensor, key: Tensor, value: Tensor) -> None:
-        """Take what the next layer begins with, (T, hidden), and its keys and values, (T, heads, width)."""
-        ...
+    def on_layer(self, states: Tensor, key: Tensor, value: Tensor) -> None:
+        """Receive a layer's input, (T, hidden), and its keys and values, (T, heads, width)."""
 
 
-class Beside(nn.Module):
-    """What the slot `beside` holds. frozen: the text is no part of what is trained, and passes as it is."""
+class SideModule(nn.Module):
+    """The module of the slot `beside`. frozen: the text is not trained and has no dropout."""
 
     frozen: bool = False
 
 
 @runtime_checkable
-class Prepares(Protocol):
-    """A slot's module that packs its weights for inference."""
+class Preparable(Protocol):
+    """A module that packs its weights, and those of modules inside it, for inference."""
 
     def prepare(self, dtype: torch.dtype) -> None:
-        """Pack the present weights; called again after they change."""
-        ...
+        """Pack the present weights; call it again after they change."""
+
+
+def prepare_modules(module: nn.Module, dtype: torch.dtype) -> None:
+    """Pack the weights of a module and of all inside it for inference."""
+    if isinstance(module, Preparable):
+        module.prepare(dtype)
+    else:
+        for child in module.children():
+            prepare_modules(child, dtype)
 
 
 class Routed(nn.Module):
-    """One module per route; each sees only the texts of the batch that carry its route."""
+    """One module per route; each gets the texts of the batch that have its route."""
 
     def __init__(self, experts: dict[str, nn.Module]) -> None:
         super().__init__()
@@ -126,12 +133,14 @@ class Routed(nn.Module):
 
     def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:
         """Map (T, hidden) to (T, hidden); a route without a module is a KeyError."""
-        parts = [self.experts[route](x[tokens], part) for route, tokens, part in batch.parts]
+        parts = [self.experts[route](x[tokens], part) for route, tokens, part in batch.by_route]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-class Heads(nn.Module):
-    """Multi-head attention inside each text without an output map, (T, width) -> (T, width)."""
+class SelfAttention(PackableModule):
+    """Multi-head self-attention inside each text, without an output map, (T, width) -> (T, width)."""
+
+    packed: PackedLinear | None = None
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -140,7 +149,6 @@ class Heads(nn.Module):
         self.query = Linear(width, width)
         self.key = Linear(width, width)
         self.value = Linear(width, width)
-        self.packed: PackedLinear | None = None
 
     def prepare(self, dtype: torch.dtype) -> None:
         """Pack query, key and value as one product for inference."""
@@ -148,27 +156,22 @@ class Heads(nn.Module):
         weight, bias = torch.cat([m.weight for m in maps]), torch.cat([m.bias for m in maps])
         self.packed = PackedLinear(weight, bias, "none", dtype)
 
-    def train(self, mode: bool = True) -> Self:
-        """Drop what was packed where training begins: the weights are about to change."""
-        self.packed = None if mode else self.packed
-        return super().train(mode)
-
     def forward(
-        self, x: Tensor, batch: PackedBatch, context: Context | None = None, watch: Watch | None = None
+        self, x: Tensor, batch: PackedBatch, context: Context | None = None, hook: LayerHook | None = None
     ) -> Tensor:
         """Attend; with a context its rows serve as further keys and values of each text."""
         query, key, value = self.project(x)
         keys = batch.lengths
         if context is not None:
             _, more_keys, more_values = self.project(context.states)
-            key = rows_of(torch.cat([more_keys, key]), context.index)
-            value = rows_of(torch.cat([more_values, value]), context.index)
+            key = gather_rows(torch.cat([more_keys, key]), context.index)
+            value = gather_rows(torch.cat([more_values, value]), context.index)
             keys = context.lengths
         query, key, value = (t.view(len(t), self.heads, -1) for t in (query, key, value))
-        if watch is not None:
-            watch.see(x, key, value)
+        if hook is not None:
+            hook.on_layer(x, key, value)
         dropout = self.dropout if self.training else 0.0
-        return attend(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout).flatten(1)
+        return attend_packed(query, key, value, queries=batch.lengths, keys=keys, dropout=dropout).flatten(1)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values, each of the shape of x."""
@@ -178,8 +181,8 @@ class Heads(nn.Module):
         return self.query(x), self.key(x), self.value(x)
 
 
-class Attention(Heads):
-    """Multi-head attention inside each text, (T, hidden) -> (T, hidden)."""
+class Attention(SelfAttention):
+    """Self-attention with an output map, (T, hidden) -> (T, hidden)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config.hidden, config.heads, config.attention_dropout)
@@ -188,22 +191,22 @@ class Attention(Heads):
     def prepare(self, dtype: torch.dtype) -> None:
         """Pack query, key and value as one product for inference, and the output map."""
         super().prepare(dtype)
-        self.output.pack(dtype)
+        self.output.prepare(dtype)
 
     def forward(
-        self, x: Tensor, batch: PackedBatch, context: Context | None = None, watch: Watch | None = None
+        self, x: Tensor, batch: PackedBatch, context: Context | None = None, hook: LayerHook | None = None
     ) -> Tensor:
         """Attend; with a context its rows serve as further keys and values of each text."""
-        return self.output(super().forward(x, batch, context, watch))  # type: ignore[no-any-return]
+        return self.output(super().forward(x, batch, context, hook))  # type: ignore[no-any-return]
 
 
-def rows_of(x: Tensor, index: Tensor) -> Tensor:
-    """Return rows of x: the way that is three times as fast, or the one with a gradient of certain bits."""
+def gather_rows(x: Tensor, index: Tensor) -> Tensor:
+    """Return rows of x: by the fastest operator, or by one whose gradient is deterministic."""
     return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
 
 
 class Norm(nn.LayerNorm):
-    """A LayerNorm that stands in a slot: each token by itself, whatever its batch."""
+    """A LayerNorm with the signature of a slot."""
 
     def forward(self, x: Tensor, batch: PackedBatch | None = None) -> Tensor:  # noqa: ARG002
         """Map (T, hidden) to (T, hidden)."""
@@ -211,25 +214,20 @@ class Norm(nn.LayerNorm):
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with the activation between them, (T, hidden) -> (T, hidden)."""
+    """Two linear maps with an activation between them, (T, hidden) -> (T, hidden)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.expand = Linear(config.hidden, config.intermediate, config.activation)
         self.contract = Linear(config.intermediate, config.hidden)
 
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Pack both maps for inference."""
-        self.expand.pack(dtype)
-        self.contract.pack(dtype)
-
     def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:  # noqa: ARG002 - the slot's signature
-        """Map every token by itself."""
+        """Map each token independently."""
         return self.contract(self.expand(x))  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
-    """One layer with its slots; see the module's table."""
+    """One layer with its slots, which the module's docstring lists."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -243,12 +241,11 @@ class Block(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, batch: PackedBatch, context: Context | None = None, watch: Watch | None = None
+        self, x: Tensor, batch: PackedBatch, context: Context | None = None, hook: LayerHook | None = None
     ) -> Tensor:
         """Map a layer's input to its output, (T, hidden) -> (T, hidden)."""
-        more = () if context is None and watch is None else (context, watch)
-        mixed = self.attention(x, batch, *more)
-        y = self.attention_norm(x + self.dropout(mixed))
+        more = () if context is None and hook is None else (context, hook)
+        y = self.attention_norm(x + self.dropout(self.attention(x, batch, *more)))
         change = self.dropout(self.feed_forward(y, batch))
         if self.adapter is not None:
             change = change + self.adapter(self.feed_forward_norm(y + change, batch), batch)
@@ -264,9 +261,9 @@ class Embeddings(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.first_position = config.first_position
-        self.word = table(config.vocabulary, config.hidden)
-        self.position = table(config.positions, config.hidden)
-        self.segment = table(config.types, config.hidden)
+        self.word = build_embedding(config.vocabulary, config.hidden)
+        self.position = build_embedding(config.positions, config.hidden)
+        self.segment = build_embedding(config.types, config.hidden)
         self.front: nn.Module | None = None
         self.norm = nn.LayerNorm(config.hidden, eps=config.norm_eps)
         self.dropout = Dropout(config.dropout)
@@ -282,7 +279,7 @@ class Embeddings(nn.Module):
 
 
 class Transformer(nn.Module):
-    """A BERT-shaped encoder over packed batches: token ids in, last hidden states (T, hidden) out."""
+    """A BERT encoder over packed batches: token ids in, last hidden states, (T, hidden), out."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -290,66 +287,71 @@ class Transformer(nn.Module):
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.context: nn.Module | None = None
-        self.beside: Beside | None = None
+        self.beside: SideModule | None = None
         self.shared: nn.Module | None = None
-        self.lexical: Lexical | None = None
+        self.lexical: LexicalFeatures | None = None
         if config.lexical:
-            self.lexical = Lexical(config.vocabulary, config.hidden, config.lexical)
-        self.recomputes = False
+            self.lexical = LexicalFeatures(config.vocabulary, config.hidden, config.lexical)
+        self.gradient_checkpointing = False
 
     def forward(
-        self, batch: PackedBatch, contexts: Sequence[Context] | None = None, watch: Watch | None = None
+        self, batch: PackedBatch, contexts: Sequence[Context] | None = None, hook: LayerHook | None = None
     ) -> Tensor:
         """Return the last hidden states, (T, hidden).
 
-        contexts: one for each layer, instead of the slot's. watch: is told each layer's keys and values.
+        contexts: one per layer, instead of the slot's. hook: receives each layer's keys and values.
         """
         if contexts is None and self.context is not None:
             contexts = self.context(self, batch)
         x = self.embeddings(batch)
         for number, block in enumerate(self.blocks):
-            x = self._through(block, x, batch, contexts[number] if contexts else None, watch)
+            x = self._run_block(block, x, batch, contexts[number] if contexts else None, hook)
         return x  # type: ignore[no-any-return]
 
-    def show(self, batch: PackedBatch, watch: Watch) -> None:
-        """Tell each layer's keys and values to what watches; the last layer stops at its projections."""
+    def run_hook(self, batch: PackedBatch, hook: LayerHook) -> None:
+        """Pass each layer's keys and values to the hook; the last layer computes only its projections."""
         last = self.blocks[-1].attention
-        assert isinstance(last, Heads)
-        x = self._below(batch, len(self.blocks), watch)
+        assert isinstance(last, SelfAttention)
+        x = self._layer_input(batch, len(self.blocks), hook)
         _, key, value = (t.view(len(t), last.heads, -1) for t in last.project(x))
-        watch.see(x, key, value)
+        hook.on_layer(x, key, value)
 
     def projections(self, batch: PackedBatch, layer: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values of a layer, counted from 1, each (T, hidden); layers above rest."""
+        """Return queries, keys and values of a layer, counted from 1, (T, hidden) each; run no later one."""
         attention = self.blocks[layer - 1].attention
-        if self.context is not None or not isinstance(attention, Heads):
-            raise InputError("the layers of this method have no queries, keys and values of their own")
-        return attention.project(self._below(batch, layer))
+        if self.context is not None or not isinstance(attention, SelfAttention):
+            raise InputError("this method has no single set of queries, keys and values per layer")
+        return attention.project(self._layer_input(batch, layer))
 
-    def _below(self, batch: PackedBatch, layer: int, watch: Watch | None = None) -> Tensor:
+    def _layer_input(self, batch: PackedBatch, layer: int, hook: LayerHook | None = None) -> Tensor:
         """Return the input of a layer, counted from 1, without a context."""
         x = self.embeddings(batch)
         for block in self.blocks[: layer - 1]:
-            x = self._through(block, x, batch, None, watch)
+            x = self._run_block(block, x, batch, None, hook)
         return x  # type: ignore[no-any-return]
 
-    def _through(
-        self, block: nn.Module, x: Tensor, batch: PackedBatch, context: Context | None, watch: Watch | None
+    def _run_block(
+        self,
+        block: nn.Module,
+        x: Tensor,
+        batch: PackedBatch,
+        context: Context | None,
+        hook: LayerHook | None,
     ) -> Any:
-        """Return a block's output; with `recomputes` its inside is computed again on the way back.
+        """Return a block's output; with `gradient_checkpointing` its backward pass computes it again.
 
-        Not where something watches, which would be told twice.
+        Not with a hook, which would run twice.
         """
-        if watch is not None or not (self.recomputes and self.training and torch.is_grad_enabled()):
-            return block(x, batch, context, watch)
+        if hook is not None or not (self.gradient_checkpointing and self.training and torch.is_grad_enabled()):
+            return block(x, batch, context, hook)
         from torch.utils.checkpoint import checkpoint
 
         return checkpoint(
-            block, x, batch, context, use_reentrant=False, preserve_rng_state=False, context_fn=repeatable
+            block, x, batch, context, use_reentrant=False, preserve_rng_state=False, context_fn=replay_dropout
         )
 
     def train(self, mode: bool = True) -> Self:
-        """Say whether training goes on: nothing of a frozen text is dropped then."""
+        """Set the training mode; a frozen text stays in evaluation mode, without dropout."""
         super().train(mode)
         if self.beside is not None and self.beside.frozen:
             self.embeddings.eval()
@@ -357,23 +359,21 @@ class Transformer(nn.Module):
         return self
 
     def set_dropout(self, rate: float) -> None:
-        """Drop hidden states and attention weights at this rate while training."""
+        """Set the dropout rate of hidden states and attention weights."""
         for module in self.modules():
             if isinstance(module, Dropout):
                 module.rate = rate
-            elif isinstance(module, Heads):
+            elif isinstance(module, SelfAttention):
                 module.dropout = rate
 
     def prepare(self, dtype: torch.dtype) -> Transformer:
         """Pack all weights for inference in `dtype`; hidden states between layers stay float32.
 
-        What is packed is a snapshot: `train()` drops it, and after training this is called again.
+        The packed weights are a snapshot: `train()` drops them; call this again after training.
         """
-        shared = () if self.shared is None else self.shared.modules()
-        beside = () if self.beside is None else self.beside.modules()
-        for module in (*self.blocks.modules(), *shared, *beside, self.context):
-            if isinstance(module, Prepares):
-                module.prepare(dtype)
+        for module in (self.blocks, self.shared, self.beside, self.context):
+            if module is not None:
+                prepare_modules(module, dtype)
         if self.lexical is not None:
-            self.lexical.tabulate(self.embeddings.word.weight)
+            self.lexical.precompute(self.embeddings.word.weight)
         return self.eval()

@@ -1,7 +1,7 @@
-"""Every text encoded once: vectors on disk, keyed by what is encoded, by what, and on which path.
+"""Vectors on disk, so that an encoder encodes each text once per encoding path.
 
-One folder per encoder, path and precision holds `keys` (16 bytes of each text's hash) and `vectors`
-(float32 rows). Both only grow; a run that was killed leaves at most an unfinished tail, which is cut off.
+One folder per encoder, path and precision holds `keys` (16 bytes of each text's hash) and `vectors` (float32
+rows). Both only grow; an interrupted run leaves at most an unfinished tail, which is truncated.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from filelock import FileLock
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.files import commit
+from sciprism.files import write_atomically
 
-KEY = 16
-"""Bytes of a text's hash: a clash among a billion texts has a chance below one in 10^20."""
-PART = 4096
-"""Texts encoded between two writes; what a killed run loses."""
-IN_MEMORY = 1 << 29
-"""Bytes of vectors that are gathered in memory; more goes through a temporary file."""
+KEY_BYTES = 16
+"""Bytes of a text's hash: a billion texts collide with probability below 10^-20."""
+TEXTS_PER_WRITE = 4096
+"""Texts encoded between two writes, the most that an interrupted run loses."""
+MAX_BYTES_IN_MEMORY = 1 << 29
+"""Bytes of vectors gathered in memory; more go through a temporary file."""
 
 
 class VectorCache:
@@ -36,39 +36,42 @@ class VectorCache:
         folder.mkdir(parents=True, exist_ok=True)
         self._known: dict[bytes, int] = {}
         with self._locked():
-            self._check_dim()
+            facts = folder / "facts.json"
+            if not facts.exists():
+                write_atomically(facts, lambda file: file.write(json.dumps({"dim": dim}).encode() + b"\n"))
+            if json.loads(facts.read_text(encoding="utf-8"))["dim"] != dim:
+                raise InputError(f"{folder} holds vectors of another width than {dim}; remove it")
             self._refresh()
 
-    def rows(self, texts: Sequence[str], encode: Callable[[list[int]], Floats]) -> Rows:
-        """Return where each text's vector lies; `encode` gets the places of the texts that are new.
+    def find_or_encode(self, texts: Sequence[str], encode: Callable[[list[int]], Floats]) -> Rows:
+        """Return the row of each text's vector; `encode` gets the indices of texts that are not stored.
 
-        Two processes may encode one text at the same time; the first that is done keeps its vector.
+        Two processes may encode one text at the same time; the vector written first is stored.
         """
-        keys = [_key(text) for text in texts]
-        place = {key: i for i, key in reversed(list(enumerate(keys)))}
-        if not self._known.keys() >= place.keys():
+        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES] for text in texts]
+        index = {key: i for i, key in reversed(list(enumerate(keys)))}
+        if not self._known.keys() >= index.keys():
             with self._locked():
-                self._refresh()  # what others have written meanwhile
+                self._refresh()  # rows that other processes have written
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
-        for start in range(0, len(new), PART):
-            part = new[start : start + PART]
-            self._append(part, encode([place[key] for key in part]))
+        for start in range(0, len(new), TEXTS_PER_WRITE):
+            part = new[start : start + TEXTS_PER_WRITE]
+            self._append(part, encode([index[key] for key in part]))
         return np.array([self._known[key] for key in keys], np.int64)
 
-    def take(self, rows: Rows) -> Floats:
-        """Return the vectors of rows: a view of the file for a run of rows, else a copy."""
+    def read(self, rows: Rows) -> Floats:
+        """Return the vectors of rows: a view of the file for consecutive rows, else a copy."""
         if not len(rows):
             return np.empty((0, self.dim), np.float32)
-        shape = (len(self._known), self.dim)
-        stored = np.memmap(self.folder / "vectors", np.float32, "c", shape=shape)
+        stored = np.memmap(self.folder / "vectors", np.float32, "c", shape=(len(self._known), self.dim))
         if (np.diff(rows) == 1).all():
             return np.asarray(stored[rows[0] : rows[-1] + 1])
-        if rows.size * self.dim * 4 <= IN_MEMORY:
+        if rows.size * self.dim * 4 <= MAX_BYTES_IN_MEMORY:
             return np.asarray(stored[rows])
         with tempfile.NamedTemporaryFile(dir=self.folder) as file:
             gathered: Floats = np.memmap(file, np.float32, "w+", shape=(len(rows), self.dim))
-            for start in range(0, len(rows), PART):
-                gathered[start : start + PART] = stored[rows[start : start + PART]]
+            for start in range(0, len(rows), TEXTS_PER_WRITE):
+                gathered[start : start + TEXTS_PER_WRITE] = stored[rows[start : start + TEXTS_PER_WRITE]]
             return gathered
 
     def _append(self, keys: Sequence[bytes], vectors: Floats) -> None:
@@ -81,7 +84,7 @@ class VectorCache:
         with self._locked():
             self._refresh()
             new = [i for i, key in enumerate(keys) if key not in self._known]
-            # The keys come last: a key promises that its vector is there.
+            # Keys are written last: a key promises that its vector is stored.
             contents = vectors[new].astype(np.float32).tobytes(), b"".join(keys[i] for i in new)
             for name, content in zip(("vectors", "keys"), contents, strict=True):
                 with (self.folder / name).open("ab") as file:
@@ -93,29 +96,17 @@ class VectorCache:
         return FileLock(self.folder / "lock")
 
     def _refresh(self) -> None:
-        """Read the keys that are there, and cut off what a killed run left unfinished."""
-        files = [self.folder / "keys", self.folder / "vectors"]
-        for file in files:
+        """Read the stored keys, and truncate what an interrupted run left unfinished."""
+        row_sizes = {self.folder / "keys": KEY_BYTES, self.folder / "vectors": 4 * self.dim}
+        for file in row_sizes:
             file.touch()
-        sizes = [KEY, 4 * self.dim]
-        whole = min(file.stat().st_size // size for file, size in zip(files, sizes, strict=True))
-        if whole == len(self._known) and all(
-            file.stat().st_size == whole * size for file, size in zip(files, sizes, strict=True)
-        ):
+        sizes = {file: file.stat().st_size for file in row_sizes}
+        rows = min(sizes[file] // size for file, size in row_sizes.items())
+        expected = {file: rows * size for file, size in row_sizes.items()}
+        if rows == len(self._known) and sizes == expected:
             return
-        for file, size in zip(files, sizes, strict=True):
+        for file, size in expected.items():
             with file.open("r+b") as opened:
-                opened.truncate(whole * size)
-        content = files[0].read_bytes()
-        self._known = {content[i * KEY : (i + 1) * KEY]: i for i in range(whole)}
-
-    def _check_dim(self) -> None:
-        facts = self.folder / "facts.json"
-        if not facts.exists():
-            commit(facts, lambda file: file.write(json.dumps({"dim": self.dim}).encode() + b"\n"))
-        if json.loads(facts.read_text(encoding="utf-8"))["dim"] != self.dim:
-            raise InputError(f"{self.folder} holds vectors of another width than {self.dim}; remove it")
-
-
-def _key(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY]
+                opened.truncate(size)
+        content = (self.folder / "keys").read_bytes()
+        self._known = {content[i * KEY_BYTES : (i + 1) * KEY_BYTES]: i for i in range(rows)}

@@ -1,21 +1,22 @@
-"""From what each item contributed to one number, for many resamples of the items at once.
+"""Aggregates: from the columns of per-item scores to one number, for many resamples of the items at once.
 
-An aggregate takes columns (n, c) and weights (b, n), how often each item occurs in each of b resamples, and
-gives (b,) numbers. Most depend on the columns' weighted sums alone: then b resamples are one matrix product.
+An aggregate takes columns (n, c) and weights (b, n), the count of each item in each of b resamples, and
+returns (b,) numbers. Most depend on weighted sums of the columns alone: one matrix product for b resamples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.metrics import weighted
-from sciprism.metrics.alignment import ratio
-from sciprism.metrics.classes import Counts, f1_of_counts
+from sciprism.metrics import weighted_correlations
+from sciprism.metrics.alignment import safe_divide
+from sciprism.metrics.classification import ConfusionCounts, f1_of_counts
 from sciprism.registry import Registry
 
 Statistic = Callable[[Doubles, Doubles], Doubles]
@@ -25,7 +26,8 @@ Statistic = Callable[[Doubles, Doubles], Doubles]
 class Aggregate:
     """A statistic and the columns that it reads.
 
-    per_class: it reads each of them once for every class. idle_classes: those that nobody has or gets count.
+    per_class: it reads each of them for every class. idle_classes: classes without any gold or predicted item
+    count.
     """
 
     statistic: Statistic
@@ -39,9 +41,9 @@ aggregates: Registry[Aggregate] = Registry("aggregate")
 OUTCOMES = ("true positive", "false positive", "false negative")
 NUMBERS = ("gold", "predicted")
 ROUNDING = 1e-14
-"""What may be left of a constant's variance, where numbers reach up to 1."""
-ALIKE = 1e-6
-"""What single precision leaves between equal predictions, as a share of them."""
+"""Largest variance that rounding leaves of a constant, for numbers up to 1."""
+CONSTANT_TOLERANCE = 1e-6
+"""Relative difference below which single-precision predictions are equal."""
 
 
 def _mean(columns: Doubles, weights: Doubles) -> Doubles:
@@ -49,13 +51,12 @@ def _mean(columns: Doubles, weights: Doubles) -> Doubles:
 
 
 def _weighted_mean(columns: Doubles, weights: Doubles) -> Doubles:
-    above, below = (weights @ columns).T
-    return _divide(above, below)
+    return _divide(*(weights @ columns).T)
 
 
 def _b3(columns: Doubles, weights: Doubles) -> Doubles:
     precision, recall = (weights @ columns).T / weights.sum(axis=1)
-    return ratio(2 * precision * recall, precision + recall)
+    return safe_divide(2 * precision * recall, precision + recall)
 
 
 def _b3_difference(columns: Doubles, weights: Doubles) -> Doubles:
@@ -63,16 +64,12 @@ def _b3_difference(columns: Doubles, weights: Doubles) -> Doubles:
     return _b3(one, weights) - _b3(other, weights)
 
 
-def _f1(average: Literal["macro", "present", "micro"]) -> Statistic:
-    def statistic(columns: Doubles, weights: Doubles) -> Doubles:
-        tp, fp, fn = np.split(weights @ columns, len(OUTCOMES), axis=1)
-        return f1_of_counts(Counts(tp, fp, fn), average)
-
-    return statistic
+def _f1(columns: Doubles, weights: Doubles, average: Literal["macro", "present", "micro"]) -> Doubles:
+    return f1_of_counts(ConfusionCounts(*np.split(weights @ columns, len(OUTCOMES), axis=1)), average)
 
 
 def _pearson(columns: Doubles, weights: Doubles) -> Doubles:
-    xx, yy, xy = _spreads(columns, weights)
+    xx, yy, xy = _covariances(columns, weights)
     varied = (xx > ROUNDING) & (yy > ROUNDING)
     with np.errstate(invalid="ignore", divide="ignore"):
         correlation: Doubles = np.clip(xy / np.sqrt(xx) / np.sqrt(yy), -1.0, 1.0)
@@ -80,13 +77,13 @@ def _pearson(columns: Doubles, weights: Doubles) -> Doubles:
 
 
 def _pearson_or_zero(columns: Doubles, weights: Doubles) -> Doubles:
-    """Return Pearson's r, 0 where the gold varies and the prediction does not (a collapsed run)."""
-    gold, said = columns.T
-    if np.ptp(said) <= ALIKE * np.abs(said).max():
-        said = np.zeros_like(said)
-    both = np.stack([gold, said], axis=1)
+    """Return Pearson's r, or 0 where only the prediction is constant (a collapsed run)."""
+    gold, predicted = columns.T
+    if np.ptp(predicted) <= CONSTANT_TOLERANCE * np.abs(predicted).max():
+        predicted = np.zeros_like(predicted)
+    both = np.stack([gold, predicted], axis=1)
     found = _pearson(both, weights)
-    return np.where(np.isnan(found) & (_spreads(both, weights)[0] > ROUNDING), 0.0, found)
+    return np.where(np.isnan(found) & (_covariances(both, weights)[0] > ROUNDING), 0.0, found)
 
 
 def _r2(columns: Doubles, weights: Doubles) -> Doubles:
@@ -103,7 +100,7 @@ def _r2(columns: Doubles, weights: Doubles) -> Doubles:
     return np.where(count < 2, np.nan, share)
 
 
-def _spreads(columns: Doubles, weights: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def _covariances(columns: Doubles, weights: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     """Return the weighted variances and covariance of two columns, scaled to at most 1, each (b,)."""
     centred = columns - columns.mean(axis=0)
     top = np.abs(centred).max(axis=0)
@@ -113,32 +110,37 @@ def _spreads(columns: Doubles, weights: Doubles) -> tuple[Doubles, Doubles, Doub
     return xx - mx * mx, yy - my * my, xy - mx * my
 
 
-def _of_two(statistic: Callable[[Doubles, Doubles, Doubles], Doubles]) -> Statistic:
-    def on_columns(columns: Doubles, weights: Doubles) -> Doubles:
-        return statistic(columns[:, 0], columns[:, 1], weights)
+def _kendall_tau(columns: Doubles, weights: Doubles) -> Doubles:
+    return weighted_correlations.kendall_tau(columns[:, 0], columns[:, 1], weights)
 
-    return on_columns
+
+def _spearman(columns: Doubles, weights: Doubles) -> Doubles:
+    return weighted_correlations.spearman(columns[:, 0], columns[:, 1], weights)
 
 
 def _divide(above: Doubles, below: Doubles) -> Doubles:
-    """Divide elementwise; NaN where there is nothing to divide by."""
+    """Divide elementwise; NaN where the divisor is 0."""
     quotient: Doubles = np.divide(above, below, out=np.full(above.shape, np.nan), where=below != 0)
     return quotient
 
 
-aggregates["mean"] = Aggregate(_mean, ("value",))
-aggregates["weighted-mean"] = Aggregate(_weighted_mean, ("value times weight", "weight"))
-aggregates["accuracy"] = Aggregate(_mean, ("right",))
-aggregates["f1_macro"] = Aggregate(_f1("present"), OUTCOMES, per_class=True)
-aggregates["f1_macro_multi_label"] = Aggregate(_f1("macro"), OUTCOMES, per_class=True, idle_classes=True)
-aggregates["f1_micro"] = Aggregate(_f1("micro"), OUTCOMES, per_class=True)
-aggregates["f1_binary"] = Aggregate(_f1("macro"), OUTCOMES, per_class=True)
-aggregates["b3"] = Aggregate(_b3, ("precision", "recall"))
-aggregates["b3_difference"] = Aggregate(
-    _b3_difference, ("precision", "recall", "precision of the other", "recall of the other")
+aggregates.update(
+    {
+        "mean": Aggregate(_mean, ("value",)),
+        "weighted-mean": Aggregate(_weighted_mean, ("value times weight", "weight")),
+        "accuracy": Aggregate(_mean, ("right",)),
+        "f1_macro": Aggregate(partial(_f1, average="present"), OUTCOMES, per_class=True),
+        "f1_macro_multi_label": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True, idle_classes=True),
+        "f1_micro": Aggregate(partial(_f1, average="micro"), OUTCOMES, per_class=True),
+        "f1_binary": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
+        "b3": Aggregate(_b3, ("precision", "recall")),
+        "b3_difference": Aggregate(
+            _b3_difference, ("precision", "recall", "precision of the other", "recall of the other")
+        ),
+        "pearson": Aggregate(_pearson, NUMBERS),
+        "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS),
+        "r2": Aggregate(_r2, NUMBERS),
+        "kendall_tau": Aggregate(_kendall_tau, NUMBERS),
+        "spearman": Aggregate(_spearman, NUMBERS),
+    }
 )
-aggregates["pearson"] = Aggregate(_pearson, NUMBERS)
-aggregates["pearson_or_zero"] = Aggregate(_pearson_or_zero, NUMBERS)
-aggregates["r2"] = Aggregate(_r2, NUMBERS)
-aggregates["kendall_tau"] = Aggregate(_of_two(weighted.kendall_tau), NUMBERS)
-aggregates["spearman"] = Aggregate(_of_two(weighted.spearman), NUMBERS)

@@ -1,4 +1,4 @@
-"""Tasks of one's own: a TOML file of `[[task]]` tables becomes a suite (docs/own-tasks.md)."""
+"""Custom tasks: read a TOML file of `[[task]]` tables as a suite (docs/custom-tasks.md)."""
 
 from __future__ import annotations
 
@@ -15,61 +15,68 @@ from typing import Any, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.custom import OwnCorpus, OwnLabels, OwnMentions, OwnPools, OwnReviewers
-from sciprism.datasets.layouts.custom_language import OwnQuestions, OwnTexts, OwnWords
+from sciprism.datasets.layouts.custom import (
+    CustomCorpus,
+    CustomLabels,
+    CustomMentions,
+    CustomPools,
+    CustomReviewers,
+)
+from sciprism.datasets.layouts.custom_language import CustomQuestions, CustomTexts, CustomWords
 from sciprism.datasets.layouts.labelled import LabelledTable
+from sciprism.deprecation import current_names
 from sciprism.errors import InputError
+from sciprism.evaluation.declared_names import DECLARED_AS
 from sciprism.evaluation.protocols.registry import protocols
-from sciprism.evaluation.stored_results import packed_files
-from sciprism.evaluation.task import Data, Suite, Task, TaskProtocol
+from sciprism.evaluation.stored_results import list_packed_files
+from sciprism.evaluation.task import DataLayout, Suite, Task
 from sciprism.files import sha256
 from sciprism.formats import FORMATS
 from sciprism.text.template import FIELDS, PAPER_FIELDS
 
-LAYOUTS: Mapping[str, type[Data]] = {
+LAYOUTS: Mapping[str, type[DataLayout]] = {
     "probe": LabelledTable,
-    "rerank": OwnPools,
-    "retrieve": OwnCorpus,
-    "label": OwnLabels,
-    "nearest-label": OwnLabels,
-    "match": OwnReviewers,
-    "cluster": OwnMentions,
-    "tag": OwnWords,
-    "pair": OwnTexts,
-    "span": OwnQuestions,
+    "rerank": CustomPools,
+    "retrieve": CustomCorpus,
+    "label": CustomLabels,
+    "nearest-label": CustomLabels,
+    "match": CustomReviewers,
+    "cluster": CustomMentions,
+    "tag": CustomWords,
+    "pair": CustomTexts,
+    "span": CustomQuestions,
 }
-"""Protocol -> the layout of the data that it is given."""
-NEEDED = ("name", "protocol", "format", "metric")
-METRIC = ("metric", "metrics")
-TASK_KEYS = (*NEEDED, "fields", "group", "reference")
+"""Protocol -> the layout of its data."""
+REQUIRED = ("name", "protocol", "format", "metric")
+METRIC_KEYS = ("metric", "metrics")
+TASK_KEYS = (*REQUIRED, "fields", "group", "reference")
 PATHS = ("data", "papers", "queries", "qrels", "labels", "reviewers", "ratings", "signatures")
 """Keys that name files or folders, relative to the TOML file."""
 T = TypeVar("T")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedData:
-    """Data with the SHA-256 of each of their files: a result holds for these contents and no others.
+    """Data with the SHA-256 of each of their files: results hold for these contents and no others.
 
-    told: the settings as they stand in the TOML file. Where the files lie on a machine decides nothing.
+    settings: the layout's settings as in the TOML file, as JSON under their names in version 0.1. The
+    location of the files on a machine is not part of the declaration.
     """
 
-    data: Data = field(compare=False)
-    told: str
+    data: DataLayout = field(compare=False)
+    settings: str
     files: tuple[tuple[str, str], ...]
 
-    def read(self, home: DataRoot) -> Any:
-        """Return what the data give."""
-        return self.data.read(home)
+    def read(self, data_root: DataRoot) -> Any:
+        """Return what the layout reads."""
+        return self.data.read(data_root)
 
 
 def read_tasks(path: str | Path) -> Suite:
     """Return the tasks of a TOML file as a suite of the file's name.
 
     Each `[[task]]` has name, protocol, format, metric (one or a list), data (a folder or file, relative to
-    the TOML file), then whatever its layout and its protocol can be told. Raises InputError naming file,
-    task and key.
+    the TOML file), and settings of its layout and its protocol. Raises InputError with file, task and key.
     """
     path = Path(path)
     try:
@@ -81,117 +88,118 @@ def read_tasks(path: str | Path) -> Suite:
     rows = document.get("task")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: no tasks; each begins with a line [[task]]")
-    _known(document, ("task",), str(path))
-    return Suite(name=path.stem, tasks=tuple(_task(path, number, row) for number, row in enumerate(rows, 1)))
+    _check_keys(document, ("task",), str(path))
+    return Suite(name=path.stem, tasks=tuple(_build_task(path, i, row) for i, row in enumerate(rows, 1)))
 
 
-def _task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
+def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
     where = f"{path}, task {row.get('name', number)!r}"
-    for key in NEEDED:
+    for key in REQUIRED:
         if key not in row:
-            raise InputError(f"{where}: no {key}; a task has at least {', '.join(NEEDED)} and its data")
-    if not isinstance(row["name"], str) or not _NAME.fullmatch(row["name"]):
+            raise InputError(f"{where}: no {key}; a task has at least {', '.join(REQUIRED)} and its data")
+    if not isinstance(row["name"], str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._=+-]*", row["name"]):
         raise InputError(f"{where}: the name also names files; use letters, digits and . _ = + -")
-    _choice(row["format"], FORMATS, "format", where)
-    _choice(row["protocol"], LAYOUTS, "protocol", where)
-    layout, protocol = LAYOUTS[row["protocol"]], _protocol(row["protocol"])
-    of_layout, of_protocol = _names(layout), _names(protocol)
-    _known(row, (*TASK_KEYS, *of_layout, *(name for name in of_protocol if name not in METRIC)), where)
+    _check_choice(row["format"], FORMATS, "format", where)
+    _check_choice(row["protocol"], LAYOUTS, "protocol", where)
+    import_module(f"sciprism.evaluation.protocols.{row['protocol'].replace('-', '_')}")  # registers it
+    layout, protocol = LAYOUTS[row["protocol"]], protocols[row["protocol"]]
+    row = current_names(row, _former_keys(layout) | _former_keys(protocol), f"{where}: key")
+    layout_keys, protocol_keys = _field_names(layout), _field_names(protocol)
+    _check_keys(row, (*TASK_KEYS, *layout_keys, *(k for k in protocol_keys if k not in METRIC_KEYS)), where)
     metrics = row["metric"] if isinstance(row["metric"], list) else [row["metric"]]
-    settings = _implied(row["protocol"], metrics) | dict(row)
-    told = {key: value for key, value in settings.items() if key in of_layout}
-    scored = {key: value for key, value in settings.items() if key in of_protocol and key not in METRIC}
-    found, files = _resolved(told, path.parent, where)
+    settings = _implied_settings(row["protocol"], metrics) | row
+    of_layout = {key: value for key, value in settings.items() if key in layout_keys}
+    of_protocol = {k: v for k, v in settings.items() if k in protocol_keys and k not in METRIC_KEYS}
+    resolved, files = _resolve_paths(of_layout, path.parent, where)
+    declared = {DECLARED_AS.get(f"{layout.__name__}.{key}", key): value for key, value in of_layout.items()}
     return Task(
         name=row["name"],
         format=row["format"],
-        protocol=_built(protocol, scored | _metric(of_protocol, metrics, where), where),
+        protocol=_build(protocol, of_protocol | _metric_setting(protocol_keys, metrics, where), where),
         data=PinnedData(
-            data=_built(layout, found, where), told=json.dumps(told, sort_keys=True), files=files
+            data=_build(layout, resolved, where), settings=json.dumps(declared, sort_keys=True), files=files
         ),
-        fields=_fields(row, where),
+        fields=_read_fields(row, where),
         group=str(row.get("group", "")),
         reference=str(row.get("reference", "")),
     )
 
 
-def _protocol(name: str) -> type[TaskProtocol]:
-    import_module(f"sciprism.evaluation.protocols.{name.replace('-', '_')}")  # which registers it
-    return protocols[name]
+def _former_keys(kind: type) -> dict[str, str]:
+    """Return the former names of a class's fields -> today's."""
+    return {
+        former: name.partition(".")[2] for name, former in DECLARED_AS.items() if name.startswith(f"{kind.__name__}.")
+    }
 
 
-def _implied(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
-    """Return the settings that follow from the metric: a number is predicted by another loss than a class."""
+def _implied_settings(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
+    """Return the settings that follow from the metric: numbers need another loss than classes."""
     from sciprism.evaluation.protocols.probe import OF_NUMBERS
 
-    if protocol == "probe" and metrics and metrics[0] in OF_NUMBERS:
-        return {"target": "number", "loss": "epsilon_insensitive"}
-    if protocol == "pair" and metrics and metrics[0] in OF_NUMBERS:
-        return {"target": "number"}
-    return {}
+    if protocol not in ("probe", "pair") or not metrics or metrics[0] not in OF_NUMBERS:
+        return {}
+    return {"target": "number"} | ({"loss": "epsilon_insensitive"} if protocol == "probe" else {})
 
 
-def _metric(of_protocol: Collection[str], metrics: Sequence[Any], where: str) -> dict[str, Any]:
-    if "metrics" in of_protocol:
+def _metric_setting(keys: Collection[str], metrics: Sequence[Any], where: str) -> dict[str, Any]:
+    if "metrics" in keys:
         return {"metrics": list(metrics)}
     if len(metrics) != 1:
-        raise InputError(
-            f"{where}: {len(metrics)} metrics, but this protocol takes one; make a task for each"
-        )
+        raise InputError(f"{where}: {len(metrics)} metrics, but this protocol takes one; make a task for each")
     return {"metric": metrics[0]}
 
 
-def _resolved(
-    told: Mapping[str, Any], home: Path, where: str
+def _resolve_paths(
+    settings: Mapping[str, Any], folder: Path, where: str
 ) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
-    """Return what a layout is told, its paths made absolute, and each file they lead to with its SHA-256."""
-    found = dict(told)
+    """Return a layout's settings with absolute paths, and each file that they lead to with its SHA-256."""
+    found = dict(settings)
     files: dict[str, str] = {}
-    for key in [key for key in PATHS if told.get(key)]:
-        names = told[key] if isinstance(told[key], list) else [told[key]]
-        paths = [home.absolute() / str(name) for name in names]
+    for key in [key for key in PATHS if settings.get(key)]:
+        names = settings[key] if isinstance(settings[key], list) else [settings[key]]
+        paths = [folder.absolute() / str(name) for name in names]
         for name, path in zip(names, paths, strict=True):
             if not path.exists():
                 raise InputError(f"{where}: {key} is {name!r}, but there is no {path}")
-            for file in _below(path):
+            for file in _list_files(path):
                 files[str(Path(str(name)) / file.relative_to(path))] = sha256(file)
-        found[key] = [str(path) for path in paths] if isinstance(told[key], list) else str(paths[0])
+        found[key] = [str(path) for path in paths] if isinstance(settings[key], list) else str(paths[0])
     return found, tuple(sorted(files.items()))
 
 
-def _below(path: Path) -> list[Path]:
-    """Return the file, or all files of the folder but for hidden ones and results that were put there."""
+def _list_files(path: Path) -> list[Path]:
+    """Return the file, or all files of the folder except hidden ones and results written there."""
     if path.is_file():
         return [path]
-    written = {item.parent.parent for item in path.rglob("items/*.npz")} | packed_files(path)
+    written = {item.parent.parent for item in path.rglob("items/*.npz")} | list_packed_files(path)
     found = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
     return [item for item in found if not any(part[0] == "." for part in item.relative_to(path).parts)]
 
 
-def _fields(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+def _read_fields(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     names = row.get("fields", FIELDS)
     if isinstance(names, str) or not names:
-        raise InputError(f"{where}: fields is {names!r}, not a list of what is read of a paper")
+        raise InputError(f"{where}: fields is {names!r}, not a list of a paper's fields")
     for name in names:
-        _choice(name, PAPER_FIELDS, "field", where)
+        _check_choice(name, PAPER_FIELDS, "field", where)
     return tuple(names)
 
 
-def _built(kind: type[T], settings: Mapping[str, Any], where: str) -> T:
+def _build(kind: type[T], settings: Mapping[str, Any], where: str) -> T:
     """Return the declaration with these settings. Raises InputError naming the setting that is wrong."""
     types = get_type_hints(kind)
-    for name in _required(kind):
-        if name not in settings:
-            raise InputError(f"{where}: no {name}")
-    values = {key: _converted(value, types[key], key, where) for key, value in settings.items()}
+    for item in fields(kind):  # type: ignore[arg-type]
+        if item.default is MISSING and item.default_factory is MISSING and item.name not in settings:
+            raise InputError(f"{where}: no {item.name}")
+    values = {key: _convert(value, types[key], key, where) for key, value in settings.items()}
     try:
         return kind(**values)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 
 
-def _converted(value: Any, kind: Any, key: str, where: str) -> Any:
-    """Return a value of the declared type: a list becomes a tuple, and one text too where several may be."""
+def _convert(value: Any, kind: Any, key: str, where: str) -> Any:
+    """Return a value of the declared type: a list becomes a tuple, and so does one text for several."""
     if kind == tuple[str, ...] and isinstance(value, str):
         value = [value]
     try:
@@ -201,27 +209,17 @@ def _converted(value: Any, kind: Any, key: str, where: str) -> Any:
         raise InputError(f"{where}: {key} is {value!r}: {reason}") from None
 
 
-def _names(kind: type) -> tuple[str, ...]:
+def _field_names(kind: type) -> tuple[str, ...]:
     return tuple(item.name for item in fields(kind))
 
 
-def _required(kind: type) -> tuple[str, ...]:
-    return tuple(i.name for i in fields(kind) if i.default is MISSING and i.default_factory is MISSING)
-
-
-def _known(row: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+def _check_keys(row: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for key in row:
-        if key not in known:
-            raise InputError(f"{where}: unknown key {key!r}{_closest(key, known)}; known: {', '.join(known)}")
+        _check_choice(key, known, "key", where)
 
 
-def _choice(value: Any, known: Collection[str], what: str, where: str) -> None:
+def _check_choice(value: Any, known: Collection[str], what: str, where: str) -> None:
     if value not in known:
-        raise InputError(
-            f"{where}: unknown {what} {value!r}{_closest(value, known)}; known: {', '.join(known)}"
-        )
-
-
-def _closest(value: Any, known: Collection[str]) -> str:
-    found = get_close_matches(str(value), known, n=1)
-    return f", is {found[0]!r} meant?" if found else ""
+        close = get_close_matches(str(value), known, n=1)
+        hint = f" did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"{where}: unknown {what} {value!r};{hint} known: {', '.join(known)}")

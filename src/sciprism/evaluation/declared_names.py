@@ -1,7 +1,39 @@
-"""Names that the hashed declarations of tasks carry: a class or field that was renamed keeps its former one.
+"""Former names of classes and fields, which the hashed declarations of tasks keep.
 
-Results are compared where their tasks' keys are equal, so a key must not change with a name of the code.
+Results compare only where the keys of their tasks are equal, so renaming code must not change a key.
 """
 
-DECLARED_AS: dict[str, str] = {}
-"""Class name, or "Class.field", of today -> the name in declarations."""
+DECLARED_AS: dict[str, str] = {
+    "IrTestCollection.exclude": "without",
+    "LinkedCorpus.min_links": "least",
+    "LinkedPools.min_links": "least",
+    "LinkedPools.required_field": "needs",
+    "PaperNumbers.min_papers": "least",
+    "PaperLabels.hub": "at",
+    "RankedPapers.hub": "at",
+    "RankedPapers.qrels_split": "judged",
+    "ReviewerPapers.hub": "at",
+    "GradedPools": "JudgedPools",
+    "IrTestCollection": "Collection",
+    "LabelledTexts": "Texts",
+    "PaperClasses": "Classes",
+    "PaperNumbers": "Numbers",
+    "SampleSizes": "Sizes",
+    "ClusterProtocol": "Cluster",
+    "ClusterSourcesProtocol": "ClusterSources",
+    "LabelProtocol": "LabelRanking",
+    "MatchProtocol": "Match",
+    "NearestLabelProtocol": "NearestLabel",
+    "PairProtocol": "Pair",
+    "PinnedData.settings": "told",
+    "ProbeProtocol": "Probe",
+    "RecommendProtocol": "Recommend",
+    "RerankProtocol": "Rerank",
+    "RetrieveProtocol": "Retrieve",
+    "SpanProtocol": "Span",
+    "SpanProtocol.max_answer_tokens": "longest",
+    "SpanProtocol.max_empty_windows": "empty",
+    "TagProtocol": "Tag",
+    "RankerSettings": "NetSettings",
+}
+"""Current class name, or "Class.field" -> the name in declarations."""

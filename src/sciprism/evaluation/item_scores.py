@@ -1,4 +1,4 @@
-"""What each item contributed to a score, and what can be said of the score because of it."""
+"""Per-item scores: what each item adds to a score, and the intervals and tests that follow from it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -15,26 +15,25 @@ from numpy.typing import ArrayLike, NDArray
 from sciprism.arrays import Doubles
 from sciprism.errors import InputError
 from sciprism.evaluation.aggregates import OUTCOMES, aggregates
-from sciprism.files import commit
-from sciprism.metrics.alignment import check_aligned, finite
-from sciprism.metrics.classes import correct, outcomes
+from sciprism.files import write_atomically
+from sciprism.metrics.alignment import check_aligned, check_finite
+from sciprism.metrics.classification import correct, outcomes
 
 SAMPLES = 1000
-"""Resamples and random swaps, if not said otherwise; p is then at least 1/1001."""
+"""Default number of resamples and of random swaps; p is then at least 1/1001."""
 LEVEL = 95.0
-"""Per cent of resamples inside an interval."""
+"""Percentage of resamples inside an interval."""
 CELLS = 4_000_000
-"""Weights of items in resamples that are held in memory at once."""
+"""Item weights held in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
-    """Items, the columns (n, c) they contribute, and the aggregate that makes one number of them.
+class ItemScores:
+    """Items, the columns (n, c) that they contribute, and the aggregate that turns them into one number.
 
     more: columns of the same items again, where a score is the mean over several parts (few-shot iterations).
-    labels: the classes of an F1, whose columns are the true positives of each, the false positives of each,
-    the false negatives of each.
-    Raises InputError for repeated ids, numbers that are not finite, columns that the aggregate cannot read.
+    labels: the classes of an F1; its columns are true positives, false positives, false negatives of each.
+    Raises InputError for repeated ids, numbers that are not finite, columns that do not fit the aggregate.
     """
 
     ids: tuple[str, ...]
@@ -45,24 +44,29 @@ class Evidence:
 
     def __post_init__(self) -> None:
         if len(set(self.ids)) < len(self.ids):
-            twice = Counter(self.ids).most_common(1)[0][0]
-            raise InputError(f"item {twice!r} has evidence twice; give each item one row")
+            repeated = Counter(self.ids).most_common(1)[0][0]
+            raise InputError(f"item {repeated!r} has scores twice; give each item one row")
         columns, *more = (_checked(self, part) for part in self.parts)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "more", tuple(more))
 
     @property
     def parts(self) -> tuple[Doubles, ...]:
-        """The columns of each part; the score is the mean of the parts' numbers."""
+        """Return the columns of each part; the score is the mean over the parts."""
         return (self.columns, *self.more)
+
+    def take(self, rows: NDArray[np.int64]) -> ItemScores:
+        """Return the scores of some items, by their positions."""
+        first, *more = (part[rows] for part in self.parts)
+        return replace(self, ids=tuple(self.ids[row] for row in rows), columns=first, more=tuple(more))
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """Score of one system minus that of another over the n items they share.
 
-    low, high: 95% interval of a paired bootstrap. p: chance of a difference at least as large, either way, if
-    it did not matter which system an item's result came from. only_a, only_b: items of one system, left out.
+    low, high: 95% interval of a paired bootstrap. p: probability of a difference at least as large, in either
+    direction, if the systems were exchangeable. only_a, only_b: items of one system alone, not compared.
     """
 
     value: float
@@ -74,29 +78,25 @@ class Difference:
     only_b: tuple[str, ...] = ()
 
 
-def estimate(evidence: Evidence) -> float:
-    """Return the score; NaN without items or where the aggregate has no value (correlation of a constant)."""
-    if not evidence.ids:
+def estimate(item_scores: ItemScores) -> float:
+    """Return the score; NaN without items or where the aggregate is undefined (correlation of a constant)."""
+    if not item_scores.ids:
         return float("nan")
-    return float(_statistic(evidence.parts, evidence.aggregate, np.ones((1, len(evidence.ids))))[0])
+    return float(evaluate_aggregate(item_scores.parts, item_scores.aggregate, np.ones((1, len(item_scores.ids))))[0])
 
 
-def interval(evidence: Evidence, *, seed: int, samples: int = SAMPLES) -> tuple[float, float]:
-    """Return the 95% percentile bootstrap interval of the score: items are drawn anew with replacement.
+def bootstrap_interval(item_scores: ItemScores, *, seed: int, samples: int = SAMPLES) -> tuple[float, float]:
+    """Return the 95% percentile bootstrap interval of the score: items are sampled with replacement.
 
-    Resamples in which the aggregate has no value are left out; (NaN, NaN) where none has one.
+    Resamples in which the aggregate is undefined are dropped; (NaN, NaN) where it is undefined in all.
     """
-    found = [
-        _statistic(evidence.parts, evidence.aggregate, weights)
-        for weights in _resamples(len(evidence.ids), seed, samples)
-    ]
-    return _percentiles(found)
+    return _percentiles([_evaluate(item_scores, w) for w in _seeded_resamples(item_scores, seed, samples)])
 
 
-def paired_difference(a: Evidence, b: Evidence, *, seed: int, samples: int = SAMPLES) -> Difference:
-    """Compare two systems on the items of both: paired bootstrap and paired randomisation test.
+def paired_difference(a: ItemScores, b: ItemScores, *, seed: int, samples: int = SAMPLES) -> PairedDifference:
+    """Compare two systems on the items of both, by a paired bootstrap and a paired randomisation test.
 
-    The test swaps the two systems' results of each item at random: p = (1 + as large) / (1 + samples).
+    The test swaps the systems' results of each item at random: p = (1 + as large) / (1 + samples).
     Raises InputError where aggregates or numbers of parts differ.
     """
     if a.aggregate != b.aggregate or len(a.more) != len(b.more):
@@ -105,21 +105,20 @@ def paired_difference(a: Evidence, b: Evidence, *, seed: int, samples: int = SAM
         )
     in_a, in_b = set(a.ids), set(b.ids)
     ids = tuple(i for i in a.ids if i in in_b)
-    left_a, left_b = tuple(i for i in a.ids if i not in in_b), tuple(i for i in b.ids if i not in in_a)
+    only_a, only_b = tuple(i for i in a.ids if i not in in_b), tuple(i for i in b.ids if i not in in_a)
     if not ids:
-        nan = float("nan")
-        return Difference(nan, nan, nan, nan, 0, left_a, left_b)
-    one, other = _same_classes(_on(a, ids), _on(b, ids))
+        return PairedDifference(np.nan, np.nan, np.nan, np.nan, 0, only_a, only_b)
+    one, other = align_classes(a.take(_positions(a, ids)), b.take(_positions(b, ids)))
     value = estimate(one) - estimate(other)
-    found = [_gap(one, other, weights) for weights in _resamples(len(ids), seed, samples)]
-    low, high = _percentiles(found)
-    return Difference(value, low, high, _swap_p(one, other, value, seed, samples), len(ids), left_a, left_b)
+    low, high = _percentiles([_evaluate(one, w) - _evaluate(other, w) for w in _seeded_resamples(one, seed, samples)])
+    p = value if np.isnan(value) else _randomization_p(one, other, value, seed, samples)
+    return PairedDifference(value, low, high, p, len(ids), only_a, only_b)
 
 
 def holm(p_values: ArrayLike) -> Doubles:
-    """Correct p values (m,) for asking m questions (Holm 1979), in the order given; NaN stays, uncounted.
+    """Correct p values (m,) for multiple tests (Holm 1979), in the order given; NaN stays and is not counted.
 
-    The i-th smallest is multiplied by m - i + 1, no result is below one before it, none is above 1.
+    The i-th smallest is multiplied by m - i + 1; no result is below one before it, none is above 1.
     """
     given = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(given, kind="stable")[: int((~np.isnan(given)).sum())]
@@ -128,20 +127,20 @@ def holm(p_values: ArrayLike) -> Doubles:
     return corrected
 
 
-def classification(
+def score_classes(
     ids: Sequence[str],
     gold: ArrayLike,
     predicted: ArrayLike,
     aggregate: str,
     *,
     labels: ArrayLike | None = None,
-) -> Evidence:
-    """Make the evidence of single labels (n,): aggregate "accuracy", "f1_macro", "f1_micro" or "f1_binary".
+) -> ItemScores:
+    """Return the scores of single labels (n,); aggregate: "accuracy", "f1_macro", "f1_micro", "f1_binary".
 
-    labels: the classes of the columns; without them those that occur. "f1_binary" is that of class 1.
+    labels: the classes of the columns, by default those that occur. "f1_binary" is that of class 1.
     """
     if aggregate == "accuracy":
-        return Evidence(tuple(ids), correct(gold, predicted).astype(np.float64)[:, None], aggregate)
+        return ItemScores(tuple(ids), correct(gold, predicted).astype(np.float64)[:, None], aggregate)
     classes: NDArray[Any] = np.union1d(gold, predicted) if labels is None else np.asarray(labels)
     if aggregate == "f1_binary":
         if len(classes) > 2 or (len(classes) == 2 and 1 not in classes):
@@ -150,132 +149,133 @@ def classification(
     elif not np.isin(np.union1d(gold, predicted), classes).all():
         missing = np.setdiff1d(np.union1d(gold, predicted), classes)
         raise InputError(f"{missing[0]!r} is gold or predicted but not among the labels {classes.tolist()}")
-    return _outcomes(ids, gold, predicted, aggregate, classes)
+    return score_outcomes(ids, gold, predicted, aggregate, classes)
 
 
-def multi_label(
+def score_label_sets(
     ids: Sequence[str],
     gold: ArrayLike,
     predicted: ArrayLike,
     aggregate: str,
     *,
     labels: Sequence[str] | None = None,
-) -> Evidence:
-    """Make the evidence of multi-labels (n, c) of 0 and 1: aggregate "accuracy", "f1_macro" or "f1_micro".
+) -> ItemScores:
+    """Return the scores of label sets (n, c) of 0 and 1; aggregate: "accuracy", "f1_macro" or "f1_micro".
 
-    All columns count as classes, also those that nobody has. labels: their names, (c,), else their numbers.
+    All columns count as classes, even those of no item. labels: their names, (c,), else their numbers.
     """
     if aggregate == "accuracy":
-        return Evidence(tuple(ids), correct(gold, predicted).astype(np.float64)[:, None], aggregate)
+        return ItemScores(tuple(ids), correct(gold, predicted).astype(np.float64)[:, None], aggregate)
     aggregate = "f1_macro_multi_label" if aggregate == "f1_macro" else aggregate
     names = np.arange(np.asarray(gold).shape[1]) if labels is None else np.asarray(labels)
-    return _outcomes(ids, gold, predicted, aggregate, names)
+    return score_outcomes(ids, gold, predicted, aggregate, names)
 
 
-def numbers(ids: Sequence[str], gold: ArrayLike, predicted: ArrayLike, aggregate: str) -> Evidence:
-    """Make the evidence of predicted numbers (n,): aggregate "kendall_tau", "spearman", "pearson" or "r2"."""
-    x, y = finite(gold, "gold numbers"), finite(predicted, "predicted numbers")
+def score_numbers(ids: Sequence[str], gold: ArrayLike, predicted: ArrayLike, aggregate: str) -> ItemScores:
+    """Return the scores of predicted numbers (n,); aggregate: "kendall_tau", "spearman", "pearson", "r2"."""
+    x, y = check_finite(gold, "gold numbers"), check_finite(predicted, "predicted numbers")
     check_aligned(x, y, "gold and predicted numbers")
-    return Evidence(tuple(ids), np.stack([x, y], axis=1), aggregate)
+    return ItemScores(tuple(ids), np.stack([x, y], axis=1), aggregate)
 
 
-def mean_of(parts: Sequence[Evidence]) -> Evidence:
-    """Unite the evidence of parts (few-shot iterations) on the same items, whose scores are averaged."""
+def average_parts(parts: Sequence[ItemScores]) -> ItemScores:
+    """Return parts (few-shot iterations) on the same items as one score, the mean over the parts."""
     first = parts[0]
     if any(part.ids != first.ids or part.aggregate != first.aggregate for part in parts):
         raise InputError("parts of one score need the same items in the same order and the same aggregate")
     labels = tuple(dict.fromkeys(label for part in parts for label in part.labels))
     columns = [column for part in parts for column in _with_classes(part, labels).parts]
-    return Evidence(first.ids, columns[0], first.aggregate, tuple(columns[1:]), labels)
+    return ItemScores(first.ids, columns[0], first.aggregate, tuple(columns[1:]), labels)
 
 
-def write(path: Path, evidence: Evidence) -> None:
-    """Write a compressed .npz, all of it or nothing.
+def write_item_scores(path: Path, item_scores: ItemScores) -> None:
+    """Write a compressed .npz file, atomically and without loss.
 
-    No digit is lost: numbers that single precision holds exactly take four bytes, others eight.
+    Numbers that single precision represents exactly take four bytes, others eight.
     """
-    arrays: dict[str, Any] = {f"part{n}": _narrow(part) for n, part in enumerate(evidence.parts)}
-    for name, words in (
-        ("ids", evidence.ids),
-        ("labels", evidence.labels),
-        ("aggregate", [evidence.aggregate]),
-    ):
-        arrays[name] = np.array(words, dtype=np.str_)
-
-    def save(file: BinaryIO) -> None:
-        np.savez_compressed(file, **arrays)
-
-    commit(path, save)
+    arrays: dict[str, Any] = {f"part{n}": _narrow(part) for n, part in enumerate(item_scores.parts)}
+    words = {"ids": item_scores.ids, "labels": item_scores.labels, "aggregate": (item_scores.aggregate,)}
+    arrays |= {name: np.array(texts, dtype=np.str_) for name, texts in words.items()}
+    write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
 
 
-def read(path: Path) -> Evidence:
-    """Read what `write` wrote; InputError where the file is none of these."""
+def read_item_scores(path: Path) -> ItemScores:
+    """Read what `write_item_scores` wrote. Raises InputError for other files."""
     try:
         with np.load(path, allow_pickle=False) as file:
             parts = [file[f"part{n}"] for n in range(sum(name.startswith("part") for name in file.files))]
             ids, labels, aggregate = (tuple(file[name].tolist()) for name in ("ids", "labels", "aggregate"))
-            return Evidence(ids, parts[0], aggregate[0], tuple(parts[1:]), labels)
+            return ItemScores(ids, parts[0], aggregate[0], tuple(parts[1:]), labels)
     except (BadZipFile, KeyError, IndexError, TypeError, ValueError, EOFError) as error:
-        raise InputError(f"{path} holds no evidence: {error}; evaluate the task again") from error
+        raise InputError(f"{path} holds no item scores: {error}; evaluate the task again") from error
 
 
-def _checked(evidence: Evidence, part: ArrayLike) -> Doubles:
+def _checked(item_scores: ItemScores, part: ArrayLike) -> Doubles:
     columns = np.asarray(part, dtype=np.float64)
     columns = columns[:, None] if columns.ndim == 1 else columns
-    wanted = aggregates[evidence.aggregate]
+    wanted = aggregates[item_scores.aggregate]
     width = len(wanted.columns)
     if wanted.per_class:
-        blocks = max(1, columns.shape[-1] // width)
-        width *= len(evidence.labels) or blocks
-    if columns.shape != (len(evidence.ids), width):
+        width *= len(item_scores.labels) or max(1, columns.shape[-1] // width)
+    if columns.shape != (len(item_scores.ids), width):
         raise InputError(
-            f"evidence of {len(evidence.ids)} items has columns {columns.shape}; {evidence.aggregate!r} "
+            f"scores of {len(item_scores.ids)} items have columns {columns.shape}; {item_scores.aggregate!r} "
             f"reads {width}: {', '.join(wanted.columns)}{' of each class' if wanted.per_class else ''}"
         )
     bad = np.flatnonzero(~np.isfinite(columns).all(axis=1))
     if len(bad):
-        raise InputError(f"item {evidence.ids[bad[0]]!r} has evidence that is not a finite number")
+        raise InputError(f"item {item_scores.ids[bad[0]]!r} has a score that is not a finite number")
     return columns
 
 
-def _statistic(parts: Sequence[Doubles], aggregate: str, weights: Doubles) -> Doubles:
-    statistic = aggregates[aggregate].statistic
-    mean: Doubles = np.mean([statistic(part, weights) for part in parts], axis=0)
+def evaluate_aggregate(parts: Sequence[Doubles], aggregate: str, weights: Doubles) -> Doubles:
+    """Return the mean over the parts of an aggregate's value under each row of weights. (b, n) -> (b,)."""
+    mean: Doubles = np.mean([aggregates[aggregate].statistic(part, weights) for part in parts], axis=0)
     return mean
 
 
-def _gap(a: Evidence, b: Evidence, weights: Doubles) -> Doubles:
-    return _statistic(a.parts, a.aggregate, weights) - _statistic(b.parts, b.aggregate, weights)
+def resample(items: int, samples: int, random: np.random.Generator) -> Iterator[Doubles]:
+    """Yield how often each item is sampled, (b, items), in blocks that add up to `samples`."""
+    for size in _block_sizes(items, samples):
+        sampled = random.integers(0, max(items, 1), (size, items)) + items * np.arange(size)[:, None]
+        yield np.bincount(sampled.ravel(), minlength=size * items).reshape(size, items).astype(np.float64)
 
 
-def _resamples(items: int, seed: int, samples: int) -> Iterator[Doubles]:
-    """Yield how often each item is drawn, (b, items), in blocks that make `samples` together."""
-    rng = np.random.default_rng([seed, 0])
-    for block in _blocks(items, samples):
-        drawn = (rng.integers(0, items, items) for _ in range(block))
-        yield np.stack([np.bincount(draw, minlength=items) for draw in drawn]).astype(np.float64)
+def swapped_differences(a: ItemScores, b: ItemScores, random: np.random.Generator, samples: int) -> Doubles:
+    """Return the difference of two results on the same items and classes, items swapped or not, (samples,).
+
+    Among 2n rows, n of either system, a swap takes the other system's row.
+    """
+    parts = [np.concatenate(pair) for pair in zip(a.parts, b.parts, strict=True)]
+    found = []
+    for size in _block_sizes(2 * len(a.ids), samples):
+        swapped = random.integers(0, 2, (size, len(a.ids))).astype(np.float64)
+        sides = (np.hstack([1 - swapped, swapped]), np.hstack([swapped, 1 - swapped]))
+        one, other = (evaluate_aggregate(parts, a.aggregate, weights) for weights in sides)
+        found.append(one - other)
+    return np.concatenate(found)
 
 
-def _blocks(items: int, samples: int) -> Iterator[int]:
+def _randomization_p(a: ItemScores, b: ItemScores, value: float, seed: int, samples: int) -> float:
+    differences = swapped_differences(a, b, np.random.default_rng([seed, 1]), samples)
+    # Equal differences differ in their last digits, depending on the order of summation.
+    large = int((np.abs(differences) >= abs(value) * (1 - 1e-9) - 1e-12).sum())
+    return (1 + large) / (1 + samples)
+
+
+def _block_sizes(items: int, samples: int) -> Iterator[int]:
     step = max(1, CELLS // max(1, items))
-    for start in range(0, samples if items else 0, step):
+    for start in range(0, samples, step):
         yield min(step, samples - start)
 
 
-def _swap_p(a: Evidence, b: Evidence, value: float, seed: int, samples: int) -> float:
-    """Return the two-sided p: of 2n rows, n of either system, a swap takes the other's for the item."""
-    if np.isnan(value):
-        return value
-    parts = [np.concatenate(pair) for pair in zip(a.parts, b.parts, strict=True)]
-    rng = np.random.default_rng([seed, 1])
-    items, large = len(a.ids), 0
-    for block in _blocks(2 * items, samples):
-        swapped = rng.integers(0, 2, (block, items)).astype(np.float64)
-        own, others = (np.concatenate(w, axis=1) for w in ((1 - swapped, swapped), (swapped, 1 - swapped)))
-        gaps = _statistic(parts, a.aggregate, own) - _statistic(parts, a.aggregate, others)
-        # Equal differences differ in their last digits, by the order in which they are added up.
-        large += int((np.abs(gaps) >= abs(value) * (1 - 1e-9) - 1e-12).sum())
-    return (1 + large) / (1 + samples)
+def _seeded_resamples(item_scores: ItemScores, seed: int, samples: int) -> Iterator[Doubles]:
+    items = len(item_scores.ids)
+    return resample(items, samples if items else 0, np.random.default_rng([seed, 0]))
+
+
+def _evaluate(item_scores: ItemScores, weights: Doubles) -> Doubles:
+    return evaluate_aggregate(item_scores.parts, item_scores.aggregate, weights)
 
 
 def _percentiles(found: Sequence[Doubles]) -> tuple[float, float]:
@@ -287,18 +287,13 @@ def _percentiles(found: Sequence[Doubles]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _on(evidence: Evidence, ids: tuple[str, ...]) -> Evidence:
-    """Keep these items, in this order."""
-    if ids == evidence.ids:
-        return evidence
-    place = {i: n for n, i in enumerate(evidence.ids)}
-    rows = np.array([place[i] for i in ids], dtype=np.int64)
-    return replace(
-        evidence, ids=ids, columns=evidence.columns[rows], more=tuple(p[rows] for p in evidence.more)
-    )
+def _positions(item_scores: ItemScores, ids: tuple[str, ...]) -> NDArray[np.int64]:
+    index = {i: n for n, i in enumerate(item_scores.ids)}
+    return np.array([index[i] for i in ids], dtype=np.int64)
 
 
-def _same_classes(a: Evidence, b: Evidence) -> tuple[Evidence, Evidence]:
+def align_classes(a: ItemScores, b: ItemScores) -> tuple[ItemScores, ItemScores]:
+    """Return two results with the classes of both, in one order. Raises InputError without labels."""
     if a.labels == b.labels and a.columns.shape == b.columns.shape:
         return a, b
     if not (a.labels and b.labels):
@@ -307,37 +302,31 @@ def _same_classes(a: Evidence, b: Evidence) -> tuple[Evidence, Evidence]:
     return _with_classes(a, labels), _with_classes(b, labels)
 
 
-def _with_classes(evidence: Evidence, labels: tuple[str, ...]) -> Evidence:
-    """Give the columns the classes and order of these labels; nobody has or gets those that are new."""
-    if labels == evidence.labels:
-        return evidence
-    new = set(labels) - set(evidence.labels)
-    if new and aggregates[evidence.aggregate].idle_classes:
-        raise InputError(
-            f"{evidence.aggregate!r} over other classes does not compare: {min(new)!r} is in one only"
-        )
-    place = {label: n for n, label in enumerate(labels)}
-    spots = [place[label] for label in evidence.labels]
+def _with_classes(item_scores: ItemScores, labels: tuple[str, ...]) -> ItemScores:
+    """Give the columns the classes and order of these labels; no item has or is predicted a new one."""
+    if labels == item_scores.labels:
+        return item_scores
+    new = set(labels) - set(item_scores.labels)
+    if new and aggregates[item_scores.aggregate].idle_classes:
+        raise InputError(f"{item_scores.aggregate!r} over other classes does not compare: {min(new)!r} is in one only")
+    index = {label: n for n, label in enumerate(labels)}
+    columns = [index[label] for label in item_scores.labels]
 
-    def widened(part: Doubles) -> Doubles:
+    def widen(part: Doubles) -> Doubles:
         wide = np.zeros((len(part), len(OUTCOMES), len(labels)))
-        wide[:, :, spots] = part.reshape(len(part), len(OUTCOMES), -1)
+        wide[:, :, columns] = part.reshape(len(part), len(OUTCOMES), -1)
         return wide.reshape(len(part), -1)
 
-    return Evidence(
-        evidence.ids,
-        widened(evidence.columns),
-        evidence.aggregate,
-        tuple(map(widened, evidence.more)),
-        labels,
-    )
+    first, *more = map(widen, item_scores.parts)
+    return replace(item_scores, columns=first, more=tuple(more), labels=labels)
 
 
-def _outcomes(
+def score_outcomes(
     ids: Sequence[str], gold: ArrayLike, predicted: ArrayLike, aggregate: str, classes: NDArray[Any]
-) -> Evidence:
+) -> ItemScores:
+    """Return the true positives, false positives and false negatives of each class as scores."""
     columns = np.concatenate(outcomes(gold, predicted, classes), axis=1).astype(np.float64)
-    return Evidence(tuple(ids), columns, aggregate, labels=tuple(map(str, classes.tolist())))
+    return ItemScores(tuple(ids), columns, aggregate, labels=tuple(map(str, classes.tolist())))
 
 
 def _narrow(columns: Doubles) -> NDArray[Any]:

@@ -1,42 +1,43 @@
-"""How many training papers stand in tests: by id, DOI and its like, title, and nearly equal text."""
+"""Count training papers that are in test sets: by id, DOI, title, near-duplicate text."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import (
-    Corpus,
-    Labelled,
-    LabelSpace,
-    Pools,
-    Questions,
-    Reviewers,
-    Segments,
-    Tagged,
+    LabelInput,
+    MatchInput,
+    PairInput,
+    ProbeInput,
+    RerankInput,
+    RetrievalInput,
+    SpanInput,
+    TaggingInput,
 )
-from sciprism.datasets.split import names
+from sciprism.datasets.split import list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Task
-from sciprism.papers.clicks import Clicks
+from sciprism.papers.clicks import ClickLog
 from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signatures
 from sciprism.text.template import Item
 
 EXAMPLES = 5
-"""Pairs that are shown of each task; all are counted."""
+"""Pairs shown per task; all are counted."""
 SHORT_ID = 6
-"""Ids of fewer characters, and mere numbers, are too common to mean a paper."""
+"""Ids of fewer characters, and plain numbers, are too common to identify a paper."""
 TEXT, TITLE, INDIRECT = "text", "title", "through another training paper"
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """A training paper, the test paper that it is, and what shows it: id, doi, title, text ..."""
+class PaperMatch:
+    """A training paper, its test paper, and what they share: id, doi, title, text ..."""
 
     train: str
     test: str
@@ -45,10 +46,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TaskOverlap:
-    """What a task's test shares with the training papers.
+    """The overlap of a task's test papers with the training papers.
 
-    tested: papers of the test. found: those of them that are training papers. training: training papers that
-    are test papers. reasons: training papers by what shows it; one paper may count under several.
+    tested: test papers. found: test papers that are training papers. training: training papers that are test
+    papers. reasons: what they share -> training papers; one paper may count under several.
     """
 
     task: str
@@ -56,14 +57,14 @@ class TaskOverlap:
     found: int
     training: int
     reasons: Mapping[str, int]
-    examples: tuple[Match, ...]
+    examples: tuple[PaperMatch, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The overlap of training papers with each task, and with all.
+    """The overlap of training papers with each task, and with all tasks.
 
-    unread: tasks that could not be looked at, with the reason.
+    unread: tasks whose data could not be read -> the reason.
     """
 
     papers: int
@@ -80,153 +81,144 @@ def find_overlap(
     training: Iterable[Paper],
     tests: Mapping[str, Sequence[Paper]],
     *,
-    near: float | None = 0.8,
+    near_duplicates: float | None = 0.8,
     unread: Mapping[str, str] | None = None,
 ) -> Overlap:
     """Compare training papers with the papers of tests (task -> papers).
 
-    near: Jaccard similarity of word 3-grams from which two texts count as one; None compares no texts.
-    Training papers are read once and not kept.
+    near_duplicates: Jaccard similarity of word 3-grams from which two texts count as one; None compares no
+    texts. Training papers are read once and not stored.
     """
-    side = _Tests(tests, near)
-    places = [(paper.id, side.add(paper)) for paper in training]
-    matches: dict[int, dict[int, set[str]]] = {n: exact for n, (_, exact) in enumerate(places) if exact}
-    for number, group, reason in side.alike():
+    index = _TestPapers(tests, near_duplicates)
+    exact = [(paper.id, index.add(paper)) for paper in training]
+    matches: dict[int, dict[int, set[str]]] = {n: found for n, (_, found) in enumerate(exact) if found}
+    for number, group, reason in index.find_near_duplicates():
         known = matches.setdefault(number, {})
         for test in group - known.keys():
             known[test] = {reason}
     tasks = tuple(
-        _of_task(task, members, matches, [name for name, _ in places], side)
-        for task, members in side.members.items()
+        _task_overlap(task, members, matches, [name for name, _ in exact], index)
+        for task, members in index.members.items()
     )
-    return Overlap(len(places), len(matches), tasks, dict(unread or {}))
+    return Overlap(len(exact), len(matches), tasks, dict(unread or {}))
 
 
-def papers_of_test(data: object) -> list[Paper]:
+def list_test_papers(data: object) -> list[Paper]:
     """Return the papers that a task's score depends on: test rows, queries that are papers, candidates.
 
-    data: what the task's layout read. Raises InputError for an input of which this is not known.
+    Of a fine-tuning task these are the texts that the model reads; of a question, the context alone.
+    data: what the task's layout returned. Raises InputError for an unknown kind of input.
     """
     items: list[Item]
-    if isinstance(data, Labelled):
+    if isinstance(data, ProbeInput):
         items = [data.items[row] for row in data.test.tolist()]
-    elif isinstance(data, Pools):
-        items = [*(data.queries if data.query_role == "paper" else ()), *data.candidates]
-    elif isinstance(data, Corpus):
-        items = [*(data.queries if data.query_role == "paper" else ()), *data.documents]
-    elif isinstance(data, LabelSpace | Reviewers):
+    elif isinstance(data, RerankInput | RetrievalInput):
+        ranked = data.candidates if isinstance(data, RerankInput) else data.documents
+        items = [*(data.queries if data.query_role == "paper" else ()), *ranked]
+    elif isinstance(data, LabelInput | MatchInput):
         items = list(data.papers)
     elif isinstance(data, Signatures):
         rows = {each.paper for each in data.signatures if each.block in data.test}
         items = [data.papers[row] for row in sorted(rows)]
-    elif isinstance(data, Clicks):
+    elif isinstance(data, ClickLog):
         rows = {row for click in data.test for row in (click.paper, *click.shown.tolist())}
         items = [data.papers[row] for row in sorted(rows)]
-    elif isinstance(data, Tagged | Segments | Questions):
-        items = list(dict.fromkeys(_text(data, row) for row in data.test.tolist()))
+    elif isinstance(data, SpanInput):
+        items = list(dict.fromkeys(data.contexts[row] for row in data.test.tolist()))
+    elif isinstance(data, TaggingInput | PairInput):
+        texts = data.words if isinstance(data, TaggingInput) else data.texts
+        items = list(dict.fromkeys(" ".join(texts[row]) for row in data.test.tolist()))
     else:
-        raise InputError(f"which papers a test of {type(data).__name__} has is not known")
+        raise InputError(f"the test papers of {type(data).__name__} are not known")
     return [item if isinstance(item, Paper) else Paper(id="", title=str(item)) for item in items]
 
 
-def _text(data: Tagged | Segments | Questions, row: int) -> str:
-    """Return what a fine-tuned model reads in a row; a question's context alone."""
-    if isinstance(data, Questions):
-        return data.contexts[row]
-    return " ".join(data.words[row] if isinstance(data, Tagged) else data.texts[row])
-
-
-def read_tests(home: DataRoot, tasks: Iterable[Task]) -> tuple[dict[str, list[Paper]], dict[str, str]]:
-    """Return the test papers of each task, and the tasks whose data could not be read with the reason."""
+def read_test_papers(data_root: DataRoot, tasks: Iterable[Task]) -> tuple[dict[str, list[Paper]], dict[str, str]]:
+    """Return the test papers of each task, and task -> reason where the data could not be read."""
     found: dict[str, list[Paper]] = {}
     unread: dict[str, str] = {}
     read: dict[Any, list[Paper]] = {}
     for task in tasks:
         try:
             if task.data not in read:
-                read[task.data] = papers_of_test(task.data.read(home))
+                read[task.data] = list_test_papers(task.data.read(data_root))
             found[task.name] = read[task.data]
         except (InputError, OSError) as error:
             unread[task.name] = str(error)
     return found, unread
 
 
-class _Tests:
-    """The papers of all tests, each kept once, and the training papers that are compared with them."""
+class _TestPapers:
+    """The distinct papers of all tests, and the training papers that are compared with them."""
 
-    def __init__(self, tests: Mapping[str, Sequence[Paper]], near: float | None) -> None:
+    def __init__(self, tests: Mapping[str, Sequence[Paper]], near_duplicates: float | None) -> None:
         self.ids: list[str] = []
         self.members: dict[str, set[int]] = {}
-        self._by_name: dict[str, list[int]] = defaultdict(list)
-        self._finder = DuplicateFinder(near=near)
+        self._by_key: dict[str, list[int]] = defaultdict(list)
+        self._finder = DuplicateFinder(near_duplicates=near_duplicates)
         self._count = 0
         seen: dict[tuple[str, str, str], int] = {}
         for task, papers in tests.items():
-            self.members[task] = {self._keep(paper, seen) for paper in papers}
+            self.members[task] = {self._add_test(paper, seen) for paper in papers}
 
     def add(self, paper: Paper) -> dict[int, set[str]]:
-        """Take in a training paper; return the test papers that bear one of its names, with the reasons."""
+        """Add a training paper; return the test papers that share an identifier with it, with the reasons."""
         found: dict[int, set[str]] = {}
         for key in _keys(paper):
-            for place in self._by_name.get(key, ()):
-                found.setdefault(place, set()).add(key.partition(":")[0])
-        self._finder.add(self._unnamed(paper))
+            for number in self._by_key.get(key, ()):
+                found.setdefault(number, set()).add(key.partition(":")[0])
+        self._add_unnamed(paper)
         return found
 
-    def alike(self) -> Iterator[tuple[int, set[int], str]]:
-        """Yield the number of a training paper, the test papers that it is grouped with, and the reason."""
+    def find_near_duplicates(self) -> Iterator[tuple[int, set[int], str]]:
+        """Yield the number of a training paper, the test papers of its duplicate group, and the reason."""
         first = len(self.ids)
         for group in self._finder.find().groups:
-            tests = {place for place in group.places if place < first}
+            tests = {number for number in group.positions if number < first}
             reason = next((name for name in (TEXT, TITLE) if name in group.reasons), INDIRECT)
-            for place in group.places if tests else ():
-                if place >= first:
-                    yield place - first, tests, reason
+            for number in group.positions if tests else ():
+                if number >= first:
+                    yield number - first, tests, reason
 
-    def _keep(self, paper: Paper, seen: dict[tuple[str, str, str], int]) -> int:
+    def _add_test(self, paper: Paper, seen: dict[tuple[str, str, str], int]) -> int:
         key = paper.id, paper.title, paper.abstract
         if key not in seen:
             seen[key] = len(self.ids)
             for name in _keys(paper):
-                self._by_name[name].append(len(self.ids))
+                self._by_key[name].append(len(self.ids))
             self.ids.append(paper.id)
-            self._finder.add(self._unnamed(paper))
+            self._add_unnamed(paper)
         return seen[key]
 
-    def _unnamed(self, paper: Paper) -> Paper:
-        """Give a paper an id that no other has: equal ids of two data sets say nothing by themselves."""
+    def _add_unnamed(self, paper: Paper) -> None:
+        """Add a paper under a unique id: equal ids in two data sets mean nothing by themselves."""
         self._count += 1
-        return replace(paper, id=f"{self._count}")
+        self._finder.add(replace(paper, id=f"{self._count}"))
 
 
 def _keys(paper: Paper) -> list[str]:
-    """Return a paper's names, and its id: alone where it tells enough, else together with the title."""
+    """Return a paper's identifiers, and its id: alone where it is specific enough, else with the title."""
     if len(paper.id) >= SHORT_ID and not paper.id.isdigit():
-        return [*names(paper), f"id:{paper.id}"]
-    return (
-        [*names(paper), f"id and title:{paper.id} {paper.title.casefold()}"] if paper.title else names(paper)
-    )
+        return [*list_paper_keys(paper), f"id:{paper.id}"]
+    title = [f"id and title:{paper.id} {paper.title.casefold()}"] if paper.title else []
+    return [*list_paper_keys(paper), *title]
 
 
-def _of_task(
+def _task_overlap(
     task: str,
     members: set[int],
     matches: Mapping[int, Mapping[int, set[str]]],
     training: Sequence[str],
-    side: _Tests,
+    index: _TestPapers,
 ) -> TaskOverlap:
+    inside = {number: sorted(members & tests.keys()) for number, tests in matches.items()}
+    shared = {number: tests for number, tests in inside.items() if tests}
     reasons: Counter[str] = Counter()
-    examples: list[Match] = []
-    found: set[int] = set()
-    count = 0
-    for number, tests in matches.items():
-        here = sorted(members & tests.keys())
-        if not here:
-            continue
-        count += 1
-        found.update(here)
-        why = set().union(*(tests[place] for place in here))
-        reasons.update(why)
-        if len(examples) < EXAMPLES:
-            examples.append(Match(training[number], side.ids[here[0]], tuple(sorted(tests[here[0]]))))
-    return TaskOverlap(task, len(members), len(found), count, dict(reasons.most_common()), tuple(examples))
+    for number, tests in shared.items():
+        reasons.update(set().union(*(matches[number][test] for test in tests)))
+    examples = tuple(
+        PaperMatch(training[number], index.ids[first], tuple(sorted(matches[number][first])))
+        for number, (first, *_) in islice(shared.items(), EXAMPLES)
+    )
+    found = set().union(*shared.values())
+    return TaskOverlap(task, len(members), len(found), len(shared), dict(reasons.most_common()), examples)

@@ -1,11 +1,11 @@
-"""Packed results: the results of all systems at one suite in two files, as they are worth keeping in git.
+"""Packed results: all systems' results at one suite in two files, small enough for git.
 
-FOLDER/<suite>.json     numbers, intervals, counts, provenance: one line per system and task; what many
-                        results have in common (declarations, systems, versions, commands) is written once
-FOLDER/<suite>.parquet  the items behind the numbers (`item_scores`)
+FOLDER/<suite>.json     numbers, intervals, counts, provenance: one line per system and task; values that many
+                        results share (declarations, systems, versions, commands) are written once
+FOLDER/<suite>.parquet  the items behind the numbers (`score_tables`)
 
-The JSON is written last and names the checksum of the Parquet file: a pack that was interrupted, or of which
-one file was exchanged, is refused.
+The JSON is written last and names the checksum of the Parquet file: an interrupted pack, or one of which one
+file was replaced, is refused.
 """
 
 from __future__ import annotations
@@ -13,59 +13,70 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
+from sciprism.deprecation import current_names
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import Evidence
-from sciprism.evaluation.results import TaskResult, from_row
-from sciprism.evaluation.score_tables import ItemScores, Layout, Place, write_scores
-from sciprism.files import commit, sha256
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.results import FORMER_KEYS, TaskResult, parse_result
+from sciprism.evaluation.score_tables import ScoreKey, ScoreLayout, ScoreTable, write_score_table
+from sciprism.files import sha256, write_atomically
 
 FORMAT = "sciprism packed results 1"
-SUFFIX = ".parquet"
 SHARED = (
     ("system",),
-    ("tally",),
+    ("dropped",),
     ("provenance", "command"),
     ("provenance", "declaration"),
     ("provenance", "versions"),
     ("provenance", "data"),
 )
-"""What many results have in common."""
+"""Values that many results share."""
 
-Key = tuple[str, str]
+ResultKey = tuple[str, str]
 """The name of a system's results folder, and a task."""
-Packable = tuple[TaskResult, Mapping[str, Evidence]]
+ScoredResult = tuple[TaskResult, Mapping[str, ItemScores]]
+"""A result, and its item scores by metric."""
 
 
 @dataclass(frozen=True)
-class Pack:
-    """The results of one suite and their items; the items are read when the first is asked for."""
+class ResultPack:
+    """The results of one suite and their item scores, which are read when first needed."""
 
     path: Path
-    results: Mapping[Key, TaskResult]
-    layouts: Mapping[Key, Mapping[str, Layout]] = field(repr=False)
+    results: Mapping[ResultKey, TaskResult]
+    layouts: Mapping[ResultKey, Mapping[str, ScoreLayout]] = field(repr=False)
 
-    def evidence(self, key: Key, metric: str) -> Evidence | None:
-        """Return the items behind a metric, None where they were not there to be packed."""
+    def item_scores(self, key: ResultKey, metric: str) -> ItemScores | None:
+        """Return the item scores behind a metric, None where they were missing when it was packed."""
         layout = self.layouts[key].get(metric)
         system, task = key
-        return self._scores.evidence(Place(task, metric, system), layout) if layout else None
+        return self._table.item_scores(ScoreKey(task, metric, system), layout) if layout else None
+
+    def entries(self) -> dict[ResultKey, ScoredResult]:
+        """Return every result with the item scores that there are."""
+        return {
+            key: (
+                result,
+                {name: found for name in self.layouts[key] if (found := self.item_scores(key, name))},
+            )
+            for key, result in self.results.items()
+        }
 
     @cached_property
-    def _scores(self) -> ItemScores:
-        return ItemScores(scores_path(self.path))
+    def _table(self) -> ScoreTable:
+        return ScoreTable(scores_path(self.path))
 
 
 def scores_path(path: Path) -> Path:
-    """Return the Parquet file that belongs to the JSON of a pack."""
-    return path.with_suffix(SUFFIX)
+    """Return the path of the Parquet file that belongs to the JSON file of a pack."""
+    return path.with_suffix(".parquet")
 
 
 def is_pack(path: Path) -> bool:
-    """Tell whether a file is the JSON of a pack, by its first line."""
+    """Tell whether a file is the JSON file of a pack, by its first line."""
     start = json.dumps({"format": FORMAT})[:-1].encode()
     if not path.is_file():
         return False
@@ -73,27 +84,29 @@ def is_pack(path: Path) -> bool:
         return file.read(len(start)) == start
 
 
-def write_pack(path: Path, entries: Mapping[Key, Packable]) -> None:
-    """Write the results of a suite: the items first, then the JSON that makes them count."""
+def write_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
+    """Write the results of a suite: the item scores first, then the JSON file."""
     ordered = dict(sorted(entries.items()))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_scores(
+    write_score_table(
         scores_path(path),
         (
-            (Place(task, metric, system), evidence)
+            (ScoreKey(task, metric, system), scores)
             for (system, task), (_, items) in ordered.items()
-            for metric, evidence in items.items()
+            for metric, scores in items.items()
         ),
     )
-    shared: dict[str, dict[str, int]] = {place[-1]: {} for place in SHARED}
-    rows = [_row(system, result, items, shared) for (system, _), (result, items) in ordered.items()]
+    shared: dict[str, dict[str, int]] = {path[-1]: {} for path in SHARED}
+    rows = [_to_row(system, result, items, shared) for (system, _), (result, items) in ordered.items()]
     head = {"format": FORMAT, "scores": {"sha256": sha256(scores_path(path))}}
-    text = "".join((json.dumps(head)[:-1], ",\n", _listed("shared", shared), ",\n", _lines("results", rows)))
-    commit(path, lambda file: file.write((text + "}\n").encode("utf-8", "replace")))
+    lists = ",\n".join(f"{json.dumps(key)}: {_list_json(values)}" for key, values in shared.items())
+    results = _list_json(json.dumps(row, ensure_ascii=False) for row in rows)
+    text = f'{json.dumps(head)[:-1]},\n"shared": {{\n{lists}\n}},\n"results": {results}}}\n'
+    write_atomically(path, lambda file: file.write(text.encode("utf-8", "replace")))
 
 
-def read_pack(path: Path) -> Pack:
-    """Return a pack; what was read is remembered as long as the files stay as they are.
+def read_pack(path: Path) -> ResultPack:
+    """Return a pack; it is read again only when one of its files has changed.
 
     Raises InputError where one of the two files is damaged, missing, or of another pack.
     """
@@ -107,11 +120,12 @@ def read_pack(path: Path) -> Pack:
 
 
 @lru_cache(maxsize=32)
-def _read(path: Path, states: tuple[tuple[int, int], ...]) -> Pack:  # noqa: ARG001 (a file that changed is another)
+def _read(path: Path, states: tuple[tuple[int, int], ...]) -> ResultPack:  # noqa: ARG001 (part of the cache key)
     try:
         whole = json.loads(path.read_text(encoding="utf-8"))
-        digest, shared, rows = whole["scores"]["sha256"], whole["shared"], whole["results"]
-        found = [_unpacked(row, shared, path) for row in rows]
+        digest, rows = whole["scores"]["sha256"], whole["results"]
+        shared = current_names(whole["shared"], FORMER_KEYS, "shared key", warn=None)
+        found = [_from_row(row, shared, path) for row in rows]
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise InputError(f"{path} is damaged: {error!r}; restore it or pack the results again") from None
     if sha256(scores_path(path)) != digest:
@@ -119,56 +133,43 @@ def _read(path: Path, states: tuple[tuple[int, int], ...]) -> Pack:  # noqa: ARG
             f"{scores_path(path)} is not the file that {path.name} was written with: packing was "
             "interrupted, or one of the two was exchanged; restore both or pack the results again"
         )
-    return Pack(path, {key: result for key, result, _ in found}, {key: layouts for key, _, layouts in found})
+    return ResultPack(path, {key: result for key, result, _ in found}, {key: layouts for key, _, layouts in found})
 
 
-def _row(
-    system: str, result: TaskResult, items: Mapping[str, Evidence], shared: Mapping[str, dict[str, int]]
+def _to_row(
+    system: str, result: TaskResult, items: Mapping[str, ItemScores], shared: Mapping[str, dict[str, int]]
 ) -> dict[str, Any]:
-    """Return one result as JSON has it, with numbers in place of what it shares with others."""
+    """Return one result as JSON values, with indexes in place of the shared values."""
     row = asdict(result)
-    for place in SHARED:
-        holder = _holder(row, place)
-        if place[-1] in holder:
-            text = json.dumps(holder[place[-1]], ensure_ascii=False)
-            known = shared[place[-1]]
-            holder[place[-1]] = known.setdefault(text, len(known))
-    layouts = {metric: asdict(Layout.of(evidence)) for metric, evidence in items.items()}
+    for path in SHARED:
+        holder = _holder(row, path)
+        if path[-1] in holder:
+            text = json.dumps(holder[path[-1]], ensure_ascii=False)
+            known = shared[path[-1]]
+            holder[path[-1]] = known.setdefault(text, len(known))
+    layouts = {metric: asdict(ScoreLayout.of(scores)) for metric, scores in items.items()}
     return {"folder": system, **row, "items": layouts}
 
 
-def _unpacked(
+def _from_row(
     row: dict[str, Any], shared: Mapping[str, list[Any]], path: Path
-) -> tuple[Key, TaskResult, Mapping[str, Layout]]:
-    for place in SHARED:
-        holder = _holder(row, place)
-        if place[-1] in holder:
-            holder[place[-1]] = shared[place[-1]][holder[place[-1]]]
+) -> tuple[ResultKey, TaskResult, Mapping[str, ScoreLayout]]:
+    row = current_names(row, FORMER_KEYS, "result key", warn=None)
+    for keys in SHARED:
+        holder = _holder(row, keys)
+        if keys[-1] in holder:
+            holder[keys[-1]] = shared[keys[-1]][holder[keys[-1]]]
     system, layouts = row.pop("folder"), row.pop("items")
-    result = from_row(row, path)
-    found = {
-        metric: Layout(**layout | {"labels": tuple(layout["labels"])}) for metric, layout in layouts.items()
-    }
+    result = parse_result(row, path)
+    found = {metric: ScoreLayout(**layout | {"labels": tuple(layout["labels"])}) for metric, layout in layouts.items()}
     return (system, result.task), result, found
 
 
-def _holder(row: dict[str, Any], place: tuple[str, ...]) -> dict[str, Any]:
-    holder = row
-    for name in place[:-1]:
-        holder = holder[name]
-    return holder
+def _holder(row: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    """Return the object of a result that holds the value at a path."""
+    return reduce(dict.__getitem__, path[:-1], row)
 
 
-def _listed(name: str, shared: Mapping[str, Mapping[str, int]]) -> str:
-    """Return the shared values as JSON, one per line."""
-    lists = ",\n".join(f"{json.dumps(key)}: [\n{_joined(values)}\n]" for key, values in shared.items())
-    return f"{json.dumps(name)}: {{\n{lists}\n}}"
-
-
-def _lines(name: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return results as JSON, one per line."""
-    return f"{json.dumps(name)}: [\n{_joined(json.dumps(row, ensure_ascii=False) for row in rows)}\n]"
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return ",\n".join(texts)
+def _list_json(texts: Iterable[str]) -> str:
+    """Return a list of JSON texts, one per line."""
+    return "[\n" + ",\n".join(texts) + "\n]"

@@ -1,10 +1,10 @@
-"""Results on disk: one JSON per system and task with its provenance, and the items behind every number.
+"""Results on disk: one JSON file per system and task, and the scores of the items behind every number.
 
 RESULTS/<system>/<suite>/<task>.json                 numbers, intervals, counts, provenance
-RESULTS/<system>/<suite>/items/<task>--<metric>.npz  evidence: what each query or paper contributed
+RESULTS/<system>/<suite>/items/<task>--<metric>.npz  the scores of each query, paper, mention or text
 
 So an evaluation can be interrupted at any moment. `stored_results` reads these files, and the packed ones
-that `sciprism results pack` makes of them.
+that `sciprism results pack` writes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from sciprism.deprecation import current_names
 from sciprism.errors import InputError
-from sciprism.evaluation import item_scores as evidences
-from sciprism.evaluation.item_scores import Evidence
+from sciprism.evaluation.item_scores import ItemScores, write_item_scores
 from sciprism.files import write_json
 
 Status = Literal["done", "not served", "failed"]
+FORMER_KEYS = {"as_format": "encoded_format", "tally": "dropped"}
+"""Keys of results that version 0.1 wrote -> current keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +38,10 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What one system reached at one task, or why there is no number.
+    """The numbers of one system at one task, or why there are none.
 
-    key: hash of the task's declaration. numbers: what averages take (`Task.numbers`). format: the task's;
-    as_format: whose vectors were used instead, "" for its own.
+    key: hash of the task's declaration. numbers: what averages take (`Task.numbers`). format: of the task;
+    encoded_format: whose vectors were used instead, "" for the task's. dropped: items that were not used.
     """
 
     suite: str
@@ -50,13 +52,13 @@ class TaskResult:
     system: Mapping[str, Any]
     status: Status
     seed: int = 0
-    as_format: str = ""
+    encoded_format: str = ""
     in_train: bool | None = None
     numbers: str = "mean"
     reason: str = ""
     metrics: Mapping[str, Measure] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
-    tally: Mapping[str, Any] = field(default_factory=dict)
+    dropped: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def values(self) -> list[float]:
@@ -67,43 +69,44 @@ class TaskResult:
         return each[:1] if self.numbers == "first" else [sum(each) / len(each)]
 
 
-def folder_name(system: str, as_format: str = "", seed: int = 0) -> str:
-    """Return the folder of a system's results: its name made safe, with what differs from the plain run."""
+def folder_name(system: str, encoded_format: str = "", seed: int = 0) -> str:
+    """Return the folder name of a system's results: its name made safe, then the format and seed if given."""
     name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", system).strip("-.") or "system"
-    return seeded(name + (f"--as-{as_format}" if as_format else ""), seed)
+    return seed_folder(name + (f"--as-{encoded_format}" if encoded_format else ""), seed)
 
 
-def seeded(folder: str, seed: int) -> str:
-    """Return the folder of another seed's run, by that of seed 0."""
+def seed_folder(folder: str, seed: int) -> str:
+    """Return the folder name of another seed's run, given that of seed 0."""
     return folder + (f"--seed-{seed}" if seed else "")
 
 
-def write(home: Path, result: TaskResult, evidence: Mapping[str, Evidence]) -> None:
+def write_result(folder: Path, result: TaskResult, item_scores: Mapping[str, ItemScores]) -> None:
     """Write a result and its items; the JSON comes last, so a result that can be read is whole."""
-    (home / "items").mkdir(parents=True, exist_ok=True)
-    for metric, items in evidence.items():
-        evidences.write(items_path(home, result.task, metric), items)
-    write_json(home / f"{result.task}.json", asdict(result))
+    (folder / "items").mkdir(parents=True, exist_ok=True)
+    for metric, items in item_scores.items():
+        write_item_scores(item_scores_path(folder, result.task, metric), items)
+    write_json(folder / f"{result.task}.json", asdict(result))
 
 
-def items_path(home: Path, task: str, metric: str) -> Path:
-    """Return where the evidence of one metric lies."""
-    return home / "items" / f"{task}--{metric}.npz"
+def item_scores_path(folder: Path, task: str, metric: str) -> Path:
+    """Return the path of the item scores of one metric."""
+    return folder / "items" / f"{task}--{metric}.npz"
 
 
-def read(path: Path) -> TaskResult:
+def read_result(path: Path) -> TaskResult:
     """Read one result. Raises InputError where the file is no result."""
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
-    return from_row(row, path)
+    return parse_result(row, path)
 
 
-def from_row(row: dict[str, Any], path: Path) -> TaskResult:
-    """Return a result from the values that a file holds. Raises InputError where they are no result."""
+def parse_result(row: dict[str, Any], path: Path) -> TaskResult:
+    """Return a result from the values of a file, under current or former keys. Raises InputError."""
     try:
-        metrics = {name: Measure(**measure) for name, measure in row["metrics"].items()}
-        return TaskResult(**row | {"metrics": metrics})
+        values = current_names(row, FORMER_KEYS, "result key", warn=None)
+        metrics = {name: Measure(**measure) for name, measure in values["metrics"].items()}
+        return TaskResult(**values | {"metrics": metrics})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None

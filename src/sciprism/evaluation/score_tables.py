@@ -1,4 +1,4 @@
-"""Per-item scores of many systems in one Parquet table: what the Parquet file of packed results holds.
+"""Per-item scores of many systems in one Parquet table: the Parquet file of packed results.
 
 One row per system, task, metric and item. Columns:
 
@@ -7,10 +7,10 @@ task       the task
 metric     the metric
 item       the id of the query, paper, mention or text
 scores     the numbers of the item, in the order of the aggregate's columns (`aggregates`), part after part
-positions  F1 alone: where in that order each of the scores belongs; all other numbers of the item are 0
+positions  F1 only: the position of each score in that order; all other numbers of the item are 0
 
-No digit is lost. Rows are in order of task, metric, and the item's place in its result, so that those of one
-item, which are alike, are neighbours: that is what makes the file small.
+Numbers are exact. Rows are sorted by task, metric, and the item's position in its result, so that rows of one
+item, which are similar, are neighbours: that makes the file small.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from numpy.typing import NDArray
 
 from sciprism.errors import InputError
 from sciprism.evaluation.aggregates import aggregates
-from sciprism.evaluation.item_scores import Evidence
-from sciprism.files import commit
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.files import write_atomically
 
-WORDS = ("system", "task", "metric", "item")
+TEXT_COLUMNS = ("system", "task", "metric", "item")
 LEVEL = 19
-"""Of zstd: a file is packed once and read often."""
+"""Compression level of zstd: a file is packed once and read often."""
 DICTIONARY = 1 << 26
-"""Bytes of distinct values that a column may have before it is written plainly."""
+"""Bytes of distinct values up to which a column is dictionary-encoded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """What turns the rows of one system, task and metric back into evidence."""
+class ScoreLayout:
+    """How the rows of one system, task and metric become item scores again."""
 
     aggregate: str
     parts: int
@@ -46,32 +46,31 @@ class Layout:
     labels: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Layout:
-        """Return the layout of some evidence."""
-        return cls(evidence.aggregate, len(evidence.parts), evidence.columns.shape[1], evidence.labels)
+    def of(cls, item_scores: ItemScores) -> ScoreLayout:
+        """Return the layout of some item scores."""
+        return cls(item_scores.aggregate, len(item_scores.parts), item_scores.columns.shape[1], item_scores.labels)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """Whose scores they are."""
+class ScoreKey:
+    """The task, metric and system of some scores."""
 
     task: str
     metric: str
     system: str
 
 
-def write_scores(path: Path, found: Iterable[tuple[Place, Evidence]]) -> None:
-    """Write the items of every result, whole or not at all; the same evidence gives the same bytes."""
+def write_score_table(path: Path, found: Iterable[tuple[ScoreKey, ItemScores]]) -> None:
+    """Write the item scores of every result, atomically; the same scores give the same bytes."""
     from pyarrow import concat_tables, parquet
 
     ordered = sorted(found, key=lambda each: each[0])
-    tables = [
-        _interleaved(list(group)) for _, group in groupby(ordered, key=lambda e: (e[0].task, e[0].metric))
-    ]
-    table = concat_tables(tables) if tables else _rows([])
+    tables = [_interleave(list(group)) for _, group in groupby(ordered, key=lambda e: (e[0].task, e[0].metric))]
+    table = concat_tables(tables) if tables else _build_rows([])
 
-    def save(file: Any) -> None:
-        parquet.write_table(
+    write_atomically(
+        path,
+        lambda file: parquet.write_table(
             table,
             file,
             compression="zstd",
@@ -79,83 +78,84 @@ def write_scores(path: Path, found: Iterable[tuple[Place, Evidence]]) -> None:
             use_dictionary=True,
             dictionary_pagesize_limit=DICTIONARY,
             write_statistics=False,
-        )
+        ),
+    )
 
-    commit(path, save)
 
-
-class ItemScores:
-    """The table of one file, in memory."""
+class ScoreTable:
+    """The score table of one file, in memory."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raises InputError where it is no such table."""
+        """Read the file. Raises InputError where it is no score table."""
         import pyarrow
         from pyarrow import parquet
 
         try:
-            table = parquet.read_table(path, read_dictionary=WORDS[:3]).unify_dictionaries().combine_chunks()
-            self._codes = {name: _codes(table, name) for name in WORDS[:3]}
+            table = parquet.read_table(path, read_dictionary=TEXT_COLUMNS[:3]).unify_dictionaries().combine_chunks()
+            self._codes = {name: _codes(table, name) for name in TEXT_COLUMNS[:3]}
             self._items = _column(table, "item")
             self._scores = _lists(_column(table, "scores"), np.float64)
             self._positions = _lists(_column(table, "positions"), np.int64)
         except (pyarrow.ArrowException, KeyError, OSError, AttributeError) as error:
             raise InputError(f"{path} holds no scores of items: {error}; pack the results again") from None
 
-    def evidence(self, place: Place, layout: Layout) -> Evidence:
-        """Return the evidence of one system, task and metric, its items in the order they had."""
-        rows = self._rows(place)
+    def item_scores(self, key: ScoreKey, layout: ScoreLayout) -> ItemScores:
+        """Return the scores of one system, task and metric, the items in their original order."""
+        rows = self._rows(key)
         ids = tuple(self._items.take(rows).to_pylist())
-        cells = layout.parts * layout.columns
-        sizes, scores = _taken(self._scores, rows)
+        width = layout.parts * layout.columns
+        sizes, scores = _take_lists(self._scores, rows)
         if aggregates[layout.aggregate].per_class:
-            dense = np.zeros((len(ids), cells))
-            dense[np.repeat(np.arange(len(ids)), sizes), _taken(self._positions, rows)[1]] = scores
+            dense = np.zeros((len(ids), width))
+            dense[np.repeat(np.arange(len(ids)), sizes), _take_lists(self._positions, rows)[1]] = scores
         else:
-            dense = scores.reshape(len(ids), cells)
+            dense = scores.reshape(len(ids), width)
         first, *more = np.split(dense, layout.parts, axis=1)
-        return Evidence(ids, first, layout.aggregate, tuple(more), layout.labels)
+        return ItemScores(ids, first, layout.aggregate, tuple(more), layout.labels)
 
-    def _rows(self, place: Place) -> NDArray[np.int64]:
-        """Return where the rows of one system, task and metric are; those of a task are neighbours."""
+    def _rows(self, key: ScoreKey) -> NDArray[np.int64]:
+        """Return the row numbers of one system, task and metric; those of a task are neighbours."""
         start, stop = 0, len(self._items)
-        for name, word in (("task", place.task), ("metric", place.metric)):
+        for name, word in (("task", key.task), ("metric", key.metric)):
             known, codes = self._codes[name]
             found = np.flatnonzero(codes[start:stop] == known.get(word, -1))
             if not len(found):
                 return found
             start, stop = start + int(found[0]), start + int(found[-1]) + 1
         known, codes = self._codes["system"]
-        return start + np.flatnonzero(codes[start:stop] == known.get(place.system, -1))
+        return start + np.flatnonzero(codes[start:stop] == known.get(key.system, -1))
 
 
-def _interleaved(found: Sequence[tuple[Place, Evidence]]) -> Any:
-    """Return the rows of one task and metric: every system's first item, every system's second, and so on."""
-    turns = np.concatenate([np.arange(len(evidence.ids)) for _, evidence in found])
-    return _rows(found).take(np.argsort(turns, kind="stable"))
+def _interleave(found: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:
+    """Return the rows of one task and metric: every system's first item, then every system's second ..."""
+    positions = np.concatenate([np.arange(len(item_scores.ids)) for _, item_scores in found])
+    return _build_rows(found).take(np.argsort(positions, kind="stable"))
 
 
-def _rows(found: Sequence[tuple[Place, Evidence]]) -> Any:
-    """Return a table with the rows of some results, one result after the other."""
+def _build_rows(found: Sequence[tuple[ScoreKey, ItemScores]]) -> Any:
+    """Return a table of the rows of some results, one result after the other."""
     import pyarrow as pa
 
-    counts = np.array([len(evidence.ids) for _, evidence in found], np.int64)
+    counts = np.array([len(item_scores.ids) for _, item_scores in found], np.int64)
     columns: dict[str, Any] = {}
-    for name in WORDS[:3]:
-        words = pa.array([getattr(place, name) for place, _ in found], pa.string())
+    for name in TEXT_COLUMNS[:3]:
+        words = pa.array([getattr(key, name) for key, _ in found], pa.string())
         columns[name] = words.take(pa.array(np.repeat(np.arange(len(found)), counts)))
-    columns["item"] = pa.array([item for _, evidence in found for item in evidence.ids], pa.string())
-    cells = [_cells(evidence) for _, evidence in found]
-    for number, (name, kind) in enumerate((("scores", pa.float64()), ("positions", pa.int32()))):
-        values = [each[0 if number == 0 else 2] for each in cells]
-        sizes = [each[1] if number == 0 or len(each[2]) else np.zeros_like(each[1]) for each in cells]
-        columns[name] = _list_array(values, sizes, kind)
+    columns["item"] = pa.array([item for _, item_scores in found for item in item_scores.ids], pa.string())
+    sparse = [_to_sparse(item_scores) for _, item_scores in found]
+    columns["scores"] = _list_array([s for s, _, _ in sparse], [sizes for _, sizes, _ in sparse], pa.float64())
+    columns["positions"] = _list_array(
+        [positions for _, _, positions in sparse],
+        [sizes if len(positions) else np.zeros_like(sizes) for _, sizes, positions in sparse],
+        pa.int32(),
+    )
     return pa.table(columns)
 
 
-def _cells(evidence: Evidence) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the scores of all items in a row, how many each item has, and their positions, if any."""
-    dense = np.concatenate(evidence.parts, axis=1)
-    if not aggregates[evidence.aggregate].per_class:
+def _to_sparse(item_scores: ItemScores) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the scores of all items end to end, how many each item has, and their positions, if any."""
+    dense = np.concatenate(item_scores.parts, axis=1)
+    if not aggregates[item_scores.aggregate].per_class:
         return dense.ravel(), np.full(len(dense), dense.shape[1]), np.empty(0, np.int64)
     rows, positions = np.nonzero(dense)
     return dense[rows, positions], np.bincount(rows, minlength=len(dense)), positions
@@ -180,14 +180,14 @@ def _codes(table: Any, name: str) -> tuple[dict[str, int], NDArray[np.int32]]:
 
 
 def _lists(column: Any, kind: type) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return where each row's list begins and ends, (n + 1,), and the values of all lists."""
+    """Return the bounds of each row's list, (n + 1,), and the values of all lists."""
     return column.offsets.to_numpy().astype(np.int64), column.values.to_numpy().astype(kind)
 
 
-def _taken(
+def _take_lists(
     lists: tuple[NDArray[np.int64], NDArray[Any]], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the sizes of some rows' lists, and their values one after the other."""
+    """Return the sizes of some rows' lists, and their values end to end."""
     bounds, values = lists
     sizes = bounds[rows + 1] - bounds[rows]
     before = np.repeat(bounds[rows] - (sizes.cumsum() - sizes), sizes)

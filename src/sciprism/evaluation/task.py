@@ -1,4 +1,4 @@
-"""Declarations: a task, a suite of tasks, how its averages are formed; no code of a protocol."""
+"""Declare tasks, suites of tasks and their averages; the code that scores them is in `protocols`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.declared_names import DECLARED_AS
-from sciprism.evaluation.item_scores import Evidence
-from sciprism.evaluation.systems import System, Texts
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.systems import EncodingInput, System
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS
 
@@ -26,46 +26,46 @@ NUMBERS = ("mean", "each", "first")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a protocol found: evidence per metric, in the order of the table, and what a reader must know.
+class ProtocolResult:
+    """What a protocol returns.
 
-    evidence: metric name -> per-item evidence, in natural units (0-1 for most), not percent.
-    details: chosen settings (C, distance used, numbers of items) as JSON values.
+    item_scores: metric -> per-item scores, in the order of the table, in natural units (most from 0 to 1).
+    details: chosen settings (C, distance, numbers of items) as JSON values. dropped: items not used.
     """
 
-    evidence: Mapping[str, Evidence]
+    item_scores: Mapping[str, ItemScores]
     details: Mapping[str, Any] = field(default_factory=dict)
-    tally: DropReport = field(default_factory=DropReport)
+    dropped: DropReport = field(default_factory=DropReport)
 
 
 class TaskProtocol(Protocol):
-    """How a kind of task is scored: a frozen dataclass of settings that checks itself when built."""
+    """How a kind of task is scored: a frozen dataclass of settings, checked when built."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return the names of the metrics in `Outcome.evidence`, the headline first."""
+        """Return the names of the metrics in `ProtocolResult.item_scores`, the main one first."""
         ...
 
-    def evaluate(self, data: Any, system: System, view: View) -> Outcome:
-        """Score a system on the protocol's own kind of input."""
+    def evaluate(self, data: Any, system: System, context: EvaluationContext) -> ProtocolResult:
+        """Score a system on the input that the layout read."""
         ...
 
 
-class Data(Protocol):
-    """Where and in which layout the data of a task lie: a frozen dataclass of plain values."""
+class DataLayout(Protocol):
+    """Where the data of a task are and in which layout: a frozen dataclass of plain values."""
 
-    def read(self, home: DataRoot) -> Any:
+    def read(self, data_root: DataRoot) -> Any:
         """Return the input of the task's protocol. Raises InputError where files are missing or wrong."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """How a task's papers are encoded: the format asked for, the fields read, and the run's seed.
+class EvaluationContext:
+    """How a task's papers are encoded, and the run's seed; the seeds of a task and system share the rest.
 
-    role: of the papers; "query" where a task that is no search is scored with the vectors of searches.
-    Runs of one task and system with several seeds share the rest. first_seed: with which choices are made.
-    kept: a file for what was tried, under `key`. memory: where what is made `once` stands, None for nowhere.
+    role: of the papers; "query" where a task that is no search is scored with query vectors.
+    first_seed: the seed that chooses settings. grid_file: stores the dev scores of settings, under `key`.
+    cache: holds what `build_once` built, for all contexts that share it; None: nothing is shared.
     """
 
     format: Format
@@ -73,46 +73,45 @@ class View:
     fields: tuple[str, ...] = FIELDS
     seed: int = 0
     first_seed: int = 0
-    kept: Path | None = None
+    grid_file: Path | None = None
     key: str = ""
-    memory: list[Any] | None = field(default=None, compare=False)
+    cache: list[Any] | None = field(default=None, compare=False)
 
-    def once(self, make: Callable[[], T]) -> T:
-        """Return what `make` makes; views that share a memory share it."""
-        if self.memory is None:
-            return make()
-        if not self.memory:
-            self.memory.append(make())
-        made: T = self.memory[0]
-        return made
+    def build_once(self, build: Callable[[], T]) -> T:
+        """Return what `build` returns; it is called once for all contexts that share a cache."""
+        if self.cache is None:
+            return build()
+        if not self.cache:
+            self.cache.append(build())
+        built: T = self.cache[0]
+        return built
 
-    def papers(self, items: Sequence[Any]) -> Texts:
+    def papers(self, items: Sequence[Any]) -> EncodingInput:
         """Return items as papers of this format."""
-        return Texts(items=items, format=self.format, role=self.role, fields=self.fields)
+        return EncodingInput(items=items, format=self.format, role=self.role, fields=self.fields)
 
-    def queries(self, items: Sequence[Any]) -> Texts:
-        """Return items as queries of this format; a paper among them is read by its fields too."""
-        return Texts(items=items, format=self.format, role="query", fields=self.fields)
+    def queries(self, items: Sequence[Any]) -> EncodingInput:
+        """Return items as queries of this format; papers among them are read by the same fields."""
+        return EncodingInput(items=items, format=self.format, role="query", fields=self.fields)
 
-    def labels(self, items: Sequence[Any]) -> Texts:
+    def labels(self, items: Sequence[Any]) -> EncodingInput:
         """Return items as labels of this format."""
-        return Texts(items=items, format=self.format, role="label", fields=self.fields)
+        return EncodingInput(items=items, format=self.format, role="label", fields=self.fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One benchmark data set with its protocol.
 
-    group: where averages put it: fine, coarse, retrieval, reranking, search (SciMult's five), regression,
-    matching, clustering ... in_train: whether tasks of its kind serve training in its suite (None: not said).
-    numbers: what the suite's averages take: the "mean" of the metrics as one number, "each" as one, or only
-    the "first", the others being there to be read.
+    group: fine, coarse, retrieval, reranking, search (SciMult's five), regression, matching, clustering ...
+    in_train: whether tasks of its kind are trained on in its suite (None: not stated). numbers: what averages
+    take: the "mean" of the metrics, "each" metric as a number, or the "first" alone.
     """
 
     name: str
     format: Format
     protocol: TaskProtocol
-    data: Data
+    data: DataLayout
     fields: tuple[str, ...] = FIELDS
     group: str = ""
     in_train: bool | None = None
@@ -125,20 +124,20 @@ class Task:
 
     @property
     def seeds(self) -> int:
-        """Return of how many runs its number is the mean: those that its protocol asks for, else one."""
+        """Return how many seeds its number is the mean of: those that its protocol declares, else one."""
         return getattr(getattr(self.protocol, "tuning", None), "seeds", 1)
 
     @property
     def key(self) -> str:
-        """Return a hash of the whole declaration; a result counts only for the declaration it was made by."""
-        return hashlib.sha256(json.dumps(plain(self), sort_keys=True).encode()).hexdigest()[:16]
+        """Return a hash of the whole declaration; results of another declaration do not compare."""
+        return hashlib.sha256(json.dumps(to_declaration(self), sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Average:
     """A named mean over the numbers of some tasks of a suite.
 
-    by_group: the mean of the means of their groups, whatever the number of tasks in each.
+    by_group: the mean of the means of their groups, each group with the same weight.
     """
 
     name: str
@@ -157,7 +156,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """The tasks of one paper's tables. views: named parts of it, each a tuple of task names."""
+    """The tasks of one paper's tables. views: name -> the task names of a subset."""
 
     name: str
     tasks: tuple[Task, ...]
@@ -168,44 +167,44 @@ class Suite:
 
     def __post_init__(self) -> None:
         names = [task.name for task in self.tasks]
-        double = sorted({name for name in names if names.count(name) > 1})
-        if double:
-            raise InputError(f"suite {self.name}: {', '.join(double)} declared twice")
-        for part, wanted in [*((a.name, a.tasks) for a in self.averages), *self.views.items()]:
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise InputError(f"suite {self.name}: {', '.join(repeated)} declared twice")
+        for name, wanted in [*((a.name, a.tasks) for a in self.averages), *self.views.items()]:
             unknown = sorted(set(wanted) - set(names))
             if unknown:
-                raise InputError(f"suite {self.name}, {part}: unknown tasks {', '.join(unknown)}")
+                raise InputError(f"suite {self.name}, {name}: unknown tasks {', '.join(unknown)}")
 
-    def part(self, view: str) -> Suite:
-        """Return a view as a suite of its own, each average over what is left of it. Raises InputError."""
+    def select_view(self, view: str) -> Suite:
+        """Return a view as a suite, its averages over the tasks that the view has. Raises InputError."""
         if view not in self.views:
             known = ", ".join(self.views) or "none"
             raise InputError(f"the suite {self.name} has no view {view!r}; known: {known}")
         names = self.views[view]
-        left = [replace(a, tasks=tuple(name for name in a.tasks if name in names)) for a in self.averages]
+        averages = [replace(a, tasks=tuple(name for name in a.tasks if name in names)) for a in self.averages]
         return replace(
             self,
             name=f"{self.name}/{view}",
             tasks=tuple(task for task in self.tasks if task.name in names),
-            averages=tuple(average for average in left if average.tasks),
+            averages=tuple(average for average in averages if average.tasks),
             views={},
             published=(),
         )
 
 
-def plain(value: Any) -> Any:
-    """Return a declaration as JSON values, each dataclass with its name (`declared_names`)."""
+def to_declaration(value: Any) -> Any:
+    """Return a declaration as JSON values, each dataclass with its name as in `declared_names`."""
     if is_dataclass(value) and not isinstance(value, type):
         name = type(value).__name__
         return {"": DECLARED_AS.get(name, name)} | {
-            DECLARED_AS.get(f"{name}.{item.name}", item.name): plain(getattr(value, item.name))
+            DECLARED_AS.get(f"{name}.{item.name}", item.name): to_declaration(getattr(value, item.name))
             for item in fields(value)
             if item.compare
         }
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_declaration(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
+        return [to_declaration(item) for item in value]
     if isinstance(value, frozenset | set):
-        return sorted(plain(item) for item in value)
+        return sorted(to_declaration(item) for item in value)
     return value

@@ -1,4 +1,4 @@
-"""Find the nearest rows of a collection: exactly, approximately, by words, or by several at once."""
+"""Search of a collection: exact, approximate (FAISS), lexical (BM25) and hybrid."""
 
 from sciprism.index.exact import topk
 from sciprism.index.fusion import reciprocal_rank_fusion

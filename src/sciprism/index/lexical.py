@@ -1,4 +1,4 @@
-"""Search by words (BM25 over title and abstract): exact names, formulas, and what no encoder has learnt."""
+"""Lexical search: BM25 over title and abstract, for exact names, formulas and rare words."""
 
 from __future__ import annotations
 
@@ -12,61 +12,60 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.files import said_plainly
-from sciprism.index import state
+from sciprism.files import explain_write_errors
+from sciprism.index import build_record
 from sciprism.store import Collection
 
 
 def build(collection: Collection) -> None:
-    """Count the words of all papers and store the index beside the collection."""
+    """Build the BM25 index of all papers and store it in the collection's folder."""
     import bm25s
     from bm25s.tokenization import Tokenizer
 
-    home = _home(collection)
-    state.forget(home)
+    folder = _index_folder(collection)
+    build_record.delete_record(folder)
     tokenizer = Tokenizer(stopwords="english")
-    documents: list[list[int]] = []
-    for texts in _texts(collection):
-        documents += tokenizer.tokenize(texts, update_vocab=True, show_progress=False)
+    documents = [
+        tokens
+        for texts in _read_texts(collection)
+        for tokens in tokenizer.tokenize(texts, update_vocab=True, show_progress=False)
+    ]
     if not any(documents):
         raise InputError(f"{collection.folder} holds no words; there is nothing to index")
     index = bm25s.BM25()
     index.index((documents, tokenizer.get_vocab_dict()), show_progress=False)
-    with said_plainly(home):
-        index.save(home, show_progress=False)
-    state.remember(home, collection, {"k1": index.k1, "b": index.b, "method": index.method})
+    with explain_write_errors(folder):
+        index.save(folder, show_progress=False)
+    build_record.write_record(folder, collection, {"k1": index.k1, "b": index.b, "method": index.method})
 
 
 def search(
     collection: Collection, queries: Sequence[str], k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
-    """Find the k best rows of each query, as `exact.topk`; rows that share no word with it are left out."""
+    """Return the k best rows of each query, as `exact.topk`; rows that share no word with it are dropped."""
     import bm25s
 
-    index = _opened(collection)
+    index = _load_index(collection)
     best = np.full((len(queries), k), -np.inf, np.float32)
     rows = np.full((len(queries), k), -1, np.int64)
     words = bm25s.tokenize(list(queries), stopwords="english", return_ids=False, show_progress=False)
     for i, tokens in enumerate(index.get_tokens_ids(query) for query in words):
         if tokens:
             scores = index.get_scores_from_ids(tokens)
-            found = _best(scores if mask is None else np.where(mask, scores, 0), k)
+            found = _top_rows(scores if mask is None else np.where(mask, scores, 0), k)
             best[i, : len(found)], rows[i, : len(found)] = scores[found], found
     return best, rows
 
 
-def _best(scores: Floats, k: int) -> Rows:
+def _top_rows(scores: Floats, k: int) -> Rows:
     """Return the rows of the k highest scores above zero; ties go to the lower row."""
-    if k < len(scores):
-        floor = np.partition(scores, -k)[-k]
-        rows = np.flatnonzero((scores >= floor) & (scores > 0))
-    else:
-        rows = np.flatnonzero(scores > 0)
+    floor = np.partition(scores, -k)[-k] if k < len(scores) else 0
+    rows = np.flatnonzero((scores >= floor) & (scores > 0))
     return rows[np.lexsort((rows, -scores[rows]))][:k]
 
 
-def _texts(collection: Collection) -> Iterator[list[str]]:
-    """Yield title and abstract of every row, shard by shard; a superseded row has no words."""
+def _read_texts(collection: Collection) -> Iterator[list[str]]:
+    """Yield title and abstract of every row, shard by shard; "" for a superseded row."""
     live = collection.mask()
     first = 0
     for titles, abstracts in collection.columns("title", "abstract"):
@@ -78,18 +77,18 @@ def _texts(collection: Collection) -> Iterator[list[str]]:
 
 
 @lru_cache(maxsize=4)
-def _opened(collection: Collection) -> Any:
+def _load_index(collection: Collection) -> Any:
     import bm25s
 
-    home = _home(collection)
-    state.check(home, collection, "lexical")
+    folder = _index_folder(collection)
+    build_record.check_record(folder, collection, "lexical")
     try:
-        return bm25s.BM25.load(home, mmap=True, show_progress=False)
+        return bm25s.BM25.load(folder, mmap=True, show_progress=False)
     except (OSError, ValueError, KeyError):
         raise InputError(
-            f"{home} is incomplete or damaged; run: sciprism index {collection.folder} --lexical"
+            f"{folder} is incomplete or damaged; run: sciprism index {collection.folder} --lexical"
         ) from None
 
 
-def _home(collection: Collection) -> Path:
+def _index_folder(collection: Collection) -> Path:
     return collection.folder / "index" / "lexical"

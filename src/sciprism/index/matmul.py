@@ -1,9 +1,8 @@
 """Inner products at full speed on a CPU.
 
-On AMD processors torch sends float32 products to a library that uses half of the machine; oneDNN, inside
-the same wheel, uses all of it. The operator below is the one that torch's compiler emits for a linear
-layer; it takes plain matrices, so nothing is packed or kept. Where a build of torch lacks it, the
-ordinary product gives the same numbers.
+On AMD processors torch sends float32 products to a library that uses half of the machine; oneDNN, in the
+same wheel, uses all of it. The operator below is the one that torch's compiler emits for a linear layer. It
+takes plain matrices. Where a build of torch lacks it, the ordinary product gives the same numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from torch import Tensor
 
 @cache
 def onednn_works() -> bool:
-    """Say whether this build of torch has the oneDNN product, and whether it computes rightly."""
+    """Return whether this build of torch has the oneDNN product, and computes it correctly."""
     rows = torch.eye(4)
     try:
         return torch.equal(_onednn(rows[:2], rows[:3]), rows[:2, :3])

@@ -1,1 +1,1 @@
-"""Scores of rankings, labels, numbers and clusters: pure functions of arrays, one value for each item."""
+"""Metrics of rankings, classes, numbers, clusters and answers: pure functions of arrays."""

@@ -1,4 +1,4 @@
-"""Scores of an answer in words against those that people gave, as the script of SQuAD 2 counts."""
+"""Exact match and token F1 of an answer against reference answers, as in the script of SQuAD 2."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def normalised(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """Return the text in lower case, without ASCII punctuation and articles, with single spaces."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
 def exact_match(predicted: str, golds: Sequence[str]) -> float:
-    """Score 1 where the answer is one of the golds after normalisation, else 0.
+    """Score 1 if the normalised answer is one of the golds, else 0.
 
-    Without golds the question has no answer: 1 for an empty one. Both scores leave out golds that
-    normalisation empties, as the script does.
+    Without golds the question has no answer: 1 for an empty one. Both scores ignore golds that are empty
+    after normalisation, as the script does.
     """
     return _best(predicted, golds, lambda guess, gold: float(guess == gold))
 
 
 def token_f1(predicted: str, golds: Sequence[str]) -> float:
-    """Score the F1 of the words shared with the gold that gives most; each word as often as it stands there.
+    """Return the F1 of the words (a multiset) shared with the best gold.
 
-    Where either side has no words: 1 if both have none, else 0.
+    If either side has no words: 1 if both have none, else 0.
     """
     return _best(predicted, golds, _overlap)
 
 
 def _best(predicted: str, golds: Sequence[str], score: Callable[[list[str], list[str]], float]) -> float:
-    guess = normalised(predicted).split()
-    kept = [words for gold in golds if (words := normalised(gold).split())]
-    return max(score(guess, gold) for gold in kept or [[]])
+    guess = normalise_answer(predicted).split()
+    references = [words for gold in golds if (words := normalise_answer(gold).split())]
+    return max(score(guess, gold) for gold in references or [[]])
 
 
 def _overlap(guess: list[str], gold: list[str]) -> float:

@@ -1,4 +1,4 @@
-"""Scores of a clustering."""
+"""B3 precision, recall and F1 of a clustering."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sciprism.metrics.alignment import check_aligned
 
 
 def b_cubed(gold: ArrayLike, predicted: ArrayLike) -> tuple[Doubles, Doubles]:
-    """Return precision and recall of each item, both (n,), from the clusters it belongs to and is put into.
+    """Return the precision and recall of each item, both (n,), from its gold and its predicted cluster.
 
-    precision = |both| / |predicted cluster|, recall = |both| / |gold cluster| (S2AND, the B3 metric). How
-    clusters are called does not matter.
+    precision = |both| / |predicted cluster|, recall = |both| / |gold cluster| (S2AND, the B3 metric). Cluster
+    names are arbitrary.
     """
     truth, guess = np.asarray(gold), np.asarray(predicted)
     check_aligned(truth, guess, "gold and predicted clusters")
@@ -27,7 +27,7 @@ def b_cubed(gold: ArrayLike, predicted: ArrayLike) -> tuple[Doubles, Doubles]:
 
 
 def f1(precision: Doubles, recall: Doubles, *, decimals: int | None = None) -> float:
-    """Return the harmonic mean of the averages of precision and recall, not the average of harmonic means.
+    """Return the harmonic mean of mean precision and mean recall, not the mean of harmonic means.
 
     decimals: round the result (S2AND prints 3).
     """

@@ -1,4 +1,4 @@
-"""Scores of tagged words: entities found in tags, counted as conlleval counts them, or word by word.
+"""Counts of tagged entities, whole (as conlleval counts) or word by word.
 
 Tags are "O" (outside), or "B" (first word of an entity) or "I" (inside one), alone or with a type: "B-gene".
 """
@@ -18,9 +18,9 @@ Span = tuple[str, int, int]
 
 
 def spans(tags: Tags) -> list[Span]:
-    """Return the entities of a sentence in order: type ("" of a bare tag), first word, word after the last.
+    """Return the entities of a sentence in order: type ("" for a bare tag), first word, word after the last.
 
-    An "I" also begins one where the word before is outside or of another type (conlleval, CoNLL-2000).
+    An "I" starts an entity if the word before is outside or of another type (conlleval, CoNLL-2000).
     InputError for tags of other schemes, such as the E- and S- of BIOES.
     """
     found: list[Span] = []
@@ -36,16 +36,16 @@ def spans(tags: Tags) -> list[Span]:
 
 
 def entity_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Doubles:
-    """Count what each sentence has right and wrong, (n, 3 t) for t types: an entity counts whole or not.
+    """Count true and false entities of each sentence, (n, 3 t) for t types; only exact spans are true.
 
-    Columns: true positives of each type, then false positives, then false negatives; the evidence of an F1.
-    InputError where sentences differ in length or a type is not among the types.
+    Columns: true positives of each type, then false positives, then false negatives; the item scores of an
+    F1. InputError if sentences differ in length or a type is unknown.
     """
     return _counts(gold, predicted, types, spans)
 
 
 def word_counts(gold: Sequence[Tags], predicted: Sequence[Tags], types: Sequence[str]) -> Doubles:
-    """Count as `entity_counts` does, but each word by its type alone; words outside count nowhere.
+    """Count as `entity_counts`, but each word by its type; words outside do not count.
 
     The word-level F1 of EBM PICO: the mean of the types' F1 (Gu et al. 2021, BLURB).
     """
@@ -73,12 +73,12 @@ def _counts(
     column = {kind: n for n, kind in enumerate(types)}
     counts = np.zeros((len(gold), 3, len(types)))
     for row, (truth, guess) in enumerate(zip(gold, predicted, strict=True)):
-        place = f"sentence {row + 1}"
-        check_aligned(truth, guess, f"{place}, gold and predicted tags")
+        where = f"sentence {row + 1}"
+        check_aligned(truth, guess, f"{where}, gold and predicted tags")
         right, found = set(units(truth)), set(units(guess))
         for outcome, chosen in enumerate((right & found, found - right, right - found)):
             for kind, _, _ in chosen:
                 if kind not in column:
-                    raise InputError(f"{place}: type {kind!r} is tagged, but not among {list(types)}")
+                    raise InputError(f"{where}: type {kind!r} is tagged, but not among {list(types)}")
                 counts[row, outcome, column[kind]] += 1
     return counts.reshape(len(gold), 3 * len(types))

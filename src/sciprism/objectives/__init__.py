@@ -1,1 +1,1 @@
-"""What a training step minimises: pure functions of tensors, one file each."""
+"""Losses of training: pure functions of tensors, one file each."""

@@ -1,4 +1,4 @@
-"""Multi2SPE's loss: the papers as wholes, and their best pair of facets (section 3; its code)."""
+"""Multi2SPE's loss: sums of facets, and the best pair of facets (section 3; its code)."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ def facet_contrast(
     positives: Tensor,
     negatives: Tensor,
     *,
-    best: float = 0.1,
+    best_pair_weight: float = 0.1,
     mix: str = "losses",
-    in_batch: bool = False,
+    in_batch_negatives: bool = False,
 ) -> Tensor:
     """Return the mean cross-entropy of each query's positive against its negative, or against all of a batch.
 
-    queries, positives, negatives: (B, K, D), row i of all three one triplet. Two scores: the product of the
-    sums of the facets, and the largest product of any two facets, zero facets left out. best: the weight of
-    the second, lambda. mix: "losses", as the code has it, weighs two cross-entropies; "logits", as the
-    paper, the scores. in_batch: the other triplets' positives and negatives are negatives too.
+    queries, positives, negatives: (B, K, D), row i of all three one triplet. Two scores: the product of
+    the sums of the facets, and the largest product of two facets, without zero facets. best_pair_weight: of
+    the second, lambda. mix: "losses", as in the code, weights two cross-entropies; "logits", as in the paper,
+    the scores. in_batch_negatives: the other triplets' positives and negatives are negatives too.
     """
     candidates = torch.cat([positives, negatives])
     size = len(queries)
     own = torch.arange(size, device=queries.device)
     whole, pair = _sums(queries, candidates), _best_pairs(queries, candidates)
-    if not in_batch:
+    if not in_batch_negatives:
         whole, pair = (torch.stack([s[own, own], s[own, own + size]], dim=1) for s in (whole, pair))
         own = torch.zeros_like(own)
+    weight = best_pair_weight
     if mix == "logits":
-        return F.cross_entropy((1 - best) * whole + best * pair, own)
+        return F.cross_entropy((1 - weight) * whole + weight * pair, own)
     if mix != "losses":
         raise ValueError(f"unknown mix {mix!r}; known: losses, logits")
-    return (1 - best) * F.cross_entropy(whole, own) + best * F.cross_entropy(pair, own)
+    return (1 - weight) * F.cross_entropy(whole, own) + weight * F.cross_entropy(pair, own)
 
 
 def _sums(queries: Tensor, candidates: Tensor) -> Tensor:

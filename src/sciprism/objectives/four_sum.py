@@ -1,4 +1,4 @@
-"""InfoNCE against queries and passages both, four sums in the denominator (INDUS, section 3.3; GTE)."""
+"""InfoNCE against both queries and passages: four sums in the denominator (INDUS, section 3.3; GTE)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ def four_sum_contrastive(
     negatives: Tensor | None = None,
     *,
     temperature: float = 1.0,
-    twice: bool = True,
+    count_pair_twice: bool = True,
 ) -> Tensor:
     """Return the mean over pairs of -log(e^s / Z), s the score of a query and its passage over `temperature`.
 
-    queries, positives: (B, D), row i of both belong together. negatives: (N, D), shared by all.
-    Z adds up, for pair i: query i with every passage, passage i with every query, query i with the other
-    queries, passage i with the other passages; hard negatives are passages in the first and the last. twice:
-    the pair itself stands in both of the first two sums, as published; else once. Scores are dot products;
-    for cosines give vectors of length 1.
+    queries, positives: (B, D), row i of both belong together. negatives: (N, D), shared by all. Z is, for
+    pair i, the sum over query i with every passage, passage i with every query, query i with the other
+    queries, passage i with the other passages; hard negatives are passages in the first and the last.
+    count_pair_twice: the pair itself is in both of the first two sums, as published; else in one. Scores are
+    dot products; for cosines give vectors of length 1.
     """
     queries, positives = queries.float(), positives.float()
     passages = positives if negatives is None else torch.cat([positives, negatives.float()])
@@ -31,7 +31,7 @@ def four_sum_contrastive(
     between_passages = positives @ passages.T / temperature
     same = torch.cat([own, own.new_zeros(len(own), len(passages) - len(own))], dim=1)
     between_passages = between_passages.masked_fill(same, -torch.inf)
-    if not twice:
+    if not count_pair_twice:
         backward = backward.masked_fill(own, -torch.inf)
     scores = torch.cat([forward, backward, between_queries, between_passages], dim=1)
     return (scores.logsumexp(dim=1) - forward.diagonal()).mean()

@@ -1,4 +1,4 @@
-"""Which token stood where one was masked: cross-entropy over a vocabulary (BERT; RoBERTa; INDUS, 3.1)."""
+"""Cross-entropy of masked tokens over a vocabulary (BERT; RoBERTa; INDUS, 3.1)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def masked_lm(states: Tensor, table: Tensor, bias: Tensor, targets: Tensor) -> T
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """The gradient is known as soon as the probabilities are: nothing of (n, V) is kept."""
+    """The gradient is computed with the probabilities, so that no (n, V) tensor is kept."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, table: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss; keep the gradients of what needs one."""
         wanted = [bool(each) for each in ctx.needs_input_grad[:3]]
         pairs = zip((states, table, bias), wanted, strict=True)
         grads = [torch.zeros_like(each) if want else None for each, want in pairs]
@@ -43,21 +44,22 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *above: Tensor) -> Any:
+        """Return the gradients, scaled by that of the loss."""
         grads = ctx.grads
         ctx.grads = None
         return (*(None if each is None else each.mul_(above[0]) for each in grads), None)
 
 
 def _add(
-    grads: list[Tensor | None], shares: Tensor, x: Tensor, table: Tensor, right: Tensor, start: int
+    grads: list[Tensor | None], probabilities: Tensor, x: Tensor, table: Tensor, right: Tensor, start: int
 ) -> None:
-    """Add the gradient of some rows. shares: (n, V), their probabilities, which are changed."""
+    """Add the gradient of some rows. probabilities: (n, V), changed in place."""
     of_states, of_table, of_bias = grads
-    shares.scatter_add_(1, right, shares.new_full(right.shape, -1.0))
-    shares = shares.to(table.dtype)
+    probabilities.scatter_add_(1, right, probabilities.new_full(right.shape, -1.0))
+    probabilities = probabilities.to(table.dtype)
     if of_states is not None:
-        of_states[start : start + len(x)] = shares @ table
+        of_states[start : start + len(x)] = probabilities @ table
     if of_table is not None:
-        of_table.addmm_(shares.T, x.to(table.dtype))
+        of_table.addmm_(probabilities.T, x.to(table.dtype))
     if of_bias is not None:
-        of_bias += shares.sum(dim=0)
+        of_bias += probabilities.sum(dim=0)

@@ -1,4 +1,4 @@
-"""How tokens relate to each other, handed from a teacher to a student (MiniLMv2, section 3; INDUS, 3.2)."""
+"""Distillation of self-attention relations between tokens (MiniLMv2, section 3; INDUS, 3.2)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ def relation_distillation(
 
     teacher, student: the same kinds of states of a layer (queries, keys, values), each (T, width); the widths
     of the two may differ. bounds: (B + 1,), where each text's tokens begin and end. heads: relation heads,
-    into which each width is divided. Per head and kind a text's states are compared with each other, softmax
-    of A A^T over the root of the head's width, a row for each token; the Kullback-Leibler divergence is
-    averaged over heads and tokens and added over kinds. All of it is float32: products of 16 bits would hide
-    small differences.
+    into which each width is divided. The relations of a text are the softmax of A A^T over the root of the
+    head's width, per head and kind, a row for each token. The Kullback-Leibler divergence is averaged over
+    heads and tokens and summed over kinds, in float32: products of 16 bits would hide small differences.
     """
     with torch.autocast(student[0].device.type, enabled=False):
         totals = [

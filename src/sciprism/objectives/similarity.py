@@ -1,4 +1,4 @@
-"""Which passages a query is near to, handed from a teacher to a student (INDUS, section 3.4)."""
+"""Distillation of the similarities of queries to passages (INDUS, section 3.4)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def similarity_distillation(
-    teacher: Tensor, student: Tensor, *, temperature: float, both_ways: bool = False
-) -> Tensor:
+def similarity_distillation(teacher: Tensor, student: Tensor, *, temperature: float, symmetric: bool = False) -> Tensor:
     """Return the mean over rows of the cross-entropy of the student's distribution under the teacher's.
 
     teacher, student: scores (B, C) of the same queries and passages, each over its model's own temperature.
-    temperature: of both distributions, tau_KD. both_ways: the mean with the passages' distributions over the
+    temperature: of both distributions, tau_KD. symmetric: the mean with the passages' distributions over the
     queries, for square scores.
     """
-    if both_ways:
-        ways = ((teacher, student), (teacher.T, student.T))
-        found = [similarity_distillation(t, s, temperature=temperature) for t, s in ways]
-        return torch.stack(found).mean()
-    wanted = (teacher.detach().float() / temperature).softmax(dim=1)
-    return F.cross_entropy(student.float() / temperature, wanted)
+    if symmetric:
+        both = ((teacher, student), (teacher.T, student.T))
+        return torch.stack([similarity_distillation(t, s, temperature=temperature) for t, s in both]).mean()
+    target = (teacher.detach().float() / temperature).softmax(dim=1)
+    return F.cross_entropy(student.float() / temperature, target)

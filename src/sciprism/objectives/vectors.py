@@ -1,4 +1,4 @@
-"""Vectors that point where a teacher's point (Kim et al. 2023, EmbedDistill; ours by cosines)."""
+"""Distillation of vectors (Kim et al. 2023, EmbedDistill; here by cosines)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Papers and labels: their records, the formats they come in, duplicates among them."""
+"""Papers and labels: their records, readers of file formats, duplicates."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sciprism.papers.reading import ReadReport, read_labels, read_papers
+    from sciprism.papers.read import ReadReport, read_labels, read_papers
     from sciprism.papers.records import Label, Paper
 
 __all__ = ["Label", "Paper", "ReadReport", "read_labels", "read_papers"]
-
-_HOMES = {"Label": "records", "Paper": "records"}
 
 
 def __getattr__(name: str) -> Any:
     """Import the public names on first use: no parser is loaded before a file is read."""
     if name in __all__:
-        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'reading')}"), name)
+        module = "records" if name in ("Label", "Paper") else "read"
+        return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Clicks on recommended papers: what a recommendation learns from and is scored by."""
+"""Clicks on recommended papers: training and test data of recommendation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sciprism.papers.records import Paper
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Click:
-    """One click: the paper read, the papers shown beside it in display order, and the one clicked."""
+    """One click: the paper read, the papers recommended for it in display order, and the one clicked."""
 
     paper: int
     shown: Rows
@@ -23,10 +23,11 @@ class Click:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clicks:
-    """Clicks on recommended papers (SciDocs): papers, three parts, and how often each position is seen.
+class ClickLog:
+    """Clicks on recommended papers (SciDocs) in three splits.
 
-    cited_by: ids of the papers that cite each paper.
+    cited_by: ids of the papers that cite each paper. propensities: probability that each display position is
+    seen.
     """
 
     papers: Sequence[Paper]
@@ -35,4 +36,4 @@ class Clicks:
     dev: Sequence[Click]
     test: Sequence[Click]
     propensities: NDArray[np.float64]
-    tally: DropReport = field(default_factory=DropReport)
+    dropped: DropReport = field(default_factory=DropReport)

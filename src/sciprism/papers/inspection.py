@@ -1,4 +1,4 @@
-"""Tell what a set of papers or labels holds before anything is made of it."""
+"""Count what a set of papers or labels holds and lacks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 from sciprism.errors import InputError
 from sciprism.papers.duplicates import DuplicateFinder, Duplicates
 from sciprism.papers.languages import guess_language
-from sciprism.papers.reading import FileReport, ReadReport
+from sciprism.papers.read import FileReport, ReadReport
 from sciprism.papers.records import Label, Paper
 
 TOP_VENUES = 10
-QUANTILES = {"least": 0.0, "10%": 0.1, "median": 0.5, "90%": 0.9, "99%": 0.99, "most": 1.0}
+QUANTILES = {"min": 0.0, "10%": 0.1, "median": 0.5, "90%": 0.9, "99%": 0.99, "max": 1.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
-    """What was counted among papers.
+class PaperInspection:
+    """Counts of papers.
 
-    missing: papers without a title, an abstract ... languages: a guess. words: quantiles of the length of
-    title and abstract. seconds: what encoding takes at `papers_per_second`, which is the caller's word.
+    missing: papers without a title, an abstract ... languages: guessed. words: quantiles of the number of
+    words in title and abstract. seconds: the time of encoding at `papers_per_second`.
     """
 
     papers: int
@@ -43,7 +43,7 @@ class Inspection:
     seconds: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values, the duplicates with their ids."""
+        """Return all counts as JSON values, the duplicates with their ids."""
         row = asdict(self)
         row["years"] = {str(year): count for year, count in self.years.items()}
         row["duplicates"] = {
@@ -56,10 +56,10 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelInspection:
-    """What was counted among labels.
+    """Counts of labels.
 
-    unknown_broader: ids named as broader that no label has. repeated_ids, repeated_names: labels beyond the
-    first with one id, or with one name whatever its case. words: quantiles of the length of the definitions.
+    unknown_broader: broader ids that no label has. repeated_ids, repeated_names: labels beyond the first of
+    an id, or of a name (ignoring case). words: quantiles of the number of words in a definition.
     """
 
     labels: int
@@ -74,43 +74,49 @@ class LabelInspection:
     words: dict[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
+        """Return all counts as JSON values."""
         return asdict(self)
 
 
-def inspect(
+def inspect_papers(
     papers: Iterable[Paper],
     report: ReadReport,
     *,
-    near: float | None = 0.8,
+    near_duplicates: float | None = 0.8,
     papers_per_second: float | None = None,
-) -> Inspection:
-    """Count what papers hold and lack; they are read once and not kept.
+) -> PaperInspection:
+    """Count what papers hold and lack; they are read once.
 
-    `report` is the one that `read_papers` fills. `near` is as in `find_duplicates`: about 0.8 kB a paper stay
-    in memory with it, 0.25 kB without.
+    report: of `read_papers`. near_duplicates: as in `find_duplicates`. Memory: 0.8 kB a paper (None: 0.25).
     """
     if papers_per_second is not None and not papers_per_second > 0:
-        raise InputError(f"{papers_per_second} papers per second is no speed; give a number above 0")
-    finder, tally = DuplicateFinder(near=near), _Tally()
+        raise InputError(f"{papers_per_second} papers per second; give a number above 0")
+    finder = DuplicateFinder(near_duplicates=near_duplicates)
+    missing = Counter(dict.fromkeys(("title", "abstract", "authors", "venue", "year", "doi"), 0))
+    languages, years, venues, lengths = Counter[str](), Counter[int](), Counter[str](), array("I")
     for paper in papers:
         finder.add(paper)
-        tally.add(paper)
-    count = len(tally.lengths)
-    return Inspection(
-        papers=count,
+        missing.update(name for name in missing if not _has_field(paper, name))
+        text = f"{paper.title} {paper.abstract}"
+        languages[guess_language(text)] += 1
+        lengths.append(len(text.split()))
+        if paper.year is not None:
+            years[paper.year] += 1
+        venues.update(filter(None, [paper.venue]))
+    return PaperInspection(
+        papers=len(lengths),
         files=tuple(report.files),
         skipped=report.skipped_count,
         ignored_files=report.ignored,
-        missing=dict(tally.missing),
-        languages=dict(tally.languages.most_common()),
-        years=dict(sorted(tally.years.items())),
-        venues=len(tally.venues),
-        top_venues=dict(tally.venues.most_common(TOP_VENUES)),
-        words=_quantiles(tally.lengths),
+        missing=dict(missing),
+        languages=dict(languages.most_common()),
+        years=dict(sorted(years.items())),
+        venues=len(venues),
+        top_venues=dict(venues.most_common(TOP_VENUES)),
+        words=_compute_quantiles(lengths),
         duplicates=finder.find(),
         papers_per_second=papers_per_second,
-        seconds=None if papers_per_second is None else count / papers_per_second,
+        seconds=None if papers_per_second is None else len(lengths) / papers_per_second,
     )
 
 
@@ -139,38 +145,16 @@ def inspect_labels(labels: Iterable[Label], report: ReadReport) -> LabelInspecti
         unknown_broader=len(broader - ids.keys()),
         repeated_ids=ids.total() - len(ids),
         repeated_names=names.total() - len(names),
-        words=_quantiles(lengths),
+        words=_compute_quantiles(lengths),
     )
 
 
-class _Tally:
-    """What is counted of each paper as it passes."""
-
-    def __init__(self) -> None:
-        self.missing = Counter(dict.fromkeys(("title", "abstract", "authors", "venue", "year", "doi"), 0))
-        self.languages: Counter[str] = Counter()
-        self.years: Counter[int] = Counter()
-        self.venues: Counter[str] = Counter()
-        self.lengths = array("I")
-
-    def add(self, paper: Paper) -> None:
-        self.missing.update(name for name in self.missing if not _has(paper, name))
-        text = f"{paper.title} {paper.abstract}"
-        self.languages[guess_language(text)] += 1
-        self.lengths.append(len(text.split()))
-        if paper.year is not None:
-            self.years[paper.year] += 1
-        if paper.venue:
-            self.venues[paper.venue] += 1
+def _has_field(paper: Paper, name: str) -> bool:
+    value = paper.ids.get("doi") if name == "doi" else getattr(paper, name)
+    return value not in ("", None, ())
 
 
-def _has(paper: Paper, name: str) -> bool:
-    if name == "doi":
-        return bool(paper.ids.get("doi"))
-    return getattr(paper, name) not in ("", None, ())
-
-
-def _quantiles(lengths: array[int]) -> dict[str, int]:
+def _compute_quantiles(lengths: array[int]) -> dict[str, int]:
     if not lengths:
         return {}
     values = np.quantile(np.frombuffer(lengths, dtype=np.uint32), list(QUANTILES.values()))

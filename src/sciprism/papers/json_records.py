@@ -1,4 +1,4 @@
-"""Build records from JSON objects whose shape was not ours to choose."""
+"""Build records from the JSON objects of other systems."""
 
 from __future__ import annotations
 
@@ -7,52 +7,59 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sciprism.papers.json_values import json_values
-from sciprism.papers.notations import find_year
-from sciprism.papers.source import BadRecord, ReadOptions, Source
+from sciprism.drop_report import DropReport
+from sciprism.papers.bibliographic_fields import find_year
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.json_values import read_json_values
 
 T = TypeVar("T")
-Row = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
-_LONGEST_REASON = 300  # characters; a reason quotes the value, and that may be a whole book
+NOT_READ = "record that cannot be read"
+_MAX_REASON_CHARS = 300  # a reason quotes the value, which may be a whole book
 
 
 @dataclass(slots=True)
 class JsonReader(Generic[T]):
-    """Read a format of JSON objects: `marks` all occur in a file of it, `foreign` never.
+    """Read a format of JSON objects, recognised by patterns: all of `required`, and not `excluded`.
 
-    `build` makes a record of an object; where it raises ValueError, its message is the reason of a BadRecord.
+    `build` makes a record of an object; the message of its ValueError is the reason of a BadRecord.
     """
 
-    marks: tuple[re.Pattern[str], ...]
-    build: Callable[[Row], T]
+    required: tuple[re.Pattern[str], ...]
+    build: Callable[[JsonObject], T]
     suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson")
-    foreign: re.Pattern[str] | None = None
+    excluded: re.Pattern[str] | None = None
 
     def recognises(self, head: str) -> bool:
-        """Say whether the head bears every mark and none that is foreign."""
-        if head.lstrip()[:1] not in ("{", "[") or (self.foreign and self.foreign.search(head)):
+        """Say whether the head has every required pattern and not the excluded one."""
+        if head.lstrip()[:1] not in ("{", "[") or (self.excluded and self.excluded.search(head)):
             return False
-        return all(mark.search(head) for mark in self.marks)
+        return all(pattern.search(head) for pattern in self.required)
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[T | BadRecord]:  # noqa: ARG002 (protocol)
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[T | BadRecord]:  # noqa: ARG002 (protocol)
         """Yield a record for every object of the file."""
-        for number, line, value, reason in json_values(source):
-            if reason:
-                yield BadRecord(number, line, reason)
-            elif not isinstance(value, dict):
-                yield BadRecord(number, line, f"{value!r} is not an object"[:_LONGEST_REASON])
-            else:
-                try:
-                    record = self.build(value)
-                except ValueError as error:
-                    yield BadRecord(number, line, str(error)[:_LONGEST_REASON])
-                else:
-                    yield record
+        for number, line, value, reason in read_json_values(file):
+            try:
+                if reason or not isinstance(value, dict):
+                    raise ValueError(reason or f"{value!r} is not an object")
+                yield self.build(value)
+            except ValueError as error:
+                yield BadRecord(number, line, str(error)[:_MAX_REASON_CHARS])
 
 
-def inside(value: Any, *keys: str) -> Any:
-    """Return what stands at the end of a path of keys, or None where the path breaks off."""
+def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[str, JsonObject]]:
+    """Yield (location, object) of every record of a file; other values are counted in `dropped`."""
+    for number, line, value, reason in read_json_values(file):
+        location = file.locate(number, line)
+        if isinstance(value, dict):
+            yield location, value
+        else:
+            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:_MAX_REASON_CHARS])
+
+
+def get_path(value: Any, *keys: str) -> Any:
+    """Return the value at the end of a path of keys, or None where a key is missing."""
     for key in keys:
         if not isinstance(value, Mapping):
             return None
@@ -60,30 +67,30 @@ def inside(value: Any, *keys: str) -> Any:
     return value
 
 
-def first(row: Row, *keys: str) -> Any:
-    """Return the first value among `keys` that is there and not empty, or None."""
+def get_first(row: JsonObject, *keys: str) -> Any:
+    """Return the first value among `keys` that is not empty, or None."""
     return next((row[key] for key in keys if row.get(key) not in (None, "", [], {})), None)
 
 
-def names(value: Any, *keys: str) -> tuple[str, ...]:
-    """Return the texts of a list; of its objects, what the first of `keys` that is filled holds.
+def list_texts(value: Any, *keys: str) -> tuple[str, ...]:
+    """Return the texts of a list; of an object in it, the first value of `keys` that is not empty.
 
-    A lone text is a list of one. Empty items go, repeated ones too; anything else raises ValueError.
+    A single text is a list of one. Empty and repeated items are dropped; other types raise ValueError.
     """
     if value is None:
         return ()
     found: dict[str, None] = {}
     for item in value if isinstance(value, list) else [value]:
-        name = first(item, *keys) if isinstance(item, Mapping) else item
+        name = get_first(item, *keys) if isinstance(item, Mapping) else item
         if isinstance(name, bool) or not isinstance(name, str | int | float | None):
-            raise ValueError(f"{name!r} stands in a list of texts")
+            raise ValueError(f"{name!r} in a list of texts is not a text")
         if name not in (None, ""):
             found[str(name)] = None
     return tuple(found)
 
 
-def year_in(value: Any) -> int | None:
-    """Return the year that a number is or that a text such as `2007-04-02` begins with, or None."""
+def parse_year(value: Any) -> int | None:
+    """Return the year in a number or in a text such as `2007-04-02`, or None."""
     if isinstance(value, int | float) and abs(value) < 10_000:
         return int(value)
     return find_year(value) if isinstance(value, str) else None

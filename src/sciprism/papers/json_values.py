@@ -8,44 +8,41 @@ from collections.abc import Generator, Iterator
 from itertools import count
 from typing import Any
 
-from sciprism.papers.source import Source
+from sciprism.papers.input_file import InputFile
 
 JsonValue = tuple[int, int | None, Any | None, str]
-"""Record number, line, the value or None, and why there is none (else an empty text)."""
+"""Record number, line, the value or None, and the reason for None (else an empty text)."""
 
 _LIST_KEYS = ("results", "items", "data")
-_LARGEST = 1 << 28  # characters; more is no record but a quotation mark that was never closed
-_DECODER = json.JSONDecoder(strict=False)  # exporters leave tabs and line ends inside of strings
+_MAX_RECORD_CHARS = 1 << 28  # more is an unclosed quotation mark
+_DECODER = json.JSONDecoder(strict=False)  # exporters leave tabs and line ends in strings
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NEXT_OBJECT = re.compile(r",[ \t\n\r]*(?=\{)")
 
 
-def json_values(source: Source) -> Iterator[JsonValue]:
-    """Yield every record of the file; a broken one is told as such and those after it are still read.
+def read_json_values(file: InputFile) -> Iterator[JsonValue]:
+    """Yield every record of the file; a broken one has a reason, and those after it are still read.
 
-    `source.record_line` follows.
+    Sets `file.record_line`.
     """
-    head = source.head()
+    head = file.head()
     if _is_json_lines(head):
-        values = _line_values(source)
+        values = _read_lines(file)
     else:
-        values = _Stream(_Buffer(source.chunks()), _list_key(head) is not None).values()
+        values = _JsonStream(_TextWindow(file.chunks()), _list_key(head) is not None).values()
     for value in values:
-        source.record_line = value[1]
+        file.record_line = value[1]
         yield value
 
 
-def _line_values(source: Source) -> Iterator[JsonValue]:
-    number = 0
-    for line, text in source.lines():
-        if not text or text.isspace():
-            continue
-        number += 1
+def _read_lines(file: InputFile) -> Iterator[JsonValue]:
+    filled = ((line, text) for line, text in file.lines() if text and not text.isspace())
+    for number, (line, text) in enumerate(filled, 1):
         try:
             yield number, line, _DECODER.decode(text), ""
         except json.JSONDecodeError as error:
             yield number, line, None, f"not valid JSON: {error.msg} (character {error.pos + 1})"
-        except (ValueError, RecursionError) as error:  # numbers of thousands of digits, endless nesting
+        except (ValueError, RecursionError) as error:  # thousands of digits, endless nesting
             yield number, line, None, f"not valid JSON: {error}"
 
 
@@ -57,15 +54,15 @@ def _is_json_lines(head: str) -> bool:
     try:
         _DECODER.decode(first)
     except (ValueError, RecursionError) as error:
-        # An object printed over several lines breaks off at the end of the first, and its second line
-        # does not begin another object.
+        # An object printed over several lines is cut at the end of the first, and its second line does
+        # not begin another object.
         position = error.pos if isinstance(error, json.JSONDecodeError) else 0
         return rest.lstrip().startswith("{") or not rest or position < len(first.rstrip())
     return True
 
 
 def _list_key(head: str) -> str | None:
-    """Return which member of the first object holds the list of records, if one does."""
+    """Return the key of the first object's member that is the list of records, or None."""
     position = _after_space(head, 0)
     try:
         while head[position] in "{,":
@@ -86,15 +83,15 @@ def _after_space(text: str, position: int) -> int:
 
 
 class _BrokenValueError(Exception):
-    """A value that is not JSON, or that the end of the file cut off; `position` is where that showed."""
+    """A value that is not JSON or is cut off by the end of the file, with the position of the fault."""
 
     def __init__(self, reason: str, position: int) -> None:
         super().__init__(f"not valid JSON: {reason}")
         self.position = position
 
 
-class _Buffer:
-    """A window on the text of a file, with the line that its position stands in."""
+class _TextWindow:
+    """A window on the text of a file, with the line number of its position."""
 
     def __init__(self, chunks: Iterator[str]) -> None:
         self._chunks = chunks
@@ -103,20 +100,20 @@ class _Buffer:
         self.line = 1
 
     def peek(self) -> str:
-        """Step over white space and return the character that follows, or an empty text at the end."""
+        """Skip white space and return the next character, or an empty text at the end."""
         while True:
             self._advance(_after_space(self._text, self._position))
             if self._position < len(self._text):
                 return self._text[self._position]
-            if not self._more():
+            if not self._read_more():
                 return ""
 
     def take(self) -> None:
-        """Step over one character."""
+        """Skip one character."""
         self._advance(self._position + 1)
 
     def value(self) -> Any:
-        """Decode the value that begins here and step over it; _BrokenValueError leaves us near the fault."""
+        """Decode and skip the value that begins here; _BrokenValueError leaves us near the fault."""
         try:
             value, end = self._decode()
         except _BrokenValueError as error:
@@ -125,17 +122,17 @@ class _Buffer:
         self._advance(end)
         return value
 
-    def skip_to_object_like(self, keys: set[str]) -> bool:
-        """Step to the next list element that shares half of `keys`; say whether there is one.
+    def skip_to_similar_object(self, keys: set[str]) -> bool:
+        """Skip to the next list element that shares half of `keys`; say whether there is one.
 
-        Objects inside of the broken one (its authors, say) are told from its successors by their keys.
+        Their keys distinguish objects inside the broken one (its authors, say) from those after it.
         """
         while True:
             match = _NEXT_OBJECT.search(self._text, self._position)
             if match is None:
                 comma = self._text.rfind(",", self._position)
                 self._advance(comma if comma >= 0 else len(self._text))
-                if not self._more():
+                if not self._read_more():
                     return False
                 continue
             self._advance(match.end())
@@ -152,18 +149,18 @@ class _Buffer:
                 value, end = _DECODER.raw_decode(self._text, self._position)
             except json.JSONDecodeError as error:
                 cut_off = error.msg.startswith("Unterminated") or error.pos > len(self._text) - 16
-                too_long = len(self._text) - self._position > _LARGEST
-                if cut_off and not too_long and self._more():
+                too_long = len(self._text) - self._position > _MAX_RECORD_CHARS
+                if cut_off and not too_long and self._read_more():
                     continue
                 line = self.line + self._text.count("\n", self._position, error.pos)
                 raise _BrokenValueError(f"{error.msg} (line {line})", error.pos) from None
             except (ValueError, RecursionError) as error:  # thousands of digits, endless nesting
                 raise _BrokenValueError(str(error), self._position) from None
-            if end < len(self._text) or not self._more():  # a number at the end may go on
+            if end < len(self._text) or not self._read_more():  # a number at the end may go on
                 return value, end
 
-    def _more(self) -> bool:
-        """Read as much as is still held, so that a long record is decoded anew only a few times."""
+    def _read_more(self) -> bool:
+        """Double the text held, so that a long record is decoded only a few times."""
         held = self._text[self._position :]
         parts = [held]
         new = 0
@@ -181,65 +178,65 @@ class _Buffer:
         self._position = min(position, len(self._text))
 
 
-class _Stream:
-    """Walk lists, objects that hold a list, and values standing side by side."""
+class _JsonStream:
+    """The records in lists, in objects that hold a list, and in consecutive values."""
 
-    def __init__(self, buffer: _Buffer, holds_list: bool) -> None:
-        self._buffer = buffer
-        self._holds_list = holds_list
+    def __init__(self, window: _TextWindow, has_list: bool) -> None:
+        self._window = window
+        self._has_list = has_list
         self._number = count(1)
 
     def values(self) -> Iterator[JsonValue]:
         """Yield all records of the file."""
-        while char := self._buffer.peek():
+        while char := self._window.peek():
             if char == "[":
-                yield from self._elements()
-            elif char == "{" and self._holds_list:
-                yield from self._members()
+                yield from self._list_elements()
+            elif char == "{" and self._has_list:
+                yield from self._object_members()
             else:
-                yield from self._one(set())
+                yield from self._value(set())
 
-    def _elements(self) -> Iterator[JsonValue]:
-        self._buffer.take()
+    def _list_elements(self) -> Iterator[JsonValue]:
+        self._window.take()
         keys: set[str] = set()
-        while (char := self._buffer.peek()) != "]":
+        while (char := self._window.peek()) != "]":
             if not char:
-                yield self._bad("the file ends before its list is closed")
+                yield self._bad_record("the file ends before its list is closed")
                 return
             if char == ",":
-                self._buffer.take()
+                self._window.take()
                 continue
-            if not (yield from self._one(keys)):
+            if not (yield from self._value(keys)):
                 return
-        self._buffer.take()
+        self._window.take()
 
-    def _members(self) -> Iterator[JsonValue]:
-        """Yield the elements of the listed member; step over the others (counts, page marks)."""
+    def _object_members(self) -> Iterator[JsonValue]:
+        """Yield the elements of the member that is the list; skip the others (counts, page marks)."""
         try:
-            while self._buffer.peek() in ("{", ","):
-                self._buffer.take()
-                key = self._buffer.peek() and self._buffer.value()
-                if self._buffer.peek() == ":":
-                    self._buffer.take()
-                if self._buffer.peek() == "[" and key in _LIST_KEYS:
-                    yield from self._elements()
+            while self._window.peek() in ("{", ","):
+                self._window.take()
+                key = self._window.peek() and self._window.value()
+                if self._window.peek() == ":":
+                    self._window.take()
+                if self._window.peek() == "[" and key in _LIST_KEYS:
+                    yield from self._list_elements()
                 else:
-                    self._buffer.value()
+                    self._window.value()
         except _BrokenValueError as error:
-            yield self._bad(str(error))
-        if self._buffer.peek() == "}":
-            self._buffer.take()
+            yield self._bad_record(str(error))
+        if self._window.peek() == "}":
+            self._window.take()
 
-    def _one(self, keys: set[str]) -> Generator[JsonValue, None, bool]:
+    def _value(self, keys: set[str]) -> Generator[JsonValue, None, bool]:
         """Yield the value that begins here and say whether more can follow.
 
-        `keys` learns what the objects of this list look like.
+        The keys of an object are added to `keys`, which describe the objects of this list.
         """
-        number, line = next(self._number), self._buffer.line
+        number, line = next(self._number), self._window.line
         try:
-            value = self._buffer.value()
+            value = self._window.value()
         except _BrokenValueError as error:
-            more = self._buffer.skip_to_object_like(keys)
+            more = self._window.skip_to_similar_object(keys)
             yield number, line, None, str(error) if more else f"{error}; nothing readable follows it"
             return more
         if isinstance(value, dict):
@@ -247,5 +244,5 @@ class _Stream:
         yield number, line, value, ""
         return True
 
-    def _bad(self, reason: str) -> JsonValue:
-        return next(self._number), self._buffer.line, None, reason
+    def _bad_record(self, reason: str) -> JsonValue:
+        return next(self._number), self._window.line, None, reason

@@ -1,11 +1,11 @@
-"""Guess the language of a paper's text: by its script, and in Latin script by its commonest words."""
+"""Guess the language of a text: by its script, and in Latin script by its most common words."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 
-# The languages of most abstracts in Latin script. Words of one letter are left out: they are symbols too.
+# The languages of most abstracts in Latin script. Words of one letter are omitted: they are symbols too.
 _COMMON_WORDS = {
     "English": "the of and in to is for with that on by are this was from as we an be which at were has",
     "German": "der die und das den von zu mit ist des im für auf eine ein nicht werden wurde bei sich durch",
@@ -38,22 +38,22 @@ _SCRIPTS = {
 }
 _LETTERS = {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()}
 _WORD = re.compile(r"[^\W\d_]+")
-_SAMPLE = 600  # characters; more changes hardly a guess
-_EVIDENCE = 3  # common words
+_SAMPLE_CHARS = 600  # more hardly changes a guess
+_MIN_COMMON_WORDS = 3
 
 
 def guess_language(text: str) -> str:
-    """Name the language of a text, or its script where that is all there is to go by; a guess.
+    """Guess the language of a text, or its script where the language is unclear.
 
-    Texts of a dozen words or fewer are often "Latin script"; no letters at all is "none".
+    Texts of up to a dozen words are often "Latin script"; a text without letters is "none".
     """
-    sample = text[:_SAMPLE].lower()
+    sample = text[:_SAMPLE_CHARS].lower()
     if sample.isascii():
         return _latin_language(sample)
     letters = Counter({script: len(pattern.findall(sample)) for script, pattern in _LETTERS.items()})
-    if letters["Japanese"] > 0.1 * letters["Chinese"]:  # Japanese mixes its own signs with Chinese ones
+    if letters["Japanese"] > 0.1 * letters["Chinese"]:  # Japanese mixes kana with Chinese characters
         letters["Japanese"] += letters.pop("Chinese")
-    # One such sign says about as much as two letters; names and formulas stand in Latin script.
+    # One such character counts as two letters, as names and formulas are in Latin script.
     for script in ("Chinese", "Japanese", "Korean"):
         letters[script] *= 2
     script, count = letters.most_common(1)[0]
@@ -67,6 +67,5 @@ def _latin_language(sample: str) -> str:
     if not words:
         return "none"
     found = Counter(name for word in words for name in _LANGUAGES.get(word, ()))
-    ranked = [*found.most_common(2), ("", 0), ("", 0)]
-    (best, most), (_, next_most) = ranked[:2]
-    return best if most >= _EVIDENCE and most > next_most else "Latin script"
+    (best, most), (_, next_most), *_ = (*found.most_common(2), ("", 0), ("", 0))
+    return best if most >= _MIN_COMMON_WORDS and most > next_most else "Latin script"

@@ -1,19 +1,72 @@
-"""The two records everything else is about: a paper and a label."""
+"""The two basic records: a paper and a label."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar, Self
+
+PAPER_ID_SYSTEMS = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2")
+"""Systems whose id belongs to one paper; an ISBN or a URL is shared by the parts of a book."""
+ID_SYSTEMS = (*PAPER_ID_SYSTEMS, "isbn", "url")
+
+
+class _Record:
+    """A record that is written as a JSON object of its fields and read from one."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every record is a dataclass
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as JSON values, without empty fields."""
+        row: dict[str, Any] = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, tuple):
+                value = list(value)
+            elif isinstance(value, Mapping):
+                value = dict(value)
+            if value or value == 0:
+                row[item.name] = value
+        return row
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Self:
+        """Build a record from the JSON of `to_json`; raises ValueError naming a wrong key.
+
+        Lists become tuples; unknown keys are ignored.
+        """
+        values: dict[str, Any] = {}
+        for item in fields(cls):
+            if item.name not in row or row[item.name] is None:
+                continue
+            value = row[item.name]
+            kind = str(item.type)
+            if kind.startswith("tuple"):
+                if isinstance(value, str) or not isinstance(value, Iterable):
+                    raise ValueError(f"{item.name} is {value!r}, not a list")
+                values[item.name] = tuple(_check_text(item.name, text) for text in value)
+            elif kind.startswith("Mapping"):
+                if not isinstance(value, Mapping):
+                    raise ValueError(f"{item.name} is {value!r}, not an object")
+                values[item.name] = {str(k): str(v) for k, v in value.items()}
+            elif kind.startswith("int"):
+                values[item.name] = _check_year(item.name, value)
+            else:
+                values[item.name] = _check_text(item.name, value)
+        if not values.get("id"):
+            raise ValueError("no id")
+        if cls is Label and not values.get("name"):
+            raise ValueError("no name")
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paper:
-    """One scientific paper as any source may describe it; only the id is certain to be there.
+class Paper(_Record):
+    """One scientific paper; only the id is required.
 
-    `ids` holds the paper's names in other systems, lower-case keys without resolver prefixes:
-    doi, pmid, pmcid, arxiv, openalex, s2, isbn, url. `references` holds ids of cited papers, in the
-    vocabulary of the source (`doi:10.1/x`, an OpenAlex id, an id of the same file ...).
+    ids: system (one of `ID_SYSTEMS`) -> id without resolver prefix. references: ids of cited papers, as the
+    source writes them (`doi:10.1/x`, an OpenAlex id, an id of the same file ...).
     """
 
     id: str
@@ -27,21 +80,12 @@ class Paper:
     references: tuple[str, ...] = ()
     ids: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the paper as JSON values, empty fields left out."""
-        return _filled(self)
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Paper:
-        """Build a paper from what `to_json` wrote; raises ValueError naming a key that is wrong."""
-        return cls(**_checked(cls, row))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
+class Label(_Record):
     """One class of a vocabulary: a MeSH descriptor, a field of study, a thesaurus concept.
 
-    `broader` holds the ids of the labels directly above; `codes` other notations, such as tree numbers.
+    broader: ids of the labels directly above. codes: other notations, such as tree numbers.
     """
 
     id: str
@@ -51,67 +95,14 @@ class Label:
     broader: tuple[str, ...] = ()
     codes: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the label as JSON values, empty fields left out."""
-        return _filled(self)
 
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Label:
-        """Build a label from what `to_json` wrote; raises ValueError naming a key that is wrong."""
-        return cls(**_checked(cls, row))
-
-
-def _filled(record: Paper | Label) -> dict[str, Any]:
-    row: dict[str, Any] = {}
-    for item in fields(record):
-        value = getattr(record, item.name)
-        if isinstance(value, tuple):
-            value = list(value)
-        elif isinstance(value, Mapping):
-            value = dict(value)
-        if value or value == 0:
-            row[item.name] = value
-    return row
-
-
-def _checked(cls: type[Paper] | type[Label], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Check each known key's type and turn lists into tuples; unknown keys are the caller's affair."""
-    values: dict[str, Any] = {}
-    for item in fields(cls):
-        if item.name not in row or row[item.name] is None:
-            continue
-        value = row[item.name]
-        kind = str(item.type)
-        if kind.startswith("tuple"):
-            values[item.name] = _strings(item.name, value)
-        elif kind.startswith("Mapping"):
-            if not isinstance(value, Mapping):
-                raise ValueError(f"{item.name} is {value!r}, not an object")
-            values[item.name] = {str(k): str(v) for k, v in value.items()}
-        elif kind.startswith("int"):
-            values[item.name] = _year(item.name, value)
-        else:
-            values[item.name] = _string(item.name, value)
-    if not values.get("id"):
-        raise ValueError("no id")
-    if cls is Label and not values.get("name"):
-        raise ValueError("no name")
-    return values
-
-
-def _strings(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(f"{name} is {value!r}, not a list")
-    return tuple(_string(name, item) for item in value)
-
-
-def _string(name: str, value: Any) -> str:
+def _check_text(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{name} is {value!r}, not a text")
     return str(value)
 
 
-def _year(name: str, value: Any) -> int:
+def _check_year(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"{name} is {value!r}, not a year")
     try:

@@ -1,4 +1,4 @@
-"""Mentions of authors on papers: what author disambiguation groups by person."""
+"""Mentions of authors on papers, which author disambiguation groups by person."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sciprism.papers.records import Paper
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """One mention of an author on a paper. author: the true person; block: first initial and surname."""
+    """One mention of an author on a paper. author: the true person. block: first initial and surname."""
 
     id: str
     paper: int
@@ -26,7 +26,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signatures:
-    """Author mentions in blocks, with the division of blocks into train, dev and test (names of blocks).
+    """Author mentions in blocks, and the blocks of train, dev and test.
 
     source: the data set of each mention, where there are several.
     """
@@ -37,4 +37,4 @@ class Signatures:
     dev: frozenset[str]
     test: frozenset[str]
     source: Sequence[str] | None = None
-    tally: DropReport = field(default_factory=DropReport)
+    dropped: DropReport = field(default_factory=DropReport)

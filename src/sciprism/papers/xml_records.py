@@ -7,19 +7,19 @@ from typing import BinaryIO
 from xml.etree.ElementTree import Element, ParseError
 
 from sciprism.errors import InputError
-from sciprism.papers.source import BadRecord, Source
+from sciprism.papers.input_file import BadRecord, InputFile
 
 
-def xml_records(source: Source, tags: Collection[str]) -> Iterator[Element | BadRecord]:
-    """Yield each element named in `tags`; at a fault of the file one BadRecord, and then no more.
+def read_xml_records(file: InputFile, tags: Collection[str]) -> Iterator[Element | BadRecord]:
+    """Yield each element named in `tags`; a fault of the file is one BadRecord, the last item.
 
-    An element is emptied as soon as the next one is asked for, and what lies between records at once, so
-    memory stays flat.
+    An element is emptied when the next one is read, and what is between records at once, so memory stays
+    constant.
     """
     number = inside = 0
     path: list[Element] = []
-    with source.binary() as stream:
-        for event in _events(stream):
+    with file.binary() as stream:
+        for event in _parse_events(stream):
             if not isinstance(event, tuple):
                 yield BadRecord(number + 1, event.line, event.reason)
                 return
@@ -39,18 +39,18 @@ def xml_records(source: Source, tags: Collection[str]) -> Iterator[Element | Bad
 
 
 def text_of(element: Element | None, path: str = "") -> str:
-    """Return all text at the first match of `path`, with that of inner tags, white space folded."""
+    """Return all text in the first match of `path`, inner tags included, with single spaces."""
     found = element.find(path) if element is not None and path else element
     return "" if found is None else " ".join("".join(found.itertext()).split())
 
 
 def texts_of(element: Element, path: str) -> tuple[str, ...]:
-    """Return the text of every match of `path`, without the empty ones, each once."""
+    """Return the distinct texts of all matches of `path` that are not empty."""
     return tuple(dict.fromkeys(text for found in element.iterfind(path) if (text := text_of(found))))
 
 
-def _events(stream: BinaryIO) -> Iterator[tuple[str, Element] | BadRecord]:
-    """Yield the parser's events, then a BadRecord (its number is meaningless) where parsing stopped short."""
+def _parse_events(stream: BinaryIO) -> Iterator[tuple[str, Element] | BadRecord]:
+    """Yield the parser's events, then a BadRecord (its number is meaningless) where parsing failed."""
     from defusedxml import ElementTree
     from defusedxml.common import EntitiesForbidden
 
@@ -62,7 +62,7 @@ def _events(stream: BinaryIO) -> Iterator[tuple[str, Element] | BadRecord]:
         line, _ = error.position
         yield BadRecord(0, line, f"not well-formed XML, nothing after this can be read: {error}")
     except EntitiesForbidden as error:
-        reason = f"the file defines the entity {error.name!r}; entities are refused: they can fill the memory"
-        yield BadRecord(0, None, f"{reason} or read other files")
+        reason = "entities are refused, as they can fill the memory or read other files"
+        yield BadRecord(0, None, f"the file defines the entity {error.name!r}; {reason}")
     except (LookupError, ValueError) as error:
         yield BadRecord(0, None, f"the XML cannot be decoded: {error}; convert the file to UTF-8")

@@ -1,8 +1,8 @@
 """Features in the coordinates of their principal directions.
 
 In these coordinates the sum of x x^T over all rows is diagonal, and so, nearly, is the curvature of any probe
-on a subset of the rows: a diagonal scale spares nine iterations in ten, and lengths of weights stay as they
-are. Where there are fewer rows than features, there are only as many coordinates as rows.
+on a subset of the rows. A diagonal preconditioner then saves nine iterations in ten; lengths of weights do
+not change. With fewer rows than features there are only as many coordinates as rows.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sciprism.cores import on_all_cores
-from sciprism.probes.rows import SharedRows, products
+from sciprism.parallel import map_threads
+from sciprism.probes.feature_rows import SharedRows, row_products
 
-BLOCK = 8192
+GRAM_BLOCK = 8192
 """Rows whose products are summed in single precision."""
 NEGLIGIBLE = 1e-12
-"""Directions with less of the largest eigenvalue are rounding errors."""
+"""Directions with an eigenvalue below this share of the largest are rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Some rows of the features: their numbers (n,), the part (fold) they belong to, and the rows turned."""
+class RowBlock:
+    """Some rows of the features: their numbers (n,), their part (fold), and the rows in the basis."""
 
     numbers: Tensor
     part: int
@@ -32,20 +32,20 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
-    """Features cut into blocks and turned by axes (d, r); spectrum: the r eigenvalues of the sum of x x^T."""
+class PrincipalBasis:
+    """Features in blocks, rotated by axes (d, r); spectrum: the r eigenvalues of the sum of x x^T."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[RowBlock, ...]
     axes: Tensor
     spectrum: Tensor
     rows: int
 
     @classmethod
-    def of(cls, features: Tensor, parts: Sequence[Tensor], size: int) -> Basis:
-        """Turn features (n, d) in their own precision, each part (row numbers) cut into blocks of a size."""
-        # On one core, as all that follows: cores that share a product wait for each other.
-        [(axes, spectrum)] = on_all_cores(principal_axes, [features])
-        turn = axes.T.contiguous()
+    def build(cls, features: Tensor, parts: Sequence[Tensor], size: int) -> PrincipalBasis:
+        """Rotate features (n, d) in their own precision; size: rows per block."""
+        # on one core, like all that follows: cores that share a product wait for each other
+        [(axes, spectrum)] = map_threads(principal_axes, [features])
+        rotation = axes.T.contiguous()
         pieces = [
             (part, numbers)
             for part, all_numbers in enumerate(parts)
@@ -53,26 +53,26 @@ class Basis:
             if len(numbers)
         ]
 
-        def turned(piece: tuple[int, Tensor]) -> Block:
+        def rotate(piece: tuple[int, Tensor]) -> RowBlock:
             part, numbers = piece
-            return Block(numbers, part, SharedRows(products(features[numbers], turn)))
+            return RowBlock(numbers, part, SharedRows(row_products(features[numbers], rotation)))
 
-        return cls(tuple(on_all_cores(turned, pieces)), axes, spectrum, len(features))
+        return cls(tuple(map_threads(rotate, pieces)), axes, spectrum, len(features))
 
 
 def principal_axes(features: Tensor) -> tuple[Tensor, Tensor]:
     """Return orthonormal axes (d, r) and eigenvalues (r,) of the sum of x x^T of the rows (n, d).
 
-    r is d, or n where that is less; then axes of negligible size are zero.
+    r is the smaller of d and n; if it is n, negligible axes are zero.
     """
     count, width = features.shape
     if count < width:
-        turned_back, values = row_space(features)
-        return (features.T.double() @ turned_back).to(features.dtype), values.to(features.dtype)
+        back, values = row_space(features)
+        return (features.T.double() @ back).to(features.dtype), values.to(features.dtype)
     gram = torch.zeros(width, width, dtype=torch.double)
-    for block in torch.split(features, BLOCK):
-        turned = block.T.contiguous()
-        gram += products(turned, turned)
+    for block in torch.split(features, GRAM_BLOCK):
+        columns = block.T.contiguous()
+        gram += row_products(columns, columns)
     values, axes = torch.linalg.eigh(gram)
     return axes.to(features.dtype), values.clamp_min(0).to(features.dtype)
 
@@ -80,8 +80,8 @@ def principal_axes(features: Tensor) -> tuple[Tensor, Tensor]:
 def row_space(features: Tensor) -> tuple[Tensor, Tensor]:
     """Return a matrix M (..., n, n) and eigenvalues (..., n) of rows X (..., n, d), in double precision.
 
-    X^T M are the axes of `principal_axes`. The rows turned by them, X X^T M, are M with each column times its
-    eigenvalue. Negligible eigenvalues are 0, and so are their columns.
+    X^T M are the axes of `principal_axes`. The rotated rows, X X^T M, are M with each column times its
+    eigenvalue. Negligible eigenvalues and their columns are 0.
     """
     wide = features.double()
     values, vectors = torch.linalg.eigh(wide @ wide.mT)

@@ -1,14 +1,14 @@
-"""Solve many probe problems at once, each until its duality gap says that it is done.
+"""Solve many probe problems at once, each until its duality gap is small enough.
 
 Every iteration costs two matrix products for all problems together: the scores of the new directions, and
-the gradients. The line search moves along known scores, so it multiplies nothing.
+the gradients. The line search uses known scores and needs no product.
 
 The gap. For any b within its bounds, v = weight * C * sum_i y_i b_i x_i is feasible for the dual problem, and
 
     primal(w) - dual(b) = |w - v|^2 / 2 + weight * C * sum_i (loss(slack_i) - slack_i b_i)
 
 (the second sum is 0 for the squared hinge). It bounds how far w is from the optimum, costs nothing beyond
-the gradient w - v, and is a sum of positive terms, so it can be had in single precision.
+the gradient w - v, and is a sum of positive terms, so single precision is enough.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sciprism.probes.directions import Memory
-from sciprism.probes.losses import Loss
-from sciprism.probes.pieces import Piece
+from sciprism.probes.lbfgs import LbfgsHistory
+from sciprism.probes.losses import ProbeLoss
+from sciprism.probes.slack_blocks import SlackBlock
 
-ITERATIONS = 2000
+MAX_ITERATIONS = 2000
 PATIENCE = 150
-"""Iterations without a gap a tenth better after which the precision is used up."""
-AIM = 0.75
-"""The part of the tolerance that the gap itself may take; the rest is for rounding."""
+"""Iterations without a gap smaller by a tenth after which a problem ends: its precision is exhausted."""
+GAP_SHARE = 0.75
+"""Share of the tolerance that the gap itself may use; the rest is for rounding."""
 NARROWING = 0.75
-"""What the width of a corner is multiplied with when its centre moves."""
-LEVEL = 0.5
-"""A step is long enough when the slope there is this part of the slope at its start."""
+"""Factor of a corner's width when its centre moves."""
+SLOPE_SHARE = 0.5
+"""A step is long enough when its slope is this share of the slope at the start."""
 TINY = 1e-300
-TRIALS = 40
-"""Lengths tried in one line search: each halves the bounds at least; nearly all end after one or two."""
-CROWD = 16
-"""Finished problems leave when they are one in so many: leaving costs a copy of what stays."""
+MAX_TRIALS = 40
+"""Step lengths per line search: each at least halves the bounds; most searches need one or two."""
+MIN_FINISHED_SHARE = 1 / 16
+"""Finished problems are removed once they are this share of all: removal copies the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class Solution:
 
 
 class Descent:
-    """The state of one batch of problems of one loss.
+    """The state of one batch of problems with one loss; its tensors have one row per problem.
 
-    weights (p, r): where to start; the pieces' slacks must belong to them. costs (p,): weight * C.
+    weights (p, r): the start; the blocks' slacks must belong to them. costs (p,): weight * C.
     spectrum: eigenvalues of the sum of x x^T over all rows, (r,) or (p, r); features must be in the
-    eigenvectors' coordinates. rows: how many rows the spectrum counts. widths (p,): of the rounded corners.
+    eigenvectors' coordinates. rows: number of rows of the spectrum. widths (p,): of the rounded corners.
     """
 
     def __init__(
         self,
-        loss: Loss,
-        pieces: list[Piece],
+        loss: ProbeLoss,
+        blocks: list[SlackBlock],
         weights: Tensor,
         *,
         costs: Tensor,
@@ -66,170 +66,153 @@ class Descent:
         rows: int,
         widths: Tensor,
     ) -> None:
-        self.loss, self.pieces, self.weights, self.costs = loss, pieces, weights, costs
+        self.loss, self.blocks, self.weights, self.costs = loss, blocks, weights, costs
         self.curvatures, self.widths, self.rows = spectrum / max(1, rows), widths, rows
         count = len(weights)
-        self.numbers = torch.arange(count)
-        self.memory = Memory()
-        self.pull = torch.zeros_like(weights)
-        self.loss_sums, self.misses, self.inside = (torch.zeros(count, dtype=torch.double) for _ in range(3))
-        self.least = torch.full((count,), torch.inf, dtype=torch.double)
-        self.bound = torch.full((count,), -torch.inf, dtype=torch.double)
+        self.original_ids = torch.arange(count)
+        self.history = LbfgsHistory()
+        self.dual_weights = torch.zeros_like(weights)
+        zeros = torch.zeros(count, dtype=torch.double)
+        self.loss_sums, self.slack_gaps, self.curved_rows = zeros, zeros.clone(), zeros.clone()
+        self.best_primal = torch.full((count,), torch.inf, dtype=torch.double)
+        self.best_dual = torch.full((count,), -torch.inf, dtype=torch.double)
         self.best = weights.clone()
-        self.mark = torch.full((count,), torch.inf, dtype=torch.double)
-        self.marked = torch.zeros(count, dtype=torch.long)
+        self.reference_gaps = torch.full((count,), torch.inf, dtype=torch.double)
+        self.last_progress = torch.zeros(count, dtype=torch.long)
 
     def solve(self, tolerance: float) -> Solution:
-        """Descend until every relative gap is below tolerance or does not improve any more."""
+        """Descend until every relative gap is below tolerance or no longer improves."""
         count, width = self.weights.shape
         solution = Solution(
             torch.zeros(count, width, dtype=self.weights.dtype),
             torch.full((count,), torch.inf, dtype=torch.double),
             torch.zeros(count, dtype=torch.long),
         )
-        self._gather()
-        for iteration in range(ITERATIONS):
-            gaps = self._judge(iteration)
-            over = (gaps <= AIM * tolerance) | (iteration - self.marked > PATIENCE)
-            if iteration == ITERATIONS - 1:
-                over[:] = True
-            if int(over.sum()) * CROWD >= len(over) and over.any():
-                self._leave(over, gaps, iteration, solution)
-                if over.all():
+        self._update_sums()
+        for iteration in range(MAX_ITERATIONS):
+            gaps = self._update_gaps(iteration)
+            finished = (gaps <= GAP_SHARE * tolerance) | (iteration - self.last_progress > PATIENCE)
+            if iteration == MAX_ITERATIONS - 1:
+                finished[:] = True
+            if finished.any() and int(finished.sum()) >= MIN_FINISHED_SHARE * len(finished):
+                self._remove_finished(finished, gaps, iteration, solution)
+                if finished.all():
                     break
-            self._recentre()
+            if self.loss.cornered:
+                self._recentre()
             self._step()
         return solution
 
-    def _judge(self, iteration: int) -> Tensor:
+    def _update_gaps(self, iteration: int) -> Tensor:
         """Update the best weights and bounds, and return each problem's relative gap."""
-        square, apart = norms(self.weights), norms(self.weights - self.pull)
+        square, apart = norms(self.weights), norms(self.weights - self.dual_weights)
         primal = square / 2 + self.costs * self.loss_sums
-        dual = primal - apart / 2 - self.costs * self.misses
-        better = primal < self.least
+        dual = primal - apart / 2 - self.costs * self.slack_gaps
+        better = primal < self.best_primal
         self.best[better] = self.weights[better]
-        self.least, self.bound = torch.minimum(self.least, primal), torch.maximum(self.bound, dual)
-        gaps = self.least - self.bound
-        progress = gaps < 0.9 * self.mark
-        self.mark[progress], self.marked[progress] = gaps[progress], iteration
-        return torch.where(gaps > 0, gaps / self.least.clamp_min(TINY), 0)
+        self.best_primal = torch.minimum(self.best_primal, primal)
+        self.best_dual = torch.maximum(self.best_dual, dual)
+        gaps = self.best_primal - self.best_dual
+        progress = gaps < 0.9 * self.reference_gaps
+        self.reference_gaps[progress], self.last_progress[progress] = gaps[progress], iteration
+        return torch.where(gaps > 0, gaps / self.best_primal.clamp_min(TINY), 0)
 
-    def _leave(self, over: Tensor, gaps: Tensor, iteration: int, solution: Solution) -> None:
-        """Write down the problems that are over and drop them."""
-        numbers, kept = self.numbers[over], ~over
-        solution.weights[numbers] = self.best[over]
-        solution.gaps[numbers] = gaps[over] + self._rounding(over)
-        solution.iterations[numbers] = iteration
-        for piece in self.pieces:
-            piece.keep(kept)
-        self.memory.keep(kept)
-        for name in (
-            "numbers",
-            "weights",
-            "best",
-            "costs",
-            "widths",
-            "pull",
-            "loss_sums",
-            "misses",
-            "inside",
-            "least",
-            "bound",
-            "mark",
-            "marked",
-        ):
-            setattr(self, name, getattr(self, name)[kept])
-        if self.curvatures.ndim == 2:
-            self.curvatures = self.curvatures[kept]
+    def _remove_finished(self, finished: Tensor, gaps: Tensor, iteration: int, solution: Solution) -> None:
+        """Store the solutions of the finished problems and drop these."""
+        original_ids, remaining = self.original_ids[finished], ~finished
+        solution.weights[original_ids] = self.best[finished]
+        solution.gaps[original_ids] = gaps[finished] + self._rounding(finished)
+        solution.iterations[original_ids] = iteration
+        for block in self.blocks:
+            block.keep(remaining)
+        self.history.keep(remaining)
+        for name, value in list(vars(self).items()):
+            shared = name == "curvatures" and value.ndim == 1
+            if isinstance(value, Tensor) and not shared:
+                setattr(self, name, value[remaining])
 
     def _rounding(self, chosen: Tensor) -> Tensor:
         """Estimate what rounding may add to the relative gap of the chosen problems (p,).
 
-        A score is a sum of products of about |x| |w| in all, and off by that times the precision. Such errors
-        go both ways and nearly cancel over the rows, but at a corner every one adds loss. This matters where
-        most loss has vanished.
+        A score is a sum of products of about |x| |w| in total; its error is that times the precision. Such
+        errors nearly cancel over the rows, but at a corner each one adds loss. This matters where most loss
+        has vanished.
         """
         weight = (2 * self.loss_sums).sqrt()
         if self.loss.cornered:
-            weight = self.inside + self.rows**0.5
+            weight = self.curved_rows + self.rows**0.5
         lengths = (self.curvatures.sum(-1) * norms(self.best)).sqrt()
         errors = 2 * torch.finfo(self.best.dtype).eps * self.costs * weight * lengths
-        return (errors / self.least.clamp_min(TINY))[chosen]
+        return (errors / self.best_primal.clamp_min(TINY))[chosen]
 
     def _recentre(self) -> None:
-        """Move the centres of problems whose gap comes from the rounded corners, and narrow these."""
-        if not self.loss.cornered:
-            return
-        moved = norms(self.weights - self.pull) / 2 <= self.costs * self.misses
+        """Move the centres of problems whose gap comes from the rounded corners, and narrow the corners."""
+        moved = norms(self.weights - self.dual_weights) / 2 <= self.costs * self.slack_gaps
         if not moved.any():
             return
-        for piece in self.pieces:
-            piece.recentre(self.widths, moved)
+        for block in self.blocks:
+            block.recentre(self.widths, moved)
         self.widths = torch.where(moved, self.widths * NARROWING, self.widths)
-        self._gather(moved)
+        self._update_sums(moved)
 
     def _step(self) -> None:
-        """Go one step down, as far as the line search says, and gather the new gradients."""
-        gradient = self.weights - self.pull
-        share = (self.costs * self.inside).to(gradient.dtype) / self.widths
-        direction = self.memory.direction(gradient, 1 / (1 + share[:, None] * self.curvatures))
-        lengths = self._search(gradient, direction).to(gradient.dtype)
+        """Take one step of the length that the line search finds, and update the gradients."""
+        gradient = self.weights - self.dual_weights
+        share = (self.costs * self.curved_rows).to(gradient.dtype) / self.widths
+        direction = self.history.direction(gradient, 1 / (1 + share[:, None] * self.curvatures))
+        lengths = self._line_search(gradient, direction).to(gradient.dtype)
         step = lengths[:, None] * direction
         self.weights = self.weights + step
-        for piece in self.pieces:
-            piece.advance(lengths)
-        self._gather()
-        self.memory.add(step, self.weights - self.pull - gradient)
+        for block in self.blocks:
+            block.advance(lengths)
+        self._update_sums()
+        self.history.add(step, self.weights - self.dual_weights - gradient)
 
-    def _search(self, gradient: Tensor, direction: Tensor) -> Tensor:
-        """Find how far to go (p,): Newton's method between bounds on a slope that rises piece by piece."""
-
-        for piece in self.pieces:
-            piece.set_out(direction)
+    def _line_search(self, gradient: Tensor, direction: Tensor) -> Tensor:
+        """Return step lengths (p,): Newton's method between bounds, on a slope that rises block by block."""
+        for block in self.blocks:
+            block.set_direction(direction)
         start, along = dots(gradient, direction), dots(self.weights, direction)
         square = norms(direction)
         lengths = torch.ones(len(start), dtype=torch.double)
         low, high = torch.zeros_like(lengths), torch.full_like(lengths, torch.inf)
-        open_, first = torch.ones_like(lengths, dtype=torch.bool), True
-        for _ in range(TRIALS):
+        chosen, open_ = None, torch.ones_like(lengths, dtype=torch.bool)
+        for _ in range(MAX_TRIALS):
             falls, bends = torch.zeros_like(lengths), torch.zeros_like(lengths)
-            for piece in self.pieces:
-                members, fall, bend = piece.slope(lengths, self.widths, None if first else open_)
+            for block in self.blocks:
+                members, fall, bend = block.slope(lengths, self.widths, chosen)
                 falls.index_add_(0, members, fall)
                 bends.index_add_(0, members, bend)
-            first = False
             slope = along + lengths * square - self.costs * falls
-            open_ = open_ & (slope.abs() > LEVEL * start.abs())
+            chosen = open_ = open_ & (slope.abs() > SLOPE_SHARE * start.abs())
             if not open_.any():
                 break
             low = torch.where(open_ & (slope < 0), lengths, low)
             high = torch.where(open_ & (slope >= 0), lengths, high)
             newton = lengths - slope / (square + self.costs / self.widths * bends)
             middle = torch.where(high.isinf(), 2 * lengths, (low + high) / 2)
-            lengths = torch.where(
-                open_, torch.where((newton > low) & (newton < high), newton, middle), lengths
-            )
+            lengths = torch.where(open_, torch.where((newton > low) & (newton < high), newton, middle), lengths)
         return lengths
 
-    def _gather(self, chosen: Tensor | None = None) -> None:
-        """Bring sums and gradients up to date, of all problems or of those chosen."""
-        everyone = torch.ones(len(self.weights), dtype=torch.bool) if chosen is None else chosen
-        self.pull[everyone] = 0
-        self.loss_sums[everyone], self.misses[everyone], self.inside[everyone] = 0, 0, 0
-        for sums in (piece.sums(self.widths, chosen) for piece in self.pieces):
-            self.pull.index_add_(0, sums.members, sums.pull)
-            self.loss_sums.index_add_(0, sums.members, sums.loss)
-            self.misses.index_add_(0, sums.members, sums.miss)
-            self.inside.index_add_(0, sums.members, sums.inside)
-        self.pull[everyone] *= self.costs[everyone, None].to(self.pull.dtype)
+    def _update_sums(self, chosen: Tensor | None = None) -> None:
+        """Update the sums and gradients of all problems, or of the chosen ones."""
+        stale = torch.ones(len(self.weights), dtype=torch.bool) if chosen is None else chosen
+        for sums in (self.dual_weights, self.loss_sums, self.slack_gaps, self.curved_rows):
+            sums[stale] = 0
+        for found in (block.sums(self.widths, chosen) for block in self.blocks):
+            self.dual_weights.index_add_(0, found.members, found.dual_weights)
+            self.loss_sums.index_add_(0, found.members, found.loss)
+            self.slack_gaps.index_add_(0, found.members, found.slack_gap)
+            self.curved_rows.index_add_(0, found.members, found.curved_rows)
+        self.dual_weights[stale] *= self.costs[stale, None].to(self.dual_weights.dtype)
 
 
 def dots(left: Tensor, right: Tensor) -> Tensor:
-    """Multiply the rows of two matrices (p, r) pair by pair -> (p,), in double precision."""
+    """Return the dot products of the rows of two matrices (p, r) -> (p,), in double precision."""
     products: Tensor = torch.linalg.vecdot(left, right)
     return products.double()
 
 
 def norms(rows: Tensor) -> Tensor:
-    """Return the squared length of each row (p, r) -> (p,), in double precision."""
+    """Return the squared norm of each row (p, r) -> (p,), in double precision."""
     return dots(rows, rows)

@@ -1,4 +1,4 @@
-"""Folds for cross-validation, the same rows in each as scikit-learn's, without shuffling."""
+"""Folds for cross-validation, identical to scikit-learn's without shuffling."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sciprism.arrays import Integers
 from sciprism.errors import InputError
-
-Integers = NDArray[np.int64]
 
 
 def plain_folds(rows: int, folds: int) -> Integers:
-    """Return the fold of each row (n,): runs of equal length, the first ones longer by one (KFold)."""
+    """Return the fold of each row (n,): contiguous, the first folds larger by one (KFold)."""
     _check(rows, folds)
     sizes = np.full(folds, rows // folds)
     sizes[: rows % folds] += 1
@@ -21,11 +20,11 @@ def plain_folds(rows: int, folds: int) -> Integers:
 
 
 def stratified_folds(labels: NDArray[Any], folds: int) -> Integers:
-    """Return the fold of each row (n,), so that every class is spread evenly (StratifiedKFold).
+    """Return the fold of each row (n,), every class spread evenly (StratifiedKFold).
 
-    How many rows of a class a fold gets: lay all rows in order of their class (classes in the order in which
-    they first occur) and deal them out one by one. Which rows: each class's rows, in their order, fill its
-    places in the first fold, then in the second, and so on.
+    Number of rows of a class per fold: all rows, sorted by class (in order of first occurrence), are dealt to
+    the folds in turn. Which rows: a class's rows, in their order, fill its share of the first fold, then of
+    the second, and so on.
     """
     _check(len(labels), folds)
     _, first, classes = np.unique(labels, return_index=True, return_inverse=True)

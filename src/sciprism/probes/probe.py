@@ -1,4 +1,4 @@
-"""A fitted probe: what it says of a vector."""
+"""A fitted probe and its predictions."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats
 from sciprism.index.matmul import inner_products
-from sciprism.probes.targets import Kind, Targets
-from sciprism.probes.weights import checked_features
+from sciprism.probes.targets import ProbeTargets, TargetKind
+from sciprism.probes.weights import check_features
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Vectors (k, d) and intercepts (k,) of the decisions, and what they decide.
+    """Vectors (k, d) and intercepts (k,) of the decision functions, and their kind.
 
-    classes: the values that a probe of kind "classes" tells apart, ascending; two share one vector.
+    classes: the values that a probe of kind "classes" predicts, ascending; two classes share one vector.
     """
 
-    kind: Kind
+    kind: TargetKind
     vectors: Floats
     intercepts: Floats
     classes: NDArray[Any] | None = None
 
     def decide(self, features: NDArray[np.floating]) -> Floats:
         """Return the decision values (n, k) of features (n, d)."""
-        rows = torch.from_numpy(checked_features(features))
+        rows = torch.from_numpy(check_features(features))
         found: Floats = inner_products(rows, torch.from_numpy(self.vectors)).numpy() + self.intercepts
         return found
 
     def predict(self, features: NDArray[np.floating]) -> NDArray[Any]:
         """Return, of features (n, d), classes (n,), labels (n, k) of 0 and 1, or values (n, k).
 
-        The class is that of the highest decision, the lowest class among equals; a label is there where its
-        decision is above 0.
+        The class has the highest decision value, the lowest class among equals. A label is predicted where
+        its decision value is above 0.
         """
         decisions = self.decide(features)
         if self.kind == "values":
@@ -45,18 +45,18 @@ class Probe:
         if self.kind == "labels":
             return (decisions > 0).astype(np.int64)
         assert self.classes is not None
-        return self.classes[chosen_classes(decisions)]
+        return self.classes[choose_classes(decisions)]
 
 
-def build_probe(known: Targets, vectors: Doubles, intercepts: Doubles) -> Probe:
-    """Return the probe of weights (k, d) and intercepts (k,); labels that never change are constant."""
+def build_probe(known: ProbeTargets, vectors: Doubles, intercepts: Doubles) -> Probe:
+    """Return the probe of weights (k, d) and intercepts (k,); constant labels stay constant."""
     constant = known.constant()
     vectors[constant], intercepts[constant] = 0, known.columns[constant, 0]
     return Probe(known.kind, vectors.astype(np.float32), intercepts.astype(np.float32), known.classes)
 
 
-def chosen_classes(decisions: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Return the number of the class (..., n) that decisions (..., n, k) choose; k = 1 means two classes."""
+def choose_classes(decisions: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return the class numbers (..., n) of decision values (..., n, k); k = 1 means two classes."""
     if decisions.shape[-1] == 1:
         return (decisions[..., 0] > 0).astype(np.int64)
     highest: NDArray[np.int64] = decisions.argmax(axis=-1)

@@ -1,4 +1,4 @@
-"""What a probe is: its loss, its values of C, its cross-validation."""
+"""Settings of a probe: its loss, values of C, and cross-validation."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SolverName = Literal["sciprism", "sklearn"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSettings:
-    """Settings of a grid search; they check themselves.
+    """Settings of a grid search; InputError for invalid values.
 
     loss: "squared_hinge" or "hinge" for classes and labels, "epsilon_insensitive" (epsilon 0) for real
-    targets. grid: values of C. selection: the score whose mean over the folds chooses C ("": the usual).
+    targets. grid: values of C. selection: the score whose mean over the folds chooses C ("": the loss's own).
     intercept: False for the published numbers of SciDocs and SciRepEval, True for scikit-learn's default.
     tolerance: relative duality gap at which a problem counts as solved. solver: "sklearn" runs scikit-learn's
-    GridSearchCV instead, which alone uses seed and iterations (its max_iter).
+    GridSearchCV instead; only it uses seed and iterations (its max_iter).
     """
 
     loss: LossName = "squared_hinge"

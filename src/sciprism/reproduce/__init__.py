@@ -1,1 +1,1 @@
-"""The papers' tables with our numbers beside the printed ones, and the papers' claims with their verdicts."""
+"""The papers' tables with our scores next to the published ones, and verdicts on the papers' claims."""

@@ -1,8 +1,8 @@
-"""Papers and their vectors on disk: shards under one manifest, written so that no stop can harm them."""
+"""Papers and their vectors on disk: shards under one manifest; an interrupted run leaves them intact."""
 
 from sciprism.store.collection import Collection, Filter
 from sciprism.store.embed import EmbedReport, embed
-from sciprism.store.layout import Layout
+from sciprism.store.layout import CollectionLayout
 from sciprism.store.matrix import Matrix
 
-__all__ = ["Collection", "EmbedReport", "Filter", "Layout", "Matrix", "embed"]
+__all__ = ["Collection", "CollectionLayout", "EmbedReport", "Filter", "Matrix", "embed"]

@@ -1,4 +1,4 @@
-"""Open a collection: its papers by row or id, its vectors as mapped matrices, its filters."""
+"""A collection on disk: papers by row or id, vectors as memory-mapped matrices, filters."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 OPEN_MATRICES = 256
-"""Mapped files kept open: each holds a file handle, of which a process has few (often 1024)."""
+"""Mapped files kept open; each needs a file handle, of which a process often has only 1024."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which papers a search may return: years inclusive; venue a part of the name; field a whole name.
+    """Which papers a search may return: years inclusive, venue by part of its name, field by its whole name.
 
-    Letter case does not matter. A paper without a year passes no year bound.
+    Case is ignored. A paper without a year passes no year bound.
     """
 
     year_from: int | None = None
@@ -46,24 +46,24 @@ class Filter:
 
 
 def papers_file(shard: int) -> str:
-    """Name the file of a shard's papers."""
+    """Return the file name of a shard's papers."""
     return f"papers/{shard:06d}.parquet"
 
 
 def values_file(folder: str, shard: int) -> str:
-    """Name the file of a shard's vectors in one space."""
+    """Return the file name of a shard's vectors in one space."""
     return f"vectors/{folder}/{shard:06d}.npy"
 
 
 def scales_file(folder: str, shard: int) -> str:
-    """Name the file of the scales beside int8 vectors."""
+    """Return the file name of the scales of int8 vectors."""
     return f"vectors/{folder}/{shard:06d}.scales.npy"
 
 
 class Collection:
-    """Papers and vectors on disk, read as they are needed; rows count through all shards.
+    """Papers and vectors on disk, read on demand; rows are numbered through all shards.
 
-    Rows that a newer row of the same paper replaces stay in place and are left out by every mask.
+    Superseded rows (a newer row of the same paper follows) stay in the files; every mask excludes them.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -74,7 +74,7 @@ class Collection:
 
     @classmethod
     def open(cls, folder: Path | str) -> Collection:
-        """Read the manifest and check that every file it names is there in full size."""
+        """Read the manifest and check the size of every file that it names."""
         collection = cls(Path(folder), read_manifest(Path(folder)))
         for shard in collection.manifest.shards:
             for name, record in shard.files.items():
@@ -94,14 +94,14 @@ class Collection:
         return int(self._offsets[-1])
 
     def verify(self) -> None:
-        """Read every file and compare its checksum."""
+        """Compare the checksum of every file; InputError where one differs."""
         for shard in self.manifest.shards:
             for name, record in shard.files.items():
                 if sha256(self.folder / name) != record.sha256:
                     raise self._damaged(self.folder / name, "changed: its checksum differs")
 
     def check_encoder(self, encoder: Encoder) -> None:
-        """Refuse an encoder whose vectors cannot be compared with the stored ones."""
+        """Raise InputError for an encoder whose vectors do not compare with the stored ones."""
         stored = self.manifest.encoder
         if encoder.fingerprint != stored.fingerprint:
             raise InputError(
@@ -111,25 +111,23 @@ class Collection:
             )
 
     def paper(self, id: str) -> Paper:
-        """Return the paper of an id."""
+        """Return the paper with an id."""
         return self.papers(np.array([self.find(id)]))[0]
 
     def papers(self, rows: NDArray[np.integer] | Sequence[int]) -> list[Paper]:
-        """Return the papers of rows, in the order given."""
+        """Return the papers of some rows, in the order given."""
         rows = np.asarray(rows, np.int64)
         shards = self._shard_of(rows)
         found: list[Paper | None] = [None] * len(rows)
         for shard in np.unique(shards):
-            places = np.flatnonzero(shards == shard)
-            path = self.folder / papers_file(shard)
-            for place, paper in zip(
-                places, read_papers_at(path, rows[places] - self._offsets[shard]), strict=True
-            ):
-                found[place] = paper
+            positions = np.flatnonzero(shards == shard)
+            here = read_papers_at(self.folder / papers_file(shard), rows[positions] - self._offsets[shard])
+            for position, paper in zip(positions, here, strict=True):
+                found[position] = paper
         return [paper for paper in found if paper is not None]
 
     def find(self, id: str) -> int:
-        """Return the row of a paper; of several the newest."""
+        """Return the newest row of a paper."""
         ids, order = self._sorted_ids
         wanted = np.uint64(hash64(id))
         first, last = np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
@@ -138,7 +136,7 @@ class Collection:
         return int(order[last - 1])
 
     def vectors(self, space: str) -> Sequence[Matrix]:
-        """Return one mapped matrix per shard, opened when it is asked for."""
+        """Return one mapped matrix per shard, opened on first use."""
         record = self.manifest.spaces.get(space)
         if record is None:
             raise InputError(
@@ -146,15 +144,15 @@ class Collection:
                 f"{', '.join(self.manifest.formats)}), none of {space!r}; embed the papers for that format "
                 "into a new folder"
             )
-        return _Matrices(self, record.folder)
+        return _ShardMatrices(self, record.folder)
 
     def vector(self, row: int, space: str) -> Floats:
         """Return the stored vector (d,) of one row."""
-        vector: Floats = self.stored(space, np.array([row])).block(0, 1)[0]
+        vector: Floats = self.read_rows(space, np.array([row])).block(0, 1)[0]
         return vector
 
-    def stored(self, space: str, rows: NDArray[np.integer]) -> Matrix:
-        """Return a copy of rows as they are stored, in the order given."""
+    def read_rows(self, space: str, rows: NDArray[np.integer]) -> Matrix:
+        """Return a copy of some rows in their stored precision, in the order given."""
         matrices = self.vectors(space)
         shards = self._shard_of(rows)
         parts = [(matrices[s], row - self._offsets[s]) for s, row in zip(shards, rows, strict=True)]
@@ -163,7 +161,7 @@ class Collection:
         return Matrix(values, np.array(scaled, np.float32) if scaled else None)
 
     def mask(self, filter: Filter | None = None) -> Mask | None:
-        """Mark the rows that a search may return, or None where all may be."""
+        """Mark the rows that a search may return; None: all of them."""
         live = self._live
         if not filter or not self.manifest.shards:
             return live
@@ -171,11 +169,9 @@ class Collection:
         return passes if live is None else passes & live
 
     def column(self, name: str) -> NDArray[Any]:
-        """Read one column of numbers or flags over all rows."""
+        """Return one column of numbers or flags over all rows."""
         parts = [self._column(shard, name).to_numpy() for shard in range(len(self.manifest.shards))]
-        return (
-            np.concatenate(parts) if parts else np.empty(0, bool if name == "missing_abstract" else np.uint64)
-        )
+        return np.concatenate(parts) if parts else np.empty(0, bool if name == "missing_abstract" else np.uint64)
 
     def columns(self, *names: str) -> Iterator[tuple[list[Any], ...]]:
         """Yield columns of the papers shard by shard."""
@@ -233,7 +229,7 @@ class Collection:
         )
 
 
-class _Matrices(Sequence[Matrix]):
+class _ShardMatrices(Sequence[Matrix]):
     """The matrices of one space, shard by shard."""
 
     def __init__(self, collection: Collection, folder: str) -> None:
@@ -246,7 +242,7 @@ class _Matrices(Sequence[Matrix]):
     def __getitem__(self, shard: Any) -> Any:
         if not 0 <= shard < len(self):
             raise IndexError(shard)
-        home = self._collection.folder
-        int8 = self._collection.manifest.dtype == "int8"
-        scales = home / scales_file(self._folder, shard) if int8 else None
-        return self._collection.open_matrix(home / values_file(self._folder, shard), scales)
+        stored = self._collection
+        scales = scales_file(self._folder, shard) if stored.manifest.dtype == "int8" else None
+        values = stored.folder / values_file(self._folder, shard)
+        return stored.open_matrix(values, stored.folder / scales if scales else None)

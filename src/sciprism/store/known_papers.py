@@ -1,4 +1,4 @@
-"""Tell new papers from known ones, in about 25 bytes a paper."""
+"""Find out which papers of an input are new or changed, in about 25 bytes per stored paper."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from numpy.typing import NDArray
 from sciprism.papers.records import Paper
 
 RECENT = 1 << 16
+"""New papers kept in a dictionary before they are merged into the sorted arrays."""
 
-Verdict = Literal["new", "changed", "updated", "unchanged", "duplicate", "conflict"]
-_NOTES = np.dtype([("text", "u4"), ("record", "u4"), ("row", "u4"), ("seen", "?"), ("missing", "?")])
+StatusKind = Literal["new", "changed", "updated", "unchanged", "duplicate", "conflict"]
+_ENTRY = np.dtype([("text", "u4"), ("record", "u4"), ("row", "u4"), ("seen", "?"), ("missing", "?")])
 _LOW_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a paper of the input is; for a changed or updated one its stored row and that row's flag."""
+class PaperStatus:
+    """How a paper of the input compares with the stored ones.
 
-    verdict: Verdict
+    row, missing_abstract: the stored row of a changed or updated paper, and whether it lacks an abstract.
+    """
+
+    kind: StatusKind
     row: int = -1
     missing_abstract: bool = False
 
     @property
     def must_be_stored(self) -> bool:
-        """Say whether the collection lacks this record."""
-        return self.verdict in ("new", "changed", "updated")
+        """Return whether the collection lacks this record."""
+        return self.kind in ("new", "changed", "updated")
 
 
 @dataclass(frozen=True, slots=True)
-class Hashes:
-    """64-bit hashes of a paper's id, of the text that is encoded, and of the whole record with that text."""
+class PaperHashes:
+    """64-bit hashes of a paper's id, its encoded text, and its whole record with that text."""
 
     id: int
     text: int
@@ -43,69 +47,70 @@ class Hashes:
 
 
 def hash64(text: str) -> int:
-    """Hash a text; equal on every machine."""
+    """Return a 64-bit hash of a text, the same on every machine."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def hashes_of(paper: Paper, text: str) -> Hashes:
-    """Hash a paper and its text as the encoder will see it; UnicodeEncodeError for half a surrogate pair."""
+def hash_paper(paper: Paper, text: str) -> PaperHashes:
+    """Return the hashes of a paper and its encoded text; UnicodeEncodeError for a lone surrogate."""
     record = json.dumps(paper.to_json(), sort_keys=True, ensure_ascii=False)
-    return Hashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
+    return PaperHashes(hash64(paper.id), hash64(text), hash64(record + "\n" + text))
 
 
 class KnownPapers:
-    """What is stored, and what this run has seen: sorted hashes, with the last few in a dictionary.
+    """Hashes of the stored papers and of those that this run has seen.
 
-    Only 32 bits of the text and record hashes are kept: they are compared for one and the same id.
+    The arrays are sorted by id hash; the newest papers are in a dictionary. 32 bits of the text and record
+    hashes are enough: they are compared only between papers of one id.
     """
 
     def __init__(self) -> None:
         self._ids: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._notes: NDArray[np.void] = np.empty(0, _NOTES)
-        self._recent: dict[int, int] = {}  # id to text, for papers that this run brought
+        self._entries: NDArray[np.void] = np.empty(0, _ENTRY)
+        self._recent: dict[int, int] = {}  # id hash -> text hash of new papers
 
     def load(self, ids: NDArray[np.uint64], hashes: NDArray[np.uint64], missing: NDArray[np.bool_]) -> None:
-        """Take in all stored rows: ids (n,), hashes (n, 2) of text and record, flags (n,)."""
+        """Load all stored rows: ids (n,), hashes of text and record (n, 2), missing abstracts (n,)."""
         self._ids = ids
-        self._notes = np.zeros(len(ids), _NOTES)
-        self._notes["text"], self._notes["record"] = (hashes & _LOW_BITS).T
-        self._notes["row"] = np.arange(len(ids))
-        self._notes["missing"] = missing
+        self._entries = np.zeros(len(ids), _ENTRY)
+        self._entries["text"], self._entries["record"] = (hashes & _LOW_BITS).T
+        self._entries["row"] = np.arange(len(ids))
+        self._entries["missing"] = missing
         self._sort()
 
-    def judge(self, hashes: Hashes) -> Judgement:
-        """Say what a paper of the input is; the paper then counts as seen."""
+    def classify(self, hashes: PaperHashes) -> PaperStatus:
+        """Compare a paper of the input with the known ones, and mark it as seen."""
         text = hashes.text & _LOW_BITS
         if hashes.id in self._recent:
-            return Judgement("duplicate" if self._recent[hashes.id] == text else "conflict")
-        place = int(np.searchsorted(self._ids, np.uint64(hashes.id)))
-        if place == len(self._ids) or self._ids[place] != hashes.id:
+            return PaperStatus("duplicate" if self._recent[hashes.id] == text else "conflict")
+        position = int(np.searchsorted(self._ids, np.uint64(hashes.id)))
+        if position == len(self._ids) or self._ids[position] != hashes.id:
             self._recent[hashes.id] = text
             if len(self._recent) == RECENT:
                 self._merge()
-            return Judgement("new")
-        note = self._notes[place]
-        same_text = note["text"] == text
-        if note["seen"]:
-            return Judgement("duplicate" if same_text else "conflict")
-        same_record = note["record"] == hashes.record & _LOW_BITS
-        note["seen"], note["text"] = True, text
+            return PaperStatus("new")
+        entry = self._entries[position]
+        same_text = entry["text"] == text
+        if entry["seen"]:
+            return PaperStatus("duplicate" if same_text else "conflict")
+        same_record = entry["record"] == hashes.record & _LOW_BITS
+        entry["seen"], entry["text"] = True, text
         if same_record:
-            return Judgement("unchanged")
-        return Judgement("updated" if same_text else "changed", int(note["row"]), bool(note["missing"]))
+            return PaperStatus("unchanged")
+        return PaperStatus("updated" if same_text else "changed", int(entry["row"]), bool(entry["missing"]))
 
     def _merge(self) -> None:
-        notes = np.zeros(len(self._recent), _NOTES)
-        notes["text"] = list(self._recent.values())
-        notes["seen"] = True
+        entries = np.zeros(len(self._recent), _ENTRY)
+        entries["text"] = list(self._recent.values())
+        entries["seen"] = True
         self._ids = np.concatenate([self._ids, np.fromiter(self._recent, np.uint64, len(self._recent))])
-        self._notes = np.concatenate([self._notes, notes])
+        self._entries = np.concatenate([self._entries, entries])
         self._recent = {}
         self._sort()
 
     def _sort(self) -> None:
         order = np.argsort(self._ids, kind="stable")
-        ids, notes = self._ids[order], self._notes[order]
-        last = np.ones(len(ids), bool)  # of several rows of one paper the newest counts
+        ids, entries = self._ids[order], self._entries[order]
+        last = np.ones(len(ids), bool)  # keep the newest of several rows of one paper
         last[:-1] = ids[1:] != ids[:-1]
-        self._ids, self._notes = ids[last], notes[last]
+        self._ids, self._entries = ids[last], entries[last]

@@ -1,4 +1,4 @@
-"""Decide how a collection is laid out, and begin or continue its folder."""
+"""Layout of a collection (formats, precision, shard size); create or reopen its folder."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sciprism.errors import InputError
-from sciprism.files import LOCK_NAME, UNFINISHED
+from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX
 from sciprism.store.collection import Collection
-from sciprism.store.manifest import NAME, EncoderRecord, Manifest, SpaceRecord
+from sciprism.store.manifest import MANIFEST_NAME, EncoderRecord, Manifest, SpaceRecord
 from sciprism.store.matrix import DTYPES, Dtype
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 DEFAULT_FORMATS = ("proximity",)
 DEFAULT_DTYPE: Dtype = "float32"
 DEFAULT_SHARD_SIZE = 2048
-"""Papers in a shard: about a minute of encoding on a laptop, the most that a stop can cost."""
+"""Papers in a shard: about a minute of encoding on a laptop, the most that an interruption can lose."""
 
-_OURS = re.compile(r"\d{6}\.(parquet|npy|scales\.npy)(\.part)?")
+_SHARD_FILE = re.compile(r"\d{6}\.(parquet|npy|scales\.npy)(\.part)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """How vectors are stored; None means as the collection has it, or the default for a new one."""
+class CollectionLayout:
+    """How vectors are stored; None: as the collection has them, or the default for a new one."""
 
     formats: tuple[str, ...] | None = None
     dtype: Dtype | None = None
@@ -42,51 +42,48 @@ class Layout:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that holds something else than a collection, before anything is written there."""
+    """Raise InputError for a folder that holds other files than a collection's."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder for the collection")
-    if folder.is_dir() and not (folder / NAME).exists():
-        foreign = {path.name for path in folder.iterdir()} - {LOCK_NAME, NAME + UNFINISHED}
+    if folder.is_dir() and not (folder / MANIFEST_NAME).exists():
+        foreign = {path.name for path in folder.iterdir()} - {LOCK_NAME, MANIFEST_NAME + PARTIAL_SUFFIX}
         if foreign:
-            raise InputError(
-                f"{folder} holds {min(foreign)} but no {NAME}, so it is no collection; name a new folder"
-            )
+            raise InputError(f"{folder} holds {min(foreign)} but no {MANIFEST_NAME}: no collection; name a new folder")
 
 
-def begin(folder: Path, encoder: Encoder, layout: Layout) -> Collection:
-    """Start a collection, or open the one that is there and clear away what an interrupted run left."""
-    if (folder / NAME).exists():
+def open_or_create(folder: Path, encoder: Encoder, layout: CollectionLayout) -> Collection:
+    """Create a collection, or open the existing one and delete the files of an interrupted shard."""
+    if (folder / MANIFEST_NAME).exists():
         collection = Collection.open(folder)
         collection.check_encoder(encoder)
-        _check_same(collection, layout)
+        _check_same_layout(collection, layout)
         _remove_unfinished(collection)
         return collection
-    stored = EncoderRecord(
-        name=encoder.name,
-        fingerprint=encoder.fingerprint,
-        distance=cast("Any", encoder.distance),
-        options=encoder.options,
-    )
     manifest = Manifest(
-        encoder=stored,
+        encoder=EncoderRecord(
+            name=encoder.name,
+            fingerprint=encoder.fingerprint,
+            distance=cast("Any", encoder.distance),
+            options=encoder.options,
+        ),
         dtype=layout.dtype or DEFAULT_DTYPE,
         shard_size=layout.shard_size or DEFAULT_SHARD_SIZE,
-        spaces=spaces_of(encoder, layout.formats or DEFAULT_FORMATS),
+        spaces=group_by_space(encoder, layout.formats or DEFAULT_FORMATS),
     )
     manifest.write(folder)
     return Collection(folder, manifest)
 
 
-def spaces_of(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, SpaceRecord]:
-    """Group formats by the space of their paper vectors; each space gets a folder of its own."""
+def group_by_space(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, SpaceRecord]:
+    """Group formats by the space of their paper vectors; each space has its own folder."""
     spaces: dict[str, SpaceRecord] = {}
     for format in formats:
         if format not in encoder.formats:
             raise InputError(f"{encoder.name} has no format {format!r}; it has {', '.join(encoder.formats)}")
         space, path = encoder.space(format, "paper"), encoder.path(format, "paper")
         if space not in spaces:
-            plain = re.sub(r"[^A-Za-z0-9_-]+", "-", space)
-            folder = f"{len(spaces)}-{plain}"  # numbered: two names may become the same plain one
+            # numbered: two spaces may have the same simplified name
+            folder = f"{len(spaces)}-" + re.sub(r"[^A-Za-z0-9_-]+", "-", space)
             spaces[space] = SpaceRecord(folder=folder, path=path, formats=[format], dim=encoder.dim)
         elif spaces[space].path == path:
             spaces[space].formats.append(format)
@@ -98,31 +95,28 @@ def spaces_of(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, SpaceReco
     return spaces
 
 
-def _check_same(collection: Collection, layout: Layout) -> None:
+def _check_same_layout(collection: Collection, layout: CollectionLayout) -> None:
     manifest = collection.manifest
-    for name, asked, stored in (
+    for name, requested, stored in (
         ("formats", sorted(layout.formats) if layout.formats else None, manifest.formats),
         ("dtype", layout.dtype, manifest.dtype),
         ("shard_size", layout.shard_size, manifest.shard_size),
     ):
-        if asked is not None and asked != stored:
+        if requested is not None and requested != stored:
+            old, new = (", ".join(v) if isinstance(v, list) else v for v in (stored, requested))
             raise InputError(
-                f"{collection.folder} was made with {name} {_words(stored)}, not {_words(asked)}; leave the "
-                "option out to continue it, or name a new folder"
+                f"{collection.folder} was made with {name} {old}, not {new}; omit the option to continue it, "
+                "or name a new folder"
             )
 
 
-def _words(value: object) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
-
-
 def _remove_unfinished(collection: Collection) -> None:
-    """Delete files of shards that were never committed; touches only names that the writer gives."""
+    """Delete the files of shards that were never committed; other files stay."""
     folder, manifest = collection.folder, collection.manifest
     committed = {folder / name for shard in manifest.shards for name in shard.files}
-    homes = [folder / "papers", *(folder / "vectors" / space.folder for space in manifest.spaces.values())]
-    for home in homes:
-        for path in home.glob("*"):
-            if path not in committed and _OURS.fullmatch(path.name):
+    folders = [folder / "papers", *(folder / "vectors" / space.folder for space in manifest.spaces.values())]
+    for subfolder in folders:
+        for path in subfolder.glob("*"):
+            if path not in committed and _SHARD_FILE.fullmatch(path.name):
                 path.unlink()
-    (folder / (NAME + UNFINISHED)).unlink(missing_ok=True)
+    (folder / (MANIFEST_NAME + PARTIAL_SUFFIX)).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The one file that says what a collection holds; a shard counts once it is named here."""
+"""The manifest of a collection; a shard belongs to it once the manifest names it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
 from sciprism.errors import InputError
-from sciprism.files import commit
+from sciprism.files import write_atomically
 from sciprism.store.matrix import Dtype
 
-NAME = "manifest.json"
-LAYOUT = 1
+MANIFEST_NAME = "manifest.json"
+LAYOUT_VERSION = 1
 
 
-class _Record(BaseModel):
+class _ManifestModel(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
-class EncoderRecord(_Record):
+class EncoderRecord(_ManifestModel):
     """Which encoder made the vectors, the options it was loaded with, and how its vectors are compared."""
 
     name: str
@@ -28,8 +28,8 @@ class EncoderRecord(_Record):
     distance: Literal["cosine", "dot", "euclidean"]
 
 
-class SpaceRecord(_Record):
-    """One matrix per shard: the formats that it serves and how the encoder made it."""
+class SpaceRecord(_ManifestModel):
+    """One space, a matrix per shard: its formats and the encoder's path that gave the vectors."""
 
     folder: str
     path: str
@@ -37,39 +37,39 @@ class SpaceRecord(_Record):
     dim: int
 
 
-class FileRecord(_Record):
-    """Size and checksum of a file as it was committed."""
+class FileChecksum(_ManifestModel):
+    """Size (bytes) and checksum of a committed file."""
 
     size: int
     sha256: str
 
 
-class ShardRecord(_Record):
-    """One shard: its rows, what it says about older rows, and its files by their place in the folder."""
+class ShardRecord(_ManifestModel):
+    """One shard: its rows, the older rows that they supersede, and its files by path in the folder."""
 
     rows: int
     missing_abstracts: int
     superseded: int = 0
     superseded_missing_abstracts: int = 0
-    files: dict[str, FileRecord]
+    files: dict[str, FileChecksum]
 
 
-class InputRecord(_Record):
-    """Counts of the last input that was embedded to its end: papers read, and those left out of it."""
+class InputRecord(_ManifestModel):
+    """Counts of the last input that was embedded completely: papers read, and those skipped."""
 
     read: int
     duplicates: int
     bad: int
 
 
-class _Layout(_Record):
+class _LayoutVersion(_ManifestModel):
     layout: int
 
 
-class Manifest(_Layout):
-    """What a collection holds, known without opening a shard; `input` is None while a run is unfinished."""
+class Manifest(_LayoutVersion):
+    """What a collection holds; `input` is None while a run is unfinished."""
 
-    layout: int = LAYOUT
+    layout: int = LAYOUT_VERSION
     encoder: EncoderRecord
     dtype: Dtype
     shard_size: int
@@ -85,7 +85,7 @@ class Manifest(_Layout):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def superseded(self) -> int:
-        """Count the rows that a newer row of the same paper replaces."""
+        """Count the rows that a newer row of the same paper supersedes."""
         return sum(shard.superseded for shard in self.shards)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -97,7 +97,7 @@ class Manifest(_Layout):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def missing_abstracts(self) -> int:
-        """Count the papers of which only the title was encoded."""
+        """Count the papers that were encoded by their title alone."""
         return sum(shard.missing_abstracts - shard.superseded_missing_abstracts for shard in self.shards)
 
     @property
@@ -106,35 +106,33 @@ class Manifest(_Layout):
         return sorted(format for space in self.spaces.values() for format in space.formats)
 
     def write(self, folder: Path) -> None:
-        """Replace the folder's manifest in one step."""
+        """Replace the folder's manifest atomically."""
         text = self.model_dump_json(indent=1) + "\n"
-        commit(folder / NAME, lambda file: file.write(text.encode()))
+        write_atomically(folder / MANIFEST_NAME, lambda file: file.write(text.encode()))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read and check a collection's manifest."""
-    path = folder / NAME
+    """Read and check a collection's manifest; InputError where it is missing, damaged or too new."""
+    path = folder / MANIFEST_NAME
     if not folder.is_dir():
-        raise InputError(
-            f"{folder} is not a folder; make a collection with: sciprism embed FILES -o {folder}"
-        )
+        raise InputError(f"{folder} is not a folder; make a collection with: sciprism embed FILES -o {folder}")
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(
-            f"{folder} is not a collection (no {NAME}); make one with: sciprism embed FILES -o {folder}"
+            f"{folder} is not a collection (no {MANIFEST_NAME}); make one with: sciprism embed FILES -o {folder}"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
     try:
-        layout = _Layout.model_validate_json(text).layout
-        if layout != LAYOUT:
-            raise InputError(f"{path} has layout {layout}; this version of sciprism reads layout {LAYOUT}")
+        layout = _LayoutVersion.model_validate_json(text).layout
+        if layout != LAYOUT_VERSION:
+            raise InputError(f"{path} has layout {layout}; this version of sciprism reads layout {LAYOUT_VERSION}")
         return Manifest.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        field = ".".join(str(part) for part in first["loc"]) or "the whole file"
         raise InputError(
-            f"{path} is not a manifest of sciprism, or it is damaged ({place}: {first['msg']}); "
+            f"{path} is not a manifest of sciprism, or it is damaged ({field}: {first['msg']}); "
             "restore it from a copy, or embed into a new folder"
         ) from None

@@ -1,4 +1,4 @@
-"""One block of vectors on disk: plain rows, or small whole numbers with one scale a row."""
+"""One matrix of vectors on disk: floats, or int8 with one scale per row."""
 
 from __future__ import annotations
 
@@ -33,13 +33,10 @@ class Matrix:
 
     def block(self, start: int, stop: int) -> Floats:
         """Return rows start..stop as float32; float32 rows are a view of the file, not a copy."""
-        return self._floats(slice(start, stop))
+        return self.take(slice(start, stop))
 
-    def take(self, rows: NDArray[np.integer]) -> Floats:
-        """Return a float32 copy of the given rows."""
-        return self._floats(rows)
-
-    def _floats(self, rows: slice | NDArray[np.integer]) -> Floats:
+    def take(self, rows: slice | NDArray[np.integer]) -> Floats:
+        """Return the given rows as float32, a copy unless they are a slice of float32 rows."""
         values = self.values[rows]
         if values.dtype == np.float32:
             return values.astype(np.float32, copy=False)
@@ -51,8 +48,8 @@ class Matrix:
         return wide
 
 
-def pack(vectors: Floats, dtype: Dtype) -> Matrix:
-    """Reduce float32 rows to the precision that is stored."""
+def quantize(vectors: Floats, dtype: Dtype) -> Matrix:
+    """Return float32 rows in the stored precision; int8 rows get one scale each."""
     if dtype == "float32":
         return Matrix(vectors)
     if dtype == "float16":
@@ -66,7 +63,7 @@ def pack(vectors: Floats, dtype: Dtype) -> Matrix:
 
 
 def open_matrix(values: Path, scales: Path | None) -> Matrix:
-    """Map a stored matrix into memory; nothing is read before it is used."""
+    """Map a stored matrix into memory; rows are read on first use."""
     # "c" (changes stay private) and not "r": torch wants writable memory even where it only reads
     try:
         return Matrix(np.load(values, mmap_mode="c"), None if scales is None else np.load(scales))

@@ -1,4 +1,4 @@
-"""The papers of a shard as a Parquet file, and single rows or columns back from it."""
+"""The papers of a shard as a Parquet file, read by rows or by columns."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 ROW_GROUP = 256
-"""Papers that are decompressed together: few, so that ten results from ten shards are read quickly."""
+"""Papers that are decompressed together: few, so that ten results of ten shards are read quickly."""
 
 FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
+LIST_FIELDS = ("authors", "fields", "keywords", "references")
 
 
-def schema() -> pa.Schema:
-    """Return the columns: the fields of Paper, its flag, and the hashes that tell what is new."""
+def build_schema() -> pa.Schema:
+    """Return the columns: the fields of Paper, whether it lacks an abstract, and its hashes."""
     import pyarrow as pa
 
-    texts = pa.list_(pa.string())
     kinds = {
-        **dict.fromkeys(("authors", "fields", "keywords", "references"), texts),
+        **dict.fromkeys(LIST_FIELDS, pa.list_(pa.string())),
         "year": pa.int64(),
         "ids": pa.map_(pa.string(), pa.string()),
     }
@@ -38,22 +38,22 @@ def schema() -> pa.Schema:
     return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes])
 
 
-def lacks_abstract(paper: Paper) -> bool:
-    """Say whether a paper is encoded by its title alone."""
+def has_no_abstract(paper: Paper) -> bool:
+    """Return whether a paper is encoded by its title alone."""
     return not paper.abstract.strip()
 
 
 def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uint64]) -> None:
-    """Write papers with their hashes (n, 3): id, text, record."""
+    """Write papers with their hashes (n, 3) of id, text and record."""
     import pyarrow as pa
     from pyarrow import parquet
 
     columns: dict[str, Any] = {name: [getattr(paper, name) for paper in papers] for name in FIELDS}
     columns["ids"] = [list(paper.ids.items()) for paper in papers]
-    columns["missing_abstract"] = [lacks_abstract(paper) for paper in papers]
+    columns["missing_abstract"] = [has_no_abstract(paper) for paper in papers]
     for column, name in enumerate(("id_hash", "text_hash", "record_hash")):
         columns[name] = np.ascontiguousarray(hashes[:, column])
-    table = pa.table(columns, schema=schema())
+    table = pa.table(columns, schema=build_schema())
     parquet.write_table(table, file, row_group_size=ROW_GROUP, compression="zstd")
 
 
@@ -62,9 +62,12 @@ def read_papers_at(path: Path, rows: NDArray[np.integer]) -> list[Paper]:
     with _open(path) as file:
         groups, group_of_row = np.unique(rows // ROW_GROUP, return_inverse=True)
         table = file.read_row_groups(groups.tolist(), columns=list(FIELDS))
-        # every row group but a file's last is full, so a row's place follows from its group's rank
-        places = group_of_row * ROW_GROUP + rows % ROW_GROUP
-        return [_paper(row) for row in table.take(places).to_pylist()]
+        # every row group but a file's last is full, so a row's position follows from its group's rank
+        positions = group_of_row * ROW_GROUP + rows % ROW_GROUP
+        return [
+            Paper(**row | {name: tuple(row[name]) for name in LIST_FIELDS} | {"ids": dict(row["ids"])})
+            for row in table.take(positions).to_pylist()
+        ]
 
 
 def read_column(path: Path, name: str) -> pa.ChunkedArray:
@@ -83,10 +86,3 @@ def _open(path: Path) -> Iterator[parquet.ParquetFile]:
             yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is damaged ({error}); restore it from a copy, or embed anew") from error
-
-
-def _paper(row: dict[str, Any]) -> Paper:
-    for name in ("authors", "fields", "keywords", "references"):
-        row[name] = tuple(row[name])
-    row["ids"] = dict(row["ids"])
-    return Paper(**row)

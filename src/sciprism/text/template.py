@@ -1,4 +1,4 @@
-"""What a paper, a label or a query reads like when it is encoded."""
+"""The text of a paper, a label or a query that is encoded."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PAPER_FIELDS = tuple(item.name for item in fields(Paper))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """The text of each item: its parts joined by `separator`, behind the prompt of its role.
+    """The text of each item: the prompt of its role, then its parts joined by `separator`.
 
-    separator: " " for sentence-transformers folders, the tokenizer's own separator token for the SPECTER
-    family (title + sep_token + abstract). A part that is missing is left out together with its separator.
-    prompts: role -> words put in front ("query: "). lowercase: fold case before the tokenizer does.
+    separator: " " for sentence-transformers folders, the tokenizer's separator token for the SPECTER family
+    (title + sep_token + abstract). A missing part is dropped with its separator. prompts: role -> prefix
+    ("query: "). lowercase: before the tokenizer.
     """
 
     separator: str = " "
@@ -30,7 +30,7 @@ class Template:
 
     def __post_init__(self) -> None:
         if not isinstance(self.prompts, Mapping):
-            raise InputError(f"prompts are {self.prompts!r}, expected role and text of each")
+            raise InputError(f"prompts are {self.prompts!r}, expected role -> text")
         for text in (self.separator, *self.prompts, *self.prompts.values()):
             if not isinstance(text, str):
                 raise InputError(f"a template's separator and prompts are texts, got {text!r}")

@@ -1,12 +1,15 @@
-"""Read a model folder's tokenizer, in whichever of the public layouts it comes."""
+"""Read tokenizers: of model folders in every public layout, and of single files."""
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from sciprism.errors import InputError
 
@@ -24,13 +27,15 @@ ROBERTA_TOKENS = {
     "cls_token": "<s>",
     "mask_token": "<mask>",
 }
+BATCH_CHARS = 1 << 18
+"""Characters that are tokenized at a time."""
 
 
 def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
-    """Return the tokenizer, without truncation or padding, and its special tokens by role.
+    """Return the tokenizer, without truncation or padding, and role -> special token.
 
-    `tokenizer.json` goes first; else one is built from `vocab.txt` (WordPiece: SciBERT, PubMedBERT,
-    SPECTER ship only that) or from `vocab.json` and `merges.txt` (byte-level BPE), with the settings of
+    It is read from `tokenizer.json`, else built from `vocab.txt` (WordPiece: SciBERT, PubMedBERT and SPECTER
+    have only that) or from `vocab.json` and `merges.txt` (byte-level BPE), with the settings of
     `tokenizer_config.json`. The roles are cls_token, sep_token, pad_token, unk_token, mask_token.
     """
     config = read_json(folder / "tokenizer_config.json", missing={})
@@ -39,15 +44,16 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
     given = read_json(folder / "special_tokens_map.json", missing={})
     try:
         for source in (given, config):
-            special.update({k: _content(source[k]) for k in special if source.get(k)})
+            tokens = {role: source[role] for role in special if source.get(role)}
+            special |= {k: t["content"] if isinstance(t, dict) else str(t) for k, t in tokens.items()}
         if (folder / "tokenizer.json").exists():
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            special = _known(tokenizer, special)
+            special = _find_special(tokenizer, special)
         elif (folder / "vocab.txt").exists():
-            tokenizer = _wordpiece(folder, config, special)
+            tokenizer = _build_wordpiece(folder, config, special)
             _add_tokens(folder, tokenizer, config)
         elif byte_level and (folder / "vocab.json").exists():
-            tokenizer = _byte_level(folder, config, special)
+            tokenizer = _build_byte_level(folder, config, special)
             _add_tokens(folder, tokenizer, config)
         else:
             raise InputError(f"{folder}: no tokenizer.json, vocab.txt or vocab.json with merges.txt")
@@ -60,8 +66,22 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
     return tokenizer, special
 
 
+def open_tokenizer(path: Path) -> Tokenizer:
+    """Open the tokenizer of a model folder, a `tokenizer.json`, or a vocabulary in tiktoken's format."""
+    if path.is_dir():
+        return read_tokenizer(path)[0]
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; name a model folder, a tokenizer.json or a .tiktoken file")
+    if path.suffix == ".tiktoken":
+        return _read_tiktoken(path)
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # `tokenizers` raises nothing narrower for a bad file
+        raise InputError(f"{path}: the tokenizer cannot be read: {error}") from error
+
+
 def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
-    """Read a JSON file of a model folder that holds a `kind`; `missing`, unless None, stands for no file."""
+    """Read a JSON file of a model folder that holds a `kind`; return `missing`, unless None, for no file."""
     if not path.exists():
         if missing is None:
             raise InputError(f"{path.parent}: there is no {path.name}")
@@ -75,26 +95,16 @@ def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
     return value
 
 
-def _content(token: Any) -> str:
-    return token["content"] if isinstance(token, dict) else str(token)
+def _find_special(tokenizer: Tokenizer, special: dict[str, str]) -> dict[str, str]:
+    """Return the roles whose token exists, under the given, BERT's or RoBERTa's name."""
+    names = {role: (token, BERT_TOKENS[role], ROBERTA_TOKENS[role]) for role, token in special.items()}
+    known = {role: [n for n in each if tokenizer.token_to_id(n) is not None] for role, each in names.items()}
+    return {role: each[0] for role, each in known.items() if each}
 
 
-def _known(tokenizer: Tokenizer, special: dict[str, str]) -> dict[str, str]:
-    """Keep the roles whose token exists; a tokenizer.json may follow either convention."""
-    found = {}
-    for role, token in special.items():
-        for candidate in (token, BERT_TOKENS[role], ROBERTA_TOKENS[role]):
-            if tokenizer.token_to_id(candidate) is not None:
-                found[role] = candidate
-                break
-    return found
-
-
-def _wordpiece(folder: Path, config: dict[str, Any], special: dict[str, str]) -> Tokenizer:
+def _build_wordpiece(folder: Path, config: dict[str, Any], special: dict[str, str]) -> Tokenizer:
     vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
-    tokenizer = Tokenizer(
-        models.WordPiece(vocabulary, unk_token=special["unk_token"], max_input_chars_per_word=100)
-    )
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=special["unk_token"], max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer(
         clean_text=True,
         handle_chinese_chars=config.get("tokenize_chinese_chars", True),
@@ -103,7 +113,7 @@ def _wordpiece(folder: Path, config: dict[str, Any], special: dict[str, str]) ->
     )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     cls, sep = special["cls_token"], special["sep_token"]
-    _require(folder, vocabulary, special.values())
+    _require_tokens(folder, vocabulary, special.values())
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{cls} $A {sep}",
         pair=f"{cls} $A {sep} $B:1 {sep}:1",
@@ -113,13 +123,13 @@ def _wordpiece(folder: Path, config: dict[str, Any], special: dict[str, str]) ->
     return tokenizer
 
 
-def _byte_level(folder: Path, config: dict[str, Any], special: dict[str, str]) -> Tokenizer:
+def _build_byte_level(folder: Path, config: dict[str, Any], special: dict[str, str]) -> Tokenizer:
     vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
     prefix_space = config.get("add_prefix_space", False)
     tokenizer = Tokenizer(models.BPE(vocabulary, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix_space)
     cls, sep = special["cls_token"], special["sep_token"]
-    _require(folder, vocabulary, special.values())
+    _require_tokens(folder, vocabulary, special.values())
     tokenizer.post_processor = processors.RobertaProcessing(
         (sep, vocabulary[sep]), (cls, vocabulary[cls]), add_prefix_space=prefix_space
     )
@@ -130,9 +140,8 @@ def _byte_level(folder: Path, config: dict[str, Any], special: dict[str, str]) -
 
 
 def _add_tokens(folder: Path, tokenizer: Tokenizer, config: dict[str, Any]) -> None:
-    """Add the tokens that a folder names beside its vocabulary, under the ids that it gives them."""
-    listed = config.get("added_tokens_decoder") or {}
-    tokens = {int(number): AddedToken(**row) for number, row in listed.items()}
+    """Add the tokens that a folder lists outside its vocabulary, with the ids listed."""
+    tokens = {int(n): AddedToken(**row) for n, row in (config.get("added_tokens_decoder") or {}).items()}
     if not tokens:
         names = read_json(folder / "added_tokens.json", missing={})
         tokens = {number: AddedToken(name, normalized=False) for name, number in names.items()}
@@ -143,7 +152,55 @@ def _add_tokens(folder: Path, tokenizer: Tokenizer, config: dict[str, Any]) -> N
             raise InputError(f"{folder}: the added token {token.content!r} cannot have the id {number}")
 
 
-def _require(folder: Path, vocabulary: dict[str, int], tokens: Any) -> None:
-    lacking = [token for token in tokens if token not in vocabulary]
-    if lacking:
-        raise InputError(f"{folder}: the vocabulary lacks the special tokens {', '.join(lacking)}")
+def _require_tokens(folder: Path, vocabulary: dict[str, int], tokens: Any) -> None:
+    if missing_tokens := [token for token in tokens if token not in vocabulary]:
+        raise InputError(f"{folder}: the vocabulary lacks the special tokens {', '.join(missing_tokens)}")
+
+
+def _read_tiktoken(path: Path) -> Tokenizer:
+    """Read a byte-level BPE of lines "token in base64, rank" (GPT-2's, whose tokens RoBERTa shares)."""
+    try:
+        pairs = (line.split() for line in path.read_text(encoding="ascii").splitlines() if line)
+        ranks = {base64.b64decode(token, validate=True): int(rank) for token, rank in pairs}
+    except ValueError as error:
+        raise InputError(f"{path}: not lines of a token in base64 and a rank ({error})") from error
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that are their own letters
+    others = [byte for byte in range(256) if byte not in plain]
+    letters = {byte: chr(byte) for byte in plain} | {byte: chr(256 + n) for n, byte in enumerate(others)}
+    shown = {token: "".join(letters[byte] for byte in token) for token in ranks}
+    merges = [_split_merge(token, ranks) for token in sorted(ranks, key=ranks.__getitem__) if len(token) > 1]
+    vocabulary = {shown[token]: rank for token, rank in ranks.items()}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [(shown[one], shown[other]) for one, other in merges]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _split_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
+    """Return the two tokens that merge into this one: merge its bytes by all ranks below its own."""
+    parts = [bytes([byte]) for byte in token]
+    while len(parts) > 2:
+        rank, at = min((ranks.get(a + b, len(ranks)), at) for at, (a, b) in enumerate(pairwise(parts)))
+        if rank >= ranks[token]:
+            raise InputError(f"the token {token!r} is not made of two others")
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return parts[0], parts[1]
+
+
+def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """Return the token ids of each text, without special tokens."""
+    return [each.ids for each in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+
+def batch_texts(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the texts in lists of about `BATCH_CHARS` characters."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= BATCH_CHARS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

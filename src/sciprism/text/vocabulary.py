@@ -21,59 +21,57 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.text.tokenizer import ROBERTA_TOKENS
 
-SIZE = 50_265
+VOCAB_SIZE = 50_265
 """Tokens of IndusBPE, and of RoBERTa."""
-FIRST = ("<s>", "<pad>", "</s>", "<unk>")
-MASK = "<mask>"
-BYTES = 256
+FIRST_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
+MASK_TOKEN = "<mask>"
+BYTE_TOKENS = 256
 
 
 def learn_vocabulary(
-    texts: Iterable[str], *, size: int = SIZE, lower: bool = True, least: int = 2, prefix_space: bool = False
+    texts: Iterable[str], *, vocab_size: int = VOCAB_SIZE, lowercase: bool = True, min_frequency: int = 2
 ) -> Tokenizer:
-    """Return a tokenizer whose vocabulary the texts gave.
+    """Return a tokenizer whose vocabulary is learned from the texts.
 
-    size: tokens, fewer where the texts have not so many; `<s>`, `<pad>`, `</s>`, `<unk>` are the first four,
-    `<mask>` the last, as in RoBERTa. lower: of letters, before anything else. least: how often two parts must
-    stand together to become one. prefix_space: a text begins as if a space stood before it, which words that
-    were split beforehand want. Raises InputError for a size without room for the bytes, and for no text.
+    vocab_size: fewer tokens where the texts have fewer; `<s>`, `<pad>`, `</s>`, `<unk>` come first, `<mask>`
+    last, as in RoBERTa. lowercase: of all texts. min_frequency: of a pair of tokens that is merged. Raises
+    InputError for a vocabulary smaller than the bytes, and for no text.
     """
-    room = len(FIRST) + 1 + BYTES
-    if size < room or least < 1:
-        raise InputError(f"size {size}, least {least}: at least {room} tokens and 1 occurrence are needed")
+    min_size = len(FIRST_TOKENS) + 1 + BYTE_TOKENS
+    if vocab_size < min_size or min_frequency < 1:
+        raise InputError(
+            f"a vocabulary of {vocab_size} tokens, each from {min_frequency} occurrences; "
+            f"at least {min_size} tokens and 1 occurrence are needed"
+        )
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = normalizers.Lowercase() if lower else None
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix_space)
+    tokenizer.normalizer = normalizers.Lowercase() if lowercase else None
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    given = (text for text in texts if text.strip())
-    first = next(given, None)
+    nonempty = (text for text in texts if text.strip())
+    first = next(nonempty, None)
     if first is None:
         raise InputError("no text to learn a vocabulary from")
-    tokenizer.train_from_iterator(
-        chain([first], given),
-        trainers.BpeTrainer(
-            vocab_size=size - 1,
-            min_frequency=least,
-            special_tokens=list(FIRST),
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size - 1,
+        min_frequency=min_frequency,
+        special_tokens=list(FIRST_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
     )
-    tokenizer.add_special_tokens([AddedToken(MASK, lstrip=True, special=True)])
-    begin, end = FIRST[0], FIRST[2]
-    tokenizer.post_processor = processors.RobertaProcessing(
-        (end, FIRST.index(end)), (begin, FIRST.index(begin)), add_prefix_space=prefix_space
-    )
+    tokenizer.train_from_iterator(chain([first], nonempty), trainer)
+    tokenizer.add_special_tokens([AddedToken(MASK_TOKEN, lstrip=True, special=True)])
+    begin, _, end, _ = ((token, number) for number, token in enumerate(FIRST_TOKENS))
+    tokenizer.post_processor = processors.RobertaProcessing(end, begin, add_prefix_space=False)
     return tokenizer
 
 
 def save_vocabulary(tokenizer: Tokenizer, folder: Path, *, max_length: int = 512) -> None:
-    """Write `tokenizer.json` and `tokenizer_config.json`, which also transformers opens.
+    """Write `tokenizer.json` and `tokenizer_config.json`, which transformers opens too.
 
-    max_length: of a text in tokens; INDUS's own files leave it open and break beyond 512.
+    max_length: tokens of a text; INDUS's files lack it, and their model fails beyond 512.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
-    ends = {"bos_token": FIRST[0], "eos_token": FIRST[2]}
+    ends = {"bos_token": FIRST_TOKENS[0], "eos_token": FIRST_TOKENS[2]}
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": max_length, **ends}
     write_json(folder / "tokenizer_config.json", config | ROBERTA_TOKENS)

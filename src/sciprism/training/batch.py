@@ -20,12 +20,12 @@ Ids = NDArray[np.int64]
 class Batch:
     """Examples of one source for one process, or blocks of tokens.
 
-    seed: of every random choice that is made with them. draws: a seed for each block, whatever the process.
+    seed: of all random choices in the step. block_seeds: one for each block, the same in any process.
     """
 
     examples: Sequence[Example] = ()
     blocks: Sequence[Ids] = ()
-    draws: Sequence[int] = ()
+    block_seeds: Sequence[int] = ()
     format: Format = "proximity"
     query: Role = "paper"
     candidate: Role = "paper"
@@ -35,6 +35,6 @@ class Batch:
         return len(self.examples) or len(self.blocks)
 
     def lines(self) -> Iterator[str]:
-        """Yield what a person can read: a line of JSON for each."""
+        """Yield a line of JSON for each example or block."""
         yield from (json.dumps(to_row(example), ensure_ascii=False) for example in self.examples)
         yield from (json.dumps({"tokens": block.tolist()}) for block in self.blocks)

@@ -1,4 +1,4 @@
-"""A run as a picture."""
+"""Plots of a run's metrics."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import defaultdict
 
 from sciprism.training.run_folder import StageFolder
 
-WIDTH = 20
-"""Losses of a source that a point averages."""
+WINDOW = 20
+"""Losses of a source in the running mean."""
 
 
-def draw(folder: StageFolder) -> None:
-    """Write the losses and the dev scores of each source of a stage to `curve.png`."""
+def plot_curves(folder: StageFolder) -> None:
+    """Plot the losses and the dev scores of each source of a stage to `curve.png`."""
     from matplotlib.figure import Figure
 
     losses: dict[str, list[tuple[int, float]]] = defaultdict(list)
@@ -23,14 +23,14 @@ def draw(folder: StageFolder) -> None:
             dev[name].append((row["step"], score))
     colours = {name: f"C{n}" for n, name in enumerate(sorted(losses.keys() | dev.keys()))}
     figure = Figure(figsize=(11 if dev else 6, 4))
-    axes = figure.subplots(1, 2 if dev else 1, squeeze=False)
-    for axis, lines in zip(axes[0], (losses, dev), strict=False):
+    axes = figure.subplots(1, 2 if dev else 1, squeeze=False)[0]
+    panels = zip(axes, (losses, dev), ("loss (running mean)", "score on dev examples"), strict=False)
+    for axis, lines, title in panels:
         for name, points in sorted(lines.items()):
             steps, values = zip(*points, strict=True)
-            shown = _smooth(values) if lines is losses else values
-            mark = "." if lines is dev or len(steps) < WIDTH else ""
+            shown = _running_mean(values) if lines is losses else values
+            mark = "." if lines is dev or len(steps) < WINDOW else ""
             axis.plot(steps, shown, label=name, color=colours[name], marker=mark, linewidth=1)
-    for axis, title in zip(axes[0], ("loss (running mean)", "reciprocal rank on dev examples"), strict=False):
         axis.set_title(title)
         axis.set_xlabel("step")
         axis.legend(fontsize=7)
@@ -38,9 +38,6 @@ def draw(folder: StageFolder) -> None:
     figure.savefig(folder.folder / "curve.png", dpi=120)
 
 
-def _smooth(values: tuple[float, ...]) -> list[float]:
-    found = []
-    for end in range(1, len(values) + 1):
-        part = values[max(0, end - WIDTH) : end]
-        found.append(sum(part) / len(part))
-    return found
+def _running_mean(values: tuple[float, ...]) -> list[float]:
+    windows = (values[max(0, end - WINDOW) : end] for end in range(1, len(values) + 1))
+    return [sum(window) / len(window) for window in windows]

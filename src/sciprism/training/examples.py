@@ -1,4 +1,4 @@
-"""Training examples, and the DPR-style JSON that they are kept in (SciMult sheet: inherited from DPR)."""
+"""Training examples, and their DPR-style JSON (SciMult sheet: inherited from DPR)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sciprism.files import write_lines
 from sciprism.formats import Role
 from sciprism.papers.records import Label, Paper
 from sciprism.text.template import Item
-from sciprism.training.paper_file import NAME, PaperFile
+from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
 
-MARK = " [SEP] "
-"""What stands between title and abstract in a file's questions; the encoder's own template replaces it."""
+TITLE_SEPARATOR = " [SEP] "
+"""Between title and abstract in a file's questions; the encoder's own template replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One query, the items that answer it, and items that look as if they did (hard negatives).
+    """One query, its positives, and its hard negatives.
 
-    answers: what a head is to predict of the query: names of its classes, or one number.
+    answers: targets of a head for the query: names of its classes, or one number.
     """
 
     query: Item
@@ -36,14 +36,13 @@ class Example:
 def to_row(example: Example) -> dict[str, Any]:
     """Return an example as a row of a DPR-style file.
 
-    question: a query's words, or "title [SEP] abstract" of a paper, whose id stands in question_id.
+    question: a query's words, or "title [SEP] abstract" of a paper, whose id is question_id.
     """
-    asked = _context(example.query)
-    words = example.query if isinstance(example.query, str) else f"{asked['title']}{MARK}{asked['text']}"
-    row: dict[str, Any] = {"question": words, "answers": list(example.answers)} | (
-        {"question_id": asked["passage_id"]} if asked["passage_id"] else {}
-    )
-    return row | {
+    query = _context(example.query)
+    is_text = isinstance(example.query, str)
+    question = query["title"] if is_text else TITLE_SEPARATOR.join((query["title"], query["text"]))
+    question_id = {"question_id": query["passage_id"]} if query["passage_id"] else {}
+    return {"question": question, "answers": list(example.answers), **question_id} | {
         "positive_ctxs": [_context(item) for item in example.positives],
         "negative_ctxs": [],
         "hard_negative_ctxs": [_context(item) for item in example.negatives],
@@ -51,11 +50,11 @@ def to_row(example: Example) -> dict[str, Any]:
 
 
 def from_row(
-    row: Mapping[str, Any], *, query: Role, candidate: Role, papers: PaperFile | None = None
+    row: Mapping[str, Any], *, query: Role, candidate: Role, papers: PaperLookup | None = None
 ) -> Example | None:
-    """Build an example from a row; None, as DPR drops rows, where it has neither a positive nor an answer.
+    """Return the example of a row; None, as DPR drops rows, without a positive and an answer.
 
-    query, candidate: what the texts are, since the file does not say. Ordinary negatives stand in where
+    query, candidate: roles of the texts, which the file does not state. Ordinary negatives are used where
     there are no hard ones. papers: of rows that are triplets of ids: query, positive, negative. Raises
     ValueError for a row that is no example.
     """
@@ -65,43 +64,39 @@ def from_row(
     question, positives = row.get("question"), row.get("positive_ctxs")
     negatives = row.get("hard_negative_ctxs") or row.get("negative_ctxs") or []
     if not isinstance(question, str) or not isinstance(positives, list) or not isinstance(negatives, list):
-        raise ValueError(
-            "expected an object with question (text), positive_ctxs and hard_negative_ctxs (lists)"
-        )
+        raise ValueError("expected an object with question (text), positive_ctxs and hard_negative_ctxs (lists)")
     answers = _answers(row.get("answers"))
     if not positives and not answers:
         return None
-    title, _, text = question.partition(MARK)
-    asked = {"title": title, "text": text, "passage_id": row.get("question_id", "")}
+    title, _, text = question.partition(TITLE_SEPARATOR)
+    query_row = {"title": title, "text": text, "passage_id": row.get("question_id", "")}
     return Example(
-        query=question if query == "query" else _item(asked, query),
+        query=question if query == "query" else _item(query_row, query),
         positives=tuple(_item(each, candidate) for each in positives),
         negatives=tuple(_item(each, candidate) for each in negatives),
         answers=answers,
     )
 
 
-def _triplet(row: Mapping[str, Any], papers: PaperFile) -> Example:
+def _triplet(row: Mapping[str, Any], papers: PaperLookup) -> Example:
     """Return the example of three ids; the negative may be missing."""
     found = []
-    for key in ("query", "positive", "negative"):
-        if key == "negative" and row.get(key) is None:
-            continue
+    for key in ["query", "positive"] + ["negative"] * (row.get("negative") is not None):
         try:
             found.append(papers[str(row.get(key))])
         except KeyError:
-            raise ValueError(f"its {key} {row.get(key)!r:.60} is no paper of {papers.path.name}") from None
+            raise ValueError(f"its {key} {row.get(key)!r:.60} is not a paper of {papers.path.name}") from None
     return Example(found[0], (found[1],), tuple(found[2:]))
 
 
 def write_examples(examples: Iterable[Example], path: Path) -> int:
-    """Write examples as JSON lines, the file whole or not at all; return how many."""
+    """Write examples as JSON lines, atomically; return how many."""
     return write_lines(path, (json.dumps(to_row(each), ensure_ascii=False) for each in examples))
 
 
 def read_examples(path: Path, *, query: Role, candidate: Role) -> Iterator[Example]:
-    """Yield the examples of a file: JSON lines, or one JSON array as DPR has it (held in memory)."""
-    papers = PaperFile(path.parent / NAME)
+    """Yield the examples of a file: JSON lines, or one JSON array as in DPR (held in memory)."""
+    papers = PaperLookup(path.parent / PAPERS_FILE)
     for number, row in enumerate(_rows(path), start=1):
         try:
             example = from_row(row, query=query, candidate=candidate, papers=papers)
@@ -121,23 +116,23 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
             file.seek(0)
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield parsed(line, f"{path}, line {number}")
+                    yield parse_json(line, f"{path}, line {number}")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error})") from error
     except json.JSONDecodeError as error:
         raise InputError(f"{path}: not JSON ({error})") from error
 
 
-def parsed(content: str | bytes, where: str) -> Any:
-    """Return what JSON says, bytes with or without a byte order mark. Raises InputError that says where."""
+def parse_json(content: str | bytes, where: str) -> Any:
+    """Return the value of JSON, bytes with or without a byte order mark; `where` is for the InputError."""
     try:
         return json.loads(content)
     except ValueError as error:
         raise InputError(f"{where}: not JSON ({error})") from error
 
 
-def key_of(item: Item) -> str:
-    """Return what tells items apart: words, or kind and id, or all of an item without an id."""
+def item_key(item: Item) -> str:
+    """Return a key that identifies an item: its text, or class and id, or all fields without an id."""
     return item if isinstance(item, str) else f"{type(item).__name__} {item.id or item}"
 
 

@@ -1,7 +1,7 @@
-"""Weights between a stage's start and its end: new tasks learnt, less of the others forgotten.
+"""Weights between a stage's start and its end: most of the new tasks, less forgetting of the others.
 
-WiSE-FT (Wortsman et al. 2022, equation 1): on the line between the two, what was learnt comes early and what
-is forgotten late.
+WiSE-FT (Wortsman et al. 2022, equation 1): on the line between the two, the gain comes early and the loss
+late.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from torch import Tensor
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 
-Shares = float | Mapping[str, float]
-"""How far to go from the start, 1 for all the way: of all weights, or of modules of these names."""
+InterpolationWeights = float | Mapping[str, float]
+"""The weight of the stage's end, 1 for the end alone: of all weights, or by names of modules."""
 
 
-def share_of(name: str, shares: Shares) -> float:
-    """Return how far the weights of a parameter go; all the way where no name is a part of its own."""
-    if not isinstance(shares, Mapping):
-        return shares
-    return next((share for part, share in shares.items() if part in name.split(".")), 1.0)
+def interpolation_weight(name: str, weights: InterpolationWeights) -> float:
+    """Return the weight of the end for a parameter; 1 where no name is a part of its own."""
+    if not isinstance(weights, Mapping):
+        return weights
+    return next((weight for part, weight in weights.items() if part in name.split(".")), 1.0)
 
 
-def check_shares(encoder: Encoder, shares: Shares) -> None:
-    """Refuse a name that belongs to no weights that are trained."""
+def check_interpolation(encoder: Encoder, weights: InterpolationWeights) -> None:
+    """Refuse names of modules without trained weights."""
     trained = [name for name, each in encoder.model.named_parameters() if each.requires_grad]
     known = {part for name in trained for part in name.split(".")}
-    if lost := sorted(set(shares) - known if isinstance(shares, Mapping) else ()):
-        raise InputError(f"interpolation: no weights that are trained are those of {lost[0]!r}")
+    if lost := sorted(set(weights) - known if isinstance(weights, Mapping) else ()):
+        raise InputError(f"interpolation: no module {lost[0]!r} has weights that are trained")
 
 
-def starts_of(encoder: Encoder, shares: Shares) -> dict[str, Tensor]:
-    """Return copies of the weights that training will change and interpolation will ask for."""
+def copy_start_weights(encoder: Encoder, weights: InterpolationWeights) -> dict[str, Tensor]:
+    """Return copies of the weights that training changes and interpolation needs."""
     return {
         name: each.detach().clone()
         for name, each in encoder.model.named_parameters()
-        if each.requires_grad and share_of(name, shares) < 1
+        if each.requires_grad and interpolation_weight(name, weights) < 1
     }
 
 
-def interpolate(encoder: Encoder, starts: Mapping[str, Tensor], shares: Shares) -> None:
-    """Draw a model's weights towards those that they started from; prepare it before it encodes."""
+def interpolate(encoder: Encoder, start_weights: Mapping[str, Tensor], weights: InterpolationWeights) -> None:
+    """Interpolate a model's weights with those of its start; call `prepare` before it encodes."""
     with torch.no_grad():
         for name, weight in encoder.model.named_parameters():
-            if name in starts:
-                weight.copy_(torch.lerp(starts[name].to(weight), weight, share_of(name, shares)))
+            if name in start_weights:
+                weight.copy_(torch.lerp(start_weights[name].to(weight), weight, interpolation_weight(name, weights)))

@@ -1,4 +1,4 @@
-"""One process, or several that `accelerate launch` started: what they share, and with which gradient."""
+"""One process, or several that `accelerate launch` started: their shared vectors and gradients."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from sciprism.errors import InputError, MissingExtraError
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class Processes:
-    """The processes of a run. Alone, everything shared is one's own."""
+    """The processes of a run; with one process nothing is exchanged."""
 
     def __init__(self, device: str | None = None) -> None:
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
-        self._state = self._started(device) if self.count > 1 else None
+        self._state = self._start(device) if self.count > 1 else None
         self.device = self._state.device if self._state else _device(device)
 
     @property
@@ -31,20 +32,18 @@ class Processes:
         return self.rank == 0
 
     def wait(self) -> None:
-        """Wait until every process is here."""
+        """Wait for all processes."""
         if self._state:
             self._state.wait_for_everyone()
 
     def gather(self, rows: Tensor) -> Tensor:
         """Return the rows (n, ...) of all processes, in the order of their ranks; n may differ.
 
-        The own part keeps its gradient; the others' have none (SciMult sheet, section 4), so that the
-        processes' gradients add up to the one of the whole batch.
+        Only the own part has a gradient (SciMult sheet, section 4), so that the processes' gradients add up
+        to that of the whole batch.
         """
         if not self._state:
             return rows
-        import torch.distributed as dist
-
         size = torch.tensor([len(rows)], device=rows.device)
         sizes = [torch.zeros_like(size) for _ in range(self.count)]
         dist.all_gather(sizes, size)
@@ -60,33 +59,30 @@ class Processes:
     def add_gradients(self, parameters: Iterable[Tensor], *, mean: bool) -> None:
         """Replace every gradient by its sum over the processes, or its mean.
 
-        What no process has a gradient of (an expert of another format) keeps none, and is not decayed.
+        Parameters without a gradient in any process (an expert of another format) keep none, so that they are
+        not decayed.
         """
         if not self._state:
             return
-        import torch.distributed as dist
-
         trained = [p for p in parameters if p.requires_grad]
         reached = torch.tensor([p.grad is not None for p in trained], dtype=torch.int32, device=self.device)
         dist.all_reduce(reached, op=dist.ReduceOp.MAX)
-        mine = [p for p, somewhere in zip(trained, reached.tolist(), strict=True) if somewhere]
-        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in mine])
+        shared = [p for p, somewhere in zip(trained, reached.tolist(), strict=True) if somewhere]
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in shared])
         dist.all_reduce(flat)
         flat /= self.count if mean else 1
-        for p, part in zip(mine, torch.split(flat, [p.numel() for p in mine]), strict=True):
+        for p, part in zip(shared, torch.split(flat, [p.numel() for p in shared]), strict=True):
             p.grad = part.view_as(p)
 
     def sum(self, value: float) -> float:
         """Return the sum of one number over all processes."""
         if not self._state:
             return value
-        import torch.distributed as dist
-
         total = torch.tensor([value], dtype=torch.float64, device=self.device)
         dist.all_reduce(total)
         return float(total)
 
-    def _started(self, device: str | None) -> PartialState:
+    def _start(self, device: str | None) -> PartialState:
         try:
             from accelerate import PartialState
         except ImportError as error:

@@ -1,9 +1,9 @@
-"""What a run leaves on disk: the recipe as used, metrics, checkpoints, models.
+"""The folder of a run: the recipe, metrics, checkpoints, models.
 
     RUN/recipe.json               the recipe with all changes
-    RUN/run.json                  versions, device, hashes of the sources, their papers that stand in tests
+    RUN/run.json                  versions, device, hashes of the sources, test papers found in them
     RUN/<stage>/metrics.jsonl     a line for each step and each evaluation
-    RUN/<stage>/checkpoint/       weights, optimiser and step: where an interrupted run goes on
+    RUN/<stage>/checkpoint/       weights, optimizer and step: where an interrupted run resumes
     RUN/<stage>/best/             the model with the best dev score
     RUN/<stage>/model/            the finished model
     RUN/<stage>/curve.png, tensorboard/
@@ -24,26 +24,31 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from sciprism.deprecation import current_names
 from sciprism.errors import InputError
-from sciprism.files import write_json, write_lines
-from sciprism.training.recipe import filled
+from sciprism.files import PARTIAL_SUFFIX, write_json, write_lines
+from sciprism.training.recipe_file import current_recipe
 
-TESTED = "papers_of_tests"
-"""What run.json says of each source: how many of its papers stand in tests, null where nobody looked."""
+RECIPE, RUN = "recipe.json", "run.json"
+TEST_PAPERS = "test_papers"
+"""Key of run.json: of each source the number of its papers in tests, null where nobody has checked."""
+FORMER_KEYS = {"papers_of_tests": TEST_PAPERS, "done": "finished_models"}
+FORMER_SOURCE_KEYS = {"left_out": "dropped"}
+"""Keys that version 0.1 wrote to run.json -> today's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a stage stands: steps done, and all that the next one depends on."""
+    """The state of a stage: steps taken, and all that the next one depends on."""
 
     step: int
     weights: dict[str, Tensor]
-    optimiser: dict[str, Any]
+    optimizer: dict[str, Any]
     state: dict[str, Any]
 
 
 def replace_folder(folder: Path, draft: Path) -> None:
-    """Put a finished draft in a folder's place; at every moment one whole version is there to be found."""
+    """Replace a folder by a finished draft; at every moment one whole version exists."""
     old = folder.with_name(f".{folder.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
@@ -52,8 +57,8 @@ def replace_folder(folder: Path, draft: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def draft_of(folder: Path) -> Path:
-    """Return an empty folder beside this one, to be filled and then put in its place."""
+def create_draft(folder: Path) -> Path:
+    """Return an empty folder next to this one, which `replace_folder` puts in its place."""
     draft = folder.with_name(f".{folder.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
@@ -67,121 +72,114 @@ class StageFolder:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.metrics = folder / "metrics.jsonl"
+        self.model = folder / "model"
+        self.best = folder / "best"
+        self._checkpoint = folder / "checkpoint"
         self._board: Any = None
 
     def recover(self) -> None:
-        """Put back a checkpoint that a kill found between two renames; one process alone may call it."""
-        folder = self.folder / "checkpoint"
-        old = folder.with_name(f".{folder.name}.old")
-        if old.exists() and not folder.exists():
-            old.rename(folder)
+        """Restore a checkpoint after a kill between two renames; only one process may call it."""
+        old = self._checkpoint.with_name(f".{self._checkpoint.name}.old")
+        if old.exists() and not self._checkpoint.exists():
+            old.rename(self._checkpoint)
 
     def close(self) -> None:
-        """Write out what TensorBoard's writer still holds."""
+        """Flush TensorBoard's writer."""
         if self._board is not None:
             self._board.close()
 
-    @property
-    def model(self) -> Path:
-        """Return where the finished model is or will be."""
-        return self.folder / "model"
-
-    @property
-    def best(self) -> Path:
-        """Return where the model with the best dev score is or will be."""
-        return self.folder / "best"
-
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, the whole of it or nothing."""
-        folder = self.folder / "checkpoint"
-        draft = draft_of(folder)
+        draft = create_draft(self._checkpoint)
         save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, draft / "weights.safetensors")
-        torch.save(checkpoint.optimiser, draft / "optimiser.pt")
+        torch.save(checkpoint.optimizer, draft / "optimizer.pt")
         state = {"step": checkpoint.step, **checkpoint.state}
         (draft / "state.json").write_text(json.dumps(state), encoding="utf-8")
-        replace_folder(folder, draft)
+        replace_folder(self._checkpoint, draft)
 
     def load(self) -> Checkpoint | None:
-        """Return the last checkpoint, None where there is none."""
-        folder = self.folder / "checkpoint"
+        """Return the last checkpoint, also one of version 0.1; None where there is none."""
+        folder = self._checkpoint
         if not folder.exists():
             return None
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        optimiser = torch.load(folder / "optimiser.pt", map_location="cpu", weights_only=True)
-        return Checkpoint(state.pop("step"), load_file(folder / "weights.safetensors"), optimiser, state)
+        path = folder / "optimizer.pt"
+        path = path if path.exists() else folder / "optimiser.pt"
+        optimizer = torch.load(path, map_location="cpu", weights_only=True)
+        optimizer = current_names(optimizer, {"optimiser": "optimizer"}, str(path), warn=None)
+        return Checkpoint(state.pop("step"), load_file(folder / "weights.safetensors"), optimizer, state)
 
-    def forget_after(self, step: int) -> None:
-        """Drop the metrics of steps that will be taken again."""
+    def drop_metrics_after(self, step: int) -> None:
+        """Drop the metrics of steps that will be repeated."""
         if self.metrics.exists():
-            kept = [json.dumps(row) for row in self.rows() if row["step"] <= step]
-            write_lines(self.metrics, kept)
+            write_lines(self.metrics, [json.dumps(row) for row in self.rows() if row["step"] <= step])
 
     def log(self, row: Mapping[str, Any]) -> None:
-        """Add one line of metrics, for TensorBoard too."""
+        """Add one line of metrics, also for TensorBoard."""
         with self.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, allow_nan=False) + "\n")
         if self._board is None:
             from torch.utils.tensorboard import SummaryWriter
 
             self._board = SummaryWriter(self.folder / "tensorboard", purge_step=row["step"])
-        flat = {f"loss/{name}": loss for name, loss in row.get("losses", {}).items()}
-        flat |= {key: row[key] for key in ("loss", "lr", "gradient", "dev") if row.get(key) is not None}
-        flat |= {f"dev/{name}": score for name, score in row.get("dev_scores", {}).items()}
-        flat |= {f"tasks/{name}": score for name, score in row.get("tasks", {}).items()}
+        flat = {key: row[key] for key in ("loss", "lr", "gradient", "dev") if row.get(key) is not None}
+        for prefix, table in (("loss", "losses"), ("dev", "dev_scores"), ("tasks", "tasks")):
+            flat |= {f"{prefix}/{name}": value for name, value in row.get(table, {}).items()}
         for name, value in flat.items():
             self._board.add_scalar(name, value, row["step"])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of metrics; one that a stop cut short ends them."""
-        if not self.metrics.exists():
-            return
-        with self.metrics.open(encoding="utf-8") as file:
-            for line in file:
-                if not line.endswith("\n"):
-                    return
-                yield json.loads(line)
+        """Yield the lines of metrics, without a last one that is incomplete."""
+        if self.metrics.exists():
+            with self.metrics.open(encoding="utf-8") as file:
+                yield from (json.loads(line) for line in file if line.endswith("\n"))
 
 
-def claim(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> list[str]:
-    """Make a run's folder, or go on in it; return what has changed since and may change digits.
+def open_run_folder(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> list[str]:
+    """Create a run's folder, or check that it is one of this recipe; return what has changed since.
 
-    facts: what a run depends on besides its recipe. A folder that holds another recipe's run is refused, and
-    so are sources whose content has changed and another number of processes; where sources lie is free, and
-    that they were held against tests at the beginning stands.
+    facts: what a run depends on besides its recipe. Refused: another recipe's run, sources with other
+    content, another number of processes. Paths of sources may change, and the check against test papers is
+    kept.
     """
-    kept = folder / "recipe.json"
-    if not kept.exists():
-        if folder.exists() and {path.name for path in folder.iterdir()} - {
-            "run.json",
-            "run.json.part",
-            "recipe.json.part",
-        }:
+    if not (folder / RECIPE).exists():
+        partial = {RUN, RUN + PARTIAL_SUFFIX, RECIPE + PARTIAL_SUFFIX}
+        if folder.exists() and {path.name for path in folder.iterdir()} - partial:
             raise InputError(f"{folder} is not empty and holds no run; choose a new folder")
-        write_json(folder / "run.json", facts)
-        write_json(kept, recipe)
+        write_json(folder / RUN, facts)
+        write_json(folder / RECIPE, recipe)
         return []
-    known, before = (json.loads((folder / n).read_text("utf-8")) for n in ("recipe.json", "run.json"))
-    places = (".file", ".dev", "model.tokenizer")
-    other = sorted(place for place in _differences(filled(known), recipe) if not place.endswith(places))
+    used, before = (json.loads((folder / name).read_text("utf-8")) for name in (RECIPE, RUN))
+    paths = (".file", ".dev", "model.tokenizer")
+    other = sorted(key for key in _differences(current_recipe(used), recipe) if not key.endswith(paths))
     if other:
         raise InputError(
             f"{folder} holds a run of another recipe (differs in {', '.join(other[:5])}); choose another "
-            "folder, or run the same recipe with the same --set to go on"
+            "folder, or run the same recipe with the same --set to resume"
         )
-    differences = _differences(before, json.loads(json.dumps(facts)))
-    changed = sorted(place for place in differences if not place.startswith(TESTED))
-    decisive = [place for place in changed if place.startswith(("sources", "processes"))]
+    differences = _differences(_current_facts(before), json.loads(json.dumps(facts)))
+    changed = sorted(key for key in differences if not key.startswith(TEST_PAPERS))
+    decisive = [key for key in changed if key.startswith(("sources", "processes"))]
     if decisive:
-        raise InputError(f"{folder}: the run cannot go on: {decisive[0]} has changed since it began")
+        raise InputError(f"{folder}: the run cannot be resumed: {decisive[0]} has changed since it began")
     return changed
 
 
-def _differences(one: Any, other: Any, place: str = "") -> Iterator[str]:
+def _current_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of run.json with today's keys."""
+    facts = current_names(facts, FORMER_KEYS, RUN, warn=None)
+    sources = facts.get("sources", {}).items()
+    renamed = {name: current_names(each, FORMER_SOURCE_KEYS, RUN, warn=None) for name, each in sources}
+    return facts | {"sources": renamed}
+
+
+def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:
+    """Yield the path of each value that differs."""
     if isinstance(one, dict) and isinstance(other, dict):
-        for key in one.keys() | other.keys():
-            yield from _differences(one.get(key), other.get(key), f"{place}.{key}".lstrip("."))
+        for name in one.keys() | other.keys():
+            yield from _differences(one.get(name), other.get(name), f"{key}.{name}".lstrip("."))
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for number, (left, right) in enumerate(zip(one, other, strict=True)):
-            yield from _differences(left, right, f"{place}.{number}")
+            yield from _differences(left, right, f"{key}.{number}")
     elif one != other:
-        yield place
+        yield key

@@ -1,8 +1,9 @@
-"""The examples of one source: read in any order; JSON lines stay on disk, an array is held in memory."""
+"""Training examples of one source, read in any order; JSON lines stay on disk, an array is in memory."""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,40 +16,72 @@ from sciprism.errors import InputError
 from sciprism.seeding import sample
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
-from sciprism.training.batches import mixed
-from sciprism.training.examples import Example, from_row, key_of, parsed, read_examples
+from sciprism.training.batch_plan import derive_seed
+from sciprism.training.examples import Example, from_row, item_key, parse_json, read_examples
 from sciprism.training.learners.learner import Learner
-from sciprism.training.paper_file import NAME, PaperFile
+from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
 from sciprism.training.recipe import SourceSpec
 
 BOM, GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
-Overlaps = Callable[[Iterable[Example]], Sequence[str]]
-"""Names the test papers among examples, a line for each."""
+OverlapCheck = Callable[[Iterable[Example]], Sequence[str]]
+"""Returns a line for each test paper among examples."""
 
 
-class Source:
-    """A file of examples, its rows found by their place in the file.
+class StageSource(ABC):
+    """The examples or token blocks of one source of a stage.
 
-    len(source) counts examples that have what the learner wants; `left_out` the others. labels: all names
-    among the answers, in the order of the alphabet. candidates: all labels among the positives, where labels
-    are what is asked for, by key. of_tests: how many of its papers stand in tests, None where nobody has
-    looked.
+    len(source): the examples that have what the learner requires; `dropped`: the others. labels: all names
+    among the answers, sorted. candidates: where candidates are labels, all of them by key. test_papers: how
+    many of its papers are in tests, None where nobody has checked. sha256: of the content.
     """
+
+    sha256: str
 
     def __init__(self, spec: SourceSpec, learner: type[Learner] = Learner) -> None:
         self.spec = spec
         self.name = spec.name
         self.learner = learner
-        self.left_out = 0
-        self.of_tests: int | None = None
+        self.dropped = 0
+        self.test_papers: int | None = None
         self.labels: tuple[str, ...] = ()
         self.candidates: dict[str, Item] = {}
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def batch(self, rows: Sequence[int], *, seed: int, sample_key: tuple[int, ...]) -> Batch:
+        """Return the examples or blocks of these rows.
+
+        sample_key: decides, with the row, which positives or masked tokens are sampled; seed: all else.
+        """
+
+    @abstractmethod
+    def dev(self, count: int) -> dict[str, Batch]:
+        """Return at most `count` held-out examples or blocks, by the name under which they are scored."""
+
+    @abstractmethod
+    def check(self, encoder: Encoder) -> None:
+        """Raise InputError for a model that cannot read the source."""
+
+    @abstractmethod
+    def check_files(self, dev_count: int) -> None:
+        """Raise InputError for files that are broken, those of dev included."""
+
+    @abstractmethod
+    def refuse_overlaps(self, overlaps: OverlapCheck, dev_count: int) -> None:
+        """Raise InputError for test papers in the source, in its train or dev files."""
+
+
+class ExampleSource(StageSource):
+    """A file of examples, DPR-style or triplets of ids."""
+
+    def __init__(self, spec: SourceSpec, learner: type[Learner] = Learner) -> None:
+        super().__init__(spec, learner)
         if not spec.file.is_file():
-            raise InputError(
-                f"source {self.name}: {spec.file} does not exist; `sciprism prepare` makes sources"
-            )
-        self._papers = PaperFile(spec.file.parent / NAME)
-        self._places = array("q")
+            raise InputError(f"source {self.name}: {spec.file} does not exist; `sciprism prepare` makes sources")
+        self._papers = PaperLookup(spec.file.parent / PAPERS_FILE)
+        self._offsets = array("q")
         self._names: set[str] = set()
         self._rows: list[dict[str, Any]] = []
         digest = sha256()
@@ -56,55 +89,69 @@ class Source:
             start = file.read(len(BOM) + 1).removeprefix(BOM)
             if start.startswith(GZIP):
                 raise InputError(
-                    f"source {self.name}: {spec.file} is compressed; unpack it, rows are read in any order"
+                    f"source {self.name}: {spec.file} is compressed; decompress it to read rows in any order"
                 )
-            whole = start.startswith(b"[")
+            is_array = start.startswith(b"[")
             file.seek(0)
-            for place, line in _lines(file):
+            for number, (offset, line) in enumerate(_lines(file), 1):
                 digest.update(line)
-                if not whole:
-                    self._take(place, line)
-        if whole:
-            rows = parsed(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
-            self._rows = [row for number, row in enumerate(rows, 1) if self._fits(row, number)]
+                where = f"source {self.name}: {spec.file}, record {number}"
+                if not is_array and self._accept(parse_json(line, where), number):
+                    self._offsets.append(offset)
+        if is_array:
+            rows = parse_json(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
+            self._rows = [row for number, row in enumerate(rows, 1) if self._accept(row, number)]
         self.sha256 = digest.hexdigest()
         self.labels = tuple(sorted(self._names))
         if not len(self):
-            raise InputError(f"source {self.name}: {spec.file} holds no example with {learner.wants}")
+            raise InputError(f"source {self.name}: {spec.file} holds no example with {learner.requires}")
 
     def __len__(self) -> int:
-        return len(self._rows) or len(self._places)
+        return len(self._rows) or len(self._offsets)
 
     def examples(self, rows: Iterable[int]) -> Iterator[Example]:
-        """Yield the examples of these rows, in the order asked."""
+        """Yield the examples of these rows, in the order given."""
         with self.spec.file.open("rb") as file:
             for row in rows:
                 if not self._rows:
-                    file.seek(self._places[row])
+                    file.seek(self._offsets[row])
                 content = self._rows[row] if self._rows else json.loads(file.readline())
-                example = self._example(content, row)
+                example = self._parse(content, row)
                 assert example is not None, f"{self.spec.file} was changed while it is read"
                 yield example
 
-    def batch(self, rows: Sequence[int], *, seed: int, draw: tuple[int, ...]) -> Batch:
-        """Return the examples of these rows. draw: decides which positives stand for them, seed all else."""
-        found = self.examples(rows)
-        picked = [chosen(e, self.spec, mixed(*draw, row)) for row, e in zip(rows, found, strict=True)]
-        return self._batch(picked, seed)
+    def batch(self, rows: Sequence[int], *, seed: int, sample_key: tuple[int, ...]) -> Batch:
+        """Return the examples of these rows, with the sampled positives and negatives first."""
+        sampled = [
+            rotate_candidates(example, self.spec, derive_seed(*sample_key, row))
+            for row, example in zip(rows, self.examples(rows), strict=True)
+        ]
+        return self._batch(sampled, seed)
 
     def dev(self, count: int) -> dict[str, Batch]:
-        """Return examples of the dev file under the source's name; nothing without such a file."""
+        """Return examples of the dev file under the source's name; none without such a file."""
         found = self.dev_examples(count)
         return {self.name: self._batch(found, 0)} if found else {}
 
     def check(self, encoder: Encoder) -> None:
-        """Accept any model: texts are cut into the tokens that it knows."""
+        """Accept any model."""
+
+    def check_files(self, dev_count: int) -> None:
+        """Raise InputError for a dev file that is missing, broken or empty."""
+        self.dev_examples(dev_count)
+
+    def refuse_overlaps(self, overlaps: OverlapCheck, dev_count: int) -> None:
+        """Raise InputError for test papers among the examples or dev examples."""
+        found = overlaps(chain(self.examples(range(len(self))), self.dev_examples(dev_count)))
+        if found:
+            raise InputError(
+                f"source {self.name}: {len(found):,} of its papers are in tests, the first: {found[0]}; "
+                "prepare it again without them, or pass --allow-overlap and report no such test"
+            )
+        self.test_papers = 0
 
     def dev_examples(self, count: int) -> list[Example]:
-        """Return examples of the dev file, drawn by hash of their place and in the order of the file.
-
-        Without such a file there are none, an empty one is refused.
-        """
+        """Return sampled examples of the dev file in the file's order; none without such a file."""
         path = self.spec.dev
         if path is None:
             return []
@@ -113,35 +160,26 @@ class Source:
         read = read_examples(path, query=self.spec.query, candidate=self.spec.candidate)
         found = sample(filter(self.learner.fits, read), count, "dev")
         if not found:
-            raise InputError(
-                f"source {self.name}: the dev file {path} holds no example with {self.learner.wants}"
-            )
+            raise InputError(f"source {self.name}: the dev file {path} holds no example with {self.learner.requires}")
         return found
 
     def _batch(self, examples: Sequence[Example], seed: int) -> Batch:
         spec = self.spec
         assert spec.format is not None, "a recipe without it is refused"
-        return Batch(
-            examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed
-        )
+        return Batch(examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed)
 
-    def _take(self, place: int, line: bytes) -> None:
-        number = len(self._places) + self.left_out + 1
-        row = parsed(line, f"source {self.name}: {self.spec.file}, record {number}")
-        if self._fits(row, number):
-            self._places.append(place)
-
-    def _fits(self, row: Any, number: int) -> bool:
-        example = self._example(row, number)
+    def _accept(self, row: Any, number: int) -> bool:
+        """Say whether a row is an example for the learner; note its labels, or that it is dropped."""
+        example = self._parse(row, number)
         if example is None or not self.learner.fits(example):
-            self.left_out += 1
+            self.dropped += 1
             return False
         self._names.update(answer for answer in example.answers if isinstance(answer, str))
         if self.spec.candidate == "label":
-            self.candidates.update((key_of(item), item) for item in example.positives)
+            self.candidates.update((item_key(item), item) for item in example.positives)
         return True
 
-    def _example(self, row: Any, number: int) -> Example | None:
+    def _parse(self, row: Any, number: int) -> Example | None:
         try:
             return from_row(row, query=self.spec.query, candidate=self.spec.candidate, papers=self._papers)
         except ValueError as error:
@@ -149,34 +187,22 @@ class Source:
 
 
 def _lines(file: Any) -> Iterator[tuple[int, bytes]]:
-    place = 0
+    """Yield the offset and bytes of each line that is not blank."""
+    offset = 0
     for line in file:
         if line.strip():
-            yield place, line
-        place += len(line)
+            yield offset, line
+        offset += len(line)
 
 
-def refuse_overlaps(source: Source, dev: Sequence[Example], overlaps: Overlaps) -> None:
-    """Refuse a source that holds test papers, to train on or to choose checkpoints by."""
-    found = overlaps(chain(source.examples(range(len(source))), dev))
-    if found:
-        raise InputError(
-            f"source {source.name}: {len(found):,} of its papers stand in tests, the first: {found[0]}; "
-            "make it anew without them, or pass --allow-overlap and report no such test"
-        )
-    source.of_tests = 0
-
-
-def chosen(example: Example, spec: SourceSpec, key: int) -> Example:
-    """Return an example with the positive and negatives that stand for it in front, drawn unless "first"."""
+def rotate_candidates(example: Example, spec: SourceSpec, key: int) -> Example:
+    """Return an example with a sampled positive and negative in front, unless the source uses the first."""
     if spec.positives == "first":
         return example
-    positives, negatives = (
-        _turned(items, draw) for items, draw in ((example.positives, key), (example.negatives, key >> 20))
-    )
+    positives, negatives = _rotate(example.positives, key), _rotate(example.negatives, key >> 20)
     return replace(example, positives=positives, negatives=negatives)
 
 
-def _turned(items: tuple[Item, ...], draw: int) -> tuple[Item, ...]:
-    place = draw % max(1, len(items))
-    return items[place:] + items[:place]
+def _rotate(items: tuple[Item, ...], key: int) -> tuple[Item, ...]:
+    first = key % max(1, len(items))
+    return items[first:] + items[:first]

@@ -1,4 +1,4 @@
-"""How the losses of a step's sources are weighed; what this remembers of the run is saved with it."""
+"""Weights of the losses of a step's sources; their state is saved with the run."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sciprism.registry import Registry
-from sciprism.training.tables import Table, checked
+from sciprism.training.recipe_tables import NamedTable, check_table
 
 
-class Plain(Table):
-    """Nothing to set."""
+class NoWeightingSettings(NamedTable):
+    """Settings of equal weights."""
 
     name: Literal["none"] = "none"
 
 
 class Weighting(nn.Module):
-    """Every source counts once: the sum of the losses (SciRepEval).
+    """Equal weights: the sum of the losses (SciRepEval).
 
-    first: each source's first loss that was not 0; until then it is taken to learn like one that just began.
-    settings: the kind's table. sources: how many there are. by_gradients: whether it asks for their lengths.
+    first: the first loss of each source that is not 0. settings: the table of the weighting. sources: their
+    number. by_gradients: whether gradient norms are needed.
     """
 
-    kind: ClassVar[type[Table]] = Plain
+    settings_type: ClassVar[type[NamedTable]] = NoWeightingSettings
     by_gradients = False
     weights: Tensor
     first: Tensor
@@ -37,27 +37,28 @@ class Weighting(nn.Module):
         self.register_buffer("weights", torch.ones(sources))
         self.register_buffer("first", torch.full((sources,), torch.nan))
 
-    def forward(self, places: Tensor, losses: Tensor, norms: Tensor) -> Tensor:
+    def forward(self, sources: Tensor, losses: Tensor, norms: Tensor) -> Tensor:
         """Return the weights (k,) of a step's sources.
 
-        places: (k,) which sources they are. losses: (k,). norms: (k,) lengths of the gradients of each loss
-        by its own vectors, the layer that all sources share.
+        sources: (k,) their numbers. losses: (k,). norms: (k,), of the gradient of each loss with respect to
+        its own vectors, the layer that all sources share.
         """
         begun = losses.masked_fill(losses <= 0, torch.nan)
-        first = self.first[places].where(self.first[places] > 0, begun)
-        self.first[places] = first
-        return self._weigh(places, (losses / first).nan_to_num(nan=1.0), norms)
+        first = self.first[sources].where(self.first[sources] > 0, begun)
+        self.first[sources] = first
+        return self._weigh(sources, (losses / first).nan_to_num(nan=1.0), norms)
 
-    def _weigh(self, places: Tensor, rates: Tensor, norms: Tensor) -> Tensor:  # noqa: ARG002
-        return self.weights[places]
+    def _weigh(self, sources: Tensor, ratios: Tensor, norms: Tensor) -> Tensor:  # noqa: ARG002
+        """Return the weights. ratios: (k,) of each loss to the first one of its source."""
+        return self.weights[sources]
 
 
 weightings: Registry[type[Weighting]] = Registry("weighting")
 weightings.register("none")(Weighting)
 
 
-class Balance(Table):
-    """alpha: how strongly."""
+class LossBalancedSettings(NamedTable):
+    """Settings of loss-balanced weights. alpha: exponent of the ratio."""
 
     name: Literal["loss-balanced"]
     alpha: float = Field(0.5, ge=0)
@@ -65,17 +66,16 @@ class Balance(Table):
 
 @weightings.register("loss-balanced")
 class LossBalanced(Weighting):
-    """A source counts as its loss, of what that was at first, to the power alpha (Liu et al. 2019)."""
+    """The ratio of a source's loss to its first one, to the power alpha (Liu et al. 2019)."""
 
-    kind = Balance
+    settings_type = LossBalancedSettings
 
-    def _weigh(self, places: Tensor, rates: Tensor, norms: Tensor) -> Tensor:  # noqa: ARG002
-        weights: Tensor = rates.clamp_min(0) ** self.settings.alpha
-        return weights
+    def _weigh(self, sources: Tensor, ratios: Tensor, norms: Tensor) -> Tensor:  # noqa: ARG002
+        return torch.pow(ratios.clamp_min(0), self.settings.alpha)
 
 
-class Norms(Table):
-    """alpha: how much longer the gradient of a slow source may be. lr: of the weights."""
+class GradNormSettings(NamedTable):
+    """Settings of GradNorm. alpha: how much longer the gradient of a slow source is. lr: of the weights."""
 
     name: Literal["grad-norm"]
     alpha: float = Field(1.5, ge=0)
@@ -84,24 +84,24 @@ class Norms(Table):
 
 @weightings.register("grad-norm")
 class GradNorm(Weighting):
-    """Weights that bring the sources' gradients to like lengths (Chen et al. 2018, equations 1 and 2).
+    """Weights that equalise the norms of the sources' gradients (Chen et al. 2018, equations 1 and 2).
 
-    A source that learns slower than the others may have a longer one. The weights add up to their number.
+    A source whose loss falls more slowly than the others' gets a longer gradient. The weights' mean is 1.
     """
 
-    kind = Norms
+    settings_type = GradNormSettings
     by_gradients = True
 
-    def _weigh(self, places: Tensor, rates: Tensor, norms: Tensor) -> Tensor:
-        weights = self.weights[places]
+    def _weigh(self, sources: Tensor, ratios: Tensor, norms: Tensor) -> Tensor:
+        weights = self.weights[sources]
         lengths = weights * norms
-        wanted = lengths.mean() * (rates / rates.mean().clamp_min(1e-12)) ** self.settings.alpha
-        slope = torch.sign(lengths - wanted) * norms / norms.mean().clamp_min(1e-12)
-        self.weights[places] = (weights - self.settings.lr * slope).clamp_min(1e-3)
+        target = lengths.mean() * (ratios / ratios.mean().clamp_min(1e-12)) ** self.settings.alpha
+        slope = torch.sign(lengths - target) * norms / norms.mean().clamp_min(1e-12)
+        self.weights[sources] = (weights - self.settings.lr * slope).clamp_min(1e-3)
         self.weights *= len(self.weights) / self.weights.sum()
         return weights
 
 
-def weighting_of(table: Mapping[str, Any]) -> Table:
-    """Check a weighting's table against its kind; InputError names what is wrong and the known keys."""
-    return checked(weightings[str(table.get("name"))].kind, table, "weighting")
+def check_weighting(table: Mapping[str, Any]) -> NamedTable:
+    """Return the settings in a weighting's table; InputError names what is wrong and the known keys."""
+    return check_table(weightings[str(table.get("name"))].settings_type, table, "weighting")

@@ -1,7 +1,7 @@
-"""Directions of a format's vectors that vary more alike: what few papers differ by counts for more.
+"""Partial whitening: dimensions of a format's vectors scaled towards equal variance.
 
-Ours, after whitened sentence vectors (Su et al. 2021): those are turned and stretched until all directions
-vary alike; here each direction is stretched where it lies, and only a part of the way.
+Ours, after whitened sentence vectors (Su et al. 2021), which are rotated and scaled to equal variance; here
+dimensions are only scaled, and only a part of the way.
 """
 
 from __future__ import annotations
@@ -20,62 +20,61 @@ from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
 from sciprism.seeding import sample
 from sciprism.text.template import Item
-from sciprism.training.dev import units
+from sciprism.training.dev import normalize_rows
 from sciprism.training.recipe import Stage
-from sciprism.training.sources import Source
-from sciprism.training.token_source import TokenSource
+from sciprism.training.sources import ExampleSource, StageSource
 
-EXAMPLES = 200
+MAX_EXAMPLES = 200
 """Of each source, whose papers are measured."""
-LEAST = 0.01
-"""Of the mean spread of all directions: one that varies less is stretched no more than that."""
+MIN_SPREAD = 0.01
+"""Smallest standard deviation that is used, as a fraction of the mean over dimensions."""
 
 
 def check_whitening(encoder: Encoder, stage: Stage) -> None:
-    """Refuse formats whose vectors cannot be stretched by numbers of their own, or would not compare."""
+    """Refuse formats without scales of their own, and different numbers for formats that share a space."""
     shares = stage.whitening
     if lost := sorted(set(shares) - set(encoder.formats)):
         raise InputError(f"whitening: {lost[0]!r} is no format of the model, {', '.join(encoder.formats)}")
     if shares and not (isinstance(prism := encoder.model.beside, Prism) and prism.scales):
-        raise InputError("whitening is for the method prism with options = { scaled = true }")
-    for formats in _together(encoder, shares):
+        raise InputError("whitening needs the method prism with options = { scaled = true }")
+    for formats in _formats_by_space(encoder, shares):
         if len({shares.get(format) for format in formats}) > 1:
             raise InputError(f"whitening: {' and '.join(formats)} share a space; give both one number")
-        mine = [spec for spec in stage.sources if spec.format in formats]
-        if all("paper" not in (spec.query, spec.candidate) for spec in mine):
+        own = [spec for spec in stage.sources if spec.format in formats]
+        if all("paper" not in (spec.query, spec.candidate) for spec in own):
             raise InputError(f"whitening: no source of {' or '.join(formats)} holds papers to measure")
 
 
-def whiten(encoder: Encoder, sources: Sequence[Source | TokenSource], shares: Mapping[Format, float]) -> None:
-    """Stretch a model's directions, as far for each format as its share says: 0 none, 1 all alike.
+def whiten(encoder: Encoder, sources: Sequence[StageSource], shares: Mapping[Format, float]) -> None:
+    """Scale a model's dimensions towards equal variance: for each format 0 for not at all, 1 for equal.
 
-    They are measured on papers of the format's sources; queries' are stretched like those of their papers.
+    The variance is measured on papers of the format's sources; queries get the scale of their papers.
     """
     prism = encoder.model.beside
-    for formats in _together(encoder, shares):
-        assert isinstance(prism, Prism), "a stage that asks for it of another method is refused"
-        mine = (each for each in sources if isinstance(each, Source) and each.spec.format in formats)
-        papers = list(chain.from_iterable(map(papers_of, mine)))
+    for formats in _formats_by_space(encoder, shares):
+        assert isinstance(prism, Prism), "whitening of another method is refused"
+        own = (each for each in sources if isinstance(each, ExampleSource) and each.spec.format in formats)
+        papers = list(chain.from_iterable(map(sample_papers, own)))
         vectors = encoder.encode(papers, format=formats[0])
         if encoder.distance == "cosine":
-            vectors = units(vectors)
-        scale = torch.from_numpy(stretch(vectors, shares[formats[0]], kept=encoder.model.config.lexical))
+            vectors = normalize_rows(vectors)
+        scale = torch.from_numpy(whitening_scale(vectors, shares[formats[0]], kept=encoder.model.config.lexical))
         with torch.no_grad():
-            for way in {encoder.route(*asked) for asked in product(formats, ROLES)}:
-                prism.scales[way].mul_(scale.to(encoder.device))
+            for route in {encoder.route(*each) for each in product(formats, ROLES)}:
+                prism.scales[route].mul_(scale.to(encoder.device))
 
 
-def _together(encoder: Encoder, shares: Mapping[Format, float]) -> list[list[Format]]:
-    """Return formats that are asked for, with all that share their space."""
+def _formats_by_space(encoder: Encoder, shares: Mapping[Format, float]) -> list[list[Format]]:
+    """Return the formats to whiten, grouped with all that share their space."""
     found: dict[str, list[Format]] = defaultdict(list)
     for format in encoder.formats:
         found[encoder.space(format)].append(format)
     return [formats for formats in found.values() if not set(shares).isdisjoint(formats)]
 
 
-def papers_of(source: Source) -> Iterator[Item]:
+def sample_papers(source: ExampleSource) -> Iterator[Item]:
     """Yield the papers of some of a source's examples."""
-    rows = sample(range(len(source)), EXAMPLES, "whitening", source.name)
+    rows = sample(range(len(source)), MAX_EXAMPLES, "whitening", source.name)
     for example in source.examples(rows):
         if source.spec.query == "paper":
             yield example.query
@@ -83,16 +82,16 @@ def papers_of(source: Source) -> Iterator[Item]:
             yield from example.positives[:1]
 
 
-def stretch(vectors: NDArray[np.floating], share: float, *, kept: int = 0) -> NDArray[np.float32]:
-    """Return what each direction of vectors, (n, d), is multiplied by, (d,).
+def whitening_scale(vectors: NDArray[np.floating], share: float, *, kept: int = 0) -> NDArray[np.float32]:
+    """Return the factor of each dimension of vectors, (n, d): (d,).
 
-    It is spread^-share, times what keeps the vectors as long as they were in the quadratic mean. kept: of the
-    last directions, which stay: those of words vary alike as they are made.
+    It is std^-share, times a constant that keeps the mean square length. kept: the number of last dimensions
+    that are not scaled: lexical features have equal variance by construction.
     """
     free = vectors[:, : vectors.shape[1] - kept].astype(np.float64)
     spread = free.std(axis=0)
     scale = np.ones_like(spread)
     if spread.any():
-        scale = np.maximum(spread, LEAST * spread.mean()) ** -share
+        scale = np.maximum(spread, MIN_SPREAD * spread.mean()) ** -share
         scale *= np.sqrt((free**2).sum() / ((free * scale) ** 2).sum())
     return np.append(scale, np.ones(kept)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What people do with vectors: search, find similar papers."""
+"""What people do with vectors: search, similar papers, recommendation, matching, disambiguation."""
 
 from sciprism.uses.rankings import Hit, Ranking
 from sciprism.uses.search import search

@@ -1,4 +1,4 @@
-"""What a search returns."""
+"""The results of a search: rankings and their hits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sciprism.store import Collection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One paper of a ranking; `why` is the sentence of its abstract that comes nearest to the query."""
+    """One paper of a ranking; `why` is the sentence of its abstract that is nearest to the query."""
 
     rank: int
     score: float
@@ -38,31 +38,33 @@ class Ranking:
         return asdict(self)
 
 
-def papers_of(collection: Collection, rows: Rows) -> list[list[Paper]]:
-    """Read the papers of each ranking (m, k), -1 for none; each distinct row is read once."""
-    wanted, place = np.unique(rows, return_inverse=True)
-    read = iter(collection.papers(wanted[wanted >= 0]))
-    papers = [None if row < 0 else next(read) for row in wanted]
-    return [[paper for i in line if (paper := papers[i])] for line in place.reshape(rows.shape)]
+def read_papers(collection: Collection, rows: Rows) -> list[list[Paper]]:
+    """Return the papers of each ranking of rows (m, k), -1 for none; each distinct row is read once."""
+    distinct, positions = np.unique(rows, return_inverse=True)
+    read = iter(collection.papers(distinct[distinct >= 0]))
+    papers = [None if row < 0 else next(read) for row in distinct]
+    return [[paper for i in line if (paper := papers[i])] for line in positions.reshape(rows.shape)]
 
 
-def rankings_of(
+def build_rankings(
     queries: Sequence[str], papers: Sequence[Sequence[Paper]], scores: Floats, why: Sequence[Sequence[str]]
 ) -> list[Ranking]:
-    """Put papers, scores (m, k) and reasons together."""
+    """Return rankings of papers, scores (m, k) and reasons."""
     return [
-        Ranking(query, tuple(_hit(rank, *parts) for rank, parts in enumerate(zip(*columns, strict=False), 1)))
+        Ranking(
+            query,
+            tuple(
+                Hit(
+                    rank=rank,
+                    score=float(score),
+                    id=paper.id,
+                    title=paper.title,
+                    venue=paper.venue,
+                    year=paper.year,
+                    why=reason,
+                )
+                for rank, (paper, score, reason) in enumerate(zip(*columns, strict=False), 1)
+            ),
+        )
         for query, *columns in zip(queries, papers, scores, why, strict=True)
     ]
-
-
-def _hit(rank: int, paper: Paper, score: float, why: str) -> Hit:
-    return Hit(
-        rank=rank,
-        score=float(score),
-        id=paper.id,
-        title=paper.title,
-        venue=paper.venue,
-        year=paper.year,
-        why=why,
-    )

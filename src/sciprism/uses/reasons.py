@@ -1,4 +1,4 @@
-"""Say why a paper was found: the sentence of its abstract nearest to what was asked."""
+"""Why a paper was found: the sentence of its abstract that is nearest to the query."""
 
 from __future__ import annotations
 
@@ -15,32 +15,37 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.formats import Format
 
-SENTENCES = 64
-"""Sentences of one abstract that are looked at: whole books come as abstracts now and then."""
+MAX_SENTENCES = 64
+"""Sentences per abstract that are compared: some abstracts are whole books."""
 
 
-def nearest_sentences(
-    collection: Collection, encoder: Encoder, space: str, asked: Floats, found: Sequence[Sequence[Paper]]
+def find_nearest_sentences(
+    collection: Collection,
+    encoder: Encoder,
+    space: str,
+    query_vectors: Floats,
+    papers: Sequence[Sequence[Paper]],
 ) -> list[list[str]]:
-    """Return the nearest sentence ("" without abstract) for each vector asked for (m, d) and its papers."""
+    """Return the sentence nearest to each query vector (m, d) in each of its papers; "" if there is none."""
     distance = collection.manifest.encoder.distance
-    places: dict[str, range] = {}
+    ranges: dict[str, range] = {}
     sentences: list[str] = []
-    for paper in (paper for papers in found for paper in papers):
-        if paper.id not in places:
-            mine = split_sentences(paper.abstract)[:SENTENCES]
-            places[paper.id] = range(len(sentences), len(sentences) + len(mine))
-            sentences += mine
+    for paper in (paper for ranked in papers for paper in ranked):
+        if paper.id not in ranges:
+            found = split_sentences(paper.abstract)[:MAX_SENTENCES]
+            ranges[paper.id] = range(len(sentences), len(sentences) + len(found))
+            sentences += found
     if not sentences:
-        return [["" for _ in papers] for papers in found]
+        return [["" for _ in ranked] for ranked in papers]
     format = cast("Format", collection.manifest.spaces[space].formats[0])
     vectors = encoder.encode(sentences, format=format, role="paper")
 
     def nearest(query: Floats, paper: Paper) -> str:
-        place = places[paper.id]
-        if not place:
+        here = ranges[paper.id]
+        if not here:
             return ""
-        _, rows = topk(query[None], [Matrix(vectors[place.start : place.stop])], 1, distance=distance)
-        return sentences[place.start + int(rows[0, 0])]
+        _, rows = topk(query[None], [Matrix(vectors[here.start : here.stop])], 1, distance=distance)
+        return sentences[here.start + int(rows[0, 0])]
 
-    return [[nearest(query, paper) for paper in papers] for query, papers in zip(asked, found, strict=True)]
+    pairs = zip(query_vectors, papers, strict=True)
+    return [[nearest(query, paper) for paper in ranked] for query, ranked in pairs]

@@ -1,4 +1,4 @@
-"""Find papers like a paper that is already in the collection."""
+"""Similar papers: rank a collection's papers by similarity to one of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.store import Collection, Filter
-from sciprism.uses.rankings import Ranking, papers_of, rankings_of
-from sciprism.uses.reasons import nearest_sentences
-from sciprism.uses.search import nearest
+from sciprism.uses.rankings import Ranking, build_rankings, read_papers
+from sciprism.uses.reasons import find_nearest_sentences
+from sciprism.uses.search import find_nearest
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -25,7 +25,7 @@ def similar(
     mode: Literal["exact", "approximate"] = "exact",
     filter: Filter | None = None,
 ) -> Ranking:
-    """Rank the papers nearest to a stored one, which is left out. The encoder, if given, only says why."""
+    """Rank the papers nearest to a stored one, without it. The encoder, if given, only adds the reasons."""
     if k < 1:
         raise InputError(f"k is {k}; ask for at least one paper")
     if mode not in ("exact", "approximate"):
@@ -34,20 +34,20 @@ def similar(
         collection.check_encoder(encoder)
     row = collection.find(paper_id)
     k = min(k, collection.rows)
-    space = paper_space(collection)
+    space = choose_paper_space(collection)
     mask = collection.mask(filter)
     mask = np.ones(collection.rows, bool) if mask is None else mask.copy()
     mask[row] = False
-    asked = collection.vector(row, space)[None]
-    scores, rows = nearest(collection, space, asked, k, mode, mask)
-    papers = papers_of(collection, rows)
+    query_vectors = collection.vector(row, space)[None]
+    scores, rows = find_nearest(collection, space, query_vectors, k, mode, mask)
+    papers = read_papers(collection, rows)
     reasons = [[""] * len(papers[0])]
     if encoder is not None:
-        reasons = nearest_sentences(collection, encoder, space, asked, papers)
-    return rankings_of([paper_id], papers, scores, reasons)[0]
+        reasons = find_nearest_sentences(collection, encoder, space, query_vectors, papers)
+    return build_rankings([paper_id], papers, scores, reasons)[0]
 
 
-def paper_space(collection: Collection) -> str:
-    """Choose the space in which papers are compared: that of proximity, or else the first one stored."""
+def choose_paper_space(collection: Collection) -> str:
+    """Return the space in which papers are compared: that of proximity, or the first one stored."""
     spaces = collection.manifest.spaces
     return next((name for name, space in spaces.items() if "proximity" in space.formats), next(iter(spaces)))

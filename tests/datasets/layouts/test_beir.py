@@ -36,11 +36,7 @@ def hidden(data, query):
 def test_a_folder(tmp_path):
     folder(tmp_path / "mine")
     data = BeirFolder(path="mine").read(DataRoot(tmp_path))
-    assert (
-        data.query_ids == ["q1", "7"]
-        and data.queries == ["what is ozone", "x"]
-        and data.query_role == "query"
-    )
+    assert data.query_ids == ["q1", "7"] and data.queries == ["what is ozone", "x"] and data.query_role == "query"
     assert data.document_ids == ["d1", "7", "q1", "gone"]
     assert data.documents[:2] == [
         Paper(id="d1", title="Ozone", abstract="Ozone is."),
@@ -49,11 +45,11 @@ def test_a_folder(tmp_path):
     assert [rows.tolist() for rows in data.judged] == [[0, 1, 3], [1]]
     assert [grades.tolist() for grades in data.grades] == [[2, -1, 1], [1]]
     assert hidden(data, "q1") == hidden(data, "7") == ["gone"], "what is not there cannot be found"
-    found = {reason: entry["first"] for reason, entry in data.tally.to_json().items()}
+    found = {reason: entry["first"] for reason, entry in data.dropped.to_json().items()}
     assert found == {
         "_id of another type than the first, read as text": ["7", "7"],
-        "judged query without a record": ["lost"],
-        "judged document without a record, counts as not found": ["gone"],
+        "graded query without a record": ["lost"],
+        "graded document without a record, counts as not found": ["gone"],
         "no text": ["q1", "gone"],
     }
 
@@ -80,12 +76,12 @@ def test_splits_are_merged_and_the_first_judgement_counts(tmp_path):
     text(tmp_path / "mine/qrels/train.tsv", "q1\td1\t2\n7\td1\t1\n")
     data = BeirFolder(path="mine", splits=("train", "test")).read(DataRoot(tmp_path))
     assert data.query_ids == ["q1", "7"] and data.grades[0].tolist() == [2]
-    assert data.tally.count("pair judged again with another grade, the first counts") == 1
+    assert data.dropped.count("duplicate judgement with another grade, the first is used") == 1
 
 
 def test_what_is_missing_is_named(tmp_path):
     folder(tmp_path / "mine")
-    with pytest.raises(InputError, match=r"qrels holds no dev.tsv; it holds test.tsv"):
+    with pytest.raises(InputError, match=r"qrels has no dev.tsv; it contains test.tsv"):
         BeirFolder(path="mine", splits=("dev",)).read(DataRoot(tmp_path))
     with pytest.raises(InputError, match="the data 'yours' are not in"):
         BeirFolder(path="yours").read(DataRoot(tmp_path))
@@ -93,7 +89,7 @@ def test_what_is_missing_is_named(tmp_path):
     with pytest.raises(InputError, match="line 1: expected 3 or 4 columns"):
         BeirFolder(path="mine").read(DataRoot(tmp_path))
     text(tmp_path / "mine/qrels/test.tsv", "q1\td1\t0.5\n")
-    with pytest.raises(InputError, match=r"the grade '0\.5' is no whole number"):
+    with pytest.raises(InputError, match=r"the grade '0\.5' is not a whole number"):
         BeirFolder(path="mine").read(DataRoot(tmp_path))
 
 

@@ -7,13 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.labelled import LabelledTable, drawn_parts
+from sciprism.datasets.layouts.labelled import LabelledTable, split_by_hash
 from sciprism.errors import InputError
 
 HEAD = "id,title,label,split\n"
-FOUR = (
-    HEAD + "1,Dark matter,physics,train\n2,Cells,biology,train\n3,Light,physics,test\n4,Genes,biology,Valid\n"
-)
+FOUR = HEAD + "1,Dark matter,physics,train\n2,Cells,biology,train\n3,Light,physics,test\n4,Genes,biology,Valid\n"
 
 
 @pytest.fixture
@@ -32,8 +30,8 @@ def test_classes_with_a_split(table):
     assert found.ids == ["1", "2", "3", "4"] and found.targets == ["physics", "biology", "physics", "biology"]
     assert (found.train.tolist(), found.test.tolist(), found.dev.tolist()) == ([0, 1], [2], [3])
     assert found.items[0].title == "Dark matter" and found.groups is None
-    assert found.tally.count("class of training papers without a test paper") == 1
-    assert not any("drawn" in reason for reason in found.tally.to_json())
+    assert found.dropped.count("class of training papers without a test paper") == 1
+    assert not any("sampled" in reason for reason in found.dropped.to_json())
 
 
 @pytest.mark.parametrize("as_list", [False, True])
@@ -48,9 +46,7 @@ def test_several_classes(table, as_list):
 
 
 def test_numbers(table):
-    found = table(
-        "id,title,cites,split\n1,A,3,train\n2,B,4.5,test\n3,C,-1e2,train", label="cites", target="number"
-    )
+    found = table("id,title,cites,split\n1,A,3,train\n2,B,4.5,test\n3,C,-1e2,train", label="cites", target="number")
     assert found.targets == [3.0, 4.5, -100.0]
     with pytest.raises(InputError, match="line 3: cites is 'many', not a number"):
         table("id,title,cites\n1,A,3\n2,B,many\n", label="cites", target="number")
@@ -72,7 +68,7 @@ def test_a_folder_of_parts_and_texts_elsewhere(tmp_path):
     found = LabelledTable(data=str(tmp_path / "data"), papers=(str(tmp_path / "refs.bib"),)).read(DataRoot())
     assert found.ids == ["p0", "p1", "p2", "p3"] and found.items[3].title == "Paper 3"
     assert (found.train.tolist(), found.dev.tolist(), found.test.tolist()) == ([0, 1], [2], [3])
-    assert found.tally.to_json()["label of a paper that is not there"] == {"count": 1, "first": ["lost"]}
+    assert found.dropped.to_json()["label of an unknown paper"] == {"count": 1, "first": ["lost"]}
 
 
 def test_without_a_split_one_is_drawn_and_told(table):
@@ -80,8 +76,8 @@ def test_without_a_split_one_is_drawn_and_told(table):
     found = table("id,title,label\n" + rows)
     assert len(found.train) == 28 and len(found.test) == 12
     assert sorted(found.targets[row] for row in found.test) == ["a"] * 6 + ["b"] * 6
-    reason, note = next((r, n) for r, n in found.tally.to_json().items() if "drawn" in r)
-    assert "hash of its id, 30%" in reason and note["count"] == 12
+    reason, note = next((r, n) for r, n in found.dropped.to_json().items() if "sampled" in r)
+    assert "30% of a class sampled as test by a hash" in reason and note["count"] == 12
     again = table("id,title,label\n" + "".join(reversed(rows.splitlines(keepends=True))))
     assert {again.ids[row] for row in again.test} == {found.ids[row] for row in found.test}
     other = table("id,title,label\n" + rows, draw_seed=1)
@@ -89,11 +85,9 @@ def test_without_a_split_one_is_drawn_and_told(table):
 
 
 @settings(max_examples=50)
-@given(
-    st.dictionaries(st.text(min_size=1, max_size=3), st.sampled_from("abc"), max_size=30), st.integers(0, 3)
-)
+@given(st.dictionaries(st.text(min_size=1, max_size=3), st.sampled_from("abc"), max_size=30), st.integers(0, 3))
 def test_every_class_of_two_is_learnt_and_tested(classes, seed):
-    parts = drawn_parts(classes, seed)
+    parts = split_by_hash(classes, seed)
     assert parts.keys() == classes.keys()
     for label in set(classes.values()):
         mine = [parts[name] for name in classes if classes[name] == label]
@@ -104,7 +98,7 @@ def test_every_class_of_two_is_learnt_and_tested(classes, seed):
 def test_papers_without_label_and_repeated_ones_are_counted(table):
     found = table(FOUR + "5,Blank, ,train\n1,Dark matter,physics,train\n")
     assert found.ids == ["1", "2", "3", "4"]
-    assert found.tally.count("no label") == found.tally.count("repeated label of a paper") == 1
+    assert found.dropped.count("no label") == found.dropped.count("duplicate label of a paper") == 1
 
 
 @pytest.mark.parametrize(
@@ -112,13 +106,13 @@ def test_papers_without_label_and_repeated_ones_are_counted(table):
     [
         (
             FOUR + "1,Dark matter,biology,train",
-            "line 6: paper 1 stands there again, with another label or split",
+            "line 6: paper 1 occurs again with another label or split",
         ),
-        (FOUR + "1,Dark matter,physics,test", "line 6: paper 1 stands there again"),
-        (FOUR + "5,Late,physics,later", "line 6: the split is 'later'; known: train, dev, val"),
+        (FOUR + "1,Dark matter,physics,test", "line 6: paper 1 occurs again"),
+        (FOUR + "5,Late,physics,later", "line 6: unknown split 'later'; known: train, dev, val"),
         (FOUR + "5,None,physics,", "line 6: no split, but other rows have one"),
         (FOUR + ",None,physics,train", "line 6: no id"),
-        ("id,title,lable\n1,A,x", "line 2: no label; the row has id, title, lable; is lable meant"),
+        ("id,title,lable\n1,A,x", "line 2: no label; the row has id, title, lable; did you mean lable"),
         (HEAD + "1,A,x,train\n2,B,y,train", "no test paper with a label"),
         (HEAD + "1,A,x,train\n2,B,x,train\n3,C,y,test", r"the training papers have one class \(x\)"),
     ],
@@ -130,4 +124,4 @@ def test_what_is_wrong_is_told_with_its_line(table, text, message):
 
 def test_a_class_that_was_never_seen_is_counted(table):
     found = table(FOUR + "5,New,chemistry,test\n")
-    assert found.tally.to_json()["class of test papers without a training paper"]["first"] == ["chemistry"]
+    assert found.dropped.to_json()["class of test papers without a training paper"]["first"] == ["chemistry"]

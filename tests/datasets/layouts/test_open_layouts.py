@@ -5,21 +5,26 @@ import pytest
 
 from open_data import paper, write, write_table
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.open.classes import Classes, Numbers, deviations, rank_shares
+from sciprism.datasets.layouts.open.classes import (
+    PaperClasses,
+    PaperNumbers,
+    compute_deviations,
+    compute_rank_shares,
+)
 from sciprism.datasets.layouts.open.corpora import (
     CitingSentences,
-    Collection,
+    IrTestCollection,
     LinkedCorpus,
     SummaryToPaper,
     TitleToAbstract,
 )
-from sciprism.datasets.layouts.open.drawn import ELSEWHERE, Sizes, lowest
 from sciprism.datasets.layouts.open.links import LINKS
 from sciprism.datasets.layouts.open.people import RatedReviewers, SplitMentions
-from sciprism.datasets.layouts.open.pools import JudgedPools, LinkedPools
+from sciprism.datasets.layouts.open.pools import GradedPools, LinkedPools
+from sciprism.datasets.layouts.open.sampling import ELSEWHERE, SampleSizes, sample_entries
 from sciprism.datasets.layouts.open.vocabularies import OUTSIDE, ClassNames, Headings
 from sciprism.datasets.layouts.signatures import AuthorMentions
-from sciprism.datasets.split import entries
+from sciprism.datasets.split import read_entries
 from sciprism.errors import InputError
 
 TOPICS = ("frogs", "stars", "metals", "markets", "proteins", "rivers", "engines", "verbs", "knots", "storms")
@@ -31,8 +36,7 @@ def title(number):
 
 def test_a_train_paper_that_another_test_has_is_left_out_and_named(tmp_path):
     rows = [
-        paper(f"doi:10.1000/{n}", title(n), labels_level1=["a", "b"], split=("train", "test")[n % 2])
-        for n in range(8)
+        paper(f"doi:10.1000/{n}", title(n), labels_level1=["a", "b"], split=("train", "test")[n % 2]) for n in range(8)
     ]
     write(tmp_path, "cls_biomimicry/papers", rows)
     write(tmp_path, "cls_ohsumed/test", [paper("1", title(2), label="C01", label_name="Eyes")])
@@ -41,16 +45,14 @@ def test_a_train_paper_that_another_test_has_is_left_out_and_named(tmp_path):
         "cls_ohsumed/train",
         [paper("2", title(5), label="C02", label_name="Ears"), paper("3", title(70), label="C01")],
     )
-    data = Classes(data="cls_biomimicry", target="labels_level1").read(DataRoot(tmp_path))
+    data = PaperClasses(data="cls_biomimicry", target="labels_level1").read(DataRoot(tmp_path))
     assert [data.ids[row][-1] for row in data.train] == ["0", "4", "6"]
     assert [data.ids[row][-1] for row in data.test] == ["1", "3", "5", "7"]
     assert data.targets[0] == ("a", "b") and data.items[0].title == title(0)
-    assert data.tally.ids[ELSEWHERE] == ["doi:10.1000/2"]
-    assert data.tally.count("data set not there when the split was made")
-    other = Classes(data="cls_ohsumed", target="label", group="label", positive="C01").read(
-        DataRoot(tmp_path)
-    )
-    assert [other.ids[row] for row in other.train] == ["3"] and other.tally.ids[ELSEWHERE] == ["2"]
+    assert data.dropped.ids[ELSEWHERE] == ["doi:10.1000/2"]
+    assert data.dropped.count("data set missing from the split")
+    other = PaperClasses(data="cls_ohsumed", target="label", group="label", positive="C01").read(DataRoot(tmp_path))
+    assert [other.ids[row] for row in other.train] == ["3"] and other.dropped.ids[ELSEWHERE] == ["2"]
     assert list(other.groups) == ["C01", "C01"] and other.positive == "C01"
 
 
@@ -61,20 +63,20 @@ def test_sizes_draw_the_same_papers_for_every_task(tmp_path):
         for n in range(90)
     ]
     write(tmp_path, "arxiv_multidomain/papers-0", rows)
-    home, sizes = DataRoot(tmp_path), Sizes(train=5, dev=2, test=6, years=(2000, 2060))
-    fields = Classes(data="arxiv_multidomain", target="field", sizes=sizes).read(home)
-    years = Numbers(data="arxiv_multidomain", target="year", sizes=Sizes(train=8, dev=2, test=6)).read(home)
+    home, sizes = DataRoot(tmp_path), SampleSizes(train=5, dev=2, test=6, years=(2000, 2060))
+    fields = PaperClasses(data="arxiv_multidomain", target="field", sizes=sizes).read(home)
+    years = PaperNumbers(data="arxiv_multidomain", target="year", sizes=SampleSizes(train=8, dev=2, test=6)).read(home)
     assert [len(part) for part in (fields.train, fields.dev, fields.test)] == [5, 2, 6]
-    assert fields.tally.count("no field") == 45 and set(fields.targets) == {"Physics"}
+    assert fields.dropped.count("no field") == 45 and set(fields.targets) == {"Physics"}
     assert all(fields.items[row].year <= 2060 for row in fields.test)
     assert len(years.train) == 8 and years.targets[0] == float(years.items[0].year)
-    ten = lowest(entries(home, "arxiv_multidomain"), 10)
-    assert {e.paper.id for e in lowest(entries(home, "arxiv_multidomain"), 4)} < {e.paper.id for e in ten}
+    ten = sample_entries(read_entries(home, "arxiv_multidomain"), 10)
+    assert {e.paper.id for e in sample_entries(read_entries(home, "arxiv_multidomain"), 4)} < {e.paper.id for e in ten}
 
 
 def test_ranks_and_deviations_by_hand():
-    assert rank_shares(np.array([5.0, 1.0, 1.0, 9.0])).tolist() == [0.625, 0.25, 0.25, 0.875]
-    assert deviations(np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
+    assert compute_rank_shares(np.array([5.0, 1.0, 1.0, 9.0])).tolist() == [0.625, 0.25, 0.25, 0.875]
+    assert compute_deviations(np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
 
 
 def test_numbers_compare_within_a_venue_and_year(tmp_path):
@@ -85,13 +87,13 @@ def test_numbers_compare_within_a_venue_and_year(tmp_path):
         paper("y", title(31), year=2000, venue=""),
     ]
     write(tmp_path, "citegraph_vis/papers", rows)
-    data = Numbers(data="citegraph_vis", target="citation_count", scale="rank share", least=4).read(
+    data = PaperNumbers(data="citegraph_vis", target="citation_count", scale="rank share", min_papers=4).read(
         DataRoot(tmp_path)
     )
     assert data.targets == [0.125, 0.375, 0.625, 0.875] * 2
     assert len(data.train) == len(data.test) == 4
-    assert data.tally.ids["no citation_count"] == ["y"]
-    assert data.tally.ids["venue and year with fewer than 4 papers"] == ["CG&A 2000"]
+    assert data.dropped.ids["no citation_count"] == ["y"]
+    assert data.dropped.ids["venue and year with fewer than 4 papers"] == ["CG&A 2000"]
 
 
 @pytest.fixture
@@ -117,7 +119,7 @@ def graph(tmp_path):
 
 def test_pools_hold_links_and_strangers_of_the_test_alone(graph):
     layout = LinkedPools(
-        data="citegraph_vis", link="citation", queries=8, positives=3, negatives=6, hard=2, least=4
+        data="citegraph_vis", link="citation", queries=8, positives=3, negatives=6, hard=2, min_links=4
     )
     data = layout.read(graph)
     number = [int(name.rpartition("/")[2]) for name in data.candidate_ids]
@@ -131,7 +133,7 @@ def test_pools_hold_links_and_strangers_of_the_test_alone(graph):
         near = [other for other in range(10, own - 6) if other >= own - 12]  # cited by a cited paper
         assert set(shown[3 : 3 + min(2, len(near))]) <= set(near)
     assert set(number) == {number[row] for pool in data.pools for row in pool}
-    assert data.tally.count("query with too few links") == 4  # 10-13 cite up to 3 test papers
+    assert data.dropped.count("paper with too few links to be a query") == 4  # 10-13 cite up to 3 test papers
     again = layout.read(graph)
     assert all((a == b).all() for a, b in zip(data.pools, again.pools, strict=True))
 
@@ -144,7 +146,7 @@ def test_pools_check_their_settings():
 
 
 def test_links_of_each_kind(graph, tmp_path):
-    found = entries(graph, "citegraph_vis")
+    found = read_entries(graph, "citegraph_vis")
     together = LINKS["co-citation"](graph, found)
     assert together[20] == {15, 16, 17, 18, 19, 21, 22, 23, 24, 25} - {15, 25}  # shared by two lists at least
     words = LINKS["shared keywords"](graph, found)
@@ -154,7 +156,7 @@ def test_links_of_each_kind(graph, tmp_path):
         for n, ids in enumerate((["a", "b"], ["b"], ["c"], []))
     ]
     write(tmp_path, "conference_papers/papers-0", rows)
-    people = entries(DataRoot(tmp_path), "conference_papers")
+    people = read_entries(DataRoot(tmp_path), "conference_papers")
     assert LINKS["same author"](graph, people) == [{1}, {0}, set(), set()]
 
 
@@ -169,19 +171,17 @@ def test_rare_keywords_link():
 
 
 def test_a_corpus_of_links_with_and_without_its_query(graph):
-    without = LinkedCorpus(data="citegraph_vis", link="citation", queries=5, least=2).read(graph)
+    without = LinkedCorpus(data="citegraph_vis", link="citation", queries=5, min_links=2).read(graph)
     assert len(without.documents) == 30 and len(without.queries) == 5
     for query, judged, out in zip(without.query_ids, without.judged, without.excluded, strict=True):
         assert [without.document_ids[row] for row in out] == [query] and query not in judged
-    assert without.tally.count("document with too few links to be a query") == 2
+    assert without.dropped.count("paper with too few links to be a query") == 2
     assert LinkedCorpus(data="citegraph_vis", link="citation", keep_query=True).read(graph).excluded is None
 
 
 @pytest.fixture
 def collection(tmp_path):
-    rows = [
-        {"_id": str(n), "title": title(n), "text": f"text {n}", "metadata": {"year": 1960}} for n in range(4)
-    ]
+    rows = [{"_id": str(n), "title": title(n), "text": f"text {n}", "metadata": {"year": 1960}} for n in range(4)]
     for data in ("ir_cranfield", "ir_csfcube", "ir_cacm"):
         write(tmp_path, f"{data}/corpus", rows)
     write(tmp_path, "ir_cranfield/queries", [{"_id": "q1", "text": "frogs"}, {"_id": "q2", "text": "none"}])
@@ -203,19 +203,19 @@ def collection(tmp_path):
 
 
 def test_a_collection_leaves_out_what_its_table_says(collection):
-    data = Collection(path="ir_cranfield", without="out.tsv").read(collection)
+    data = IrTestCollection(path="ir_cranfield", exclude="out.tsv").read(collection)
     assert data.query_ids == ["q1"] and data.queries == ["frogs"] and data.query_role == "query"
     assert data.judged[0].tolist() == [0, 3] and data.grades[0].tolist() == [2, 1]
     assert data.excluded[0].tolist() == [2] and data.documents[1].abstract == "text 1"
-    assert data.tally.ids["judged document that is not there"] == ["9"]
-    assert data.tally.ids["judged query that is not there"] == ["q9"]
+    assert data.dropped.ids["graded document without a record"] == ["9"]
+    assert data.dropped.ids["graded query without a record"] == ["q9"]
 
 
 def test_judged_pools_have_papers_as_queries(collection):
-    data = JudgedPools(path="ir_csfcube").read(collection)
+    data = GradedPools(path="ir_csfcube").read(collection)
     assert data.query_ids == ["1_method"] and data.queries[0].title == title(1)
     assert data.candidate_ids == ["0", "2"] and data.grades[0].tolist() == [3, 0]
-    assert data.tally.ids["query without its paper or its pool"] == ["7_method"]
+    assert data.dropped.ids["query without its paper or its pool"] == ["7_method"]
 
 
 def test_undirected_links_go_both_ways(collection):
@@ -228,15 +228,13 @@ def test_undirected_links_go_both_ways(collection):
 
 
 def test_search_by_titles_summaries_and_sentences(tmp_path):
-    rows = [
-        paper(f"c{n}", title(n), year=2022, tldr=f"sum {n}" if n < 2 else None, keywords=[]) for n in range(6)
-    ]
+    rows = [paper(f"c{n}", title(n), year=2022, tldr=f"sum {n}" if n < 2 else None, keywords=[]) for n in range(6)]
     write(tmp_path, "conference_papers/papers-0", [*rows, paper("old", title(60), year=2000, tldr="no")])
     home = DataRoot(tmp_path)
-    summaries = SummaryToPaper(data="conference_papers", field="tldr", sizes=Sizes(test=3)).read(home)
+    summaries = SummaryToPaper(data="conference_papers", field="tldr", sizes=SampleSizes(test=3)).read(home)
     assert summaries.queries == ["sum 0", "sum 1"] and len(summaries.documents) == 5
     assert [judged.tolist() for judged in summaries.judged] == [[0], [1]]
-    titles = TitleToAbstract(data="conference_papers", sizes=Sizes(test=4)).read(home)
+    titles = TitleToAbstract(data="conference_papers", sizes=SampleSizes(test=4)).read(home)
     assert len(titles.queries) == 4 and not any(document.title for document in titles.documents)
     cited = [{"citing_id": "P1", "text": "Both do it."}, {"citing_id": "P2", "text": "One does it."}]
     rows = [
@@ -258,21 +256,16 @@ def test_vocabularies_follow_aliases_and_count_what_is_outside(tmp_path):
     rows = [dict(zip(("id", "name", "definition", "alias_of"), row, strict=True)) for row in names]
     write(tmp_path, "labels_arxiv/categories", rows)
     terms = (["old.X", "math.OC"], ["cs.CL", "no.NO"], [])
-    rows = [
-        paper(f"arxiv:{n}", title(n), categories=each, field=f"f{n}", split="test")
-        for n, each in enumerate(terms)
-    ]
+    rows = [paper(f"arxiv:{n}", title(n), categories=each, field=f"f{n}", split="test") for n, each in enumerate(terms)]
     write(tmp_path, "arxiv_multidomain/papers-0", rows)
     home = DataRoot(tmp_path)
     data = Headings(data="arxiv_multidomain", terms="categories", vocabulary="arxiv").read(home)
     assert [label.name for label in data.labels] == ["Optimization", "Words"]
-    assert [gold.tolist() for gold in data.gold] == [[0], [1]] and data.tally.ids[OUTSIDE] == ["no.NO"]
-    assert data.tally.ids["test paper without categories"] == ["arxiv:2"]
-    classes = ClassNames(
-        data="arxiv_multidomain", target="field", names=(("f0", "Zero"), ("f1", "One"))
-    ).read(home)
+    assert [gold.tolist() for gold in data.gold] == [[0], [1]] and data.dropped.ids[OUTSIDE] == ["no.NO"]
+    assert data.dropped.ids["test paper without categories"] == ["arxiv:2"]
+    classes = ClassNames(data="arxiv_multidomain", target="field", names=(("f0", "Zero"), ("f1", "One"))).read(home)
     assert [gold.tolist() for gold in classes.gold] == [[0], [1], []]
-    assert classes.tally.ids["class without a name"] == ["f2"]
+    assert classes.dropped.ids["class without a name"] == ["f2"]
     with pytest.raises(InputError, match="unknown vocabulary 'moon'"):
         Headings(data="arxiv_multidomain", terms="categories", vocabulary="moon")
 
@@ -283,7 +276,7 @@ def test_free_keywords_are_labels_where_two_papers_have_them(tmp_path):
     write(tmp_path, "citegraph_vis/papers", rows)
     data = Headings(data="citegraph_vis", terms="keywords").read(DataRoot(tmp_path))
     assert [label.name for label in data.labels] == ["maps"]
-    assert [gold.tolist() for gold in data.gold] == [[0], [0], []] and data.tally.ids[OUTSIDE] == [
+    assert [gold.tolist() for gold in data.gold] == [[0], [0], []] and data.dropped.ids[OUTSIDE] == [
         "trees",
         "trees?",
     ]
@@ -304,20 +297,13 @@ def test_reviewers_keep_their_newest_papers(tmp_path):
     write(tmp_path, "reviewer_goldstandard/evaluations", rated)
     data = RatedReviewers(path="reviewer_goldstandard", newest=2).read(DataRoot(tmp_path))
     assert list(data.paper_ids) == ["p1", "p3", "p4"]
-    assert (
-        data.profiles[0].tolist() == [1, 0]
-        and data.pairs.tolist() == [[2, 0]]
-        and data.ratings.tolist() == [5.0]
-    )
-    assert data.tally.ids["paper of a profile that is not there"] == ["gone"]
-    assert data.tally.ids["rated pair that is not there"] == ["s p4"]
+    assert data.profiles[0].tolist() == [1, 0] and data.pairs.tolist() == [[2, 0]] and data.ratings.tolist() == [5.0]
+    assert data.dropped.ids["paper of a profile without a record"] == ["gone"]
+    assert data.dropped.ids["rated pair without a record"] == ["s p4"]
 
 
 def test_mentions_on_papers_of_other_tests_leave_train(tmp_path):
-    rows = [
-        paper(f"pl-{n}", title(n), year=year, authors=["A. B"])
-        for n, year in enumerate((2000, 2024, 2001, 2002))
-    ]
+    rows = [paper(f"pl-{n}", title(n), year=year, authors=["A. B"]) for n, year in enumerate((2000, 2024, 2001, 2002))]
     write(tmp_path, "conference_papers/papers-0", rows)
     mention = {"position": 0, "name": "A. B", "author_id": "x"}
     split = ("train", "train", "dev", "test")
@@ -329,4 +315,4 @@ def test_mentions_on_papers_of_other_tests_leave_train(tmp_path):
     mentions = AuthorMentions(signatures="author_disambiguation_robotics", papers="conference_papers")
     data = SplitMentions(mentions=mentions).read(DataRoot(tmp_path))
     assert [each.id for each in data.signatures] == ["s0", "s2", "s3"]
-    assert data.tally.ids[ELSEWHERE] == ["s1"]
+    assert data.dropped.ids[ELSEWHERE] == ["s1"]

@@ -67,7 +67,7 @@ def test_mentions_of_two_sources(home):
     assert data.signatures[1].block == "kisti: b lee"
     assert data.train == {"kisti: a lee", "qian: a lee"} and data.dev == {"kisti: b lee", "qian: b lee"}
     assert data.test == {"kisti: c lee", "qian: c lee"}
-    left = data.tally.to_json()["mention without a cluster or a paper"]
+    left = data.dropped.to_json()["mention without a cluster or a paper"]
     assert left == {"count": 4, "first": ["kisti 2", "kisti 3", "qian 2", "qian 3"]}
 
 
@@ -75,7 +75,7 @@ def test_a_division_may_list_blocks_only(home, tmp_path):
     text(tmp_path / "s2and/blocks/block_sigs_kisti.json", '{"train": ["a lee"], "test": []}')
     data = read(home, "kisti")
     assert (data.train, data.dev, data.test) == ({"kisti: a lee"}, frozenset(), frozenset())
-    assert data.tally.to_json()["block in no part"]["first"] == ["kisti: c lee"]
+    assert data.dropped.to_json()["block in no part"]["first"] == ["kisti: c lee"]
 
 
 def test_without_a_division_blocks_are_divided_by_the_seed(home, tmp_path):
@@ -86,7 +86,7 @@ def test_without_a_division_blocks_are_divided_by_the_seed(home, tmp_path):
     (tmp_path / "s2and/blocks/block_sigs_kisti.json").unlink()
     data = read(home, "kisti")
     assert [len(part) for part in (data.train, data.dev, data.test)] == [16, 2, 2]
-    assert data.tally.count("source without a division of blocks, divided by the seed") == 1
+    assert data.dropped.count("source without a split of blocks, split by the seed") == 1
     assert read(home, "kisti").test == data.test
 
 
@@ -96,5 +96,5 @@ def test_what_is_missing_is_told(home, tmp_path):
     with pytest.raises(InputError, match="prepare s2and-mini"):
         S2andFolders().read(home)
     text(tmp_path / "s2and/blocks/block_sigs_kisti.json", '{"validation": ["a lee"]}')
-    with pytest.raises(InputError, match="'validation' is no list of blocks"):
+    with pytest.raises(InputError, match="'validation' is not a list of blocks"):
         read(home, "kisti")

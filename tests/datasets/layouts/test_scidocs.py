@@ -45,7 +45,7 @@ def test_classes(scidocs):
     assert data.ids == ["a", "b", "a#2", "gone", "b#2"] and data.targets == ["3", "0", "1", "2", "0"]
     assert data.train.tolist() == [0, 1] and data.dev.tolist() == [2] and data.test.tolist() == [3, 4]
     assert data.items[3] == Paper(id="gone"), "a paper without a record is scored all the same"
-    assert data.tally.count("paper without a record, an empty text stands in") == 1
+    assert data.dropped.count("paper without a record, an empty text is used") == 1
     assert SciDocsClasses(classes="mag", fold="val").read(scidocs).test.tolist() == [2]
 
 
@@ -57,8 +57,8 @@ def test_pools(scidocs):
         0,
     ]
     assert "z" not in data.candidate_ids
-    assert data.tally.count("judged document without a record, counts as not found") == 1
-    assert data.tally.count("judged query without a record") == 1
+    assert data.dropped.count("graded document without a record, counts as not found") == 1
+    assert data.dropped.count("graded query without a record") == 1
 
 
 def test_clicks(scidocs):
@@ -67,13 +67,13 @@ def test_clicks(scidocs):
     assert set(names) == {"p", "s", "t", "u"}
     (train,), dev, (test,) = data.train, data.dev, data.test
     assert [names[row] for row in train.shown] == ["t", "s"] and names[train.clicked] == "s"
-    assert dev == [] and data.tally.count("click on a paper that was not shown, left out") == 1
+    assert dev == [] and data.dropped.count("click on a paper that was not shown, dropped") == 1
     assert names[test.paper] == "t" and [names[row] for row in test.shown] == ["s", "p", "u"]
     paper = data.papers[names.index("p")]
     assert (paper.authors, paper.references, paper.year) == (("x",), ("s",), 2010)
     assert data.cited_by[names.index("p")] == {"t", "u"} and data.cited_by[names.index("s")] == set()
     assert data.propensities.tolist() == [0.5, 0.25]
-    assert data.tally.count("paper without a record, an empty text stands in") == 1
+    assert data.dropped.count("paper without a record, an empty text is used") == 1
 
 
 def test_what_is_missing_or_wrong_is_told(scidocs, tmp_path):

@@ -51,17 +51,13 @@ def fine(tmp_path):
 def test_a_vocabulary(fine):
     layout = MapleLabels(name="Geography", folder="scimult/classification_fine", matched=True)
     data = layout.read(fine)
-    assert data.labels[0] == Label(
-        id="11", name="computer vision", synonyms=("cv",), definition="field that sees"
-    )
+    assert data.labels[0] == Label(id="11", name="computer vision", synonyms=("cv",), definition="field that sees")
     assert data.labels[2] == Label(id="13", name="optics")
     assert data.paper_ids == ["1", "2"] and data.papers[0].abstract == "about 1"
     assert [rows.tolist() for rows in data.gold] == [[1, 0], []], "each label once"
-    assert [rows.tolist() for rows in data.matched] == [[2, 0], []], (
-        "line by line, without the paper left out"
-    )
-    assert data.tally.count("paper that stands twice, the first counts") == 1
-    assert data.tally.count("label of paper 2 outside of the vocabulary, left out") == 1
+    assert [rows.tolist() for rows in data.matched] == [[2, 0], []], "line by line, without the paper left out"
+    assert data.dropped.count("duplicate paper, the first is used") == 1
+    assert data.dropped.count("label of paper 2 outside the vocabulary, dropped") == 1
     assert MapleLabels(name="Geography", folder="scimult/classification_fine").read(fine).matched is None
 
 
@@ -72,7 +68,7 @@ def test_what_is_wrong_with_a_vocabulary_is_told(fine, tmp_path):
     with pytest.raises(InputError, match="fewer lines"):
         layout.read(fine)
     lines(folder / "Geography_label.json", VOCABULARY + VOCABULARY[:1])
-    with pytest.raises(InputError, match="an id stands twice"):
+    with pytest.raises(InputError, match="duplicate label id"):
         layout.read(fine)
     with pytest.raises(InputError, match=r"no Psychology_label.json; .*github.com/yuzhimanhua/SciMult"):
         MapleLabels(name="Psychology", folder="scimult/classification_fine").read(fine)
@@ -94,7 +90,7 @@ def test_classes_numbered_by_their_lines(tmp_path):
         "1",
     ]
     lines(folder / "MAG_papers_test.json", [record("paper", "x", label=2)])
-    with pytest.raises(InputError, match="the label 2 is no line of the label file"):
+    with pytest.raises(InputError, match="the label 2 is not a line of the label file"):
         layout.read(DataRoot(tmp_path))
 
 
@@ -106,11 +102,9 @@ def test_links_over_all_papers(tmp_path):
     ]
     lines(tmp_path / "links/SciDocs_papers_test.json", rows)
     cite = LinkedPapers(relation="cite", folder="links").read(DataRoot(tmp_path))
-    assert (
-        cite.query_ids == ["a", "c"] and cite.document_ids == ["a", "b", "c"] and cite.query_role == "paper"
-    )
+    assert cite.query_ids == ["a", "c"] and cite.document_ids == ["a", "b", "c"] and cite.query_role == "paper"
     assert [found.tolist() for found in cite.judged] == [[1, 2], [2]]
-    assert cite.excluded is None and cite.tally.count("pair judged again") == 1, "a query may find itself"
+    assert cite.excluded is None and cite.dropped.count("duplicate judgement") == 1, "a query may find itself"
     without = LinkedPapers(relation="cite", folder="links", without_itself=True).read(DataRoot(tmp_path))
     assert [found.tolist() for found in without.excluded] == [[0], [2]]
     together = LinkedPapers(relation="co-cite", folder="links").read(DataRoot(tmp_path))
@@ -127,7 +121,7 @@ def test_patients_zero_shot(tmp_path):
     lines(tmp_path / "links/PMCPatientsPPR_queries_test.json", queries)
     data = PatientLinks(folder="links").read(DataRoot(tmp_path))
     assert data.query_ids == ["line 1", "line 2"] and [rows.tolist() for rows in data.judged] == [[1], [0, 1]]
-    assert data.queries[0].abstract == "A man." and data.tally.to_json()["no text"]["first"] == ["line 2"]
+    assert data.queries[0].abstract == "A man." and data.dropped.to_json()["no text"]["first"] == ["line 2"]
 
 
 def test_graded_recommendations(tmp_path):
@@ -155,9 +149,7 @@ def test_searches_among_scored_papers_and_among_all(tmp_path):
         SearchCorpus(files=files).read(DataRoot(tmp_path)),
     )
     assert pools.query_ids == corpus.query_ids == ["7", "8"] and pools.queries[0] == "sun [SEP] moon"
-    assert (
-        [rows.tolist() for rows in pools.pools] == [rows.tolist() for rows in corpus.judged] == [[1, 0], [2]]
-    )
+    assert [rows.tolist() for rows in pools.pools] == [rows.tolist() for rows in corpus.judged] == [[1, 0], [2]]
     assert pools.query_role == corpus.query_role == "query" and corpus.excluded is None
     lines(tmp_path / "search/NFCorpus_queries_test.json", [{"query_id": 7, "query": "x", "score": [1]}])
     with pytest.raises(InputError, match="7: the score is"):

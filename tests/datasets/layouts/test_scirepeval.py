@@ -18,7 +18,7 @@ from sciprism.papers.records import Paper
 TEXTS, LABELS = "allenai/scirepeval", "allenai/scirepeval_test"
 
 
-def at(config, **more):
+def build_hub_texts(config, **more):
     return HubTexts(texts=config, labels=config, **more)
 
 
@@ -56,23 +56,23 @@ def biomimicry(tmp_path):
 
 
 def test_classes_of_the_hub(biomimicry):
-    data = PaperLabels(at=at("biomimicry"), kind="class", positive="1").read(DataRoot(biomimicry))
+    data = PaperLabels(hub=build_hub_texts("biomimicry"), kind="class", positive="1").read(DataRoot(biomimicry))
     assert data.ids == ["a", "b", "c", "d", "d#2"]
     assert data.targets == ["1", "0", "1", "0", "1"]
     assert data.train.tolist() == [0, 1] and data.test.tolist() == [2, 3, 4] and data.positive == "1"
     assert data.items[1] == Paper(id="b", title="Title b")
-    assert {reason: found["first"] for reason, found in data.tally.to_json().items()} == {
-        "labelled paper without a record, left out": ["gone"],
+    assert {reason: found["first"] for reason, found in data.dropped.to_json().items()} == {
+        "labelled paper without a record, dropped": ["gone"],
         "no abstract": ["b"],
         "no text": ["c"],
-        "paper labelled again": ["d"],
+        "duplicate labelled paper": ["d"],
     }
 
 
 def test_a_label_file_without_texts_is_an_error(biomimicry):
     labels(biomimicry, "biomimicry", test=[{"paper_id": "nobody", "label": 1}])
     with pytest.raises(InputError, match="no labelled paper has a text"):
-        PaperLabels(at=at("biomimicry")).read(DataRoot(biomimicry))
+        PaperLabels(hub=build_hub_texts("biomimicry")).read(DataRoot(biomimicry))
 
 
 def test_classes_and_numbers_outside_of_the_hub(tmp_path):
@@ -83,23 +83,23 @@ def test_classes_and_numbers_outside_of_the_hub(tmp_path):
     )
     text(folder / "train.csv", 'paper_id,label\n1,"[0, 1, 1]"\n')
     text(folder / "test.csv", 'paper_id,label\n2,"[0, 0, 0]"\n')
-    data = PaperLabels(at=at("fos"), kind="classes").read(DataRoot(tmp_path))
+    data = PaperLabels(hub=build_hub_texts("fos"), kind="classes").read(DataRoot(tmp_path))
     assert data.ids == ["1", "2"] and data.targets == [("1", "2"), ()]
     text(folder / "train.csv", "paper_id,label\n1,0.25\n")
     text(folder / "test.csv", "paper_id,label\n2,3\n")
-    assert PaperLabels(at=at("fos", id_field="corpus_id"), kind="number").read(
+    assert PaperLabels(hub=build_hub_texts("fos", id_field="corpus_id"), kind="number").read(
         DataRoot(tmp_path)
     ).targets == [
         0.25,
         3.0,
     ]
-    with pytest.raises(InputError, match="no vector of 0 and 1"):
-        PaperLabels(at=at("fos"), kind="classes").read(DataRoot(tmp_path))
+    with pytest.raises(InputError, match="not a vector of 0 and 1"):
+        PaperLabels(hub=build_hub_texts("fos"), kind="classes").read(DataRoot(tmp_path))
     text(folder / "train.csv", "paper_id,label\n1,high\n")
-    with pytest.raises(InputError, match="paper 1, label: 'high' is no number"):
-        PaperLabels(at=at("fos"), kind="number").read(DataRoot(tmp_path))
-    with pytest.raises(InputError, match="a record without sha"):
-        PaperLabels(at=at("fos", id_field="sha")).read(DataRoot(tmp_path))
+    with pytest.raises(InputError, match="paper 1, label: 'high' is not a number"):
+        PaperLabels(hub=build_hub_texts("fos"), kind="number").read(DataRoot(tmp_path))
+    with pytest.raises(InputError, match="record without sha"):
+        PaperLabels(hub=build_hub_texts("fos", id_field="sha")).read(DataRoot(tmp_path))
 
 
 def test_vectors_of_labels_on_the_hub(tmp_path):
@@ -110,7 +110,10 @@ def test_vectors_of_labels_on_the_hub(tmp_path):
         train=[{"paper_id": "a", "label": [0, 1, 0]}],
         test=[{"paper_id": "b", "label": [1, 0, 1]}],
     )
-    assert PaperLabels(at=at("fos"), kind="classes").read(DataRoot(tmp_path)).targets == [("1",), ("0", "2")]
+    assert PaperLabels(hub=build_hub_texts("fos"), kind="classes").read(DataRoot(tmp_path)).targets == [
+        ("1",),
+        ("0", "2"),
+    ]
 
 
 def candidate(name, **more):
@@ -135,20 +138,18 @@ def test_queries_of_words(tmp_path):
         "search",
         [("q7", "11", 4), ("q7", "12", 0), ("q7", "11", 0), ("q7", "13", 2), ("q9", "11", 1)],
     )
-    data = RankedPapers(at=at("search"), query="query").read(DataRoot(tmp_path))
+    data = RankedPapers(hub=build_hub_texts("search"), query="query").read(DataRoot(tmp_path))
     assert list(data.query_ids) == ["q7"] and list(data.queries) == ["graph kernels"]
     assert data.query_role == "query" and data.candidate_ids == ["11", "12"]
     assert data.candidates[0] == Paper(
         id="11", title="Title 11", abstract="About 11.", venue="V", year=1964, authors=("A B",)
     )
     assert data.candidates[1].year is None
-    assert data.pools[0].tolist() == [0, 1] and data.grades[0].tolist() == [4, 0], (
-        "the first row of a pair counts"
-    )
-    assert {reason: found["first"] for reason, found in data.tally.to_json().items()} == {
-        "pair judged again with another grade, the first counts": ["q7 11"],
-        "judged document without a record, counts as not found": ["13"],
-        "judged query without a record": ["q9"],
+    assert data.pools[0].tolist() == [0, 1] and data.grades[0].tolist() == [4, 0], "the first row of a pair counts"
+    assert {reason: found["first"] for reason, found in data.dropped.to_json().items()} == {
+        "duplicate judgement with another grade, the first is used": ["q7 11"],
+        "graded document without a record, counts as not found": ["13"],
+        "graded query without a record": ["q9"],
     }
 
 
@@ -162,14 +163,10 @@ def test_queries_that_are_papers_share_ids_with_candidates(tmp_path):
         ],
     )
     ranked(tmp_path, "same_author", [("5", "6", 1), ("5", "7", 0), ("6", "5", 1), ("8", "7", 1)])
-    data = RankedPapers(at=at("same_author")).read(DataRoot(tmp_path))
+    data = RankedPapers(hub=build_hub_texts("same_author")).read(DataRoot(tmp_path))
     assert data.query_ids == ["5", "6", "8"] and data.query_role == "paper"
     assert [[data.candidate_ids[row] for row in pool] for pool in data.pools] == [["6", "7"], ["5"], ["7"]]
-    assert (
-        data.queries[2] == data.candidates[data.candidate_ids.index("8")]
-        if "8" in data.candidate_ids
-        else True
-    )
+    assert data.queries[2] == data.candidates[data.candidate_ids.index("8")] if "8" in data.candidate_ids else True
     assert data.queries[2].id == "8"
 
 
@@ -177,7 +174,7 @@ def test_single_papers_serve_as_queries_and_candidates(tmp_path):
     hub(tmp_path / TEXTS / "scidocs_view_cite_read", "evaluation", [paper(name) for name in "abcz"])
     ranked(tmp_path, "scidocs_cite", [("a", "b", 1), ("a", "c", 0), ("b", "a", 1)])
     where = HubTexts(texts="scidocs_view_cite_read", labels="scidocs_cite")
-    data = RankedPapers(at=where, simple=True).read(DataRoot(tmp_path))
+    data = RankedPapers(hub=where, simple=True).read(DataRoot(tmp_path))
     assert data.candidate_ids == ["a", "b", "c"], "papers that nobody judged are not encoded"
     assert [pool.tolist() for pool in data.pools] == [[1, 2], [0]]
 
@@ -187,7 +184,7 @@ def test_files_outside_of_the_hub_have_corpus_ids(tmp_path):
     records = [{"query": {"corpus_id": 1, "title": "T"}, "candidates": [{"corpus_id": 2, "title": "U"}]}]
     text(folder / "meta.json", json.dumps(records))
     lines(tmp_path / "scirepeval_test/relish/test_qrel.jsonl", [{"query_id": 1, "cand_id": "2", "score": 2}])
-    data = RankedPapers(at=at("relish")).read(DataRoot(tmp_path))
+    data = RankedPapers(hub=build_hub_texts("relish")).read(DataRoot(tmp_path))
     assert data.query_ids == ["1"] and data.candidate_ids == ["2"] and data.grades[0].tolist() == [2]
 
 
@@ -195,7 +192,7 @@ def test_a_record_without_a_query_is_an_error(tmp_path):
     hub(tmp_path / TEXTS / "relish", "evaluation", [paper("1")])
     ranked(tmp_path, "relish", [("1", "2", 1)])
     with pytest.raises(InputError, match="a record without a query"):
-        RankedPapers(at=at("relish")).read(DataRoot(tmp_path))
+        RankedPapers(hub=build_hub_texts("relish")).read(DataRoot(tmp_path))
 
 
 def reviewed(folder, hard, soft):
@@ -218,7 +215,7 @@ def test_reviewers(tmp_path):
         [(*pair, score) for pair, score in zip(pairs, (1, 0, 1, 1), strict=True)],
         [(*pair, score) for pair, score in zip(pairs, (1, 1, 1, 1), strict=True)],
     )
-    data = ReviewerPapers(at=at("prm")).read(DataRoot(tmp_path))
+    data = ReviewerPapers(hub=build_hub_texts("prm")).read(DataRoot(tmp_path))
     assert data.reviewer_ids == ["r1", "r2"]
     assert [[data.paper_ids[row] for row in rows] for rows in data.profiles] == [["1", "2"], ["2"]]
     assert [(data.paper_ids[row], data.reviewer_ids[number]) for row, number in data.pairs] == [
@@ -226,8 +223,8 @@ def test_reviewers(tmp_path):
         ("s", "r2"),
     ]
     assert data.ratings.tolist() == [3, 2]
-    assert data.tally.count("submission or reviewer's paper without a record, left out") == 2
-    assert data.tally.count("rated pair without submission or reviewer, left out") == 2
+    assert data.dropped.count("submission or reviewer's paper without a record, dropped") == 2
+    assert data.dropped.count("rated pair without submission or reviewer, dropped") == 2
 
 
 def test_reviewers_graded_from_0_to_3_outside_of_the_hub(tmp_path):
@@ -239,7 +236,7 @@ def test_reviewers_graded_from_0_to_3_outside_of_the_hub(tmp_path):
             [{"query_id": "s", "cand_id": 1, "score": 1}, {"query_id": "s", "cand_id": 2, "score": 3}],
         )
     lines(folder / "reviewer_metadata.jsonl", [{"r_id": 1, "papers": [1]}, {"r_id": 2, "papers": ["1"]}])
-    data = ReviewerPapers(at=at("prm")).read(DataRoot(tmp_path))
+    data = ReviewerPapers(hub=build_hub_texts("prm")).read(DataRoot(tmp_path))
     assert data.ratings.tolist() == [1, 3] and data.pairs.dtype == np.int64
 
 
@@ -249,5 +246,5 @@ def test_the_published_samples_have_the_records_that_are_read():
     shelf = ItemTable(DropReport())
     for record in home.records(home.local("scirepeval_samples/search.jsonl.gz")):
         for found in record["candidates"]:
-            shelf.put_paper(found)
+            shelf.add_paper(found)
     assert len(shelf) > 900 and isinstance(shelf.items[0].year, int)

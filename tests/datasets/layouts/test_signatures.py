@@ -58,9 +58,9 @@ def test_mentions_with_their_papers(home):
     assert [mention.affiliations for mention in data.signatures[1:]] == [(), ("X",), ("X", "Y", "Z")]
     assert data.papers[own.paper].title == "T0"
     assert (data.train, data.dev) == ({"b kim"}, {"b kin"}) and data.test == {"a lee", "a roe"}
-    assert data.tally.to_json() == {
+    assert data.dropped.to_json() == {
         "mention in no part": {"count": 1, "first": ["p0#0"]},
-        "mention without its paper": {"count": 1, "first": ["gone#0"]},
+        "mention of an unknown paper": {"count": 1, "first": ["gone#0"]},
     }
 
 
@@ -71,7 +71,7 @@ def test_whole_blocks_are_drawn_up_to_a_number_of_papers(tmp_path):
     layout = AuthorMentions(signatures="m", papers="p", max_test=10)
     data = layout.read(DataRoot(tmp_path))
     assert len(data.test) == 3 and len(data.papers) == len(data.signatures) == 9
-    assert data.tally.count("test block beyond 10 papers") == 7
+    assert data.dropped.count("test block beyond 10 papers") == 7
     assert layout.read(DataRoot(tmp_path)).test == data.test
     layouts = (AuthorMentions(signatures="m", papers="p", max_test=10, seed=seed) for seed in range(5))
     drawn = {layout.read(DataRoot(tmp_path)).test for layout in layouts}
@@ -84,7 +84,7 @@ def test_what_is_wrong_is_told(home, tmp_path):
         AuthorMentions(signatures="mentions", papers="papers").read(home)
     both = [mention("p0", 0, "A", "a lee", "train"), mention("p1", 0, "A", "a lee", "test")]
     lines(tmp_path / "mentions/signatures.jsonl", both)
-    with pytest.raises(InputError, match="'a lee' lies in both train and test"):
+    with pytest.raises(InputError, match="'a lee' is in both train and test"):
         AuthorMentions(signatures="mentions", papers="papers").read(home)
     lines(tmp_path / "mentions/signatures.jsonl", both[:1])
     with pytest.raises(InputError, match=r"has no papers\*"):
@@ -95,12 +95,12 @@ def test_what_is_wrong_is_told(home, tmp_path):
 def test_the_open_mentions():
     pytest.importorskip("scipy")
     from sciprism.metrics.clusters import b_cubed, f1
-    from sciprism.uses.disambiguation.clustering import by_name
-    from sciprism.uses.disambiguation.pairs import rows_by_block
+    from sciprism.uses.disambiguation.clustering import cluster_by_name
+    from sciprism.uses.disambiguation.pairs import group_by_block
 
     layout = AuthorMentions(signatures="author_disambiguation_robotics", papers="conference_papers")
     data = layout.read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
-    assert len(data.papers) <= 6000 and not data.tally.count("mention without its paper")
-    rows, clusters = by_name(data.signatures, rows_by_block(data.signatures, data.test))
+    assert len(data.papers) <= 6000 and not data.dropped.count("mention of an unknown paper")
+    rows, clusters = cluster_by_name(data.signatures, group_by_block(data.signatures, data.test))
     authors = [data.signatures[row].author for row in rows]
     assert f1(*b_cubed(authors, clusters)) == pytest.approx(0.87, abs=0.02)

@@ -45,9 +45,7 @@ def write_base():
     Path("base").mkdir(exist_ok=True)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split()]
     Path("base/vocab.txt").write_text("\n".join(words) + "\n")
-    Path("base/tokenizer_config.json").write_text(
-        '{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}\n'
-    )
+    Path("base/tokenizer_config.json").write_text('{"do_lower_case": true, "tokenizer_class": "BertTokenizer"}\n')
     shape = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
     config = BertConfig(vocab_size=len(words), max_position_embeddings=LONGEST, **shape)
     randomised(BertModel(config, add_pooling_layer=False), 0).save_pretrained("base")

@@ -1,19 +1,19 @@
-"""Clusters of made mentions: persons have their own year and their own corner of the vectors' space."""
+"""Clusters of synthetic mentions: each person has a year and a region of the vector space."""
 
 import numpy as np
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import estimate, interval
-from sciprism.evaluation.protocols.cluster import Cluster
-from sciprism.evaluation.protocols.cluster_sources import ClusterSources
-from sciprism.evaluation.task import View
+from sciprism.evaluation.item_scores import bootstrap_interval, estimate
+from sciprism.evaluation.protocols.cluster import ClusterProtocol
+from sciprism.evaluation.protocols.cluster_sources import ClusterSourcesProtocol
+from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signature, Signatures
 
 pytest.importorskip("lightgbm")
 pytest.importorskip("scipy")
-VIEW = View(format="proximity")
+VIEW = EvaluationContext(format="proximity")
 
 
 class Corners:
@@ -31,7 +31,7 @@ class Corners:
         return noise.astype(np.float32)
 
 
-def made(blocks=18, persons=3, papers=4, sources=("one",)):
+def build_mentions(blocks=18, persons=3, papers=4, sources=("one",)):
     """Persons of a block share a surname; half of the mentions have initials only, so names do not tell."""
     rng = np.random.default_rng(0)
     found, listed, named = [], [], []
@@ -68,26 +68,26 @@ def made(blocks=18, persons=3, papers=4, sources=("one",)):
 @pytest.fixture(scope="module")
 def outcome():
     system = Corners()
-    found = Cluster(repeats=2).evaluate(made(), system, VIEW)
+    found = ClusterProtocol(repeats=2).evaluate(build_mentions(), system, VIEW)
     assert "only cited" not in system.asked
     return found
 
 
 def test_vectors_that_know_persons_raise_b3(outcome):
-    values = {name: estimate(evidence) for name, evidence in outcome.evidence.items()}
+    values = {name: estimate(item_scores) for name, item_scores in outcome.item_scores.items()}
     assert list(values) == ["b3", "b3 without embedding", "b3 exact name", "difference"]
     assert values["b3"] > 0.95 > 0.85 > values["b3 without embedding"]
     assert values["difference"] == pytest.approx(values["b3"] - values["b3 without embedding"])
-    low, high = interval(outcome.evidence["difference"], seed=0)
+    low, high = bootstrap_interval(outcome.item_scores["difference"], seed=0)
     assert 0 < low < values["difference"] < high
 
 
 def test_evidence_is_per_test_mention(outcome):
-    data = made()
+    data = build_mentions()
     ids = {mention.id for mention in data.signatures if mention.block in data.test}
-    for evidence in outcome.evidence.values():
-        assert set(evidence.ids) == ids
-    assert len(outcome.evidence["b3"].parts) == 2 and outcome.details["mentions"] == len(ids)
+    for item_scores in outcome.item_scores.values():
+        assert set(item_scores.ids) == ids
+    assert len(outcome.item_scores["b3"].parts) == 2 and outcome.details["mentions"] == len(ids)
 
 
 def test_what_knows_no_vectors_does_not_depend_on_the_system(outcome):
@@ -95,38 +95,38 @@ def test_what_knows_no_vectors_does_not_depend_on_the_system(outcome):
         def vectors(self, texts):
             return np.random.default_rng(1).normal(size=(len(texts.items), 4)).astype(np.float32)
 
-    other = Cluster(repeats=2).evaluate(made(), Noise(), VIEW)
+    other = ClusterProtocol(repeats=2).evaluate(build_mentions(), Noise(), VIEW)
     for name in ("b3 without embedding", "b3 exact name"):
-        assert np.array_equal(other.evidence[name].columns, outcome.evidence[name].columns)
-    assert estimate(other.evidence["b3"]) < estimate(outcome.evidence["b3"])
+        assert np.array_equal(other.item_scores[name].columns, outcome.item_scores[name].columns)
+    assert estimate(other.item_scores["b3"]) < estimate(outcome.item_scores["b3"])
 
 
 def test_the_exact_name_rule_by_hand(outcome):
     """Within a block equal names make a cluster: independent count with plain sets."""
-    data = made()
+    data = build_mentions()
     mentions = [mention for mention in data.signatures if mention.block in data.test]
     guess = {m.id: {o.id for o in mentions if (o.block, o.name) == (m.block, m.name)} for m in mentions}
     gold = {m.id: {o.id for o in mentions if o.author == m.author} for m in mentions}
     precision = np.mean([len(guess[m.id] & gold[m.id]) / len(guess[m.id]) for m in mentions])
     recall = np.mean([len(guess[m.id] & gold[m.id]) / len(gold[m.id]) for m in mentions])
     expected = 2 * precision * recall / (precision + recall)
-    assert estimate(outcome.evidence["b3 exact name"]) == pytest.approx(expected)
+    assert estimate(outcome.item_scores["b3 exact name"]) == pytest.approx(expected)
 
 
 def test_sources_make_a_grid_and_unions():
-    data = made(blocks=24, sources=("one", "two"))
-    found = ClusterSources(trials=0).evaluate(data, Corners(), VIEW)
+    data = build_mentions(blocks=24, sources=("one", "two"))
+    found = ClusterSourcesProtocol(trials=0).evaluate(data, Corners(), VIEW)
     assert set(found.details["grid"]) == {"one on one", "one on two", "two on one", "two on two"}
     # of two sources, the union without the target is the other one
     assert found.details["union"]["one"] == found.details["grid"]["two on one"]
-    assert found.evidence["grid"].ids == tuple(found.details["grid"])
-    assert estimate(found.evidence["union"]) == pytest.approx(np.mean(list(found.details["union"].values())))
-    assert estimate(found.evidence["grid"]) > 0.9
+    assert found.item_scores["grid"].ids == tuple(found.details["grid"])
+    assert estimate(found.item_scores["union"]) == pytest.approx(np.mean(list(found.details["union"].values())))
+    assert estimate(found.item_scores["grid"]) > 0.9
     with pytest.raises(InputError, match="two sources"):
-        ClusterSources(trials=0).evaluate(made(), Corners(), VIEW)
+        ClusterSourcesProtocol(trials=0).evaluate(build_mentions(), Corners(), VIEW)
 
 
 @pytest.mark.parametrize("given", [{"repeats": 0}, {"metrics": ("b4",)}, {"train_pairs": 0}, {"trials": -1}])
 def test_settings_are_checked(given):
     with pytest.raises(InputError):
-        Cluster(**given)
+        ClusterProtocol(**given)

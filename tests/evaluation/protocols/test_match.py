@@ -4,24 +4,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from build_systems import spelled, written
-from sciprism.datasets.inputs import Reviewers
+from build_systems import build_system, spell_vectors
+from sciprism.datasets.inputs import MatchInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
-from sciprism.evaluation.protocols.match import Match
-from sciprism.evaluation.task import View
+from sciprism.evaluation.protocols.match import MatchProtocol
+from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 from sciprism.uses.matching import mean_of_best
 
-VIEW = View(format="proximity")
+VIEW = EvaluationContext(format="proximity")
 # one submission at 0 degrees; papers at angles whose cosines are known
 COSINES = [1.0, 0.8, 0.6, 0.0, -1.0]
 VECTORS = [(1, 0), *((c, np.sqrt(1 - c * c)) for c in COSINES), (0, 0)]
 
 
 def reviewers(profiles, pairs, ratings, vectors=VECTORS):
-    texts = spelled(np.array(vectors))
-    return Reviewers(
+    texts = spell_vectors(np.array(vectors))
+    return MatchInput(
         paper_ids=[f"p{i}" for i in range(len(texts))],
         papers=[Paper(id=f"p{i}", title=title) for i, title in enumerate(texts)],
         reviewer_ids=[f"r{j}" for j in range(len(profiles))],
@@ -42,13 +42,13 @@ def test_hard_and_soft_precision(tmp_path):
     # scores by the best three of each profile: r0 0.8, r1 0.6 (0.8, 0.6, 0.4 would need more), r2 -1, r3 0
     profiles = [[1, 2, 3, 4], [3], [5], [4]]
     data = reviewers(profiles, [(0, 0), (0, 1), (0, 2), (0, 3)], [3, 2, 3, 0])
-    match = Match(metrics=("hard p@1", "hard p@2", "soft p@2", "hard p@5", "soft p@5"))
-    found = match.evaluate(data, written(tmp_path), VIEW)
-    values = {name: estimate(evidence) for name, evidence in found.evidence.items()}
+    match = MatchProtocol(metrics=("hard p@1", "hard p@2", "soft p@2", "hard p@5", "soft p@5"))
+    found = match.evaluate(data, build_system(tmp_path), VIEW)
+    values = {name: estimate(item_scores) for name, item_scores in found.item_scores.items()}
     assert values == pytest.approx(
         {"hard p@1": 1.0, "hard p@2": 0.5, "soft p@2": 1.0, "hard p@5": 2 / 5, "soft p@5": 3 / 5}
     )
-    assert found.evidence["hard p@1"].ids == ("p0",)
+    assert found.item_scores["hard p@1"].ids == ("p0",)
     assert found.details["pairs"] == 4 and found.details["reviewers"] == 4
 
 
@@ -56,27 +56,27 @@ def test_pairwise_order_of_each_reviewer(tmp_path):
     # r0 wrote the paper at 0 degrees: p1, p2, p3 score 1, 0.8, 0.6. Rated 2, 1, 5: a pair of weight 1 is
     # right, two of weights 3 and 4 are wrong. r1 rates both alike and has no order.
     data = reviewers([[0], [0]], [(1, 0), (2, 0), (3, 0), (1, 1), (2, 1)], [2, 1, 5, 4, 4])
-    found = Match(metrics=("pairwise",)).evaluate(data, written(tmp_path), VIEW)
-    evidence = found.evidence["pairwise"]
-    assert evidence.ids == ("r0",) and estimate(evidence) == pytest.approx(1 / 8)
-    assert found.tally.count("reviewer who rated nothing above anything") == 1
+    found = MatchProtocol(metrics=("pairwise",)).evaluate(data, build_system(tmp_path), VIEW)
+    item_scores = found.item_scores["pairwise"]
+    assert item_scores.ids == ("r0",) and estimate(item_scores) == pytest.approx(1 / 8)
+    assert found.dropped.count("reviewer who rated nothing above anything") == 1
 
 
 def test_empty_profiles_are_counted_and_zero_vectors_score_nothing(tmp_path):
     data = reviewers([[], [6], [1]], [(0, 0), (0, 1), (0, 2)], [3, 3, 0])
-    found = Match(metrics=("hard p@1",)).evaluate(data, written(tmp_path), VIEW)
-    assert found.tally.to_json()["reviewer without papers"] == {"count": 1, "first": ["r0"]}
+    found = MatchProtocol(metrics=("hard p@1",)).evaluate(data, build_system(tmp_path), VIEW)
+    assert found.dropped.to_json()["reviewer without papers"] == {"count": 1, "first": ["r0"]}
     assert found.details["pairs left out"] == 1
-    assert estimate(found.evidence["hard p@1"]) == 0.0  # r2 scores 1, r1 with its zero vector 0
+    assert estimate(found.item_scores["hard p@1"]) == 0.0  # r2 scores 1, r1 with its zero vector 0
     with pytest.raises(InputError, match="no rated reviewer has papers"):
-        Match().evaluate(reviewers([[]], [(0, 0)], [3]), written(tmp_path), VIEW)
+        MatchProtocol().evaluate(reviewers([[]], [(0, 0)], [3]), build_system(tmp_path), VIEW)
 
 
 def test_many_submissions_go_block_by_block(tmp_path, monkeypatch):
     data = reviewers([[0, 1, 2]], [(i, 0) for i in range(6)], range(6))
-    whole = Match(metrics=("pairwise",)).evaluate(data, written(tmp_path), VIEW).evidence["pairwise"]
+    whole = MatchProtocol(metrics=("pairwise",)).evaluate(data, build_system(tmp_path), VIEW).item_scores["pairwise"]
     monkeypatch.setattr("sciprism.uses.matching.BLOCK", 2)
-    parts = Match(metrics=("pairwise",)).evaluate(data, written(tmp_path), VIEW).evidence["pairwise"]
+    parts = MatchProtocol(metrics=("pairwise",)).evaluate(data, build_system(tmp_path), VIEW).item_scores["pairwise"]
     assert np.array_equal(whole.columns, parts.columns)
 
 
@@ -91,10 +91,11 @@ def test_many_submissions_go_block_by_block(tmp_path, monkeypatch):
 )
 def test_settings_are_checked(given, message):
     with pytest.raises(InputError, match=message):
-        Match(**given)
+        MatchProtocol(**given)
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_gold_standard_ratings_are_all_used(tmp_path):
     from sciprism.datasets.data_root import DataRoot
     from sciprism.datasets.layouts.open.people import RatedReviewers
@@ -103,8 +104,8 @@ def test_gold_standard_ratings_are_all_used(tmp_path):
 
     data = RatedReviewers(path="reviewer_goldstandard").read(DataRoot(Path(os.environ["SCIPRISM_DATA"])))
     system = DenseSystem(RandomEncoder(), tmp_path)
-    found = Match(metrics=("pairwise",)).evaluate(data, system, VIEW)
-    assert found.details["pairs"] + found.details["pairs left out"] == 476 - data.tally.count(
-        "rated pair that is not there"
+    found = MatchProtocol(metrics=("pairwise",)).evaluate(data, system, VIEW)
+    assert found.details["pairs"] + found.details["pairs left out"] == 476 - data.dropped.count(
+        "rated pair without a record"
     )
-    assert 0.35 < estimate(found.evidence["pairwise"]) < 0.65  # random vectors know nothing
+    assert 0.35 < estimate(found.item_scores["pairwise"]) < 0.65  # random vectors know nothing

@@ -1,4 +1,4 @@
-"""Linear probes over made vectors, against scikit-learn run by the sheet's rules."""
+"""Linear probes on synthetic vectors, against scikit-learn with the published settings."""
 
 import numpy as np
 import pytest
@@ -7,19 +7,19 @@ from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import LinearSVC, LinearSVR
 
-from build_systems import Voiceless, spelled, written
-from sciprism.datasets.inputs import Labelled
+from build_systems import VectorlessSystem, build_system, spell_vectors
+from sciprism.datasets.inputs import ProbeInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
-from sciprism.evaluation.protocols.probe import FewShot, Probe
+from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.systems import NotServedError
-from sciprism.evaluation.task import View
+from sciprism.evaluation.task import EvaluationContext
 
-VIEW = View(format="classification")
+VIEW = EvaluationContext(format="classification")
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
-def made(classes=3, count=150, seed=0, spread=0.8):
+def build_labelled(classes=3, count=150, seed=0, spread=0.8):
     draw = np.random.default_rng(seed)
     labels = draw.integers(0, classes, count)
     centres = draw.normal(size=(classes, 4))
@@ -29,9 +29,9 @@ def made(classes=3, count=150, seed=0, spread=0.8):
 
 def labelled(vectors, targets, train=100, **more):
     count = len(vectors)
-    return Labelled(
+    return ProbeInput(
         ids=[f"p{i}" for i in range(count)],
-        items=spelled(vectors),
+        items=spell_vectors(vectors),
         targets=targets,
         train=np.arange(train),
         test=np.arange(train, count),
@@ -41,9 +41,9 @@ def labelled(vectors, targets, train=100, **more):
 
 @pytest.mark.parametrize("intercept", [False, True])
 def test_classes_as_scikit_learn_finds_them(tmp_path, intercept):
-    vectors, labels = made()
+    vectors, labels = build_labelled()
     names = [f"class {label}" for label in labels]
-    outcome = Probe(intercept=intercept).evaluate(labelled(vectors, names), written(tmp_path, 4), VIEW)
+    outcome = ProbeProtocol(intercept=intercept).evaluate(labelled(vectors, names), build_system(tmp_path, 4), VIEW)
     search = GridSearchCV(
         LinearSVC(fit_intercept=intercept, random_state=42, max_iter=100_000, tol=1e-8),
         {"C": list(GRID)},
@@ -51,28 +51,27 @@ def test_classes_as_scikit_learn_finds_them(tmp_path, intercept):
     )
     search.fit(vectors[:100], names[:100])
     want = f1_score(names[100:], search.predict(vectors[100:]), average="macro")
-    assert estimate(outcome.evidence["f1_macro"]) == pytest.approx(want, abs=1e-6)
+    assert estimate(outcome.item_scores["f1_macro"]) == pytest.approx(want, abs=1e-6)
     assert outcome.details["C"] == [search.best_params_["C"]]
     assert outcome.details["intercept"] is intercept and outcome.details["solver"] == "sciprism"
 
 
 def test_the_two_solvers_agree(tmp_path):
-    vectors, labels = made(seed=4)
+    vectors, labels = build_labelled(seed=4)
     data = labelled(vectors, [str(label) for label in labels])
     ours, theirs = (
-        Probe(solver=solver).evaluate(data, written(tmp_path, 4), VIEW) for solver in ("sciprism", "sklearn")
+        ProbeProtocol(solver=solver).evaluate(data, build_system(tmp_path, 4), VIEW)
+        for solver in ("sciprism", "sklearn")
     )
-    assert estimate(ours.evidence["f1_macro"]) == pytest.approx(
-        estimate(theirs.evidence["f1_macro"]), abs=0.002
-    )
+    assert estimate(ours.item_scores["f1_macro"]) == pytest.approx(estimate(theirs.item_scores["f1_macro"]), abs=0.002)
 
 
 def test_numbers_by_kendalls_tau(tmp_path):
-    vectors, _ = made(seed=1)
+    vectors, _ = build_labelled(seed=1)
     draw = np.random.default_rng(5)
     years = vectors @ [1.0, -2, 0.5, 0] + draw.normal(size=len(vectors))
-    outcome = Probe(metric="kendall_tau", loss="epsilon_insensitive").evaluate(
-        labelled(vectors, years.tolist()), written(tmp_path, 4), View(format="regression")
+    outcome = ProbeProtocol(metric="kendall_tau", loss="epsilon_insensitive").evaluate(
+        labelled(vectors, years.tolist()), build_system(tmp_path, 4), EvaluationContext(format="regression")
     )
     search = GridSearchCV(
         LinearSVR(epsilon=0, fit_intercept=False, random_state=42, max_iter=200_000, tol=1e-7),
@@ -82,15 +81,15 @@ def test_numbers_by_kendalls_tau(tmp_path):
     )
     search.fit(vectors[:100], years[:100])
     want = kendalltau(years[100:], search.predict(vectors[100:])).statistic
-    assert estimate(outcome.evidence["kendall_tau"]) == pytest.approx(want, abs=0.005)
+    assert estimate(outcome.item_scores["kendall_tau"]) == pytest.approx(want, abs=0.005)
 
 
 def test_labels_that_go_together(tmp_path):
-    vectors, labels = made(classes=4, seed=2, spread=0.4)
+    vectors, labels = build_labelled(classes=4, seed=2, spread=0.4)
     names = [("low", f"c{c}") if c < 2 else (f"c{c}",) if c == 2 else () for c in labels]
-    outcome = Probe(loss="hinge").evaluate(labelled(vectors, names), written(tmp_path, 4), VIEW)
-    evidence = outcome.evidence["f1_macro"]
-    assert evidence.labels == ("c0", "c1", "c2", "low")
+    outcome = ProbeProtocol(loss="hinge").evaluate(labelled(vectors, names), build_system(tmp_path, 4), VIEW)
+    item_scores = outcome.item_scores["f1_macro"]
+    assert item_scores.labels == ("c0", "c1", "c2", "low")
     columns = ["c0", "c1", "c2", "low"]
     matrix = np.array([[name in row for name in columns] for row in names])
     guesses = []
@@ -100,15 +99,15 @@ def test_labels_that_go_together(tmp_path):
         )
         guesses.append(search.fit(vectors[:100], column[:100]).predict(vectors[100:]))
     want = f1_score(matrix[100:], np.array(guesses).T, average="macro")
-    assert estimate(evidence) == pytest.approx(want, abs=0.01)
+    assert estimate(item_scores) == pytest.approx(want, abs=0.01)
 
 
 def test_few_shot_trains_on_stratified_folds_with_c_1(tmp_path):
-    vectors, labels = made(classes=2, seed=3)
+    vectors, labels = build_labelled(classes=2, seed=3)
     names = ["yes" if label else "no" for label in labels]
     data = labelled(vectors, names, positive="yes")
-    outcome = Probe(metric="f1_binary", few_shot=(FewShot(size=16, iterations=4),)).evaluate(
-        data, written(tmp_path, 4), VIEW
+    outcome = ProbeProtocol(metric="f1_binary", few_shot=(FewShot(size=16, iterations=4),)).evaluate(
+        data, build_system(tmp_path, 4), VIEW
     )
     folds = StratifiedKFold(n_splits=7).split(vectors[:100], names[:100])  # 7 = ceil(100 / 16)
     scores = []
@@ -116,23 +115,21 @@ def test_few_shot_trains_on_stratified_folds_with_c_1(tmp_path):
         model = LinearSVC(C=1, fit_intercept=False, max_iter=200_000, tol=1e-9)
         guess = model.fit(vectors[held_out], labels[held_out]).predict(vectors[100:])
         scores.append(f1_score(labels[100:], guess))
-    assert list(outcome.evidence) == ["f1_binary", "f1_binary 16-shot"]
-    assert estimate(outcome.evidence["f1_binary 16-shot"]) == pytest.approx(np.mean(scores), abs=1e-6)
+    assert list(outcome.item_scores) == ["f1_binary", "f1_binary 16-shot"]
+    assert estimate(outcome.item_scores["f1_binary 16-shot"]) == pytest.approx(np.mean(scores), abs=1e-6)
 
 
 def test_few_shot_by_label_draws_positives_of_every_label(tmp_path):
-    vectors, labels = made(seed=6, spread=0.3)
+    vectors, labels = build_labelled(seed=6, spread=0.3)
     data = labelled(vectors, [(f"c{label}",) for label in labels])
-    protocol = Probe(loss="hinge", few_shot=(FewShot(size=5, iterations=3, per_label=True),))
-    once = protocol.evaluate(data, written(tmp_path, 4), VIEW)
-    again = protocol.evaluate(data, written(tmp_path, 4), VIEW)
-    other = protocol.evaluate(data, written(tmp_path, 4), View(format="classification", seed=9))
+    protocol = ProbeProtocol(loss="hinge", few_shot=(FewShot(size=5, iterations=3, per_label=True),))
+    once = protocol.evaluate(data, build_system(tmp_path, 4), VIEW)
+    again = protocol.evaluate(data, build_system(tmp_path, 4), VIEW)
+    other = protocol.evaluate(data, build_system(tmp_path, 4), EvaluationContext(format="classification", seed=9))
     name = "f1_macro 5-shot"
-    assert len(once.evidence[name].parts) == 3
-    assert estimate(once.evidence[name]) == estimate(again.evidence[name]) > 0.5
-    assert any(
-        (a != b).any() for a, b in zip(once.evidence[name].parts, other.evidence[name].parts, strict=True)
-    )
+    assert len(once.item_scores[name].parts) == 3
+    assert estimate(once.item_scores[name]) == estimate(again.item_scores[name]) > 0.5
+    assert any((a != b).any() for a, b in zip(once.item_scores[name].parts, other.item_scores[name].parts, strict=True))
 
 
 def test_every_group_has_a_probe_of_its_own(tmp_path):
@@ -140,13 +137,11 @@ def test_every_group_has_a_probe_of_its_own(tmp_path):
     vectors = draw.normal(size=(300, 2)).astype(np.float32)
     groups = ["a" if i % 2 else "b" for i in range(300)]
     # what decides is turned round from one group to the other
-    targets = [
-        "in" if (x > 0) == (group == "a") else "out" for (x, _), group in zip(vectors, groups, strict=True)
-    ]
+    targets = ["in" if (x > 0) == (group == "a") else "out" for (x, _), group in zip(vectors, groups, strict=True)]
     data = labelled(vectors, targets, train=200, groups=groups, positive="in")
-    outcome = Probe().evaluate(data, written(tmp_path), VIEW)
-    assert estimate(outcome.evidence["f1_macro"]) > 0.8
-    assert outcome.evidence["f1_macro"].labels == ("a", "b")
+    outcome = ProbeProtocol().evaluate(data, build_system(tmp_path), VIEW)
+    assert estimate(outcome.item_scores["f1_macro"]) > 0.8
+    assert outcome.item_scores["f1_macro"].labels == ("a", "b")
 
 
 def test_groups_are_ranked_by_average_precision(tmp_path):
@@ -155,14 +150,12 @@ def test_groups_are_ranked_by_average_precision(tmp_path):
     groups = ["a" if i % 2 else "b" for i in range(300)] + ["b" if i % 4 else "c" for i in range(100)]
     groups[:40] = ["c"] * 40
     # rare positives; none among the test papers of "c"
-    targets = [
-        "1" if x + 0.5 * n > 1.3 else "0" for (x, _), n in zip(vectors, draw.normal(size=400), strict=True)
-    ]
+    targets = ["1" if x + 0.5 * n > 1.3 else "0" for (x, _), n in zip(vectors, draw.normal(size=400), strict=True)]
     targets[300::4] = ["0"] * 25
     data = labelled(vectors, targets, train=300, groups=groups, positive="1")
-    outcome = Probe(metric="average_precision").evaluate(data, written(tmp_path), VIEW)
-    items = outcome.evidence["average_precision"]
-    assert items.ids == ("b",) and outcome.tally.ids == {"group without a positive test paper": ["c"]}
+    outcome = ProbeProtocol(metric="average_precision").evaluate(data, build_system(tmp_path), VIEW)
+    items = outcome.item_scores["average_precision"]
+    assert items.ids == ("b",) and outcome.dropped.ids == {"group without a positive test paper": ["c"]}
     train = [i for i in range(300) if groups[i] == "b"]
     test = [i for i in range(300, 400) if groups[i] == "b"]
     labels = np.array(targets) == "1"
@@ -173,23 +166,23 @@ def test_groups_are_ranked_by_average_precision(tmp_path):
 
 
 def test_average_precision_needs_groups(tmp_path):
-    vectors, labels = made()
+    vectors, labels = build_labelled()
     with pytest.raises(InputError, match="no groups"):
         data = labelled(vectors, [str(label % 2) for label in labels], positive="1")
-        Probe(metric="average_precision").evaluate(data, written(tmp_path, 4), VIEW)
+        ProbeProtocol(metric="average_precision").evaluate(data, build_system(tmp_path, 4), VIEW)
 
 
 def test_bad_data_are_said_plainly(tmp_path):
-    vectors, labels = made()
-    system = written(tmp_path, 4)
+    vectors, labels = build_labelled()
+    system = build_system(tmp_path, 4)
     with pytest.raises(InputError, match="need both"):
-        Probe().evaluate(labelled(vectors, [str(c) for c in labels], train=0), system, VIEW)
+        ProbeProtocol().evaluate(labelled(vectors, [str(c) for c in labels], train=0), system, VIEW)
     with pytest.raises(InputError, match="two classes"):
-        Probe().evaluate(labelled(vectors, ["one"] * len(labels)), system, VIEW)
+        ProbeProtocol().evaluate(labelled(vectors, ["one"] * len(labels)), system, VIEW)
     with pytest.raises(InputError, match="all of one class"):
         data = labelled(vectors, ["in"] * 100 + ["out"] * 50, groups=["g"] * 150, positive="in")
-        Probe().evaluate(data, system, VIEW)
+        ProbeProtocol().evaluate(data, system, VIEW)
     with pytest.raises(InputError, match="does not go with the loss"):
-        Probe(metric="kendall_tau")
+        ProbeProtocol(metric="kendall_tau")
     with pytest.raises(NotServedError):
-        Probe().evaluate(labelled(vectors, ["a"] * 150), Voiceless(), VIEW)
+        ProbeProtocol().evaluate(labelled(vectors, ["a"] * 150), VectorlessSystem(), VIEW)

@@ -1,19 +1,21 @@
 """Reranking and retrieval against numbers worked by hand and against pytrec_eval."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import pytrec_eval
 
-from build_systems import spelled, written
-from sciprism.datasets.inputs import Corpus, Pools
+from build_systems import build_system, spell_vectors
+from sciprism.datasets.inputs import RerankInput, RetrievalInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
-from sciprism.evaluation.protocols.rerank import Rerank
-from sciprism.evaluation.protocols.retrieve import Retrieve
+from sciprism.evaluation.protocols.rerank import RerankProtocol
+from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
 from sciprism.evaluation.systems.bm25 import BM25System
-from sciprism.evaluation.task import View
+from sciprism.evaluation.task import EvaluationContext
 
-VIEW = View(format="proximity")
+VIEW = EvaluationContext(format="proximity")
 
 
 def rows(*numbers):
@@ -29,16 +31,16 @@ def pools(**more):
         "pools": [rows(0, 1, 2), rows(0, 2), rows()],
         "grades": [rows(0, 1, 1), rows(1, 0), rows()],
     }
-    return Pools(**(base | more))
+    return RerankInput(**(base | more))
 
 
 def test_pools_are_ranked_by_euclidean_distance(tmp_path):
-    outcome = Rerank(metrics=("map", "ndcg", "p@2")).evaluate(pools(), written(tmp_path), VIEW)
+    outcome = RerankProtocol(metrics=("map", "ndcg", "p@2")).evaluate(pools(), build_system(tmp_path), VIEW)
     # q1: a b c, relevant b and c -> (1/2 + 2/3) / 2; q2: c a, relevant a -> 1/2
-    np.testing.assert_allclose(outcome.evidence["map"].columns.ravel(), [7 / 12, 1 / 2], rtol=1e-6)
-    assert outcome.evidence["map"].ids == ("q1", "q2")
-    assert estimate(outcome.evidence["p@2"]) == 0.5
-    assert outcome.tally.ids == {"query without candidates": ["q3"]}
+    np.testing.assert_allclose(outcome.item_scores["map"].columns.ravel(), [7 / 12, 1 / 2], rtol=1e-6)
+    assert outcome.item_scores["map"].ids == ("q1", "q2")
+    assert estimate(outcome.item_scores["p@2"]) == 0.5
+    assert outcome.dropped.ids == {"query without candidates": ["q3"]}
     assert outcome.details["pairs"] == 5
 
 
@@ -50,32 +52,32 @@ def test_rounded_scores_tie_and_ties_go_to_the_larger_id(tmp_path):
         pools=[rows(0, 1)],
         grades=[rows(1, 0)],
     )
-    exact = Rerank(metrics=("mrr",)).evaluate(data, written(tmp_path / "a"), VIEW)
-    rounded = Rerank(metrics=("mrr",), decimals=5).evaluate(data, written(tmp_path / "b"), VIEW)
-    assert estimate(exact.evidence["mrr"]) == 1 and estimate(rounded.evidence["mrr"]) == 0.5
+    exact = RerankProtocol(metrics=("mrr",)).evaluate(data, build_system(tmp_path / "a"), VIEW)
+    rounded = RerankProtocol(metrics=("mrr",), decimals=5).evaluate(data, build_system(tmp_path / "b"), VIEW)
+    assert estimate(exact.item_scores["mrr"]) == 1 and estimate(rounded.item_scores["mrr"]) == 0.5
 
 
 def test_a_query_without_a_relevant_candidate_counts_zero(tmp_path):
     data = pools(grades=[rows(0, 1, 1), rows(0, 0), rows()])
-    outcome = Rerank(metrics=("map",)).evaluate(data, written(tmp_path), VIEW)
-    assert outcome.evidence["map"].columns[1] == 0
+    outcome = RerankProtocol(metrics=("map",)).evaluate(data, build_system(tmp_path), VIEW)
+    assert outcome.item_scores["map"].columns[1] == 0
 
 
 def test_judged_candidates_without_a_record_count_as_not_found(tmp_path):
     data = pools(absent=[{"lost": 1}, {}, {}])
-    outcome = Rerank(metrics=("map",)).evaluate(data, written(tmp_path), VIEW)
-    assert outcome.evidence["map"].columns[0] == pytest.approx((1 / 2 + 2 / 3) / 3)  # three are relevant
+    outcome = RerankProtocol(metrics=("map",)).evaluate(data, build_system(tmp_path), VIEW)
+    assert outcome.item_scores["map"].columns[0] == pytest.approx((1 / 2 + 2 / 3) / 3)  # three are relevant
 
 
-def made_corpus(seed, excluded=False):
+def build_corpus(seed, excluded=False):
     draw = np.random.default_rng(seed)
     documents, queries = draw.normal(size=(40, 2)), draw.normal(size=(12, 2))
     judged = [np.sort(draw.choice(40, draw.integers(1, 9), replace=False)) for _ in queries]
-    return Corpus(
+    return RetrievalInput(
         query_ids=[f"q{i}" for i in range(12)],
-        queries=spelled(queries),
+        queries=spell_vectors(queries),
         document_ids=[f"d{i}" for i in range(40)],
-        documents=spelled(documents),
+        documents=spell_vectors(documents),
         judged=judged,
         grades=[draw.integers(0, 3, len(part)) for part in judged],
         excluded=[rows(i, i + 1) for i in range(12)] if excluded else None,
@@ -85,9 +87,9 @@ def made_corpus(seed, excluded=False):
 @pytest.mark.parametrize("excluded", [False, True])
 @pytest.mark.parametrize("distance", ["dot", "cosine", "euclidean"])
 def test_retrieval_is_what_pytrec_eval_says(tmp_path, distance, excluded):
-    data = made_corpus(3, excluded)
-    outcome = Retrieve(metrics=("ndcg@10", "recall@5", "map"), distance=distance).evaluate(
-        data, written(tmp_path), VIEW
+    data = build_corpus(3, excluded)
+    outcome = RetrieveProtocol(metrics=("ndcg@10", "recall@5", "map"), distance=distance).evaluate(
+        data, build_system(tmp_path), VIEW
     )
     queries = np.array([[float(x) for x in text.split()] for text in data.queries])
     documents = np.array([[float(x) for x in text.split()] for text in data.documents])
@@ -104,32 +106,29 @@ def test_retrieval_is_what_pytrec_eval_says(tmp_path, distance, excluded):
         qrels[f"q{i}"] = {f"d{j}": int(g) for j, g in zip(data.judged[i], data.grades[i], strict=True)}
     truth = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10", "recall.5", "map"}).evaluate(run)
     for name, theirs in (("ndcg@10", "ndcg_cut_10"), ("recall@5", "recall_5"), ("map", "map")):
-        items = outcome.evidence[name]
+        items = outcome.item_scores[name]
         want = [truth[query][theirs] for query in items.ids]
         np.testing.assert_allclose(items.columns.ravel(), want, atol=1e-6)
 
 
 def test_queries_without_a_relevant_document_are_named(tmp_path):
-    data = made_corpus(0)
+    data = build_corpus(0)
     grades = [g if i else np.zeros_like(g) for i, g in enumerate(data.grades)]
-    changed = Corpus(**{name: getattr(data, name) for name in data.__slots__} | {"grades": grades})
-    outcome = Retrieve().evaluate(changed, written(tmp_path), VIEW)
-    assert "q0" in outcome.tally.ids["query without a relevant document, counts 0"]
-    items = outcome.evidence["ndcg@10"]
+    changed = replace(data, grades=grades)
+    outcome = RetrieveProtocol().evaluate(changed, build_system(tmp_path), VIEW)
+    assert "q0" in outcome.dropped.ids["query without a relevant document, counts 0"]
+    items = outcome.item_scores["ndcg@10"]
     assert items.columns[items.ids.index("q0")] == 0
 
 
 def test_judgements_that_help_nobody_are_an_error(tmp_path):
-    data = made_corpus(0)
-    none = Corpus(
-        **{name: getattr(data, name) for name in data.__slots__}
-        | {"grades": [np.zeros_like(g) for g in data.grades]}
-    )
+    data = build_corpus(0)
+    none = replace(data, grades=[np.zeros_like(g) for g in data.grades])
     with pytest.raises(InputError, match="no query has a relevant document"):
-        Retrieve().evaluate(none, written(tmp_path), VIEW)
+        RetrieveProtocol().evaluate(none, build_system(tmp_path), VIEW)
 
 
-@pytest.mark.parametrize("kind", [Rerank, Retrieve])
+@pytest.mark.parametrize("kind", [RerankProtocol, RetrieveProtocol])
 def test_unknown_metrics_are_refused_when_declared(kind):
     with pytest.raises(InputError, match="ndcg"):
         kind(metrics=("ndgc@10",))
@@ -138,7 +137,7 @@ def test_unknown_metrics_are_refused_when_declared(kind):
 
 
 def test_a_retrieval_tells_its_seconds_which_are_no_metric(tmp_path):
-    data = Corpus(
+    data = RetrievalInput(
         query_ids=["q"],
         queries=["0 0"],
         document_ids=["a", "b"],
@@ -146,11 +145,11 @@ def test_a_retrieval_tells_its_seconds_which_are_no_metric(tmp_path):
         judged=[rows(0)],
         grades=[rows(1)],
     )
-    system = written(tmp_path)
-    first = Retrieve(metrics=("mrr",)).evaluate(data, system, VIEW)
-    again = Retrieve(metrics=("mrr",)).evaluate(data, system, VIEW)
-    assert list(first.evidence) == ["mrr"]
+    system = build_system(tmp_path)
+    first = RetrieveProtocol(metrics=("mrr",)).evaluate(data, system, VIEW)
+    again = RetrieveProtocol(metrics=("mrr",)).evaluate(data, system, VIEW)
+    assert list(first.item_scores) == ["mrr"]
     assert all(isinstance(time, float) for time in first.details["seconds"].values())
     assert again.details["seconds"]["per query"] == again.details["seconds"]["documents"] == "cached"
-    bm25 = Retrieve(metrics=("mrr",)).evaluate(data, BM25System(), VIEW)
+    bm25 = RetrieveProtocol(metrics=("mrr",)).evaluate(data, BM25System(), VIEW)
     assert bm25.details["seconds"]["queries"] == 0.0 and bm25.details["seconds"]["per query"] > 0

@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 import torch
 
-from build_systems import spelled, written
+from build_systems import build_system, spell_vectors
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
-from sciprism.evaluation.protocols.recommend import Recommend
-from sciprism.evaluation.task import View
-from sciprism.papers.clicks import Click, Clicks
+from sciprism.evaluation.protocols.recommend import RecommendProtocol
+from sciprism.evaluation.task import EvaluationContext
+from sciprism.papers.clicks import Click, ClickLog
 from sciprism.papers.records import Paper
-from sciprism.uses.recommendation import ClickNet, NetSettings, describe_lists, loss_weights
+from sciprism.uses.recommendation import ClickRanker, RankerSettings, build_shown_lists, compute_loss_weights
 
-VIEW = View(format="proximity")
+VIEW = EvaluationContext(format="proximity")
 PROPENSITIES = np.array([0.5, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1])
 
 
 def test_eleven_numbers_by_hand():
     query = Paper(id="q", title="Deep nets", authors=("a", "b"), year=2010, references=("x", "y"))
     shown = Paper(id="c", title="Deep trees", authors=("b",), year=1980, references=("q", "x"))
-    data = Clicks(
+    data = ClickLog(
         papers=[query, shown, Paper(id="e")],
         cited_by=[frozenset({"c"}), frozenset({"c", "z"}), frozenset()],
         train=[Click(paper=0, shown=np.array([1, 2]), clicked=2)],
@@ -28,19 +28,19 @@ def test_eleven_numbers_by_hand():
         test=[],
         propensities=PROPENSITIES,
     )
-    lists = describe_lists(data, data.train)
+    lists = build_shown_lists(data, data.train)
     row = [1 / 2, 0, 1 / 3, 0, 1 / 2, 1 / 3, 1, 0, 1.0, 1.0, math.log(3) / 10]
-    assert lists.numbers[0] == pytest.approx(row)  # ages of 40 and 30 years, clipped
-    assert lists.numbers[1].tolist() == [0.0] * 11
+    assert lists.features[0] == pytest.approx(row)  # ages of 40 and 30 years, clipped
+    assert lists.features[1].tolist() == [0.0] * 11
     assert lists.clicked.tolist() == [1] and lists.starts.tolist() == [0, 2]
 
 
 def test_the_first_five_others_are_negatives():
     papers = [Paper(id=str(i)) for i in range(9)]
     click = Click(paper=0, shown=np.arange(1, 9), clicked=3)
-    data = Clicks(papers=papers, cited_by=[frozenset()] * 9, train=[click, click], dev=[], test=[],
+    data = ClickLog(papers=papers, cited_by=[frozenset()] * 9, train=[click, click], dev=[], test=[],
                   propensities=PROPENSITIES)  # fmt: skip
-    number, positive, negative = describe_lists(data, data.train).triplets()
+    number, positive, negative = build_shown_lists(data, data.train).triplets()
     assert number.tolist() == [0] * 5 + [1] * 5
     assert positive.tolist() == [2] * 5 + [10] * 5
     assert negative.tolist() == [0, 1, 3, 4, 5, 8, 9, 11, 12, 13]
@@ -49,12 +49,12 @@ def test_the_first_five_others_are_negatives():
 def test_weights_as_coded_are_all_those_of_the_last_place():
     chances = np.array([0.6, 0.3, 0.3])  # mean 0.4
     places = np.array([0, 1, 0])
-    assert loss_weights(places, chances, "as coded") == pytest.approx([4 / 3] * 3)
-    assert loss_weights(places, chances, "propensity") == pytest.approx([2 / 3, 4 / 3, 2 / 3])
+    assert compute_loss_weights(places, chances, "as coded") == pytest.approx([4 / 3] * 3)
+    assert compute_loss_weights(places, chances, "propensity") == pytest.approx([2 / 3, 4 / 3, 2 / 3])
 
 
 def test_a_projection_begins_as_none():
-    plain, turned = (ClickNet(3, NetSettings(project=project), seed=0) for project in (False, True))
+    plain, turned = (ClickRanker(3, RankerSettings(project=project), seed=0) for project in (False, True))
     turned.layers.load_state_dict(plain.layers.state_dict())
     given = torch.rand(4, 11), torch.rand(4, 3), torch.rand(4, 3)
     assert torch.equal(plain(*given), turned(*given))
@@ -64,14 +64,14 @@ def clicks(count=80):
     """People click the paper that is nearest to the one they read."""
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(60, 4))
-    papers = [Paper(id=str(i), title=title) for i, title in enumerate(spelled(vectors))] + [Paper(id="blank")]
+    papers = [Paper(id=str(i), title=title) for i, title in enumerate(spell_vectors(vectors))] + [Paper(id="blank")]
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     made = []
     for _ in range(count):
         paper, *shown = rng.permutation(60)[:7].tolist()
         best = shown[int(np.argmax(unit[shown] @ unit[paper]))]
         made.append(Click(paper=paper, shown=np.array(shown), clicked=best))
-    return Clicks(
+    return ClickLog(
         papers=papers,
         cited_by=[frozenset()] * 61,
         train=made[: count // 2],
@@ -83,23 +83,23 @@ def clicks(count=80):
 
 @pytest.mark.parametrize("weighting", ["as coded", "propensity"])
 def test_the_net_learns_what_people_click(tmp_path, weighting):
-    settings = NetSettings(weighting=weighting, learning_rate=0.01)
-    protocol = Recommend(net=settings, repeats=2)
-    found = protocol.evaluate(clicks(), written(tmp_path, 4), VIEW)
-    assert estimate(found.evidence["adj-p@1"]) > 0.8 < estimate(found.evidence["adj-ndcg"])
-    assert found.tally.count("paper without text, zero vector") == 1
-    assert len(found.evidence["adj-ndcg"].parts) == 2
+    settings = RankerSettings(weighting=weighting, learning_rate=0.01)
+    protocol = RecommendProtocol(net=settings, repeats=2)
+    found = protocol.evaluate(clicks(), build_system(tmp_path, 4), VIEW)
+    assert estimate(found.item_scores["adj-p@1"]) > 0.8 < estimate(found.item_scores["adj-ndcg"])
+    assert found.dropped.count("paper without text, zero vector") == 1
+    assert len(found.item_scores["adj-ndcg"].parts) == 2
     before = torch.get_rng_state()
-    again = protocol.evaluate(clicks(), written(tmp_path, 4), VIEW)
-    assert np.array_equal(again.evidence["adj-ndcg"].columns, found.evidence["adj-ndcg"].columns)
+    again = protocol.evaluate(clicks(), build_system(tmp_path, 4), VIEW)
+    assert np.array_equal(again.item_scores["adj-ndcg"].columns, found.item_scores["adj-ndcg"].columns)
     assert torch.equal(before, torch.get_rng_state())
 
 
 def test_wrong_settings_and_missing_parts(tmp_path):
     with pytest.raises(InputError, match="repeats"):
-        Recommend(repeats=0)
+        RecommendProtocol(repeats=0)
     with pytest.raises(InputError, match="known: adj-ndcg"):
-        Recommend(metrics=("ndcg",))
+        RecommendProtocol(metrics=("ndcg",))
     data = clicks(2)
     with pytest.raises(InputError, match="no dev click"):
-        Recommend().evaluate(data, written(tmp_path, 4), VIEW)
+        RecommendProtocol().evaluate(data, build_system(tmp_path, 4), VIEW)

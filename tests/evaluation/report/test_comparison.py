@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.evaluation import item_scores as evidences
-from sciprism.evaluation.report.build import build
+from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.terminal import terminal
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
@@ -182,7 +182,7 @@ def test_means_of_seeds_more_than_two_deviations_apart_are_marked(lab, last, far
 
 def test_vectors_of_another_format_and_equal_names_are_systems_of_their_own(lab):
     lab.add("A", "one", {"map": [0.2]})
-    lab.add("A", "one", {"map": [0.3]}, as_format="proximity")
+    lab.add("A", "one", {"map": [0.3]}, encoded_format="proximity")
     assert lab.report().systems == ("A", "A as proximity")
     lab.add("A", "one", {"map": [0.4]}, folder="later")
     names = lab.report().systems
@@ -249,7 +249,7 @@ def test_other_or_missing_items_are_said_not_tested(lab):
     lab.add("A", "one", {"map": [0.1, 0.5]})
     lab.add("B", "one", {"map": [0.2, 0.6]}, ids=["u", "v"])
     lab.add("C", "one", {"map": [0.2, 0.6]})
-    next((lab.home / "C").rglob("*.npz")).unlink()
+    next((lab.folder / "C").rglob("*.npz")).unlink()
     report = lab.report()
     assert [cell.difference for cell in row(report, "one map").cells] == [None] * 3
     assert "B, one: other items were scored than for the baseline" in notes(report)
@@ -258,10 +258,10 @@ def test_other_or_missing_items_are_said_not_tested(lab):
 
 
 def test_what_was_left_out_is_told_once(lab):
-    tally = {"paper without abstract": {"count": 12, "first": ["p1", "p2", "p3", "p4"]}}
+    dropped = {"paper without abstract": {"count": 12, "first": ["p1", "p2", "p3", "p4"]}}
     for name in "AB":
-        lab.add(name, "one", {"map": [0.1]}, tally=tally)
-    lab.add("B", "two", {"map": [0.1]}, tally=tally)
+        lab.add(name, "one", {"map": [0.1]}, dropped=dropped)
+    lab.add("B", "two", {"map": [0.1]}, dropped=dropped)
     told = [note for note in lab.report().notes if "abstract" in note]
     assert told == [
         "one: 12 x paper without abstract (p1, p2, p3, ...)",
@@ -271,7 +271,7 @@ def test_what_was_left_out_is_told_once(lab):
 
 def test_nothing_to_report_is_an_error(lab):
     with pytest.raises(InputError, match="no results"):
-        build([], {})
+        build_report([], {})
 
 
 @settings(max_examples=25)
@@ -302,10 +302,10 @@ def test_other_statistics_than_means_are_resampled_too(lab, aggregate):
     gold = random.integers(0, 3, 150)
     for name, noise in (("A", 0.3), ("B", 0.5)):
         predicted = np.where(random.random(150) < noise, random.integers(0, 3, 150), gold)
-        make = evidences.numbers if aggregate == "kendall_tau" else evidences.classification
+        make = evidences.score_numbers if aggregate == "kendall_tau" else evidences.score_classes
         lab.write(name, "one", {"score": make(ids, gold, predicted, aggregate)})
     found = row(lab.report(), "one score").cells[1].difference
-    items = (evidences.read(lab.home / name / "items" / "one--score.npz") for name in "BA")
+    items = (evidences.read_item_scores(lab.folder / name / "items" / "one--score.npz") for name in "BA")
     known = evidences.paired_difference(*items, seed=0, samples=2000)
     assert found.value == pytest.approx(known.value)
     assert (found.low, found.high, found.p) == pytest.approx((known.low, known.high, known.p), abs=0.02)
@@ -315,7 +315,7 @@ def test_a_metric_without_a_value_is_no_score(lab):
     """A correlation with a constant, and a task without items, have no number and enter no average."""
     ids = [str(i) for i in range(4)]
     lab.add("A", "fine", {"map": [0.5, 0.5]})
-    lab.write("A", "constant", {"tau": evidences.numbers(ids, range(4), [1] * 4, "kendall_tau")})
+    lab.write("A", "constant", {"tau": evidences.score_numbers(ids, range(4), [1] * 4, "kendall_tau")})
     lab.add("A", "empty", {"map": []})
     report = lab.report()
     cells = {row.task: row.cells[0] for row in report.rows if row.kind == "task"}
@@ -333,7 +333,7 @@ def test_a_task_with_one_of_its_numbers_undefined_is_in_no_average(lab):
     ids = [str(i) for i in range(4)]
     for name, predicted in (("A", [0, 2, 1, 3]), ("B", [1, 1, 1, 1])):
         lab.add(name, "whole", {"map": [0.5, 0.5]})
-        made = {k: evidences.numbers(ids, range(4), predicted, k) for k in ("r2", "kendall_tau")}
+        made = {k: evidences.score_numbers(ids, range(4), predicted, k) for k in ("r2", "kendall_tau")}
         lab.write(name, "year", made, numbers="each")
     average = row(lab.report(), "format search")
     assert values(lab.report(), average.name) == [0.5, 0.5]

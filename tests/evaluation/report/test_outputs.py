@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.evaluation.report import outputs
-from sciprism.evaluation.report.figures import Mark, Strip, figure, scale_of
-from sciprism.evaluation.report.grid import Block, blocks, narrowed
+from sciprism.evaluation.report.figures import FigureRow, IntervalMark, build_scale, render_figure
 from sciprism.evaluation.report.printing import print_results
+from sciprism.evaluation.report.text_tables import TextTable, build_tables, split_table
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
 NASTY = r"a_b & <b>50%</b> | $x$ #{~^}\ *"
@@ -34,7 +34,7 @@ def report(lab):
 
 
 def table(report, title):
-    return next(block for block in blocks(report) if block.title == title)
+    return next(block for block in build_tables(report) if block.title == title)
 
 
 def test_tables_hold_scores_times_100_with_intervals(report):
@@ -47,7 +47,7 @@ def test_tables_hold_scores_times_100_with_intervals(report):
 
 
 def test_published_rows_stand_below_ours_and_an_incomplete_average_says_of_how_many(report):
-    block = table(report, "own: beside published numbers")
+    block = table(report, "own: next to published numbers")
     assert block.heads == ("", "Average", "one")
     assert block.rows == (
         ("B", "87.00 (1 of 2)", "87.00"),
@@ -127,41 +127,39 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report):
     assert not any({"src", "href"} & facts.keys() for _, facts in reader.found)
     assert "url(" not in page and "@import" not in page and "://" not in page
     assert NASTY in "".join(reader.text) and "<b>" not in page
-    spoken = [
-        facts["aria-label"] for tag, facts in reader.found if tag == "svg" and facts.get("role") == "img"
-    ]
+    spoken = [facts["aria-label"] for tag, facts in reader.found if tag == "svg" and facts.get("role") == "img"]
     assert f"one map: B 87.00 [75.0, 99.0]; {NASTY} 62.50 [50.0, 75.0]" in spoken
-    assert tags.count("table") == sum(1 for _ in blocks(report))
+    assert tags.count("table") == sum(1 for _ in build_tables(report))
     assert sum(facts.get("scope") == "col" for _, facts in reader.found) == tags.count("button")
 
 
 @settings(max_examples=50)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20))
 def test_a_scale_has_few_ticks_and_holds_all_numbers(numbers):
-    scale = scale_of(numbers)
+    scale = build_scale(numbers)
     assert 2 <= len(scale.ticks) <= 9
     for number in numbers:
-        assert 0 <= float(scale.at(number).removesuffix("%")) <= 100
+        assert 0 <= float(scale.position(number).removesuffix("%")) <= 100
     assert scale.low <= min(numbers) + 1e-6 and max(numbers) - 1e-6 <= scale.high
 
 
 def test_a_figure_has_a_strip_per_row_and_marks_in_it():
     strips = [
-        Strip("one", {0: Mark(1.0, 0.5, 2.0), 1: Mark(-1.0, -2.0, 0.0, hollow=True)}),
-        Strip("none of this", {}),
+        FigureRow("one", {0: IntervalMark(1.0, 0.5, 2.0), 1: IntervalMark(-1.0, -2.0, 0.0, hollow=True)}),
+        FigureRow("none of this", {}),
     ]
-    text = figure("above <A>", ["B", "C"], strips, zero=True)
+    text = render_figure("above <A>", ["B", "C"], strips, zero=True)
     assert "above &lt;A&gt;" in text and "none of this" not in text
     assert text.count('role="img"') == 1 and text.count("<title>") == 2
     assert 'class="c1 hollow"' in text and text.count('class="zero"') == 1
-    assert figure("empty", ["B"], []) == ""
+    assert render_figure("empty", ["B"], []) == ""
 
 
 @settings(max_examples=50)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(20, 150))
 def test_a_wide_table_keeps_every_column_once(widths, width):
-    block = Block("t", ("", *(f"s{i}" for i in range(len(widths)))), (("name", *("x" * w for w in widths)),))
-    parts = list(narrowed(block, width))
+    block = TextTable("t", ("", *(f"s{i}" for i in range(len(widths)))), (("name", *("x" * w for w in widths)),))
+    parts = list(split_table(block, width))
     assert [head for part in parts for head in part.heads[1:]] == list(block.heads[1:])
     assert all(part.rows[0][0] == "name" for part in parts)
     for part in parts:

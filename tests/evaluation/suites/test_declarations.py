@@ -18,9 +18,9 @@ from sciprism.evaluation.suites import (
     scimult,
     scirepeval,
 )
-from sciprism.evaluation.suites.printed import printed
+from sciprism.evaluation.suites.published import parse_published
 from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.task import plain
+from sciprism.evaluation.task import to_declaration
 
 MODULES = (
     beir,
@@ -75,7 +75,7 @@ def test_the_name_is_the_registered_one(name):
 
 @pytest.mark.parametrize(("suite", "task"), TASKS, ids=[f"{suite}/{task.name}" for suite, task in TASKS])
 def test_a_declaration_says_what_and_where(suite, task):
-    data = plain(task.data)
+    data = to_declaration(task.data)
     inside = data.get("at") or data.get("files") or data
     assert task.reference and task.protocol.metrics and task.group
     assert inside.keys() & {"repo", "folder", "owner", "path"}, "where the data lie"
@@ -100,9 +100,7 @@ def test_published_columns_are_averages_tasks_or_metrics(name):
 
 def test_the_numbers_behind_scirepevals_averages():
     paper, released = suites["scirepeval-paper"], suites["scirepeval"]
-    counts = [
-        numbers(paper, found(paper, name)) for name in ("In-Train", "Out-of-Train", "SciDocs", "Average")
-    ]
+    counts = [numbers(paper, found(paper, name)) for name in ("In-Train", "Out-of-Train", "SciDocs", "Average")]
     assert counts == [7, 11, 10, 28]
     counts = [numbers(released, found(released, name)) for name in ("In-Train", "Out-of-Train", "Average")]
     assert counts == [7, 20, 27]
@@ -114,9 +112,7 @@ def test_scirepevals_printed_averages_are_means_of_28_numbers():
     for row in suites["scirepeval-paper"].published:
         if "Average" in row.scores:
             inside, outside, old, printed_mean = row.scores.values()
-            assert (7 * inside + 11 * outside + 10 * old) / 28 == pytest.approx(printed_mean, abs=0.11), (
-                row.name
-            )
+            assert (7 * inside + 11 * outside + 10 * old) / 28 == pytest.approx(printed_mean, abs=0.11), row.name
 
 
 def test_specter2s_printed_averages_are_means_of_27_numbers():
@@ -153,16 +149,13 @@ def test_published_variants_are_the_default():
     assert by_name["biomimicry"].data.positive == "1" and not by_name["drsm"].protocol.few_shot[0].per_label
     assert by_name["search"].fields == ("title", "abstract", "venue", "year")
     assert by_name["cite"].protocol.decimals == 5 and by_name["scidocs-cite"].protocol.decimals is None
-    assert (
-        by_name["multi-cite"].protocol.distance == "cosine"
-        and by_name["cite"].protocol.distance == "euclidean"
-    )
+    assert by_name["multi-cite"].protocol.distance == "cosine" and by_name["cite"].protocol.distance == "euclidean"
     assert min(by_name["mag"].protocol.grid) == 1e-4 and min(by_name["scidocs-mag"].protocol.grid) == 1e-2
     assert by_name["beir-arguana"].data.without_itself and not by_name["nasa-ir"].data.without_itself
     assert not by_name["link-cite"].data.without_itself
 
 
 def test_a_row_of_the_wrong_length_is_refused():
-    assert printed("p", ("a", "b"), "x: 1/-")[0].scores == {"a": 1.0}
+    assert parse_published("p", ("a", "b"), "x: 1/-")[0].scores == {"a": 1.0}
     with pytest.raises(InputError, match="1 cells for 2 columns"):
-        printed("p", ("a", "b"), "x: 1")
+        parse_published("p", ("a", "b"), "x: 1")

@@ -8,13 +8,13 @@ import pytest
 
 from build_language import COUNT, blurb_package, climate, linkbert_copy, nasa
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Questions, Segments, Tagged
+from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
 from sciprism.evaluation.suites.blurb import NAMES
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import View, plain
+from sciprism.evaluation.task import EvaluationContext, to_declaration
 
 BLURB, OPEN = suites["blurb"], suites["open-nlu"]
 TASKS = {task.name: task for task in BLURB.tasks}
@@ -69,7 +69,7 @@ def test_the_open_suite_is_not_blurb():
     assert {name for average in OPEN.averages for name in average.tasks} == names
     folders = {folder for task in BLURB.tasks for folder in task.data.files.folders}
     for task in OPEN.tasks:
-        data = plain(task.data)
+        data = to_declaration(task.data)
         said = data["files"]["folders"] if "files" in data else [data.get("path", data.get("folder"))]
         assert not set(said) & folders
 
@@ -77,7 +77,7 @@ def test_the_open_suite_is_not_blurb():
 def test_one_setting_where_there_is_no_dev():
     for suite in (BLURB, OPEN, suites["nasa-qa"], suites["climate-ner"]):
         for task in suite.tasks:
-            data = plain(task.data)
+            data = to_declaration(task.data)
             without = "files" in data and not data["files"]["dev"] and not data["dev_share"]
             assert (len(task.protocol.tuning.grid) == 1) == without, task.name
 
@@ -88,8 +88,8 @@ def test_a_set_is_read_from_both_layouts(name, make, folders, tmp_path):
     make(tmp_path, name, folders[name])
     data = TASKS[name].data.read(DataRoot(tmp_path))
     assert [len(rows) for rows in (data.train, data.dev, data.test)] == [COUNT] * 3
-    assert not data.tally.to_json()
-    if isinstance(data, Tagged):
+    assert not data.dropped.to_json()
+    if isinstance(data, TaggingInput):
         assert data.words[0] == ("protein", "gene", "cell", "study", "0")
         assert {tag for tags in data.tags for tag in tags} == (
             {"O", "B-PAR", "B-INT", "B-OUT"} if name == "ebm-pico" else {"O", "B-entity"}
@@ -101,7 +101,7 @@ def test_both_layouts_say_the_same(name, tmp_path):
     blurb_package(tmp_path / "one", name, FOLDERS[name])
     linkbert_copy(tmp_path / "two", name, COPIES[name])
     one, two = (TASKS[name].data.read(DataRoot(tmp_path / place)) for place in ("one", "two"))
-    if isinstance(one, Segments):
+    if isinstance(one, PairInput):
         assert (one.ids, one.texts, one.targets) == (two.ids, two.texts, two.targets)
     else:
         assert (one.words, one.tags) == (two.words, two.tags)
@@ -124,8 +124,8 @@ def test_nasa_qa_with_and_without_the_articles_of_squad(tmp_path):
     nasa(tmp_path)
     whole, alone = (task.data.read(DataRoot(tmp_path)) for task in suites["nasa-qa"].tasks)
     assert len(alone.train) == COUNT == len(alone.test) and not len(alone.dev)
-    assert len(whole.train) == 4 * COUNT and not alone.tally.to_json()
-    assert whole.tally.count("question of a SQuAD topic") == 3 * COUNT
+    assert len(whole.train) == 4 * COUNT and not alone.dropped.to_json()
+    assert whole.dropped.count("question of a SQuAD topic") == 3 * COUNT
 
 
 QUICK = {"rates": (1e-3,), "batches": (8,), "epochs": (2,), "seeds": 1}
@@ -140,9 +140,9 @@ def system(tiny_encoder, tmp_path_factory):
 def scored(task, home, system):
     protocol = replace(task.protocol, tuning=replace(task.protocol.tuning, **QUICK))
     data = task.data.read(DataRoot(home))
-    outcome = protocol.evaluate(data, system, View(format=task.format))
-    assert tuple(outcome.evidence) == protocol.metrics
-    for found in outcome.evidence.values():
+    outcome = protocol.evaluate(data, system, EvaluationContext(format=task.format))
+    assert tuple(outcome.item_scores) == protocol.metrics
+    for found in outcome.item_scores.values():
         assert set(found.ids) == {data.ids[row] for row in data.test}
         assert -1 <= estimate(found) <= 1
 
@@ -199,16 +199,15 @@ def test_the_open_data_have_the_rows_that_they_should(task):
     data = task.data.read(DataRoot(os.environ["SCIPRISM_DATA"]))
     assert (len(data.train) + len(data.dev), len(data.test)) == ROWS[task.name]
     assert len(data.dev) and len(set(data.ids)) == len(data.ids)
-    if isinstance(data, Tagged):
+    if isinstance(data, TaggingInput):
         counts = [
-            sum(tag[0] == "B" for row in rows for tag in data.tags[row])
-            for rows in (data.train, data.dev, data.test)
+            sum(tag[0] == "B" for row in rows for tag in data.tags[row]) for rows in (data.train, data.dev, data.test)
         ]
         assert tuple(counts) == MENTIONS.get(task.name, tuple(counts))
-    if isinstance(data, Questions):
+    if isinstance(data, SpanInput):
         for context, answers in zip(data.contexts, data.answers, strict=True):
             assert all(context[a.start : a.start + len(a.text)] == a.text for a in answers)
-    odd = {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+    odd = {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
     print(task.name, len(data.train), len(data.dev), len(data.test), odd)
 
 
@@ -216,16 +215,16 @@ def test_the_open_data_have_the_rows_that_they_should(task):
 def test_what_of_the_open_data_does_not_fit_is_known():
     home = DataRoot(os.environ["SCIPRISM_DATA"])
     odd = {
-        task.name: {reason: entry["count"] for reason, entry in tally.items()}
+        task.name: {reason: entry["count"] for reason, entry in dropped.items()}
         for task in OPEN.tasks
-        if (tally := task.data.read(home).tally.to_json())
+        if (dropped := task.data.read(home).dropped.to_json())
     }
     assert odd.pop("open-planetary") == {
-        "span that shares a word with an earlier or longer one, left out": 307,
+        "span that shares a word with an earlier or longer one, dropped": 307,
         "span that begins or ends inside a word, widened to it": 73,
-        "sentence end inside an entity, not cut there": 5,
+        "sentence end inside an entity, ignored": 5,
     }
-    trained = {name: found.get("test text that train has too") for name, found in odd.items()}
+    trained = {name: found.get("test text that is also in train") for name, found in odd.items()}
     assert trained == {
         "open-climate": None,
         "open-chemprot-positive": 4,

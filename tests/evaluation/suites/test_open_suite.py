@@ -6,9 +6,9 @@ from dataclasses import fields
 import pytest
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Labelled
-from sciprism.datasets.split import names
-from sciprism.evaluation.overlap import papers_of_test
+from sciprism.datasets.inputs import ProbeInput
+from sciprism.datasets.split import list_paper_keys
+from sciprism.evaluation.overlap import list_test_papers
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.suites.open import COUNTED, OPEN, VARIANTS
 from sciprism.evaluation.suites.registry import suites
@@ -33,9 +33,7 @@ def test_it_covers_every_format_group_and_protocol_also_in_quick():
     assert suites["open"] is OPEN and len(OPEN.tasks) >= 24
     for tasks in (OPEN.tasks, quick):
         assert {task.format for task in tasks} == set(FORMATS)
-        assert SCIMULT | {"regression", "classification", "matching", "clustering"} == {
-            t.group for t in tasks
-        }
+        assert SCIMULT | {"regression", "classification", "matching", "clustering"} == {t.group for t in tasks}
         assert kinds(tasks) >= NEEDED
         assert {task.in_train for task in tasks} == {True, False}
     assert all(task.reference for task in OPEN.tasks)
@@ -43,11 +41,7 @@ def test_it_covers_every_format_group_and_protocol_also_in_quick():
 
 def test_averages_count_no_data_twice():
     averages = {average.name: average.tasks for average in OPEN.averages}
-    assert (
-        set(averages["all"])
-        == {task.name for task in COUNTED}
-        == {*averages["in-train"], *averages["out-of-train"]}
-    )
+    assert set(averages["all"]) == {task.name for task in COUNTED} == {*averages["in-train"], *averages["out-of-train"]}
     assert not set(VARIANTS) & {name for tasks in averages.values() for name in tasks}
     assert len({(task.data, kind) for task in COUNTED for kind in kinds([task])}) == len(COUNTED)
     assert all(averages[f"format {name}"] for name in FORMATS)
@@ -58,11 +52,7 @@ def texts(data) -> list:
     found = []
     for item in fields(data):
         value = getattr(data, item.name)
-        if (
-            isinstance(value, list)
-            and value
-            and (isinstance(value[0], Paper | Label) or item.name == "queries")
-        ):
+        if isinstance(value, list) and value and (isinstance(value[0], Paper | Label) or item.name == "queries"):
             found += value
     return found
 
@@ -80,7 +70,7 @@ def inputs():
 
 def trained(data) -> list:
     """Return the papers of the train rows."""
-    if isinstance(data, Labelled):
+    if isinstance(data, ProbeInput):
         return [data.items[row] for row in data.train]
     if isinstance(data, Signatures):
         return [data.papers[each.paper] for each in data.signatures if each.block in data.train]
@@ -88,19 +78,21 @@ def trained(data) -> list:
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_no_test_paper_of_any_task_is_a_train_paper_of_any(inputs):
     tested: dict[str, str] = {}
     for task, data in inputs.items():
-        for paper in papers_of_test(data):
-            tested.update(dict.fromkeys(names(paper), task))
+        for paper in list_test_papers(data):
+            tested.update(dict.fromkeys(list_paper_keys(paper), task))
     assert len(tested) > 60_000
     for task, data in inputs.items():
         for paper in trained(data):
-            leaks = {tested[key] for key in names(paper) if key in tested}
+            leaks = {tested[key] for key in list_paper_keys(paper) if key in tested}
             assert not leaks, f"{task} trains on {paper.id}, a test paper of {leaks}"
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_the_suite_and_its_quick_part_stay_within_their_costs(inputs):
     for tasks, most, short in ((list(inputs), 70_000, 70_000), (OPEN.views["quick"], 9_000, 20_000)):
         found = set().union(*(cost(inputs[task]) for task in tasks))
@@ -110,7 +102,8 @@ def test_the_suite_and_its_quick_part_stay_within_their_costs(inputs):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_every_task_has_enough_to_score(inputs):
     for task, data in inputs.items():
-        assert len(papers_of_test(data)) >= 100, task
-        assert not isinstance(data, Labelled) or len(trained(data)) >= 400, task
+        assert len(list_test_papers(data)) >= 100, task
+        assert not isinstance(data, ProbeInput) or len(trained(data)) >= 400, task

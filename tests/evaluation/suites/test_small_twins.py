@@ -26,8 +26,8 @@ from sciprism.datasets.layouts.scimult import (
 )
 from sciprism.datasets.layouts.scirepeval import PaperLabels, RankedPapers, ReviewerPapers
 from sciprism.evaluation.item_scores import estimate
-from sciprism.evaluation.protocols.probe import FewShot, Probe
-from sciprism.evaluation.protocols.recommend import Recommend
+from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
+from sciprism.evaluation.protocols.recommend import RecommendProtocol
 from sciprism.evaluation.suites import (
     beir,
     multi_scidocs,
@@ -39,7 +39,7 @@ from sciprism.evaluation.suites import (
 )
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import View, plain
+from sciprism.evaluation.task import EvaluationContext, to_declaration
 
 TOPICS = ("protein gene cell", "black hole galaxy", "deep neural network")
 FILLERS = ("study", "of", "the", "model", "and", "a", "new", "theory", "water", "market")
@@ -75,9 +75,9 @@ def scirepeval_labels(folder: Any, data: PaperLabels) -> None:
         "number": lambda n: float(n % 3),
     }[data.kind]
     rows = [{"paper_id": str(n), "label": label(n)} for n in range(COUNT)]
-    hub(folder / data.at.repo / data.at.texts, "evaluation", PAPERS)
-    hub(folder / data.at.labels_repo / data.at.labels, "train", rows[:27])
-    hub(folder / data.at.labels_repo / data.at.labels, "test", rows[27:])
+    hub(folder / data.hub.repo / data.hub.texts, "evaluation", PAPERS)
+    hub(folder / data.hub.labels_repo / data.hub.labels, "train", rows[:27])
+    hub(folder / data.hub.labels_repo / data.hub.labels, "test", rows[27:])
 
 
 def scirepeval_ranked(folder: Any, data: RankedPapers) -> None:
@@ -89,28 +89,25 @@ def scirepeval_ranked(folder: Any, data: RankedPapers) -> None:
             {"doc_id": str(n), "query": query, "candidates": [candidates[d] for d in paired(n)]}
             for n, query in enumerate(asked)
         ]
-    hub(folder / data.at.repo / data.at.texts, "evaluation", records)
+    hub(folder / data.hub.repo / data.hub.texts, "evaluation", records)
     judged = [{"query_id": str(q), "cand_id": str(d), "score": grade} for q, d, grade in JUDGED]
-    hub(folder / data.at.labels_repo / data.at.labels, "test", judged)
+    hub(folder / data.hub.labels_repo / data.hub.labels, "test", judged)
 
 
 def scirepeval_reviewers(folder: Any, data: ReviewerPapers) -> None:
-    hub(folder / data.at.repo / data.at.texts, "evaluation", PAPERS)
-    labels = folder / data.at.labels_repo
+    hub(folder / data.hub.repo / data.hub.texts, "evaluation", PAPERS)
+    labels = folder / data.hub.labels_repo
     reviewers = [{"r_id": f"r{r}", "papers": [str(n) for n in range(6 + r, COUNT, 3)]} for r in range(3)]
     hub(labels / data.reviewers, "metadata", reviewers)
     for split, level in (("test_hard", 3), ("test_soft", 2)):
         rows = [(q, r, int((r - q) % 3 == 0 or (level == 2 and r == 1))) for q in range(6) for r in range(3)]
         keys = ("query_id", "cand_id", "score")
         judged = [dict(zip(keys, (str(q), f"r{r}", s), strict=True)) for q, r, s in rows]
-        hub(labels / data.at.labels, split, judged)
+        hub(labels / data.hub.labels, split, judged)
 
 
 def metadata(path: Any, **more: Any) -> None:
-    records = {
-        str(n): paper(n, "paper_id", year=2000 + n, authors=["a"], references=[], **more)
-        for n in range(COUNT)
-    }
+    records = {str(n): paper(n, "paper_id", year=2000 + n, authors=["a"], references=[], **more) for n in range(COUNT)}
     text(path, json.dumps(records))
 
 
@@ -188,9 +185,7 @@ def qrels_tsv() -> str:
 
 
 def beir_files(folder: Any, data: BeirSet | BeirFiles) -> None:
-    corpus = [
-        {"_id": str(n), "title": PAPERS[n]["title"], "text": PAPERS[n]["abstract"]} for n in range(COUNT)
-    ]
+    corpus = [{"_id": str(n), "title": PAPERS[n]["title"], "text": PAPERS[n]["abstract"]} for n in range(COUNT)]
     queries = [{"_id": str(n), "text": words(n, n % 3)} for n in range(6)]
     if isinstance(data, BeirSet):
         base = folder / data.owner / data.name
@@ -223,19 +218,17 @@ MAKERS = {
 ELSEWHERE = S2andFolders  # has its own tests; its small twin takes minutes
 MODULES = (beir, multi_scidocs, nasa_ir, pmc_patients, scidocs, scimult, scirepeval)
 NAMES = (*(module.__name__.rpartition(".")[2].replace("_", "-") for module in MODULES), "scirepeval-paper")
-TASKS = {
-    task.name: task for name in NAMES for task in suites[name].tasks if not isinstance(task.data, ELSEWHERE)
-}
+TASKS = {task.name: task for name in NAMES for task in suites[name].tasks if not isinstance(task.data, ELSEWHERE)}
 SCORED = {  # of tasks that differ in the name of their files alone, one is enough
-    json.dumps([plain(task.protocol), type(task.data).__name__]): task.name
+    json.dumps([to_declaration(task.protocol), type(task.data).__name__]): task.name
     for task in TASKS.values()
-    if not isinstance(task.protocol, Recommend)  # which trains nets, and has its own tests
+    if not isinstance(task.protocol, RecommendProtocol)  # which trains nets, and has its own tests
 }
 
 
 def quicker(protocol: Any) -> Any:
     """The same protocol with fewer repetitions, and few-shot samples that 27 papers can give."""
-    if not isinstance(protocol, Probe):
+    if not isinstance(protocol, ProbeProtocol):
         return protocol
     few = tuple(FewShot(size=9, iterations=1, per_label=f.per_label) for f in protocol.few_shot[:1])
     return replace(protocol, few_shot=few, grid=protocol.grid[2:4])
@@ -251,7 +244,7 @@ def test_the_files_of_a_task_are_found_and_read(name: str, tmp_path: Any) -> Non
     task = TASKS[name]
     MAKERS[type(task.data)](tmp_path, task.data)
     home = DataRoot(tmp_path)
-    assert not task.data.read(home).tally.to_json() and home.provenance()
+    assert not task.data.read(home).dropped.to_json() and home.provenance()
 
 
 @pytest.mark.parametrize("name", SCORED.values())
@@ -259,10 +252,10 @@ def test_a_task_is_scored_on_its_small_twin(name: str, tmp_path: Any, system: De
     task = TASKS[name]
     MAKERS[type(task.data)](tmp_path, task.data)
     protocol = quicker(task.protocol)
-    view = View(format=task.format, fields=task.fields)
+    view = EvaluationContext(format=task.format, fields=task.fields)
     outcome = protocol.evaluate(task.data.read(DataRoot(tmp_path)), system, view)
-    assert tuple(outcome.evidence) == protocol.metrics
-    values = {metric: estimate(found) for metric, found in outcome.evidence.items()}
+    assert tuple(outcome.item_scores) == protocol.metrics
+    values = {metric: estimate(found) for metric, found in outcome.item_scores.items()}
     assert all(-1 <= value <= 1 for value in values.values())
     if task.group not in (
         "recommendation",

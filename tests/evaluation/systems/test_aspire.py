@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from sciprism import Encoder, Paper
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import NotServedError, Texts
+from sciprism.evaluation.systems import EncodingInput, NotServedError
 from sciprism.evaluation.systems.aspire import AspireSystem, best_match, sentence_vectors, sinkhorn, transport
 
 ROWS = [np.array([0, 1, 2]), np.array([2])]
@@ -19,7 +19,7 @@ ROWS = [np.array([0, 1, 2]), np.array([2])]
 
 def papers(*pairs):
     items = [Paper(id=str(n), title=title, abstract=abstract) for n, (title, abstract) in enumerate(pairs)]
-    return Texts(items=items, format="proximity")
+    return EncodingInput(items=items, format="proximity")
 
 
 THREE = papers(
@@ -52,9 +52,7 @@ def test_transport_of_one_sentence_by_hand():
     distances = torch.tensor([[[1.0, 2.0]]], dtype=torch.float64)
     first = np.exp(-1) / (np.exp(-1) + np.exp(-2))
     expected = first * 1 + (1 - first) * 2
-    assert transport(distances, torch.ones(1, 2, dtype=torch.bool)).item() == pytest.approx(
-        expected, abs=1e-9
-    )
+    assert transport(distances, torch.ones(1, 2, dtype=torch.bool)).item() == pytest.approx(expected, abs=1e-9)
 
 
 @settings(max_examples=30)

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from sciprism import Paper
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import NotServedError, Texts
+from sciprism.evaluation.systems import EncodingInput, NotServedError
 from sciprism.evaluation.systems.bm25 import BM25System
 
 WORDS = st.lists(st.sampled_from(["cell", "wave", "light", "star", "the", "of"]), max_size=6).map(" ".join)
 
 
 def texts(items, role="paper", fields=("title", "abstract")):
-    return Texts(items=items, format="search", role=role, fields=fields)
+    return EncodingInput(items=items, format="search", role=role, fields=fields)
 
 
 def queries(*items):
@@ -56,9 +56,7 @@ def test_scores_are_the_formulas():
 
 def test_only_documents_that_share_a_word_are_found_and_ties_go_to_the_lower_row():
     documents = texts(["star", "cell light", "", "cell light", "the of"])
-    scores, rows = BM25System().top(
-        queries("Cell!", "", "the of", "unseen word"), documents, 3, "encoder", None
-    )
+    scores, rows = BM25System().top(queries("Cell!", "", "the of", "unseen word"), documents, 3, "encoder", None)
     assert rows.tolist() == [[1, 3, -1]] + [[-1] * 3] * 3
     assert scores[0, 0] == scores[0, 1] > 0 and np.isneginf(scores[0, 2]) and np.isneginf(scores[1:]).all()
 

@@ -77,9 +77,7 @@ def test_a_plain_folder_needs_its_pooling_said(distilled):
         plain(distilled, pooling="maen")
     with pytest.raises(InputError, match=r"no modules\.json.*transformers:NAME"):
         modules_of(distilled, pooling="mean")
-    with pytest.raises(
-        InputError, match="unknown library 'keras'; known: sentence-transformers, transformers"
-    ):
+    with pytest.raises(InputError, match="unknown library 'keras'; known: sentence-transformers, transformers"):
         BridgeEncoder(distilled, library="keras")
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.vector_cache import VectorCache
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Texts
+from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.papers import Paper
 
@@ -42,11 +42,11 @@ class Counting:
 
 
 def papers(*items):
-    return Texts(items=items, format="proximity")
+    return EncodingInput(items=items, format="proximity")
 
 
 def queries(*items):
-    return Texts(items=items, format="proximity", role="query")
+    return EncodingInput(items=items, format="proximity", role="query")
 
 
 def test_each_text_is_encoded_once_across_systems(tmp_path):
@@ -99,7 +99,7 @@ def test_excluded_documents_never_come_back(tmp_path):
 
 
 def test_vectors_of_two_spaces_do_not_compare(tmp_path):
-    labels = Texts(items=["1 1"], format="search", role="label")
+    labels = EncodingInput(items=["1 1"], format="search", role="label")
     with pytest.raises(InputError, match="different spaces"):
         DenseSystem(Counting(), tmp_path).top(papers("1 1"), labels, 1, "dot", None)
 
@@ -107,10 +107,8 @@ def test_vectors_of_two_spaces_do_not_compare(tmp_path):
 def test_the_fields_of_a_task_decide_the_text(tmp_path, tiny_encoder):
     system = DenseSystem(tiny_encoder, tmp_path)
     paper = Paper(id="1", title="a title", abstract="its words", venue="NeurIPS", year=2006)
-    plain = system.vectors(Texts(items=[paper], format="search"))
-    more = system.vectors(
-        Texts(items=[paper], format="search", fields=("title", "abstract", "venue", "year"))
-    )
+    plain = system.vectors(EncodingInput(items=[paper], format="search"))
+    more = system.vectors(EncodingInput(items=[paper], format="search", fields=("title", "abstract", "venue", "year")))
     assert not np.allclose(plain, more)
     np.testing.assert_allclose(plain, tiny_encoder.encode([paper], format="search"), atol=1e-6)
 
@@ -118,8 +116,8 @@ def test_the_fields_of_a_task_decide_the_text(tmp_path, tiny_encoder):
 def test_values_that_are_not_finite_are_refused_and_not_kept(tmp_path):
     cache = VectorCache(tmp_path / "c", 2)
     with pytest.raises(InputError, match="not finite"):
-        cache.rows(["a"], lambda places: np.array([[np.nan, 1]], np.float32))
-    assert len(cache.rows(["a"], lambda places: np.ones((1, 2), np.float32))) == 1
+        cache.find_or_encode(["a"], lambda places: np.array([[np.nan, 1]], np.float32))
+    assert len(cache.find_or_encode(["a"], lambda places: np.ones((1, 2), np.float32))) == 1
 
 
 @pytest.mark.parametrize("lost", ["vectors", "keys"])
@@ -128,8 +126,8 @@ def test_an_unfinished_tail_is_cut_off(tmp_path, lost):
     encode = {"a": [1, 1], "b": [2, 2], "c": [3, 3]}
 
     def rows(cache, *texts):
-        return cache.take(
-            cache.rows(texts, lambda places: np.array([encode[texts[p]] for p in places], np.float32))
+        return cache.read(
+            cache.find_or_encode(texts, lambda places: np.array([encode[texts[p]] for p in places], np.float32))
         )
 
     rows(VectorCache(folder, 2), "a", "b")
@@ -141,9 +139,9 @@ def test_an_unfinished_tail_is_cut_off(tmp_path, lost):
 def test_two_caches_on_one_folder_agree(tmp_path):
     one, two = VectorCache(tmp_path / "c", 1), VectorCache(tmp_path / "c", 1)
     value = lambda number: lambda places: np.full((len(places), 1), number, np.float32)  # noqa: E731
-    one.rows(["a"], value(1))
-    two.rows(["b"], value(2))
-    kept = one.take(one.rows(["b", "a"], value(9)))
+    one.find_or_encode(["a"], value(1))
+    two.find_or_encode(["b"], value(2))
+    kept = one.read(one.find_or_encode(["b", "a"], value(9)))
     assert kept.ravel().tolist() == [2, 1]
 
 
@@ -153,12 +151,12 @@ def test_a_cache_opened_in_the_middle_of_a_write_spoils_nothing(tmp_path):
 
     def encode(places):
         two = VectorCache(tmp_path / "c", 1)
-        two.rows(["x", "a"], lambda places: np.array([[7], [8]], np.float32)[places])
+        two.find_or_encode(["x", "a"], lambda places: np.array([[7], [8]], np.float32)[places])
         return np.array([[1], [2]], np.float32)[places]
 
-    assert one.take(one.rows(["a", "b"], encode)).ravel().tolist() == [8, 2]
+    assert one.read(one.find_or_encode(["a", "b"], encode)).ravel().tolist() == [8, 2]
     three = VectorCache(tmp_path / "c", 1)
-    assert three.take(three.rows(["x", "a", "b"], encode)).ravel().tolist() == [7, 8, 2]
+    assert three.read(three.find_or_encode(["x", "a", "b"], encode)).ravel().tolist() == [7, 8, 2]
 
 
 def test_more_documents_than_can_be_ranked_are_refused(tmp_path):
@@ -167,11 +165,11 @@ def test_more_documents_than_can_be_ranked_are_refused(tmp_path):
 
 
 def test_more_vectors_than_memory_go_through_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("sciprism.encoders.vector_cache.IN_MEMORY", 8)
+    monkeypatch.setattr("sciprism.encoders.vector_cache.MAX_BYTES_IN_MEMORY", 8)
     cache = VectorCache(tmp_path / "c", 1)
     texts = ["b", "a", "b", "c"]
-    rows = cache.rows(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))
-    assert cache.take(rows).ravel().tolist() == [98, 97, 98, 99]
+    rows = cache.find_or_encode(texts, lambda places: np.array([[ord(texts[p])] for p in places], np.float32))
+    assert cache.read(rows).ravel().tolist() == [98, 97, 98, 99]
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["facts.json", "keys", "lock", "vectors"]
 
 
@@ -179,22 +177,26 @@ def test_a_search_says_how_long_it_took_unless_vectors_were_there(tmp_path):
     system = DenseSystem(Counting(), tmp_path)
     some, asked = papers("1 2", "3 4", "1 2"), queries("0 0")
     system.top(asked, some, 1, "encoder", None)
-    taken = system.taken
-    assert taken.documents > 0 and taken.queries > 0 and taken.search > 0
-    assert taken.per_query(4) == pytest.approx((taken.documents + taken.queries + taken.search) / 4)
-    assert set(taken.told(4)) == {"documents", "queries", "search", "per query"}
+    search_times = system.search_times
+    assert search_times.documents > 0 and search_times.queries > 0 and search_times.search > 0
+    assert search_times.per_query(4) == pytest.approx(
+        (search_times.documents + search_times.queries + search_times.search) / 4
+    )
+    assert set(search_times.to_json(4)) == {"documents", "queries", "search", "per query"}
     system.top(queries("0 0", "7 7"), papers("1 2", "5 6"), 1, "encoder", None)  # half of each is known
-    assert system.taken.documents is None and system.taken.queries is None and system.taken.search > 0
-    told = system.taken.told(2)
+    assert (
+        system.search_times.documents is None and system.search_times.queries is None and system.search_times.search > 0
+    )
+    told = system.search_times.to_json(2)
     assert told["documents"] == told["queries"] == told["per query"] == "cached" and told["search"] > 0
     system.top(queries("8 8"), papers("9 9"), 1, "encoder", None)
-    assert system.taken.per_query(1) > 0 and system.taken.per_query(0) is None
+    assert system.search_times.per_query(1) > 0 and system.search_times.per_query(0) is None
 
 
 def test_an_ensemble_and_its_members_share_their_vectors(tiny_model, tmp_path, monkeypatch):
-    members = [unequal(started(tiny_model, name)) for name in ("control-codes", "adapters")]
+    members = [perturb_weights(build_encoder(tiny_model, name)) for name in ("control-codes", "adapters")]
     both = Ensemble(members)
-    texts = Texts(items=["dark matter", "light", "dark matter"], format="proximity")
+    texts = EncodingInput(items=["dark matter", "light", "dark matter"], format="proximity")
     for member in members:
         DenseSystem(member, tmp_path).vectors(texts)
     monkeypatch.setattr(type(members[0]), "encode", None)  # whatever is encoded again fails

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from build_methods import started, unequal
+from build_methods import build_encoder, perturb_weights
 from sciprism import Paper
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.export import export
@@ -17,7 +17,7 @@ ABSENT = "mteb is not installed: pip install 'sciprism[mteb]'"
 
 @pytest.fixture
 def adapters(tiny_model):
-    return unequal(started(tiny_model, "adapters"))
+    return perturb_weights(build_encoder(tiny_model, "adapters"))
 
 
 def task(kind, name="a task"):
@@ -60,9 +60,7 @@ def test_formats_that_are_stated_go_before(adapters):
     ):
         rows = encoder.encode(batches("light"), task_metadata=task(kind, name), prompt_type="query")
         assert np.abs(rows - adapters.encode(["light"], format=format)).max() < 1e-5
-    with pytest.raises(
-        InputError, match="no format is known for a task, a task of type Juggling; known: Bite"
-    ):
+    with pytest.raises(InputError, match="no format is known for a task, a task of type Juggling; known: Bite"):
         encoder.encode(batches("light"), task_metadata=task("Juggling"))
 
 
@@ -74,7 +72,7 @@ def test_similarities_by_hand(tiny_model):
         "euclidean": [[-(2**0.5), 0], [-5, -5]],
     }
     for distance, expected in by_hand.items():
-        encoder = MtebEncoder(started(tiny_model, "single", distance=distance))
+        encoder = MtebEncoder(build_encoder(tiny_model, "single", distance=distance))
         assert np.allclose(encoder.similarity(a, b), expected, atol=1e-6)
         assert np.allclose(encoder.similarity_pairwise(a, b), np.diag(expected), atol=1e-6)
         assert np.allclose(encoder.similarity(a[0], b[0]), expected[0][0], atol=1e-6)
@@ -104,7 +102,7 @@ def test_mtebs_mock_tasks_run_with_an_ensemble(tiny_model, adapters):
     pytest.importorskip("mteb", reason=ABSENT)
     from mteb.models import EncoderProtocol
 
-    both = MtebEncoder(Ensemble([adapters, unequal(started(tiny_model, "pals"))], join="concat"))
+    both = MtebEncoder(Ensemble([adapters, perturb_weights(build_encoder(tiny_model, "pals"))], join="concat"))
     assert isinstance(both, EncoderProtocol)
     check_mock_tasks(both)
 
@@ -116,7 +114,7 @@ def test_mteb_scores_an_exported_folder_as_the_encoder(method, format, tiny_mode
     from mteb.models import SentenceTransformerEncoderWrapper
     from sentence_transformers import SentenceTransformer
 
-    encoder = unequal(started(tiny_model, method, template={"separator": " "}))
+    encoder = perturb_weights(build_encoder(tiny_model, method, template={"separator": " "}))
     export(encoder, tmp_path / "out", format=format)
     theirs = SentenceTransformer(str(tmp_path / "out"), device="cpu", trust_remote_code=True)
     wrapped = SentenceTransformerEncoderWrapper(theirs)

@@ -1,4 +1,4 @@
-"""Fine-tuned tasks: what can be learnt is learnt, what is odd is counted, and the encoder stays as it was."""
+"""Fine-tuned tasks: they learn, odd input is counted, and the encoder keeps its weights."""
 
 import json
 from dataclasses import replace
@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 import torch
 
-from build_systems import Voiceless
+from build_systems import VectorlessSystem
 from build_words import questions, segments, tagged
 from sciprism import Encoder
 from sciprism.datasets.inputs import Answer
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import estimate
-from sciprism.evaluation.protocols.pair import CUT, UNSEEN, Pair
-from sciprism.evaluation.protocols.span import Span
-from sciprism.evaluation.protocols.tag import LONG, VANISHED, Tag
+from sciprism.evaluation.protocols.pair import TRUNCATED, UNSEEN, PairProtocol
+from sciprism.evaluation.protocols.span import SpanProtocol
+from sciprism.evaluation.protocols.tag import LONG, VANISHED, TagProtocol
 from sciprism.evaluation.systems import NotServedError
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import View
-from sciprism.evaluation.tuning.choosing import COLLAPSED, DIVERGED
-from sciprism.evaluation.tuning.examples import Pieces, Window, first_pieces, joined
-from sciprism.evaluation.tuning.runs import Start, Tuned
+from sciprism.evaluation.task import EvaluationContext
+from sciprism.evaluation.tuning.examples import Window, WindowTokenizer, find_first_pieces, join_words
+from sciprism.evaluation.tuning.grid_search import COLLAPSED, DIVERGED
+from sciprism.evaluation.tuning.runs import TunableEncoder, TuningRun
 from sciprism.evaluation.tuning.settings import Tuning
 
-VIEW = View(format="classification")
+VIEW = EvaluationContext(format="classification")
 FAST = Tuning(rates=(1e-2,), batches=(8,), epochs=(8,), dropout=0.0)
 
 
@@ -34,22 +34,22 @@ def system(tiny_model, tmp_path):
 
 
 def score(outcome):
-    return estimate(next(iter(outcome.evidence.values())))
+    return estimate(next(iter(outcome.item_scores.values())))
 
 
 @pytest.mark.parametrize("metric", ["entity_f1", "word_f1_macro"])
 def test_entities_are_learnt(system, metric):
-    outcome = Tag(metric=metric, tuning=FAST).evaluate(tagged(), system, VIEW)
+    outcome = TagProtocol(metric=metric, tuning=FAST).evaluate(tagged(), system, VIEW)
     assert score(outcome) > 0.95
     assert outcome.details["test"] == 10 and not outcome.details["collapsed"]
 
 
 def test_words_of_long_texts_count_once_each(system):
     data = tagged(40, longest=60)
-    cut = Tag(length=24, stride=8, tuning=FAST).evaluate(data, system, VIEW)
-    assert score(cut) > 0.9 and cut.tally.count(LONG) > 10
+    cut = TagProtocol(length=24, stride=8, tuning=FAST).evaluate(data, system, VIEW)
+    assert score(cut) > 0.9 and cut.dropped.count(LONG) > 10
     gold = sum(tags.count("B-animal") for tags in (data.tags[row] for row in data.test))
-    hit, _, missed = cut.evidence["entity_f1"].columns.sum(axis=0)
+    hit, _, missed = cut.item_scores["entity_f1"].columns.sum(axis=0)
     assert hit + missed == gold
 
 
@@ -57,19 +57,19 @@ def test_words_without_a_token_are_tagged_o_and_counted(system):
     data = tagged(20)
     words, tags = list(data.words), list(data.tags)
     words[-1], tags[-1] = ("\u200b", *words[-1]), ("B-animal", *tags[-1])
-    outcome = Tag(tuning=FAST).evaluate(replace(data, words=words, tags=tags), system, VIEW)
-    assert outcome.tally.ids[VANISHED] == [f"{data.ids[-1]} '\\u200b'"]
-    assert outcome.evidence["entity_f1"].columns[-1][2] >= 1  # what vanished is missed, not forgotten
+    outcome = TagProtocol(tuning=FAST).evaluate(replace(data, words=words, tags=tags), system, VIEW)
+    assert outcome.dropped.ids[VANISHED] == [f"{data.ids[-1]} '\\u200b'"]
+    assert outcome.item_scores["entity_f1"].columns[-1][2] >= 1  # what vanished is missed, not forgotten
 
 
 @pytest.mark.parametrize("length", [512, 24])
 def test_words_that_begin_with_what_vanishes_have_their_tokens(system, length):
     data = tagged(40, longest=60)
     strange = [tuple("\u200b" + word for word in words) for words in data.words]
-    protocol = Tag(length=length, stride=8, tuning=FAST)
+    protocol = TagProtocol(length=length, stride=8, tuning=FAST)
     found, plain = (protocol.evaluate(each, system, VIEW) for each in (replace(data, words=strange), data))
-    assert VANISHED not in found.tally.to_json()
-    assert np.array_equal(found.evidence["entity_f1"].columns, plain.evidence["entity_f1"].columns)
+    assert VANISHED not in found.dropped.to_json()
+    assert np.array_equal(found.item_scores["entity_f1"].columns, plain.item_scores["entity_f1"].columns)
 
 
 def test_the_rest_of_a_cut_word_does_not_begin_it():
@@ -80,7 +80,7 @@ def test_the_rest_of_a_cut_word_does_not_begin_it():
         return Window([0] * len(offsets), [], np.zeros(len(offsets), np.int64), np.array(offsets))
 
     windows = [window((1, 2)), window((2, 3), (5, 6), (7, 8)), window((5, 6), (7, 8))]
-    assert first_pieces(windows, starts) == [([0], [0]), ([1, 2], [1, 2]), ([1, 2], [0, 1])]
+    assert find_first_pieces(windows, starts) == [([0], [0]), ([1, 2], [1, 2]), ([1, 2], [0, 1])]
 
 
 def test_a_text_all_of_whose_words_vanish_teaches_nothing_alone(system):
@@ -90,28 +90,28 @@ def test_a_text_all_of_whose_words_vanish_teaches_nothing_alone(system):
     for row in (first, last):
         words[row], tags[row] = ("\u200b",), ("O",)
     alone = replace(FAST, batches=(1,), epochs=(2,))
-    outcome = Tag(tuning=alone).evaluate(replace(data, words=words, tags=tags), system, VIEW)
-    assert outcome.tally.count(VANISHED) == 2 and outcome.details["diverged"] is False
-    assert not outcome.evidence["entity_f1"].columns[-1].any()
+    outcome = TagProtocol(tuning=alone).evaluate(replace(data, words=words, tags=tags), system, VIEW)
+    assert outcome.dropped.count(VANISHED) == 2 and outcome.details["diverged"] is False
+    assert not outcome.item_scores["entity_f1"].columns[-1].any()
 
 
 def test_texts_without_a_tagged_word_teach_nothing(system):
     data = tagged(10)
     data = replace(data, tags=[("O",) * len(words) for words in data.words])
     with pytest.raises(InputError, match="nothing to learn"):
-        Tag(tuning=FAST).evaluate(data, system, VIEW)
+        TagProtocol(tuning=FAST).evaluate(data, system, VIEW)
 
 
 @pytest.mark.parametrize(
     ("kind", "protocol", "least"),
     [
-        ("class", Pair(), 0.95),
-        ("pair", Pair(), 0.9),
-        ("class", Pair(metric="f1_macro"), 0.95),
-        ("class", Pair(metric="f1_micro", negative="none"), 0.95),
-        ("class", Pair(metric="f1_binary", positive="animal"), 0.95),
-        ("labels", Pair(metric="f1_micro"), 0.9),
-        ("number", Pair(metric="pearson"), 0.9),
+        ("class", PairProtocol(), 0.95),
+        ("pair", PairProtocol(), 0.9),
+        ("class", PairProtocol(metric="f1_macro"), 0.95),
+        ("class", PairProtocol(metric="f1_micro", negative="none"), 0.95),
+        ("class", PairProtocol(metric="f1_binary", positive="animal"), 0.95),
+        ("labels", PairProtocol(metric="f1_micro"), 0.9),
+        ("number", PairProtocol(metric="pearson"), 0.9),
     ],
 )
 def test_texts_and_pairs_are_learnt(system, kind, protocol, least):
@@ -131,36 +131,36 @@ def test_micro_f1_leaves_the_negative_class_out(system):
         test=np.arange(3, 6),
     )
     longer = replace(FAST, batches=(3,), epochs=(40,))
-    outcome = Pair(metric="f1_micro", negative="none", tuning=longer).evaluate(data, system, VIEW)
-    evidence = outcome.evidence["f1_micro"]
-    assert evidence.labels == ("a", "b")
+    outcome = PairProtocol(metric="f1_micro", negative="none", tuning=longer).evaluate(data, system, VIEW)
+    item_scores = outcome.item_scores["f1_micro"]
+    assert item_scores.labels == ("a", "b")
     # what training taught: mouse a, ocean none, steel b; gold of the test: a, a, b
-    assert evidence.columns.tolist() == [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [0, 1, 0, 0, 0, 0]]
+    assert item_scores.columns.tolist() == [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [0, 1, 0, 0, 0, 0]]
     assert score(outcome) == pytest.approx(2 * 2 / (2 * 2 + 0 + 1))
 
 
 def test_long_pairs_are_cut_and_counted(system):
     data = segments(20, kind="pair")
     data = replace(data, texts=[(first, second + " light" * 50) for first, second in data.texts])
-    outcome = Pair(length=32, tuning=FAST).evaluate(data, system, VIEW)
-    assert outcome.tally.count(CUT) == 20
+    outcome = PairProtocol(length=32, tuning=FAST).evaluate(data, system, VIEW)
+    assert outcome.dropped.count(TRUNCATED) == 20
 
 
 def test_half_a_character_is_named(system):
     data = segments(20)
     data = replace(data, texts=[("a \ud800 b",), *data.texts[1:]])
     with pytest.raises(InputError, match=r"half a character \(a lone surrogate\) in 'a "):
-        Pair(tuning=FAST).evaluate(data, system, VIEW)
+        PairProtocol(tuning=FAST).evaluate(data, system, VIEW)
 
 
 def test_classes_that_training_lacks(system):
     data = segments(20)
     strange = replace(data, targets=[*data.targets[:-1], "new"])
-    outcome = Pair(metric="f1_macro", tuning=FAST).evaluate(strange, system, VIEW)
-    assert outcome.tally.ids[UNSEEN] == ["t19 new"]
+    outcome = PairProtocol(metric="f1_macro", tuning=FAST).evaluate(strange, system, VIEW)
+    assert outcome.dropped.ids[UNSEEN] == ["t19 new"]
     one = replace(data, targets=["none"] * 20)
     with pytest.raises(InputError, match="all of the class 'none'"):
-        Pair(tuning=FAST).evaluate(one, system, VIEW)
+        PairProtocol(tuning=FAST).evaluate(one, system, VIEW)
 
 
 @pytest.mark.parametrize(
@@ -169,19 +169,19 @@ def test_classes_that_training_lacks(system):
 )
 def test_settings_that_contradict_each_other(wrong):
     with pytest.raises(InputError, match="pair"):
-        Pair(**wrong)
+        PairProtocol(**wrong)
 
 
 def test_metrics_that_do_not_fit_the_targets(system):
     with pytest.raises(InputError, match="targets of the kind class"):
-        Pair(metric="pearson").evaluate(segments(), system, VIEW)
+        PairProtocol(metric="pearson").evaluate(segments(), system, VIEW)
 
 
 @pytest.mark.parametrize("length", [32, 16])
 def test_answers_are_found_in_windows(system, length):
     longer = replace(FAST, epochs=(25,))
-    outcome = Span(length=length, stride=2, tuning=longer).evaluate(questions(), system, VIEW)
-    f1, exact = (estimate(outcome.evidence[name]) for name in ("f1", "exact"))
+    outcome = SpanProtocol(length=length, stride=2, tuning=longer).evaluate(questions(), system, VIEW)
+    f1, exact = (estimate(outcome.item_scores[name]) for name in ("f1", "exact"))
     assert f1 > 0.8 and exact > 0.8
 
 
@@ -190,16 +190,16 @@ def test_few_windows_without_the_answer_are_trained_on(system, monkeypatch):
     trained, data = [], questions(10, unanswerable=0.2)
     contexts = [f"{context} {'bird ' * 300}" for context in data.contexts]
     data, once = replace(data, contexts=contexts), replace(FAST, epochs=(1,))
-    train = Tuned.train
+    train = TuningRun.train
 
-    def spied(tuned, examples, *rest):
+    def record(tuned, examples, *rest):
         trained.append([each for each in examples if data.answers[each.row]])
         return train(tuned, examples, *rest)
 
-    monkeypatch.setattr(Tuned, "train", spied)
+    monkeypatch.setattr(TuningRun, "train", record)
     for empty in (None, 1, 0):
-        outcome = Span(length=32, stride=2, empty=empty, tuning=once).evaluate(data, system, VIEW)
-        assert outcome.evidence["f1"].ids == tuple(data.ids[row] for row in data.test)
+        outcome = SpanProtocol(length=32, stride=2, max_empty_windows=empty, tuning=once).evaluate(data, system, VIEW)
+        assert outcome.item_scores["f1"].ids == tuple(data.ids[row] for row in data.test)
     rows = len({each.row for each in trained[0]})
     held = [[each.targets[0] != (0, 0) for each in some] for some in trained]
     assert len(held[0]) > 5 * rows and (len(held[1]), len(held[2])) == (2 * rows, rows)
@@ -212,30 +212,30 @@ def test_where_all_can_be_answered_none_stays_empty(system, unanswerable, exact)
     data = questions(30, unanswerable=1.0)
     answers = [(Answer("mouse", 0),) if row in data.test else () for row in range(30)]
     data = replace(data, contexts=["mouse"] * 30, answers=answers)
-    outcome = Span(unanswerable=unanswerable, length=32, stride=2, tuning=FAST).evaluate(data, system, VIEW)
-    assert estimate(outcome.evidence["exact"]) == exact
+    outcome = SpanProtocol(unanswerable=unanswerable, length=32, stride=2, tuning=FAST).evaluate(data, system, VIEW)
+    assert estimate(outcome.item_scores["exact"]) == exact
 
 
 def test_answers_with_their_spaces_and_marks(system):
     data = questions(10, unanswerable=0.0)
     contexts = ["a (mouse), bird."] * 10
     data = replace(data, contexts=contexts, answers=[(Answer("mouse", 3),)] * 10)
-    outcome = Span(length=32, stride=2, tuning=replace(FAST, epochs=(30,))).evaluate(data, system, VIEW)
-    assert estimate(outcome.evidence["exact"]) == 1.0
-    assert COLLAPSED in outcome.tally.to_json()  # the same answer to all, though the right one
+    outcome = SpanProtocol(length=32, stride=2, tuning=replace(FAST, epochs=(30,))).evaluate(data, system, VIEW)
+    assert estimate(outcome.item_scores["exact"]) == 1.0
+    assert COLLAPSED in outcome.dropped.to_json()  # the same answer to all, though the right one
 
 
 def test_runs_repeat_and_leave_the_encoder_as_it_was(system):
     before = {name: value.clone() for name, value in system.encoder.model.state_dict().items()}
     fingerprint, vector = system.fingerprint, system.encoder.encode(["dark matter"])
-    first = Tag(tuning=replace(FAST, dropout=0.1)).evaluate(tagged(), system, VIEW)
-    again = Tag(tuning=replace(FAST, dropout=0.1)).evaluate(tagged(), system, VIEW)
-    other = Tag(tuning=replace(FAST, dropout=0.1)).evaluate(tagged(), system, replace(VIEW, seed=1))
-    assert np.array_equal(first.evidence["entity_f1"].columns, again.evidence["entity_f1"].columns)
+    first = TagProtocol(tuning=replace(FAST, dropout=0.1)).evaluate(tagged(), system, VIEW)
+    again = TagProtocol(tuning=replace(FAST, dropout=0.1)).evaluate(tagged(), system, VIEW)
+    other = TagProtocol(tuning=replace(FAST, dropout=0.1)).evaluate(tagged(), system, replace(VIEW, seed=1))
+    assert np.array_equal(first.item_scores["entity_f1"].columns, again.item_scores["entity_f1"].columns)
     assert other.details["steps"] == first.details["steps"]
     with_seeds = {}
     for seed in (0, 1):
-        with Start(system.encoder, "all").fresh(3, 0.0, seed) as tuned:
+        with TunableEncoder(system.encoder, "all").start_run(3, 0.0, seed) as tuned:
             with_seeds[seed] = [weight.detach().clone() for weight in tuned.head.parameters()]
     assert not torch.equal(with_seeds[0][0], with_seeds[1][0]), "another seed begins with another head"
     for name, value in system.encoder.model.state_dict().items():
@@ -246,60 +246,63 @@ def test_runs_repeat_and_leave_the_encoder_as_it_was(system):
 
 def test_a_grid_is_chosen_on_dev_and_kept(system, tmp_path):
     grid = replace(FAST, rates=(1e-9, 1e-2))
-    view = replace(VIEW, kept=tmp_path / "grid" / "animals.jsonl", key="k")
-    outcome = Tag(tuning=grid).evaluate(tagged(), system, view)
+    context = replace(VIEW, grid_file=tmp_path / "grid" / "animals.jsonl", key="k")
+    outcome = TagProtocol(tuning=grid).evaluate(tagged(), system, context)
     assert outcome.details["setting"]["rate"] == 1e-2 and score(outcome) > 0.95
     low, high = outcome.details["dev scores"].values()
     assert high > 0.9 > low
-    kept = view.kept.read_text()
+    kept = context.grid_file.read_text()
     assert kept.count("\n") == 2
-    view.kept.write_text(kept.replace(str(high), "-1.0"))  # what is kept is not tried again
-    assert Tag(tuning=grid).evaluate(tagged(), system, view).details["setting"]["rate"] == 1e-9
-    other = replace(view, key="another declaration")
-    assert Tag(tuning=grid).evaluate(tagged(), system, other).details["setting"]["rate"] == 1e-2
-    assert {json.loads(line)["key"] for line in view.kept.read_text().splitlines()} == {"k", other.key}
+    context.grid_file.write_text(kept.replace(str(high), "-1.0"))  # what is kept is not tried again
+    assert TagProtocol(tuning=grid).evaluate(tagged(), system, context).details["setting"]["rate"] == 1e-9
+    other = replace(context, key="another declaration")
+    assert TagProtocol(tuning=grid).evaluate(tagged(), system, other).details["setting"]["rate"] == 1e-2
+    assert {json.loads(line)["key"] for line in context.grid_file.read_text().splitlines()} == {
+        "k",
+        other.key,
+    }
     with pytest.raises(InputError, match="no dev part"):
-        Tag(tuning=grid).evaluate(replace(tagged(), dev=np.empty(0, np.int64)), system, VIEW)
+        TagProtocol(tuning=grid).evaluate(replace(tagged(), dev=np.empty(0, np.int64)), system, VIEW)
 
 
 def test_the_chosen_run_of_the_first_seed_is_not_made_again(system, tmp_path, monkeypatch):
     """Two settings are tried, one of them with dev and test; another seed trains once more."""
     trained = []
-    train = Tuned.train
-    monkeypatch.setattr(Tuned, "train", lambda self, *given: trained.append(given[-1]) or train(self, *given))
-    grid = Tag(tuning=replace(FAST, rates=(1e-9, 1e-2)))
-    view = replace(VIEW, kept=tmp_path / "grid.jsonl", key="k")
-    first = grid.evaluate(tagged(), system, view)
+    train = TuningRun.train
+    monkeypatch.setattr(TuningRun, "train", lambda self, *given: trained.append(given[-1]) or train(self, *given))
+    grid = TagProtocol(tuning=replace(FAST, rates=(1e-9, 1e-2)))
+    context = replace(VIEW, grid_file=tmp_path / "grid.jsonl", key="k")
+    first = grid.evaluate(tagged(), system, context)
     assert trained == [0, 0]
-    grid.evaluate(tagged(), system, replace(view, seed=1))
+    grid.evaluate(tagged(), system, replace(context, seed=1))
     assert trained == [0, 0, 1]
-    again = grid.evaluate(tagged(), system, view)  # the choice is kept, the run is not
+    again = grid.evaluate(tagged(), system, context)  # the choice is kept, the run is not
     assert trained == [0, 0, 1, 0] and score(again) == score(first)
 
 
 def test_runs_that_fail_are_flagged(system, monkeypatch):
-    monkeypatch.setattr(Tuned, "_gradients", lambda *_: float("nan"))
-    outcome = Pair(tuning=FAST).evaluate(segments(), system, VIEW)
-    assert outcome.tally.ids[DIVERGED] == outcome.tally.ids[COLLAPSED] == ["seed 0"]
+    monkeypatch.setattr(TuningRun, "_gradients", lambda *_: float("nan"))
+    outcome = PairProtocol(tuning=FAST).evaluate(segments(), system, VIEW)
+    assert outcome.dropped.ids[DIVERGED] == outcome.dropped.ids[COLLAPSED] == ["seed 0"]
     monkeypatch.undo()
     slow = Tuning(rates=(1e-12,), batches=(8,), epochs=(1,))
-    constant = Pair(metric="pearson", tuning=slow)
+    constant = PairProtocol(metric="pearson", tuning=slow)
     data = segments(kind="number")
     data = replace(data, texts=[("same",)] * len(data.ids))
     outcome = constant.evaluate(data, system, VIEW)
-    assert outcome.tally.ids[COLLAPSED] == ["seed 0"]
+    assert outcome.dropped.ids[COLLAPSED] == ["seed 0"]
     assert len({data.targets[row] for row in data.test}) == 2 and score(outcome) == 0.0  # not dropped
 
 
 def test_products_of_half_precision_without_a_scaler_are_refused(tiny_model, tmp_path):
     encoder = Encoder.load(tiny_model, pooling="mean", device="cpu", precision="float16")
     with pytest.raises(InputError, match="bfloat16"):
-        Pair(tuning=FAST).evaluate(segments(), DenseSystem(encoder, tmp_path), VIEW)
+        PairProtocol(tuning=FAST).evaluate(segments(), DenseSystem(encoder, tmp_path), VIEW)
 
 
 def test_what_has_no_weights_is_not_served():
     with pytest.raises(NotServedError, match="fine-tuned"):
-        Tag(tuning=FAST).evaluate(tagged(), Voiceless(), VIEW)
+        TagProtocol(tuning=FAST).evaluate(tagged(), VectorlessSystem(), VIEW)
 
 
 def test_byte_level_words_keep_their_space(byte_level_folder):
@@ -307,36 +310,34 @@ def test_byte_level_words_keep_their_space(byte_level_folder):
     from sciprism.text.tokenizer import read_tokenizer
 
     tokenizer, _ = read_tokenizer(byte_level_folder)
-    text, starts = joined(("dark", "matter", "dark"))
+    text, starts = join_words(("dark", "matter", "dark"))
     encoding = tokenizer.encode(text)
     segments = np.array([-1 if s is None else s for s in encoding.sequence_ids])
     window = Window(encoding.ids, [], segments, np.array(encoding.offsets))
-    ((words, places),) = first_pieces([window], starts)
+    ((words, positions),) = find_first_pieces([window], starts)
     assert words == [0, 1, 2]
-    assert encoding.ids[places[0]] == encoding.ids[places[2]]
+    assert encoding.ids[positions[0]] == encoding.ids[positions[2]]
 
 
 @pytest.mark.parametrize("method", ["control-codes", "facets", "adapters"])
-def test_methods_with_places_of_their_own(tiny_model, tmp_path, method):
-    encoder = Encoder.start(
-        tiny_model, method=method, pooling="mean" if method == "adapters" else None, device="cpu"
-    )
+def test_methods_with_reserved_positions(tiny_model, tmp_path, method):
+    encoder = Encoder.start(tiny_model, method=method, pooling="mean" if method == "adapters" else None, device="cpu")
     system = DenseSystem(encoder, tmp_path)
-    assert score(Tag(tuning=FAST).evaluate(tagged(), system, VIEW)) > 0.9
-    assert score(Pair(tuning=FAST).evaluate(segments(kind="pair"), system, VIEW)) > 0.8
+    assert score(TagProtocol(tuning=FAST).evaluate(tagged(), system, VIEW)) > 0.9
+    assert score(PairProtocol(tuning=FAST).evaluate(segments(kind="pair"), system, VIEW)) > 0.8
 
 
 def test_windows_of_a_shorter_model_share_less(system):
     """Half as many positions: half as many tokens in common."""
     positions = system.encoder.model.config.max_length
-    pieces = Pieces(system.encoder, 2 * positions)
-    assert pieces.length == positions and pieces.shared(100) == 50
-    found = pieces.windows("mouse bird " * positions, 100)
+    tokenizer = WindowTokenizer(system.encoder, 2 * positions)
+    assert tokenizer.length == positions and tokenizer.overlap(100) == 50
+    found = tokenizer.windows("mouse bird " * positions, 100)
     assert len(found) == 3 and max(len(window.ids) for window in found) == positions
     with pytest.raises(InputError, match=f"windows of {2 * positions} tokens cannot share {positions}"):
-        pieces.windows("mouse", positions)
+        tokenizer.windows("mouse", positions)
 
 
 def test_windows_are_no_longer_than_what_was_asked_of_the_model(tiny_model):
-    assert Pieces(Encoder.load(tiny_model, pooling="mean", max_length=20), 64).length == 20
-    assert Pieces(Encoder.load(tiny_model, pooling="mean"), 64).length == 64
+    assert WindowTokenizer(Encoder.load(tiny_model, pooling="mean", max_length=20), 64).length == 20
+    assert WindowTokenizer(Encoder.load(tiny_model, pooling="mean"), 64).length == 64

@@ -1,34 +1,34 @@
-"""Grids: what may stand in one, and how a command line changes it."""
+"""Grids: what they may hold, and how the command line changes them."""
 
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.tuning.settings import Setting, Tuning
+from sciprism.evaluation.tuning.settings import Hyperparameters, Tuning
 
 
 def test_a_grid_is_every_combination():
     grid = Tuning(rates=(1e-5, 3e-5), batches=(16, 32), epochs=(3,)).grid
-    assert len(grid) == 4 and grid[0] == Setting(rate=1e-5, batch=16, epochs=3)
+    assert len(grid) == 4 and grid[0] == Hyperparameters(rate=1e-5, batch=16, epochs=3)
     assert str(grid[-1]) == "rate 3e-05, batch 32, epochs 3"
 
 
-def test_parts_of_a_grid_are_replaced():
+def test_axes_of_a_grid_are_replaced():
     changed = Tuning(seeds=10).with_grid({"rate": [1e-4], "epochs": [2, 5]})
     assert changed.rates == (1e-4,) and changed.epochs == (2, 5) and changed.batches == (16, 32)
     assert changed.seeds == 10
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
-        ({"lr": [1e-4]}, "unknown part of a grid 'lr'; known: rate, batch, epochs"),
+        ({"lr": [1e-4]}, "unknown axis of the grid 'lr'; known: rate, batch, epochs"),
         ({"batch": [1.5]}, "whole numbers"),
         ({"rate": [0.0]}, "above 0"),
         ({"epochs": [3, 3]}, "different numbers"),
     ],
 )
-def test_what_is_no_grid(given, told):
-    with pytest.raises(InputError, match=told):
+def test_what_is_no_grid(given, message):
+    with pytest.raises(InputError, match=message):
         Tuning().with_grid(given)
 
 

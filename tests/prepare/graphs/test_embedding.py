@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sciprism.errors import InputError
 from sciprism.prepare.graphs import embedding
 from sciprism.prepare.graphs.citations import CitationGraph
-from sciprism.prepare.graphs.embedding import embed_graph, usual_steps
+from sciprism.prepare.graphs.embedding import default_steps, embed_graph
 
 
 def communities(groups, members, cited, seed=0):
@@ -70,9 +70,9 @@ def test_every_graph_has_vectors(size, edges):
     kept = {(one, other) for one, other in edges if one != other and max(one, other) < size}
     rows = np.array(sorted(kept), np.int32).reshape(-1, 2)
     vectors = embed_graph(CitationGraph(size, rows[:, 0].copy(), rows[:, 1].copy()), dim=4)
-    tied = {row for pair in kept for row in pair}
+    linked = {row for pair in kept for row in pair}
     lengths = np.linalg.norm(vectors, axis=1)
-    assert lengths == pytest.approx([float(row in tied) for row in range(size)], abs=1e-5)
+    assert lengths == pytest.approx([float(row in linked) for row in range(size)], abs=1e-5)
 
 
 def test_a_graph_without_papers_has_no_vectors_and_wrong_numbers_are_refused():
@@ -84,4 +84,4 @@ def test_a_graph_without_papers_has_no_vectors_and_wrong_numbers_are_refused():
 
 
 def test_larger_graphs_take_more_steps():
-    assert [usual_steps(size) for size in (0, 10, 4_515, 100_000, 1_000_000)] == [2, 2, 4, 5, 6]
+    assert [default_steps(size) for size in (0, 10, 4_515, 100_000, 1_000_000)] == [2, 2, 4, 5, 6]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.prepare.graphs.neighbours import able, nearest
+from sciprism.prepare.graphs.neighbours import nearest_neighbours, rows_with_vectors
 
 
 def brute(vectors, row, first):
@@ -20,11 +20,11 @@ def test_neighbours_are_those_of_a_sort(seed, size, alone):
     random = np.random.default_rng(seed)
     vectors = random.integers(-1, 2, (size, 3)).astype(np.float32)
     vectors[random.integers(0, size, alone)] = 0
-    rows = able(vectors)
+    rows = rows_with_vectors(vectors)
     first = max(1, (len(rows) - 1) // 2)
     if len(rows) <= first:
         return
-    found = list(nearest(vectors, rows, first))
+    found = list(nearest_neighbours(vectors, rows, first))
     assert [each.tolist() for each in found] == [brute(vectors, row, first) for row in rows.tolist()]
 
 
@@ -32,7 +32,7 @@ def test_any_number_of_workers_gives_the_same_neighbours():
     vectors = np.random.default_rng(0).standard_normal((500, 16)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     queries = np.arange(0, 500, 3, dtype=np.int32)
-    one, two = (np.stack([*nearest(vectors, queries, 100, workers=workers)]) for workers in (1, 2))
+    one, two = (np.stack([*nearest_neighbours(vectors, queries, 100, workers=workers)]) for workers in (1, 2))
     assert one.dtype == np.int32 and one.tobytes() == two.tobytes()
     scores = np.take_along_axis(vectors[queries] @ vectors.T, one, 1)
     assert (np.diff(scores) <= 1e-6).all() and not (one == queries[:, None]).any()
@@ -41,8 +41,8 @@ def test_any_number_of_workers_gives_the_same_neighbours():
 def test_what_cannot_be_answered_is_refused():
     vectors = np.array([[1, 0], [0, 1], [0, 0], [1, 0]], np.float32)
     with pytest.raises(InputError, match="has 3 papers with citations, so a paper has 2 neighbours"):
-        list(nearest(vectors, np.array([0], np.int32), 3))
+        list(nearest_neighbours(vectors, np.array([0], np.int32), 3))
     with pytest.raises(InputError, match="without a vector"):
-        list(nearest(vectors, np.array([2], np.int32), 1))
+        list(nearest_neighbours(vectors, np.array([2], np.int32), 1))
     with pytest.raises(InputError, match="0 workers"):
-        list(nearest(vectors, np.array([0], np.int32), 1, workers=0))
+        list(nearest_neighbours(vectors, np.array([0], np.int32), 1, workers=0))

@@ -1,4 +1,4 @@
-"""A corpus so small that every pool can be worked out by hand, and what reads the files made of it."""
+"""A corpus so small that every pool can be worked out by hand, and readers of the files built from it."""
 
 import json
 from collections import defaultdict
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sciprism.prepare.multi_scidocs.corpus import Given
-from sciprism.prepare.multi_scidocs.pools import Choices
+from sciprism.prepare.multi_scidocs.corpus import CorpusInputs
+from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings
 from sciprism.prepare.multi_scidocs.prepare import prepare_multi_scidocs
 
 
-class Made:
-    """Papers, then what was made of them."""
+class SmallBenchmark:
+    """Papers, then the benchmark built from them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -23,11 +23,11 @@ class Made:
         row = {"id": name, "title": f"Title {name}", "abstract": f"About {name}.", "fields": list(fields)}
         self.rows.append({**row, "references": list(references), **more})
 
-    def prepare(self, *, edges=None, fields=(), **choices):
+    def prepare(self, *, edges=None, fields=(), **settings):
         path = self.folder / "papers.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
-        given = Given(files=(path,), edges=edges, fields=fields)
-        self.prepared = prepare_multi_scidocs(self.out, given, Choices(**choices))
+        inputs = CorpusInputs(files=(path,), edges=edges, fields=fields)
+        self.prepared = prepare_multi_scidocs(self.out, inputs, BenchmarkSettings(**settings))
         return self
 
     def pools(self, relation, part="test"):
@@ -39,27 +39,27 @@ class Made:
             found[query][grade == "0"].append(name)
         return dict(found)
 
-    def lines(self, place):
-        return (self.out / place).read_text().splitlines()
+    def lines(self, name):
+        return (self.out / name).read_text().splitlines()
 
-    def json(self, place):
-        return json.loads((self.out / place).read_text())
+    def json(self, name):
+        return json.loads((self.out / name).read_text())
 
     def count(self, name):
         return self.prepared.written.counts[name]
 
 
 @pytest.fixture
-def made(tmp_path):
-    return Made(tmp_path)
+def benchmark(tmp_path):
+    return SmallBenchmark(tmp_path)
 
 
 @pytest.fixture
-def starred(made):
+def starred(benchmark):
     """q cites z; it is cited with a by three papers, with b by two, with c and with d by one each."""
-    made.paper("q", "z")
+    benchmark.paper("q", "z")
     for name in "abcdzuv":
-        made.paper(name)
+        benchmark.paper(name)
     for name, cited in (("x1", "qabc"), ("x2", "qab"), ("x3", "qa"), ("x4", "qd")):
-        made.paper(name, *cited)
-    return made
+        benchmark.paper(name, *cited)
+    return benchmark

@@ -6,12 +6,12 @@ import pytest
 
 from build_patients import write_release
 from sciprism import Encoder
-from sciprism.evaluation.run import Run, evaluate
+from sciprism.evaluation.run import EvaluationRun, evaluate
 from sciprism.evaluation.suites import pmc_patients
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.prepare.patients.writing import Choices, prepare_patients
-from sciprism.training.recipe import read_recipe
+from sciprism.prepare.patients.prepare import PatientSettings, prepare_patients
+from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
 
 RECIPES = Path(__file__).parents[3] / "recipes"
@@ -19,19 +19,19 @@ METRICS = ("mrr@10000", "p@10", "ndcg@10", "recall@1000")
 SMALL = (
     "model.max_length=16",
     "model.dropout=0.0",
-    "stages.patients.batch=12",
-    "stages.patients.accumulate=1",
+    "stages.patients.batch_size=12",
+    "stages.patients.gradient_accumulation=1",
     "stages.patients.steps=60",
     "stages.patients.schedule.warmup=0.1",
-    "stages.patients.optimiser.lr=2e-3",
+    "stages.patients.optimizer.lr=2e-3",
     "stages.patients.evaluation.every=20",
 )
 
 
 def scores(model, data, task, place):
-    """What `sciprism evaluate` gives a model on the test patients."""
+    """Return the scores of a model on the test patients, as `sciprism evaluate` gives them."""
     system = DenseSystem(Encoder.load(model, device="cpu"), place / "vectors")
-    run = Run(out=place / "results", data=data)
+    run = EvaluationRun(out=place / "results", data=data)
     (result,) = evaluate(suites["pmc-patients"], [task], [system], run, lambda *_: None)
     assert result.status == "done", result
     return {name: metric.value for name, metric in result.metrics.items()}
@@ -41,7 +41,7 @@ def scores(model, data, task, place):
 def test_from_the_release_to_the_score(search, tmp_path, tiny_model):
     """Signs and names of a disease share no word: only a trained model finds the ones by the others."""
     write_release(tmp_path / pmc_patients.REPO, search.upper(), each=6)
-    prepare_patients(tmp_path, tmp_path / "sources", Choices(search=search))
+    prepare_patients(tmp_path, tmp_path / "sources", PatientSettings(search=search))
     start = tmp_path / "start"
     Encoder.start(tiny_model, pooling="cls", distance="dot", device="cpu").save(start)
     changes = [f"model.backbone={start}", *SMALL]
@@ -58,7 +58,7 @@ def test_from_the_release_to_the_score(search, tmp_path, tiny_model):
 def test_a_model_with_experts_goes_on_with_them(tmp_path, tiny_model):
     """SciMult's best fine-tunes its MHAExpert; one of the experts, for links, is what patients use."""
     write_release(tmp_path / pmc_patients.REPO)
-    prepare_patients(tmp_path, tmp_path / "sources", Choices())
+    prepare_patients(tmp_path, tmp_path / "sources", PatientSettings())
     start = tmp_path / "start"
     Encoder.start(tiny_model, method="attention-experts", pooling="cls", device="cpu").save(start)
     changes = [f"model.backbone={start}", *SMALL, "stages.patients.method=attention-experts"]

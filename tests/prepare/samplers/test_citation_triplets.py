@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.citation import CITED_BY_CITED, CitationTriplets
-from sciprism.prepare.samplers.drawing import NONE, RANDOM, Sampled
-from sciprism.prepare.samplers.same_author import CO_AUTHOR, SameAuthor
-from sciprism.prepare.samplers.ties import references
+from sciprism.prepare.samplers.citation import CITED_BY_CITED, CitationTripletSampler
+from sciprism.prepare.samplers.links import references
+from sciprism.prepare.samplers.same_author import CO_AUTHOR, SameAuthorSampler
+from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, RANDOM, SampleReport
 
 
-def made(names, **more):
+def build_papers(names, **more):
     return [Paper(id=name, title=f"Title of {name}", **more) for name in names]
 
 
@@ -21,32 +21,32 @@ def ids(items):
 
 
 def test_hard_negatives_are_cited_by_cited_papers_and_not_linked():
-    # q cites a and b; a cites b (cited), h (hard), c (which cites q), and q; x stands alone
+    # q cites a and b; a cites b (cited), h (hard), c (which cites q), and q; x has no link
     edges = [
         ("q", "a"), ("q", "b"), ("a", "b"), ("a", "h"), ("a", "c"), ("c", "q"), ("a", "q"), ("q", "q"),
         ("q", "gone"),
     ]  # fmt: skip
-    report = Sampled()
-    sampler = CitationTriplets(hard_share=1.0)
-    (found,) = sampler.sample(made("qabchx"), edges, queries=["q"], report=report)
+    report = SampleReport()
+    sampler = CitationTripletSampler(hard_share=1.0)
+    (found,) = sampler.sample(build_papers("qabchx"), edges, queries=["q"], report=report)
     assert found.query.id == "q" and sorted(ids(found.positives)) == ["a", "b"]
-    assert sorted(ids(found.negatives)) == ["h", "x"]  # one is hard; x takes the place of another
+    assert sorted(ids(found.negatives)) == ["h", "x"]  # one is hard; x is random
     assert report.queries == 1 and report.pairs == 2 and report.hard == 1
     assert report.negatives == {CITED_BY_CITED: 1, RANDOM: 1}
     assert report.dropped.ids == {
-        "citation of or by a paper that is not there": ["q -> gone"],
-        "citation of the paper itself": ["q"],
-        "two papers that cite each other (kept)": ["q -> a"],
+        "citation of or by an unknown paper": ["q -> gone"],
+        "self-citation": ["q"],
+        "two papers that cite each other (retained)": ["q -> a"],
     }
 
 
 def test_without_two_steps_the_negatives_are_random_and_without_strangers_there_is_none():
-    report = Sampled()
-    found = list(CitationTriplets(hard_share=1.0).sample(made("abc"), [("a", "b")], report=report))
+    report = SampleReport()
+    found = list(CitationTripletSampler(hard_share=1.0).sample(build_papers("abc"), [("a", "b")], report=report))
     assert [(e.query.id, ids(e.positives), ids(e.negatives)) for e in found] == [("a", ["b"], ["c"])]
     assert report.negatives == {RANDOM: 1} and report.dropped.ids["no link to another paper"] == ["b", "c"]
-    report = Sampled()
-    (found,) = CitationTriplets().sample(made("ab"), [("a", "b")], report=report)
+    report = SampleReport()
+    (found,) = CitationTripletSampler().sample(build_papers("ab"), [("a", "b")], report=report)
     assert found.negatives == () and report.negatives == {NONE: 1}
 
 
@@ -54,16 +54,16 @@ def test_share_of_hard_negatives_holds_on_average():
     """Every query cites one paper, which cites 20 others: of each query's one negative 40% are hard."""
     queries, others = [f"q{i}" for i in range(2000)], [f"o{i}" for i in range(20)]
     edges = [(q, "hub") for q in queries] + [("hub", other) for other in others]
-    report = Sampled()
-    sampler = CitationTriplets(hard_share=0.4)
-    list(sampler.sample(made([*queries, "hub", *others]), edges, queries=queries, report=report))
+    report = SampleReport()
+    sampler = CitationTripletSampler(hard_share=0.4)
+    list(sampler.sample(build_papers([*queries, "hub", *others]), edges, queries=queries, report=report))
     assert report.hard / report.pairs == pytest.approx(0.4, abs=0.03)
 
 
 def test_a_paper_without_text_takes_no_part():
-    papers = [*made("ac"), Paper(id="b")]
-    report = Sampled()
-    assert not list(CitationTriplets().sample(papers, [("a", "b")], report=report))
+    papers = [*build_papers("ac"), Paper(id="b")]
+    report = SampleReport()
+    assert not list(CitationTripletSampler().sample(papers, [("a", "b")], report=report))
     assert report.dropped.ids["no text"] == ["b"]
 
 
@@ -79,8 +79,8 @@ GRAPHS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40)
 def test_on_every_graph_positives_are_cited_and_negatives_are_not_linked(edges, positives, share, seed):
     names = [f"p{i}" for i in range(10)]
     links = {(f"p{a}", f"p{b}") for a, b in edges if a != b}
-    sampler = CitationTriplets(positives=positives, hard_share=share, seed=seed)
-    found = list(sampler.sample(made(names), [(f"p{a}", f"p{b}") for a, b in edges]))
+    sampler = CitationTripletSampler(positives=positives, hard_share=share, seed=seed)
+    found = list(sampler.sample(build_papers(names), [(f"p{a}", f"p{b}") for a, b in edges]))
     assert ids(e.query for e in found) == [n for n in names if any(a == n for a, _ in links)]
     for example in found:
         query, right, wrong = example.query.id, ids(example.positives), ids(example.negatives)
@@ -91,57 +91,57 @@ def test_on_every_graph_positives_are_cited_and_negatives_are_not_linked(edges, 
         assert len(wrong) == min(len(right), len(names) - len(linked))
 
 
-def test_most_takes_queries_by_a_hash_of_seed_and_id():
+def test_max_queries_selects_by_a_hash_of_seed_and_id():
     edges = [(f"p{i}", "hub") for i in range(100)]
-    papers = made(["hub", *(f"p{i}" for i in range(100))])
-    report = Sampled()
-    some = ids(e.query for e in CitationTriplets(most=10).sample(papers, edges, report=report))
-    assert len(some) == 10 and report.dropped.count("beyond the number asked for") == 90
-    assert some == ids(e.query for e in CitationTriplets(most=10).sample(papers, edges))
-    backwards = ids(e.query for e in CitationTriplets(most=10).sample(papers[::-1], edges))
+    papers = build_papers(["hub", *(f"p{i}" for i in range(100))])
+    report = SampleReport()
+    some = ids(e.query for e in CitationTripletSampler(max_queries=10).sample(papers, edges, report=report))
+    assert len(some) == 10 and report.dropped.count(BEYOND_LIMIT) == 90
+    assert some == ids(e.query for e in CitationTripletSampler(max_queries=10).sample(papers, edges))
+    backwards = ids(e.query for e in CitationTripletSampler(max_queries=10).sample(papers[::-1], edges))
     assert sorted(some) == sorted(backwards)
-    assert some != ids(e.query for e in CitationTriplets(most=10, seed=1).sample(papers, edges))
+    assert some != ids(e.query for e in CitationTripletSampler(max_queries=10, seed=1).sample(papers, edges))
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"positives": -1}, "positives is -1; it counts something"),
+        ({"positives": -1}, "positives is -1; it is a count"),
         ({"hard_share": 1.5}, "share between 0 and 1"),
         ({"hard_share": -0.1}, "share between 0 and 1"),
     ],
 )
 def test_wrong_options_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
-        list(CitationTriplets(**wrong).sample(made("ab"), [("a", "b")]))
+        list(CitationTripletSampler(**wrong).sample(build_papers("ab"), [("a", "b")]))
 
 
 def test_two_papers_of_one_id_are_refused():
     with pytest.raises(InputError, match="two papers have the id 'a'"):
-        list(CitationTriplets().sample(made("aba"), [("a", "b")]))
+        list(CitationTripletSampler().sample(build_papers("aba"), [("a", "b")]))
     with pytest.raises(InputError, match="two papers have the id 'a'"):
-        list(SameAuthor().sample(made("aba"), [["1"], ["1"], ["1"]]))
+        list(SameAuthorSampler().sample(build_papers("aba"), [["1"], ["1"], ["1"]]))
 
 
 def test_same_author_by_identifiers_and_hard_ones_by_co_authors():
     # Ann wrote a and b, b with Bo; Bo wrote c too; d is by others; e by nobody known
     authors = [["ann"], ["ann", "bo"], ["bo"], ["cy"], ["", ""]]
-    report = Sampled()
-    found = list(SameAuthor(hard_share=1.0).sample(made("abcde"), authors, queries=["a"], report=report))
+    report = SampleReport()
+    found = list(SameAuthorSampler(hard_share=1.0).sample(build_papers("abcde"), authors, queries=["a"], report=report))
     assert [(e.query.id, ids(e.positives), ids(e.negatives)) for e in found] == [("a", ["b"], ["c"])]
     assert report.negatives == {CO_AUTHOR: 1}
-    every = list(SameAuthor().sample(made("abcde"), authors, report=report))
+    every = list(SameAuthorSampler().sample(build_papers("abcde"), authors, report=report))
     assert ids(e.query for e in every) == ["a", "b", "c"]
     assert {*ids(every[1].positives)} == {"a", "c"} and {*ids(every[1].negatives)} == {"d", "e"}
     with pytest.raises(InputError, match="5 papers, but authors of 1"):
-        list(SameAuthor().sample(made("abcde"), [["ann"]]))
+        list(SameAuthorSampler().sample(build_papers("abcde"), [["ann"]]))
 
 
-@given(marks=st.lists(st.sets(st.sampled_from("uvwxyz"), max_size=3), min_size=1, max_size=10))
-def test_no_author_wrote_a_negative(marks):
-    papers = made([f"p{i}" for i in range(len(marks))])
-    by = {paper.id: each for paper, each in zip(papers, marks, strict=True)}
-    for example in SameAuthor().sample(papers, marks):
+@given(attributes=st.lists(st.sets(st.sampled_from("uvwxyz"), max_size=3), min_size=1, max_size=10))
+def test_no_author_wrote_a_negative(attributes):
+    papers = build_papers([f"p{i}" for i in range(len(attributes))])
+    by = {paper.id: each for paper, each in zip(papers, attributes, strict=True)}
+    for example in SameAuthorSampler().sample(papers, attributes):
         own = by[example.query.id]
         assert all(by[paper.id] & own for paper in example.positives)
         assert not any(by[paper.id] & own for paper in example.negatives)

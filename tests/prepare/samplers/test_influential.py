@@ -3,53 +3,51 @@
 import pytest
 
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.drawing import Sampled
-from sciprism.prepare.samplers.influential import ALONE, Influential
+from sciprism.prepare.samplers.influential import NO_CITATION, InfluentialCitationSampler
+from sciprism.prepare.samplers.sampling import SampleReport
 
 
-def made(names):
+def build_papers(names):
     return [Paper(id=name, title=f"Title of {name}") for name in names]
 
 
-# x is named 4 times by a, 5 by b (in two lines), 3 by c, once by d; a names y 3 times and x 4 times
+# x is mentioned 4 times by a, 5 by b (in two lines), 3 by c, once by d; a mentions y 3 times and x 4 times
 MENTIONS = [
     ("a", "x", 4), ("b", "x", 3), ("c", "x", 3), ("d", "x", 1), ("b", "x", 2), ("a", "y", 3),
     ("x", "x", 9), ("e", "x", 0), ("a", "gone", 5),
 ]  # fmt: skip
 
 
-def test_those_that_name_it_four_times_against_those_that_name_it_less():
-    report = Sampled()
-    found = list(Influential().sample(made("abcdexy"), MENTIONS, report=report))
+def test_four_mentions_or_more_against_fewer():
+    report = SampleReport()
+    found = list(InfluentialCitationSampler().sample(build_papers("abcdexy"), MENTIONS, report=report))
     assert {e.query.id for e in found} == {"x"} and len(found) == 2
     assert {e.positives[0].id for e in found} == {"a", "b"}  # each positive once, before any comes again
     assert {e.negatives[0].id for e in found} == {"c", "d"}
     assert (report.queries, report.pairs) == (1, 2)
     assert report.dropped.ids == {
-        "citation of or by a paper that is not there": ["a -> gone"],
-        ALONE: ["a", "b", "c", "d", "e"],
+        "citation of or by an unknown paper": ["a -> gone"],
+        NO_CITATION: ["a", "b", "c", "d", "e"],
         "no candidate with a score": ["y"],
     }
 
 
 def test_the_bound_can_be_moved():
-    found = list(Influential(least=2).sample(made("abcdexy"), MENTIONS))
-    assert {e.positives[0].id for e in found} <= {"a", "b", "c"} and {e.negatives[0].id for e in found} == {
-        "d"
-    }
-    assert not list(Influential(least=6).sample(made("abcdexy"), MENTIONS))
+    found = list(InfluentialCitationSampler(min_mentions=2).sample(build_papers("abcdexy"), MENTIONS))
+    assert {e.positives[0].id for e in found} <= {"a", "b", "c"} and {e.negatives[0].id for e in found} == {"d"}
+    assert not list(InfluentialCitationSampler(min_mentions=6).sample(build_papers("abcdexy"), MENTIONS))
 
 
-@pytest.mark.parametrize("most", [1, 2, 0])
-def test_queries_are_drawn_by_hash_and_lists_too(most):
-    papers = made([f"p{n}" for n in range(40)])
+@pytest.mark.parametrize("count", [1, 2, 0])
+def test_queries_are_selected_by_hash_and_lists_too(count):
+    papers = build_papers([f"p{n}" for n in range(40)])
     mentions = [(f"p{a}", f"p{b}", 1 + (a * b) % 7) for a in range(40) for b in range(10)]
-    report = Sampled()
-    found = list(Influential(most=most, seed=3).sample(papers, mentions, report=report))
-    again = list(Influential(most=most, seed=3).sample(papers, reversed(mentions)))
-    assert found == again and len({e.query.id for e in found}) == report.queries <= (most or 40)
-    counts = {(a, b): count for a, b, count in mentions}
+    report = SampleReport()
+    found = list(InfluentialCitationSampler(max_queries=count, seed=3).sample(papers, mentions, report=report))
+    again = list(InfluentialCitationSampler(max_queries=count, seed=3).sample(papers, reversed(mentions)))
+    assert found == again and len({e.query.id for e in found}) == report.queries <= (count or 40)
+    counts = {(a, b): times for a, b, times in mentions}
     for e in found:
         assert counts[e.positives[0].id, e.query.id] >= 4 > counts[e.negatives[0].id, e.query.id]
-    asked = list(Influential(seed=3).sample(papers, mentions, queries=["p5"]))
+    asked = list(InfluentialCitationSampler(seed=3).sample(papers, mentions, queries=["p5"]))
     assert {e.query.id for e in asked} == {"p5"}

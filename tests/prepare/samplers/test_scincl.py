@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.prepare.samplers.drawing import RANDOM, Sampled
-from sciprism.prepare.samplers.scincl import FAR, NO_EASY, SciNCL
+from sciprism.prepare.samplers.sampling import RANDOM, SampleReport
+from sciprism.prepare.samplers.scincl import FAR, NO_EASY, SciNCLSampler
 
 SIZE = 200
 NAMES = [f"p{i}" for i in range(SIZE)]
@@ -14,51 +14,51 @@ LINE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], 1).astype(np.float32)  # neigh
 SMALL = {"near": 10, "far": 40}
 
 
-def drawn(rows=range(SIZE), vectors=LINE, workers=1, report=None, **options):
-    """Return what is drawn for each row, asked about once."""
-    report, sampler = report or Sampled(), SciNCL(**SMALL, **options)
-    asked = [(row, 0) for row in rows]
-    return dict(sampler.draws(NAMES, vectors, asked, workers=workers, report=report))
+def sample(rows=range(SIZE), vectors=LINE, workers=1, report=None, **options):
+    """Return the sample of each row."""
+    report, sampler = report or SampleReport(), SciNCLSampler(**SMALL, **options)
+    queries = [(row, 0) for row in rows]
+    return dict(sampler.sample(NAMES, vectors, queries, workers=workers, report=report))
 
 
 def test_lists_are_zipped_as_published():
     """From one end of the line, rank r is row r + 1."""
-    report = Sampled()
-    draw = drawn([0], report=report)[0]
-    assert draw.positives == (6, 7, 8, 9, 10) and draw.negatives[3:] == (39, 40)
-    assert draw.kinds == (RANDOM,) * 3 + (FAR,) * 2
-    assert min(draw.negatives[:3]) > 40 and len({*draw.negatives}) == 5
+    report = SampleReport()
+    one = sample([0], report=report)[0]
+    assert one.positives == (6, 7, 8, 9, 10) and one.negatives[3:] == (39, 40)
+    assert one.kinds == (RANDOM,) * 3 + (FAR,) * 2
+    assert min(one.negatives[:3]) > 40 and len({*one.negatives}) == 5
     assert report.queries == 1 and report.pairs == 5 and report.hard == 2
 
 
 def test_defaults_are_the_published_ranks():
-    near, far = SciNCL().bands(100_000)
+    near, far = SciNCLSampler().bands(100_000)
     assert [*near] == [20, 21, 22, 23, 24] and [*far] == [3998, 3999]
 
 
 def test_wide_bands_are_sampled_with_the_seed():
     wide = {"near_width": 10, "far_width": 30}
-    found = drawn(**wide)
+    found = sample(**wide)
     assert len({*found[0].positives}) == 5 and {*found[0].positives} <= {*range(1, 11)}
     assert {*found[0].negatives[3:]} <= {*range(11, 41)}
-    assert drawn([150, 0], **wide) == {0: found[0], 150: found[150]}
-    assert found != drawn(**wide, seed=1)
+    assert sample([150, 0], **wide) == {0: found[0], 150: found[150]}
+    assert found != sample(**wide, seed=1)
 
 
-def test_every_turn_of_a_query_is_drawn_anew():
+def test_every_turn_of_a_query_gets_another_sample():
     """Narrow bands are taken whole, so only the easy negatives change; wide ones change too."""
     turns = [(row, turn) for row in (0, 150) for turn in range(3)]
     for wide, changed in (({}, slice(3)), ({"near_width": 10, "far_width": 30}, slice(None))):
-        report = Sampled()
-        found = list(SciNCL(**SMALL, **wide).draws(NAMES, LINE, turns, report=report))
+        report = SampleReport()
+        found = list(SciNCLSampler(**SMALL, **wide).sample(NAMES, LINE, turns, report=report))
         assert [row for row, _ in found] == [0, 0, 0, 150, 150, 150] and report.queries == 6
-        assert len({draw.negatives[changed] for _, draw in found[:3]}) == 3
-        assert len({draw.positives for _, draw in found[:3]}) == (3 if wide else 1)
-        assert dict(found[::3]) == drawn([0, 150], **wide)
+        assert len({one.negatives[changed] for _, one in found[:3]}) == 3
+        assert len({one.positives for _, one in found[:3]}) == (3 if wide else 1)
+        assert dict(found[::3]) == sample([0, 150], **wide)
 
 
 def test_bands_are_shares_of_the_papers_with_neighbours():
-    near, far = SciNCL(near=0.05, far=0.2).bands(SIZE)
+    near, far = SciNCLSampler(near=0.05, far=0.2).bands(SIZE)
     assert (near.start, near.stop, far.start, far.stop) == (5, 10, 38, 40)
 
 
@@ -74,7 +74,7 @@ def test_bands_are_shares_of_the_papers_with_neighbours():
 )
 def test_bands_that_do_not_fit_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
-        list(SciNCL(**wrong).draws(NAMES, LINE, [(0, 0)], report=Sampled()))
+        list(SciNCLSampler(**wrong).sample(NAMES, LINE, [(0, 0)], report=SampleReport()))
 
 
 @pytest.mark.parametrize(
@@ -82,29 +82,29 @@ def test_bands_that_do_not_fit_are_refused(wrong, message):
 )
 def test_wrong_options_are_refused(wrong):
     with pytest.raises(InputError):
-        SciNCL(**wrong)
+        SciNCLSampler(**wrong)
 
 
-def test_any_number_of_workers_draws_the_same():
-    one, two = (repr(drawn(workers=workers)) for workers in (1, 2))
-    assert one == two and one.count("Draw") == SIZE
+def test_any_number_of_workers_gives_the_same():
+    one, two = (repr(sample(workers=workers)) for workers in (1, 2))
+    assert one == two and one.count("QuerySample") == SIZE
 
 
 def test_easy_negatives_may_come_from_the_queries_alone_and_too_few_are_counted():
-    found = drawn(range(100), easy_from="queries")
-    assert len(found) == 100 and all(max(draw.negatives[:3]) < 100 for draw in found.values())
-    report = Sampled()
-    assert not drawn([0, 1], easy_from="queries", report=report)
+    found = sample(range(100), easy_from="queries")
+    assert len(found) == 100 and all(max(one.negatives[:3]) < 100 for one in found.values())
+    report = SampleReport()
+    assert not sample([0, 1], easy_from="queries", report=report)
     assert report.dropped.count(NO_EASY) == 2 and report.queries == 0
 
 
 def test_papers_without_a_vector_are_counted_and_may_only_be_easy_negatives():
     vectors = LINE.copy()
     vectors[100:] = 0
-    report = Sampled()
-    found = drawn(vectors=vectors, report=report)
+    report = SampleReport()
+    found = sample(vectors=vectors, report=report)
     assert sorted(found) == [*range(100)]
     assert report.dropped.count("no link to another paper") == 100
-    assert all(max((*draw.positives, *draw.negatives[3:])) < 100 for draw in found.values())
-    assert any(max(draw.negatives[:3]) >= 100 for draw in found.values())
-    assert len(drawn(vectors=vectors, most=7)) == 7
+    assert all(max((*one.positives, *one.negatives[3:])) < 100 for one in found.values())
+    assert any(max(one.negatives[:3]) >= 100 for one in found.values())
+    assert len(sample(vectors=vectors, max_queries=7)) == 7

@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.drawing import Sampled
-from sciprism.prepare.samplers.scored_lists import LOWER, ScoredList, ScoredTriplets
+from sciprism.prepare.samplers.sampling import SampleReport
+from sciprism.prepare.samplers.scored_lists import SCORE_ZERO, ScoredList, ScoredListSampler
 
 
-def made(names):
+def build_papers(names):
     return [Paper(id=name, title=f"Title of {name}") for name in names]
 
 
 def pairs(scores, names="abcdefghijklm", **more):
-    shown = ScoredList("q", made(names[: len(scores)]), scores)
-    found = ScoredTriplets(**more).sample([shown])
+    shown = ScoredList("q", build_papers(names[: len(scores)]), scores)
+    found = ScoredListSampler(**more).sample([shown])
     return ["".join(each.id for each in (*e.positives, *e.negatives)) for e in found]
 
 
@@ -53,16 +53,16 @@ def test_what_holds_for_every_list(scores):
     assert uses == sorted(uses, reverse=True) and max(uses, default=0) - min(uses, default=0) <= 1
 
 
-def test_what_is_left_out_is_counted():
-    report = Sampled()
+def test_what_is_dropped_is_counted():
+    report = SampleReport()
     lists = [
-        ScoredList(Paper(id="p", title="Ants"), [*made("ab"), Paper(id="bare")], [1, 0, 0]),
-        ScoredList(" ", made("ab"), [1, 0]),
-        ScoredList("liked", made("a"), [1]),
-        ScoredList("not liked", made("a"), [0]),
+        ScoredList(Paper(id="p", title="Ants"), [*build_papers("ab"), Paper(id="bare")], [1, 0, 0]),
+        ScoredList(" ", build_papers("ab"), [1, 0]),
+        ScoredList("liked", build_papers("a"), [1]),
+        ScoredList("not liked", build_papers("a"), [0]),
     ]
-    (found,) = ScoredTriplets().sample(lists, report=report)
-    assert found.query.id == "p" and report.queries == report.pairs == 1 and report.negatives == {LOWER: 1}
+    (found,) = ScoredListSampler().sample(lists, report=report)
+    assert found.query.id == "p" and report.queries == report.pairs == 1 and report.negatives == {SCORE_ZERO: 1}
     assert report.dropped.ids == {
         "no text": ["bare"],
         "query without words": [" "],
@@ -73,4 +73,4 @@ def test_what_is_left_out_is_counted():
 
 def test_a_list_needs_a_score_for_each_paper():
     with pytest.raises(InputError, match="'p': 2 papers, 1 scores"):
-        ScoredList(Paper(id="p"), made("ab"), [1])
+        ScoredList(Paper(id="p"), build_papers("ab"), [1])

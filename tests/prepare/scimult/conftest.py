@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from build_scimult import Raw
-from sciprism.prepare.scimult.desk import Desk
+from sciprism.prepare.scimult.context import SciMultPrepareContext
 
 
 @pytest.fixture
@@ -14,5 +14,5 @@ def raw(tmp_path: Path) -> Raw:
 
 
 @pytest.fixture
-def desk(raw: Raw, tmp_path: Path) -> Desk:
-    return Desk(raw.folder, tmp_path / "out", 7)
+def context(raw: Raw, tmp_path: Path) -> SciMultPrepareContext:
+    return SciMultPrepareContext(raw.folder, tmp_path / "out", 7)

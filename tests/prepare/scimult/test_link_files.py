@@ -13,9 +13,9 @@ from build_scimult import judgements, rows_of
 from sciprism.datasets.layouts.scimult import GradedPapers, LinkedPapers, PatientLinks, PatientSearch
 from sciprism.errors import InputError
 from sciprism.prepare.scimult import links, patients
-from sciprism.prepare.scimult.desk import MissingFilesError
-from sciprism.prepare.scimult.links import co_cited, scidocs_links
-from sciprism.prepare.scimult.recommendation import recommendation
+from sciprism.prepare.scimult.context import MissingFilesError
+from sciprism.prepare.scimult.links import find_co_cited, write_scidocs_links
+from sciprism.prepare.scimult.recommendation import write_recommendation
 
 pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 5)), max_size=40)
 
@@ -32,19 +32,19 @@ def test_co_citations_as_they_are_defined(edges, least):
             wanted.setdefault(one, []).append(other)
             wanted.setdefault(other, []).append(one)
     citing, cited = (np.array([edge[side] for edge in edges], np.int64) for side in (0, 1))
-    found = co_cited(6, citing, cited, least)
+    found = find_co_cited(6, citing, cited, least)
     assert found == {row: sorted(others) for row, others in wanted.items()}
 
 
-def metadata(desk, records):
-    text(desk.raw / links.METADATA, json.dumps(records))
+def metadata(context, records):
+    text(context.raw / links.METADATA, json.dumps(records))
 
 
-def test_scidocs_links(desk):
+def test_scidocs_links(context):
     """a cites b and c; nine papers from outside and a (told by references alone) cite b and c together."""
     outside = [f"o{i}" for i in range(9)]
     metadata(
-        desk,
+        context,
         {
             "a": {"title": "A", "abstract": "x", "references": ["b", "c", "gone", "a"], "cited_by": []},
             "b": {"title": "B", "abstract": None, "references": None, "cited_by": [*outside, "d"]},
@@ -52,35 +52,35 @@ def test_scidocs_links(desk):
             "d": {"title": "D", "abstract": "z", "references": ["o1"], "cited_by": outside[:8]},
         },
     )
-    cite, together = scidocs_links(desk)
-    assert (cite.first, cite.second, cite.counts) == (2, 4, {"links": 3})
-    assert (together.first, together.second, together.counts) == (2, 4, {"links": 2})
-    assert cite.tally.ids == {"no abstract": ["b"]} and not together.tally.ids
-    rows = {row["paper"]: (row["cite"], row["co-cite"]) for row in rows_of(desk.out / links.FILE)}
+    cite, together = write_scidocs_links(context)
+    assert (cite.queries, cite.targets, cite.counts) == (2, 4, {"links": 3})
+    assert (together.queries, together.targets, together.counts) == (2, 4, {"links": 2})
+    assert cite.dropped.ids == {"no abstract": ["b"]} and not together.dropped.ids
+    rows = {row["paper"]: (row["cite"], row["co-cite"]) for row in rows_of(context.out / links.FILE)}
     assert rows == {"a": (["b", "c"], []), "b": ([], ["c"]), "c": ([], ["b"]), "d": (["b"], [])}
     for relation, queries in {"cite": ["a", "d"], "co-cite": ["b", "c"]}.items():
-        data = LinkedPapers(relation=relation).read(desk.written)
+        data = LinkedPapers(relation=relation).read(context.written)
         assert (data.query_ids, data.document_ids) == (queries, ["a", "b", "c", "d"])
 
 
-def test_nine_papers_are_not_ten(desk):
+def test_nine_papers_are_not_ten(context):
     citing = [f"o{i}" for i in range(9)]
-    metadata(desk, {name: {"title": name, "abstract": "x", "cited_by": citing} for name in "ab"})
-    cite, together = scidocs_links(desk)
-    assert (cite.first, together.first) == (0, 0)
+    metadata(context, {name: {"title": name, "abstract": "x", "cited_by": citing} for name in "ab"})
+    cite, together = write_scidocs_links(context)
+    assert (cite.queries, together.queries) == (0, 0)
 
 
 @pytest.mark.parametrize(
     ("records", "reason"), [({"a": []}, "expected an object"), ({"a": {"references": "b"}}, "not a list")]
 )
-def test_broken_metadata(desk, records, reason):
-    metadata(desk, records)
+def test_broken_metadata(context, records, reason):
+    metadata(context, records)
     with pytest.raises(InputError, match=f"paper_metadata_view_cite_read.json, a.*{reason}"):
-        scidocs_links(desk)
+        write_scidocs_links(context)
 
 
-def patient_files(desk, *, old=False):
-    place = desk.raw / "PMC-Patients-ReCDS"
+def patient_files(context, *, old=False):
+    place = context.raw / "PMC-Patients-ReCDS"
     name = "PPR/PPR_corpus.jsonl" if old else "PPR/corpus.jsonl"
     lines(place / name, ({"_id": i, "title": "", "text": f"patient {i}"} for i in ("1-1", "1-2", "2-1")))
     rows = {"train": "1-1 1-2 2,2-1 1-1 1", "dev": "7-1 2-1 1", "test": "9-1 1-1 1,9-1 2-1 1,8-1 1-1 0"}
@@ -93,37 +93,35 @@ def patient_files(desk, *, old=False):
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_patients_of_all_splits(desk, old):
-    patient_files(desk, old=old)
-    made = patients.similar_patients(desk)
-    assert (made.first, made.second) == (4, 3), "1-2 has nobody like it, 8-1 only one judged unlike"
-    data = PatientLinks().read(desk.written)
-    assert [paper.abstract for paper in data.queries] == [
-        f"patient {i}" for i in ("1-1", "2-1", "7-1", "9-1")
-    ]
+def test_patients_of_all_splits(context, old):
+    patient_files(context, old=old)
+    data_set = patients.write_similar_patients(context)
+    assert (data_set.queries, data_set.targets) == (4, 3), "1-2 has nobody like it, 8-1 only one judged unlike"
+    data = PatientLinks().read(context.written)
+    assert [paper.abstract for paper in data.queries] == [f"patient {i}" for i in ("1-1", "2-1", "7-1", "9-1")]
     assert [rows.tolist() for rows in data.judged] == [[1], [0], [2], [0, 2]]
 
 
-def test_patients_of_the_test_split(desk):
-    patient_files(desk)
-    made = patients.supervised_patients(desk)
-    assert (made.first, made.second) == (1, 3)
-    data = PatientSearch(task="PPR").read(desk.written)
+def test_patients_of_the_test_split(context):
+    patient_files(context)
+    data_set = patients.write_supervised_patients(context)
+    assert (data_set.queries, data_set.targets) == (1, 3)
+    data = PatientSearch(task="PPR").read(context.written)
     assert data.query_ids == ["9-1"] and [rows.tolist() for rows in data.judged] == [[0, 2]]
 
 
-def test_articles_need_their_texts(desk):
-    patient_files(desk)
+def test_articles_need_their_texts(context):
+    patient_files(context)
     with pytest.raises(MissingFilesError, match=r"PAR/corpus.jsonl"):
-        patients.supervised_articles(desk)
+        patients.write_supervised_articles(context)
 
 
-def test_patients_without_an_id(desk):
-    patient_files(desk)
-    path = desk.raw / "PMC-Patients-ReCDS/PPR/corpus.jsonl"
+def test_patients_without_an_id(context):
+    patient_files(context)
+    path = context.raw / "PMC-Patients-ReCDS/PPR/corpus.jsonl"
     path.write_text(path.read_text() + '{"text": "who?"}\n')
     with pytest.raises(InputError, match=r"corpus.jsonl, line 4: no `_id`; it has text"):
-        patients.similar_patients(desk)
+        patients.write_similar_patients(context)
 
 
 STUDY = """PaperId\tRecommendedPaperId\tStudyScore\tComputedRankGlobal
@@ -138,28 +136,28 @@ STUDY = """PaperId\tRecommendedPaperId\tStudyScore\tComputedRankGlobal
 """
 
 
-def test_recommendation(desk):
+def test_recommendation(context):
     """12 and 13 have no grade, 11 is graded twice, 14, 40 and 50 have no text."""
-    text(desk.raw / "recommendation/user_study_results.tsv", STUDY)
+    text(context.raw / "recommendation/user_study_results.tsv", STUDY)
     works = [{"id": f"https://openalex.org/W{i}", "display_name": f"Paper {i}"} for i in (10, 20, 99)]
-    lines(desk.raw / "recommendation/papers.jsonl", (work | {"referenced_works": []} for work in works))
-    lines(desk.raw / "recommendation/papers-more.jsonl", [{"id": i, "title": f"Paper {i}"} for i in (11, 30)])
-    made = recommendation(desk)
-    assert (made.first, made.second, made.published) == (2, 1.0, (137, 16.28))
-    assert {reason: len(names) for reason, names in made.tally.ids.items()} == {
-        "recommendation without a score, left out": 2,
-        "recommendation graded again, the first counts": 1,
-        "recommendation without a text, left out": 2,
-        "paper without any recommendation left": 1,
-        "recommending paper without a text, left out": 1,
+    lines(context.raw / "recommendation/papers.jsonl", (work | {"referenced_works": []} for work in works))
+    lines(context.raw / "recommendation/papers-more.jsonl", [{"id": i, "title": f"Paper {i}"} for i in (11, 30)])
+    data_set = write_recommendation(context)
+    assert (data_set.queries, data_set.targets, data_set.published) == (2, 1.0, (137, 16.28))
+    assert {reason: len(names) for reason, names in data_set.dropped.ids.items()} == {
+        "recommendation without a score": 2,
+        "duplicate recommendation, the first grade is used": 1,
+        "recommendation without a text, dropped": 2,
+        "paper without a remaining recommendation": 1,
+        "recommending paper without a text, dropped": 1,
         "no abstract": 3,
     }
-    data = GradedPapers().read(desk.written)
+    data = GradedPapers().read(context.written)
     assert data.query_ids == ["10", "20"] and [rows.tolist() for rows in data.grades] == [[5], [3]]
     assert not data.absent or not any(data.absent)
 
 
-def test_recommendation_needs_texts(desk):
-    text(desk.raw / "recommendation/user_study_results.tsv", STUDY)
+def test_recommendation_needs_texts(context):
+    text(context.raw / "recommendation/user_study_results.tsv", STUDY)
     with pytest.raises(MissingFilesError, match=r"recommendation/papers\.\*"):
-        recommendation(desk)
+        write_recommendation(context)

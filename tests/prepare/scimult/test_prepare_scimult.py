@@ -14,8 +14,8 @@ from sciprism.cli.prepare import prepare
 from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
 from sciprism.evaluation.suites.registry import suites
-from sciprism.prepare.scimult.desk import Desk
-from sciprism.prepare.scimult.prepare import PARTS, prepare_scimult
+from sciprism.prepare.scimult.context import SciMultPrepareContext
+from sciprism.prepare.scimult.prepare import WRITERS, prepare_scimult
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def test_the_command(some, tmp_path):
         "Geography 1 73,883 2 3,285",
         "SciFact 1 1,109 2 5,183",
     ]
-    assert "citation triplets: made without allenai/scirepeval/cite_prediction, split validation" in printed
-    assert printed[printed.index("Not made, for want of:") + 1] == (
+    assert "citation triplets: written without allenai/scirepeval/cite_prediction, split validation" in printed
+    assert printed[printed.index("Not written, because files are missing:") + 1] == (
         "MAPLE Biology-MeSH + Medicine-MeSH: maple/Biology_MeSH/papers.json"
     )
     assert sorted(contents(out)) == [
@@ -67,16 +67,16 @@ def test_the_command(some, tmp_path):
 def test_the_record(some, tmp_path):
     prepare_scimult(some, tmp_path / "out", seed=5)
     records = json.loads((tmp_path / "out/scimult.json").read_text())
-    record, source = records["test"], records["pretrain"]["made"][0]
+    record, source = records["test"], records["pretrain"]["data_sets"][0]
     assert record["seed"] == 5 and {"python", "sciprism", "numpy"} == set(record["versions"])
-    geography, scifact = record["made"]
+    geography, scifact = record["data_sets"]
     assert geography["files"][0] == "scimult/classification_fine/Geography_label.json"
     assert geography["queries"] == 1 and geography["candidates"] == 2
     assert geography["published"] == {"queries": 73_883, "candidates": 3_285}
     assert scifact["counts"] == {"relevant": 2} and scifact["dropped"] == {}
     assert source["positive pairs"] == 13 and source["counts"]["examples"] == 9
     assert record["missing"]["NFCorpus"] == "beir/nfcorpus/corpus.jsonl"
-    assert record["missing"].keys() == PARTS["test"].keys() - {"Geography", "SciFact"}
+    assert record["missing"].keys() == WRITERS["test"].keys() - {"Geography", "SciFact"}
     assert {"maple/Geography/papers.json", "maple/Geography/labels.txt"} < record["inputs"].keys()
     assert "micol/MAG_label.json" in records["pretrain"]["inputs"]
     assert all(len(digest) == 64 for digest in record["inputs"].values())
@@ -88,9 +88,19 @@ def test_what_was_made_is_what_the_suite_reads(some, tmp_path):
     tasks = {task.name: task.data for task in suites["scimult"].tasks}
     home = DataRoot(tmp_path / "out")
     for name in ("fine-geography", "fine-geography-without-names", "search-scifact"):
-        assert not tasks[name].read(home).tally.to_json()
+        assert not tasks[name].read(home).dropped.to_json()
     with pytest.raises(InputError):
         tasks["search-nfcorpus"].read(home)
+
+
+def test_a_record_with_the_keys_of_version_0_1_gets_todays(some, tmp_path):
+    prepare_scimult(some, tmp_path / "both")
+    prepare_scimult(some, tmp_path / "out", only="pretrain")
+    path = tmp_path / "out/scimult.json"
+    former = path.read_text().replace('"data_sets"', '"made"').replace('"missing_inputs"', '"without"')
+    path.write_text(former)
+    prepare_scimult(some, tmp_path / "out", only="test")
+    assert path.read_text() == (tmp_path / "both/scimult.json").read_text()
 
 
 def test_one_purpose_after_the_other(some, tmp_path):
@@ -100,7 +110,7 @@ def test_one_purpose_after_the_other(some, tmp_path):
     prepare_scimult(some, tmp_path / "both")
     assert contents(tmp_path / "out") == contents(tmp_path / "both"), "and the record tells of both"
     text(tmp_path / "out/scimult.json", "[1]")
-    with pytest.raises(InputError, match=r"scimult.json: not the record of an earlier call; remove it"):
+    with pytest.raises(InputError, match=r"scimult.json: not the record of an earlier call; delete it"):
         prepare_scimult(some, tmp_path / "out", only="test")
 
 
@@ -135,10 +145,10 @@ def test_texts_pass_by(raw, tmp_path, name):
         lines(raw.folder / "beir/scifact/corpus.jsonl", ({"_id": str(i), "text": long} for i in range(300)))
         records = {str(i): {"title": "T", "abstract": long, "references": ["1"]} for i in range(300)}
         text(raw.folder / "scidocs/paper_metadata_view_cite_read.json", json.dumps(records))
-        build = next(parts[name] for parts in PARTS.values() if name in parts)
+        build = next(parts[name] for parts in WRITERS.values() if name in parts)
         del records, rows
         tracemalloc.start()
-        build(Desk(raw.folder, tmp_path / "out", 1))
+        build(SciMultPrepareContext(raw.folder, tmp_path / "out", 1))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] - peaks[0] < 300 * 45_000 / 2
@@ -146,14 +156,14 @@ def test_texts_pass_by(raw, tmp_path, name):
 
 def test_wrong_requests(some, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"holds nothing .*; missing: maple/Computer_Science/papers.json"):
+    with pytest.raises(InputError, match=r"has none of the files .*; missing: maple/Computer_Science/papers.json"):
         prepare_scimult(tmp_path / "empty", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     with pytest.raises(InputError, match="no such folder"):
         prepare_scimult(tmp_path / "nowhere", tmp_path / "out")
-    with pytest.raises(InputError, match="name another"):
+    with pytest.raises(InputError, match="choose another"):
         prepare_scimult(some, some)
-    with pytest.raises(InputError, match="--only all: pretrain or test"):
+    with pytest.raises(InputError, match="expected pretrain or test"):
         prepare_scimult(some, tmp_path / "out", only="all")
 
 

@@ -10,19 +10,19 @@ from build_data import lines, paper
 from build_scimult import Raw
 from sciprism.errors import InputError
 from sciprism.prepare.scimult import label_sources
-from sciprism.prepare.scimult.citations import NO_TITLE, citation_triplets
-from sciprism.prepare.scimult.desk import Desk, MissingFilesError
-from sciprism.prepare.scimult.label_sources import biology_and_medicine, coarse, cs_journal
-from sciprism.prepare.scimult.searches import search_lists
+from sciprism.prepare.scimult.citations import NO_TITLE, write_citation_triplets
+from sciprism.prepare.scimult.context import MissingFilesError, SciMultPrepareContext
+from sciprism.prepare.scimult.label_sources import write_biology_and_medicine, write_coarse, write_cs_journal
+from sciprism.prepare.scimult.searches import write_search_lists
 from sciprism.training.examples import read_examples
 
 
-def pairs_of(desk, file):
-    examples = read_examples(desk.out / "pretrain" / file, query="paper", candidate="label")
+def pairs_of(context, file):
+    examples = read_examples(context.out / "pretrain" / file, query="paper", candidate="label")
     return {e.query.id: ([i.id for i in e.positives], [i.id for i in e.negatives]) for e in examples}
 
 
-def test_cs_journal(raw, desk):
+def test_cs_journal(raw, context):
     """1 is related to 2 alone, which it cites; 2 and 3 share an author, 4 stands alone."""
     raw.topics()
     raw.maple(
@@ -37,9 +37,9 @@ def test_cs_journal(raw, desk):
             {"paper": "1", "label": ["13"]},
         ],
     )
-    made = cs_journal(desk)
-    assert (made.name, made.first, made.second) == ("MAPLE CS-Journal", 4, 4)
-    assert made.counts == {
+    data_set = write_cs_journal(context)
+    assert (data_set.name, data_set.queries, data_set.targets) == ("MAPLE CS-Journal", 4, 4)
+    assert data_set.counts == {
         "examples": 4,
         "positive pairs": 4,
         "hard negatives": 3,
@@ -47,90 +47,89 @@ def test_cs_journal(raw, desk):
         "negatives: citation": 1,
         "negatives: none": 1,
     }
-    assert dict(made.tally.ids) == {
-        "paper without a label of the space, left out": ["5"],
-        "paper that stands twice, the first counts": ["1"],
+    assert dict(data_set.dropped.ids) == {
+        "paper without a label of the vocabulary, dropped": ["5"],
+        "duplicate paper, the first is used": ["1"],
         "no text": ["6"],
     }
-    assert pairs_of(desk, "cs-journal.jsonl") == {
+    assert pairs_of(context, "cs-journal.jsonl") == {
         "1": (["11"], ["12"]),
         "2": (["12"], ["11"]),
         "3": (["11"], ["12"]),
         "4": (["13"], []),
     }
-    first = next(read_examples(desk.out / "pretrain/cs-journal.jsonl", query="paper", candidate="label"))
+    first = next(read_examples(context.out / "pretrain/cs-journal.jsonl", query="paper", candidate="label"))
     assert (first.query.title, first.query.abstract) == ("title 1", "about 1")
     assert (first.positives[0].name, first.positives[0].definition) == ("computer vision", "field that sees")
-    assert [path.name for path in (desk.out / "pretrain").iterdir()] == ["cs-journal.jsonl"]
+    assert [path.name for path in (context.out / "pretrain").iterdir()] == ["cs-journal.jsonl"]
 
 
-def test_a_label_stands_in_100_pairs_at_most(raw, desk):
+def test_a_label_stands_in_100_pairs_at_most(raw, context):
     raw.topics()
     raw.maple("Computer_Science", [{"paper": str(i), "label": ["11"]} for i in range(101)])
-    made = cs_journal(desk)
-    assert (made.first, made.second) == (100, 100)
-    assert made.tally.count("pair beyond the cap of its label") == 1
+    data_set = write_cs_journal(context)
+    assert (data_set.queries, data_set.targets) == (100, 100)
+    assert data_set.dropped.count("pair beyond the maximum of its label") == 1
 
 
-def test_two_folders_of_mesh_are_one_source(raw, desk):
+def test_two_folders_of_mesh_are_one_source(raw, context):
     raw.descriptors()
     raw.maple("Biology_MeSH", [{"paper": "1", "label": ["D1"], "venue": "v"}], mesh="D1\tneoplasms\n")
-    raw.maple(
-        "Medicine_MeSH", [{"paper": "2", "label": ["D3"], "venue": "v"}, {"paper": "1", "label": ["D2"]}]
-    )
-    made = biology_and_medicine(desk)
-    assert (made.first, made.second, made.lacking) == (2, 2, ())
-    assert pairs_of(desk, "biology-medicine.jsonl") == {"1": (["D1"], ["D3"]), "2": (["D3"], ["D1"])}
+    raw.maple("Medicine_MeSH", [{"paper": "2", "label": ["D3"], "venue": "v"}, {"paper": "1", "label": ["D2"]}])
+    data_set = write_biology_and_medicine(context)
+    assert (data_set.queries, data_set.targets, data_set.missing_inputs) == (2, 2, ())
+    assert pairs_of(context, "biology-medicine.jsonl") == {"1": (["D1"], ["D3"]), "2": (["D3"], ["D1"])}
 
 
-def test_half_of_a_source_is_made_and_told(raw, desk):
+def test_half_of_a_source_is_made_and_told(raw, context):
     raw.maple("Medicine_MeSH", [{"paper": "2", "label": ["D3"]}], mesh="D3\teye\n")
-    made = biology_and_medicine(desk)
-    assert made.first == 1
-    assert [name.partition(":")[0] for name in made.lacking] == [
+    data_set = write_biology_and_medicine(context)
+    assert data_set.queries == 1
+    assert [name.partition(":")[0] for name in data_set.missing_inputs] == [
         "maple/Biology_MeSH/papers.json",
         "mesh/desc2022.xml",
     ]
 
 
-def test_coarse(raw, desk, monkeypatch):
+def test_coarse(raw, context, monkeypatch):
     """Two papers a field; 3 stands in both, for Art if it is drawn there; Computer_Science is no field."""
-    monkeypatch.setattr(label_sources, "OF_EACH_FIELD", 2)
+    monkeypatch.setattr(label_sources, "PAPERS_PER_FIELD", 2)
     raw.maple("Art", [{"paper": i} for i in "123"] + [{"paper": "0", "title": "", "abstract": ""}])
     raw.maple("Political_Science_MAG", [{"paper": i} for i in "345"])
     raw.maple("Computer_Science", [{"paper": "9"}])
-    made = coarse(desk)
-    assert (made.first, made.second, len(made.lacking)) == (4, 4, 16)
-    found = Counter(labels[0] for labels, _ in pairs_of(desk, "coarse.jsonl").values())
+    data_set = write_coarse(context)
+    assert (data_set.queries, data_set.targets, len(data_set.missing_inputs)) == (4, 4, 16)
+    found = Counter(labels[0] for labels, _ in pairs_of(context, "coarse.jsonl").values())
     assert found == {"Art": 2, "Political_Science": 2}
-    example = list(read_examples(desk.out / "pretrain/coarse.jsonl", query="paper", candidate="label"))[-1]
+    example = list(read_examples(context.out / "pretrain/coarse.jsonl", query="paper", candidate="label"))[-1]
     assert (example.positives[0].name, example.positives[0].definition) == ("political science", "")
 
 
-def test_coarse_has_no_cap_and_tells_of_short_fields(raw, desk):
+def test_coarse_has_no_cap_and_tells_of_short_fields(raw, context):
     raw.maple("Art", [{"paper": str(i)} for i in range(120)])
-    made = coarse(desk)
-    assert (made.first, made.second) == (120, 120)
-    assert made.tally.count("field of fewer than 50,000 papers, all of them taken") == 1
+    data_set = write_coarse(context)
+    assert (data_set.queries, data_set.targets) == (120, 120)
+    assert data_set.dropped.count("field of fewer than 50,000 papers, all used") == 1
 
 
-@pytest.mark.parametrize("build", [cs_journal, biology_and_medicine, coarse, citation_triplets, search_lists])
-def test_nothing_to_make_a_source_of(desk, build):
+@pytest.mark.parametrize(
+    "build",
+    [write_cs_journal, write_biology_and_medicine, write_coarse, write_citation_triplets, write_search_lists],
+)
+def test_nothing_to_make_a_source_of(context, build):
     with pytest.raises(MissingFilesError):
-        build(desk)
-    assert not desk.out.exists()
+        build(context)
+    assert not context.out.exists()
 
 
 @pytest.mark.parametrize("parquet", [False, True])
-def test_citation_triplets(raw, desk, parquet):
-    raw.triplets(
-        "train", [("a", "b", "c"), ("a", "b", "d"), ("e", "a", "b"), ("a", "x", "y")], parquet=parquet
-    )
+def test_citation_triplets(raw, context, parquet):
+    raw.triplets("train", [("a", "b", "c"), ("a", "b", "d"), ("e", "a", "b"), ("a", "x", "y")], parquet=parquet)
     raw.triplets("validation", [("f", "b", "c")], parquet=parquet)
-    made = citation_triplets(desk)
-    assert (made.first, made.second, made.lacking) == (3, 5, ())
-    assert made.counts["examples"] == 4, "a comes again"
-    examples = list(read_examples(desk.out / "pretrain/citations.jsonl", query="paper", candidate="paper"))
+    data_set = write_citation_triplets(context)
+    assert (data_set.queries, data_set.targets, data_set.missing_inputs) == (3, 5, ())
+    assert data_set.counts["examples"] == 4, "a comes again"
+    examples = list(read_examples(context.out / "pretrain/citations.jsonl", query="paper", candidate="paper"))
     assert [(e.query.id, [i.id for i in e.positives], [i.id for i in e.negatives]) for e in examples] == [
         ("a", ["b", "b"], ["c", "d"]),
         ("e", ["a"], ["b"]),
@@ -140,8 +139,8 @@ def test_citation_triplets(raw, desk, parquet):
     assert (examples[0].query.title, examples[0].query.abstract) == ("Title a", "About a.")
 
 
-def test_triplets_by_sha_and_without_titles(desk):
-    path = desk.raw / "scirepeval/cite_prediction/train.jsonl"
+def test_triplets_by_sha_and_without_titles(context):
+    path = context.raw / "scirepeval/cite_prediction/train.jsonl"
     old = {"corpus_id": None, "sha": "aa", "title": "T", "abstract": None}
     lines(
         path,
@@ -150,9 +149,9 @@ def test_triplets_by_sha_and_without_titles(desk):
             {"query": old, "pos": paper("b", title=""), "neg": paper("c")},
         ],
     )
-    made = citation_triplets(desk)
-    assert (made.first, made.second) == (1, 1) and made.tally.ids == {NO_TITLE: ["aa b c"]}
-    assert made.lacking == ("allenai/scirepeval/cite_prediction, split validation",)
+    data_set = write_citation_triplets(context)
+    assert (data_set.queries, data_set.targets) == (1, 1) and data_set.dropped.ids == {NO_TITLE: ["aa b c"]}
+    assert data_set.missing_inputs == ("allenai/scirepeval/cite_prediction, split validation",)
 
 
 @pytest.mark.parametrize(
@@ -163,21 +162,21 @@ def test_triplets_by_sha_and_without_titles(desk):
         ("{", "line 1: not JSON"),
     ],
 )
-def test_a_broken_triplet_is_named(desk, line, reason):
-    path = lines(desk.raw / "scirepeval/cite_prediction/train.jsonl", [])
+def test_a_broken_triplet_is_named(context, line, reason):
+    path = lines(context.raw / "scirepeval/cite_prediction/train.jsonl", [])
     path.write_text(line + "\n")
     with pytest.raises(InputError, match=f"train.jsonl, {reason}"):
-        citation_triplets(desk)
-    assert not (desk.out / "pretrain/citations.jsonl").exists()
+        write_citation_triplets(context)
+    assert not (context.out / "pretrain/citations.jsonl").exists()
 
 
-def test_searches(raw, desk):
+def test_searches(raw, context):
     raw.searches("train", {"one": {"a": 0, "b": 2, "c": 14}, "two": {"a": 0}})
     raw.searches("validation", {"three": {"b": 1}})
-    made = search_lists(desk)
-    assert (made.first, made.second, made.counts["hard negatives"]) == (2, 3, 1)
-    assert made.tally.ids == {"nothing clicked": ["two"]}
-    examples = list(read_examples(desk.out / "pretrain/search.jsonl", query="query", candidate="paper"))
+    data_set = write_search_lists(context)
+    assert (data_set.queries, data_set.targets, data_set.counts["hard negatives"]) == (2, 3, 1)
+    assert data_set.dropped.ids == {"nothing clicked": ["two"]}
+    examples = list(read_examples(context.out / "pretrain/search.jsonl", query="query", candidate="paper"))
     assert [(e.query, {i.id for i in e.positives}, [i.id for i in e.negatives]) for e in examples] == [
         ("one", {"b", "c"}, ["a"]),
         ("three", {"b"}, []),
@@ -189,17 +188,17 @@ def test_searches(raw, desk):
     [
         ({"query": "x"}, "expected `query`"),
         ({"query": {"doc_id": 1}, "candidates": []}, "expected `query`"),
-        ({"query": "x", "candidates": [paper("a")]}, "the score: None is no number"),
+        ({"query": "x", "candidates": [paper("a")]}, "the score: None is not a number"),
     ],
 )
-def test_a_broken_search_is_named(desk, row, reason):
-    lines(desk.raw / "scirepeval/search/train.jsonl", [row])
+def test_a_broken_search_is_named(context, row, reason):
+    lines(context.raw / "scirepeval/search/train.jsonl", [row])
     with pytest.raises(InputError, match=f"train.jsonl, line 1.*{reason}"):
-        search_lists(desk)
+        write_search_lists(context)
 
 
 ids = st.sampled_from([str(i) for i in range(8)])
-made_papers = st.lists(
+paper_lists = st.lists(
     st.fixed_dictionaries(
         {
             "paper": ids,
@@ -215,23 +214,23 @@ made_papers = st.lists(
 
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(papers=made_papers, cap=st.integers(1, 3))
+@given(papers=paper_lists, cap=st.integers(1, 3))
 def test_what_holds_of_label_pairs(tmp_path_factory, papers, cap):
     folder = tmp_path_factory.mktemp("any")
-    raw, desk = Raw(folder / "raw"), Desk(folder / "raw", folder / "out", 3)
+    raw, context = Raw(folder / "raw"), SciMultPrepareContext(folder / "raw", folder / "out", 3)
     raw.topics()
     raw.maple("Computer_Science", papers)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(label_sources, "CAP", cap)
-        made = cs_journal(desk)
+        patch.setattr(label_sources, "MAX_PER_LABEL", cap)
+        data_set = write_cs_journal(context)
     space = {"11", "12", "13"}
     carried = {row["paper"]: set(row["label"]) & space for row in papers if set(row["label"]) & space}
     by_id = {row["paper"]: row for row in papers}
-    found = pairs_of(desk, "cs-journal.jsonl")
+    found = pairs_of(context, "cs-journal.jsonl")
     uses = Counter(label for labels, _ in found.values() for label in labels)
     holders = Counter(label for labels in carried.values() for label in labels)
     assert uses == {label: min(cap, count) for label, count in holders.items()}
-    assert made.second == sum(uses.values()) and made.first == len(found)
+    assert data_set.targets == sum(uses.values()) and data_set.queries == len(found)
     for name, (positives, negatives) in found.items():
         assert set(positives) <= carried[name] and not set(negatives) & carried[name]
         mine = by_id[name]

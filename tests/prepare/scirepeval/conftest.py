@@ -55,9 +55,7 @@ class Published:
             "search": [
                 {
                     "query": f"words {n}",
-                    "candidates": [
-                        record(f"{n}.{at}", score=at == 1, venue="V", year=1990.0 + at) for at in range(4)
-                    ],
+                    "candidates": [record(f"{n}.{at}", score=at == 1, venue="V", year=1990.0 + at) for at in range(4)],
                 }
                 for n in names
             ],
@@ -83,7 +81,7 @@ def published(tmp_path):
 
 
 @pytest.fixture
-def own(tmp_path):
+def user_folder(tmp_path):
     """400 papers; each cites the four before it, the one before five times; and a table of every kind."""
     folder = tmp_path / "own"
     count = 400

@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.reproduce.claims.declared import (
+from sciprism.reproduce.claims.claim import (
     DIRECTIONS,
-    Contrast,
-    Question,
-    Side,
+    ClaimQuestion,
+    ContrastSide,
+    ScoreContrast,
     all_held,
     any_held,
-    verdict,
+    decide,
 )
 from sciprism.reproduce.claims.registry import claims
 
-FOUR = Side(model="a", group="g"), Side(model="b", group="g")
+FOUR = ContrastSide(model="a", group="g"), ContrastSide(model="b", group="g")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ FOUR = Side(model="a", group="g"), Side(model="b", group="g")
     ],
 )
 def test_an_interval_decides(low, high, direction, margin, said):
-    assert verdict((low, high), direction, margin) == said
+    assert decide((low, high), direction, margin) == said
 
 
 EDGE = st.floats(-1, 1)
@@ -52,13 +52,13 @@ EDGE = st.floats(-1, 1)
 @given(EDGE, EDGE, st.floats(0, 0.5))
 def test_laws(a, b, margin):
     low, high = sorted((a, b))
-    assert verdict((low, high), "above", margin) == verdict((-high, -low), "below", margin)
+    assert decide((low, high), "above", margin) == decide((-high, -low), "below", margin)
     for direction in DIRECTIONS:
-        wide = verdict((low - 0.1, high + 0.1), direction, margin)
-        narrow = verdict((low, high), direction, margin)
+        wide = decide((low - 0.1, high + 0.1), direction, margin)
+        narrow = decide((low, high), direction, margin)
         assert wide in (narrow, "undecided")  # a wider interval decides less, and nothing else
-    if verdict((low, high), "within", margin) == "held":
-        assert verdict((low, high), "not below", margin) == "held"
+    if decide((low, high), "within", margin) == "held":
+        assert decide((low, high), "not below", margin) == "held"
 
 
 def test_questions_and_claims_unite():
@@ -71,17 +71,15 @@ def test_questions_and_claims_unite():
 
 
 def test_one_of_several_answers_asks_for_more():
-    one, five = (Question((Contrast(name="x", ours=FOUR[0], other=FOUR[1]),) * k) for k in (1, 5))
+    one, five = (ClaimQuestion((ScoreContrast(name="x", ours=FOUR[0], other=FOUR[1]),) * k) for k in (1, 5))
     assert one.level == pytest.approx(0.95) and five.level == pytest.approx(0.99)
     with pytest.raises(InputError, match="'sideways'"):
-        Contrast(name="x", ours=FOUR[0], other=FOUR[1], direction="sideways")
+        ScoreContrast(name="x", ours=FOUR[0], other=FOUR[1], direction="sideways")
 
 
 def test_every_claim_is_declared():
     wanted = [
-        f"{letter}{n}"
-        for letter, count in zip("SRMIP", (9, 7, 4, 6, 1), strict=True)
-        for n in range(1, count + 1)
+        f"{letter}{n}" for letter, count in zip("SRMIP", (9, 7, 4, 6, 1), strict=True) for n in range(1, count + 1)
     ]
     assert sorted(claims) == sorted(wanted)
     for name, claim in claims.items():

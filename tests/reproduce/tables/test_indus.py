@@ -5,37 +5,39 @@ from pathlib import Path
 
 import pytest
 
-from sciprism.evaluation.run import Run
+from sciprism.evaluation.run import EvaluationRun
 from sciprism.evaluation.suites.registry import suites
-from sciprism.reproduce.claims.measured import add, times_as_fast
-from sciprism.reproduce.claims.records import measure
+from sciprism.reproduce.claims.measurements import add_findings, compare_speed
+from sciprism.reproduce.claims.records import decide_claim
 from sciprism.reproduce.claims.registry import claims
-from sciprism.reproduce.tables.declared import Shape, columns_of
-from sciprism.reproduce.tables.printing import text, to_json
+from sciprism.reproduce.tables.printing import format_table, table_to_json
 from sciprism.reproduce.tables.registry import reproductions
-from sciprism.reproduce.tables.run import chosen_rows, make, plan
-from sciprism.training.recipe import read_recipe
+from sciprism.reproduce.tables.run import choose_rows, plan_table, score_table
+from sciprism.reproduce.tables.table import GroupedSuite, build_columns
+from sciprism.training.recipe_file import read_recipe
 
 INDUS = reproductions["indus"]
 RECIPES = Path(__file__).parents[3]
-OPEN = INDUS.shapes["open"]
-SMALL = Shape(
+OPEN = INDUS.suites["open"]
+SMALL = GroupedSuite(
     suite=suites["open"], groups={"NASA-IR": ("cranfield",), "BEIR": ("cranfield",), "timed": ("cranfield",)}
 )
 
 
-def filled(data, out, models, name="8", shape=SMALL, only=("retriever-small",)):
-    table = chosen_rows(INDUS.table(name), shape, only)
-    return make(plan(INDUS, table, shape, models, data), Run(out=out, data=data), lambda *_: None)
+def filled(data, out, models, name="8", suite=SMALL, only=("retriever-small",)):
+    table = choose_rows(INDUS.table(name), suite, only)
+    return score_table(
+        plan_table(INDUS, table, suite, models, data), EvaluationRun(out=out, data=data), lambda *_: None
+    )
 
 
 def test_columns_on_either_data():
-    names = [column.name for column in columns_of(INDUS.table("8"), OPEN)]
+    names = [column.name for column in build_columns(INDUS.table("8"), OPEN)]
     assert names == ["Average, NASA-IR", "Average, BEIR"]
-    nasa, beir = columns_of(INDUS.table("8"), INDUS.shapes["beir"])
-    assert [number.metrics for number in nasa.numbers] == [("recall@10",)] and len(beir.numbers) == 12
-    assert {number.metrics for number in beir.numbers} == {("ndcg@10",)}
-    names = [column.name for column in columns_of(INDUS.table("beir"), OPEN)]
+    nasa, beir = build_columns(INDUS.table("8"), INDUS.suites["beir"])
+    assert [number.metrics for number in nasa.scores] == [("recall@10",)] and len(beir.scores) == 12
+    assert {number.metrics for number in beir.scores} == {("ndcg@10",)}
+    names = [column.name for column in build_columns(INDUS.table("beir"), OPEN)]
     assert names[:6] == [
         f"{n} ndcg@10" for n in ("scifact", "cranfield", "cacm", "npl", "title-to-abstract-ranked")
     ] + ["Average, BEIR"]
@@ -51,32 +53,30 @@ def test_printed_averages_are_those_of_the_printed_sets():
 
 
 def test_bm25_stands_beside_whoever_is_chosen():
-    rows = chosen_rows(INDUS.table("8"), OPEN, ["minilm"]).rows
+    rows = choose_rows(INDUS.table("8"), OPEN, ["minilm"]).rows
     assert [row.name for row in rows] == ["BM25", "MiniLM-v2"]
 
 
 def test_recipes_that_rows_name_are_there():
     """With the changes that the row states."""
-    told = [
-        word
-        for model in INDUS.models.values()
-        for word in re.findall(r"sciprism train (\S+.*?) -o", model.obtain)
+    commands = [
+        word for model in INDUS.models.values() for word in re.findall(r"sciprism train (\S+.*?) -o", model.obtain)
     ]
-    for path, *changes in map(str.split, told):
+    for path, *changes in map(str.split, commands):
         read_recipe(RECIPES / path, [change for change in changes if change != "--set"])
-    assert len(told) == 5
+    assert len(commands) == 5
 
 
 @pytest.fixture
-def cold(tmp_path, monkeypatch):
+def empty_cache(tmp_path, monkeypatch):
     """No vector is there yet."""
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
     return tmp_path
 
 
-def test_seconds_stand_below_the_numbers(open_data, runs, cold):
+def test_seconds_stand_below_the_numbers(open_data, runs, empty_cache):
     models = {"retriever-base": (str(runs["plain"]),), "retriever-small": (str(runs["short"]),)}
-    done = filled(open_data, cold / "out", models)
+    done = filled(open_data, empty_cache / "out", models)
     assert [row.name for row in done.table.rows] == [
         "BM25",
         "INDUS-retriever-base",
@@ -85,52 +85,52 @@ def test_seconds_stand_below_the_numbers(open_data, runs, cold):
     assert [row.against for row in done.table.rows] == ["", "", "INDUS-retriever-base"]
     for times in done.times:
         assert times["cranfield"]["per query"] > 0 and times["cranfield"]["documents"] > 0
-    page = text(done, "Table 8")
+    page = format_table(done, "Table 8")
     head = next(line for line in page.splitlines() if "search of" in line)
     cells = [cell.strip() for cell in head.strip("|").split("|")]
     assert cells == ["", "search of", "documents", "queries", "search", "per query"]
     assert "### Table 8: seconds" in page and "Seconds: encoding (or indexing)" in page
-    told = to_json(done, "Table 8")["rows"][-1]["seconds"]["cranfield"]
-    assert told["per query"] == pytest.approx(
-        (told["documents"] + told["queries"] + told["search"]) / 10, rel=1e-3
+    commands = table_to_json(done, "Table 8")["rows"][-1]["seconds"]["cranfield"]
+    assert commands["per query"] == pytest.approx(
+        (commands["documents"] + commands["queries"] + commands["search"]) / 10, rel=1e-3
     )
-    again = filled(open_data, cold / "elsewhere", models)
+    again = filled(open_data, empty_cache / "elsewhere", models)
     assert [times["cranfield"]["per query"] for times in again.times][1:] == ["cached"] * 2
-    assert text(filled(open_data, cold / "out", models), "Table 8") == page  # kept, not measured again
+    assert format_table(filled(open_data, empty_cache / "out", models), "Table 8") == page  # kept, not measured again
 
 
-def test_printed_seconds_where_the_data_are_the_papers_own(open_data, runs, cold):
-    own = Shape(suite=SMALL.suite, groups=SMALL.groups, own=True)
-    done = filled(open_data, cold / "out", {"minilm": (str(runs["plain"]),)}, shape=own, only=("minilm",))
-    page = text(done, "Table 8")
+def test_printed_seconds_where_the_data_are_the_papers_own(open_data, runs, empty_cache):
+    own = GroupedSuite(suite=SMALL.suite, groups=SMALL.groups, original=True)
+    done = filled(open_data, empty_cache / "out", {"minilm": (str(runs["plain"]),)}, suite=own, only=("minilm",))
+    page = format_table(done, "Table 8")
     line = next(line for line in page.splitlines() if "| cranfield |" in line and "MiniLM" in line)
     assert "per query (published)" in page and line.split("|")[-2].strip() == "0.24"
 
 
-def test_who_stands_for_a_model_is_said_beside_it(open_data, runs, cold):
-    shape = Shape(suite=SMALL.suite, groups=SMALL.groups, remarks={"minilm": "a stand-in"})
-    page = text(
-        filled(open_data, cold, {"minilm": (str(runs["plain"]),)}, shape=shape, only=("minilm",)), "8"
+def test_who_stands_for_a_model_is_said_beside_it(open_data, runs, empty_cache):
+    suite = GroupedSuite(suite=SMALL.suite, groups=SMALL.groups, remarks={"minilm": "a stand-in"})
+    page = format_table(
+        filled(open_data, empty_cache, {"minilm": (str(runs["plain"]),)}, suite=suite, only=("minilm",)), "8"
     )
     (line,) = (line for line in page.splitlines() if "stand-in" in line)
     assert line.startswith("- MiniLM-v2: ") and line.endswith("; a stand-in.")
     assert "RoBERTa" not in page and "all-MiniLM-L6-v2" in OPEN.remarks["roberta-base"]
 
 
-def test_claims_are_drawn_from_its_results(open_data, runs, cold):
+def test_claims_are_drawn_from_its_results(open_data, runs, empty_cache):
     """A model is not below itself, and without a margin not above itself."""
-    home, models = cold / "out", {}
+    results, models = empty_cache / "out", {}
     for key in ("retriever-base", "retriever-base-contrast", "retriever-base-once"):
         models[key] = (str(runs["plain"]),)
-    assert measure(claims["I4"], INDUS, SMALL, home) is None
-    filled(open_data, home, models, "I4", only=())
-    found = measure(claims["I4"], INDUS, SMALL, home)
+    assert decide_claim(claims["I4"], INDUS, SMALL, results) is None
+    filled(open_data, results, models, "I4", only=())
+    found = decide_claim(claims["I4"], INDUS, SMALL, results)
     assert found.verdict == "not held" and len(found.findings) == 6 and not found.lacking
     assert {finding.value for finding in found.findings} == {0.0}
     models = {"retriever-base": (str(runs["plain"]),), "retriever-small": (str(runs["plain"]),)}
-    filled(open_data, home, models)
-    found = measure(claims["I3"], INDUS, SMALL, home)
+    filled(open_data, results, models)
+    found = decide_claim(claims["I3"], INDUS, SMALL, results)
     assert found.verdict == "undecided"
     assert len(found.lacking) == 3  # the other teacher has no results, and speed was not measured
-    add(home, "I3", [times_as_fast([1, 1], [4, 4], 3)], "timed")
-    assert measure(claims["I3"], INDUS, SMALL, home).verdict == "held"
+    add_findings(results, "I3", [compare_speed([1, 1], [4, 4], 3)], "timed")
+    assert decide_claim(claims["I3"], INDUS, SMALL, results).verdict == "held"

@@ -8,64 +8,64 @@ import pytest
 
 from build_words import segments
 from sciprism import Encoder
-from sciprism.evaluation.protocols.pair import Pair
-from sciprism.evaluation.report.numbers import apart
-from sciprism.evaluation.run import Run
+from sciprism.evaluation.protocols.pair import PairProtocol
+from sciprism.evaluation.report.estimates import are_apart
+from sciprism.evaluation.run import EvaluationRun
 from sciprism.evaluation.task import Suite, Task
 from sciprism.evaluation.tuning.settings import Tuning
-from sciprism.reproduce.tables.declared import Model, Reproduction, Row, Shape, Table
-from sciprism.reproduce.tables.measured import Sample, estimate
-from sciprism.reproduce.tables.printing import text, to_json
-from sciprism.reproduce.tables.run import make, plan
+from sciprism.reproduce.tables.estimates import ScoreSample, estimate_mean
+from sciprism.reproduce.tables.printing import format_table, table_to_json
+from sciprism.reproduce.tables.run import plan_table, score_table
+from sciprism.reproduce.tables.table import GroupedSuite, ModelRow, PaperTable, Reproduction, TableModel
 
 
-def row(*seeds):
+def build_sample(*seeds):
     values = np.array(seeds, float)
-    return Sample(values, np.full(100, values.mean()), n=5)
+    return ScoreSample(values, np.full(100, values.mean()), n=5)
 
 
 def test_a_mark_is_two_standard_deviations_of_the_wider_row():
     """Worked by hand: sd of (1, 3) is the root of 2, 1.414; twice that is 2.83."""
-    assert row(1, 3).value == 2
-    assert apart((1, 3), (4.9, 4.9)) and not apart((1, 3), (4.8, 4.8))
-    assert not apart((1,), (9,))
-    assert estimate(row(1, 3)).spread == pytest.approx(2**0.5)
-    assert estimate(row(1)).spread == 0.0
+    assert build_sample(1, 3).value == 2
+    assert are_apart((1, 3), (4.9, 4.9)) and not are_apart((1, 3), (4.8, 4.8))
+    assert not are_apart((1,), (9,))
+    assert estimate_mean(build_sample(1, 3)).spread == pytest.approx(2**0.5)
+    assert estimate_mean(build_sample(1)).spread == 0.0
 
 
 @dataclass(frozen=True)
-class Made:
+class SegmentData:
     """Texts that a small model learns."""
 
     def read(self, home):
         return segments(30)
 
 
-def made(name, group):
-    protocol = Pair(tuning=Tuning(rates=(1e-2,), batches=(8,), epochs=(2,), seeds=2))
-    return Task(name=name, format="classification", protocol=protocol, data=Made(), group=group)
+def build_task(name, group):
+    protocol = PairProtocol(tuning=Tuning(rates=(1e-2,), batches=(8,), epochs=(2,), seeds=2))
+    return Task(name=name, format="classification", protocol=protocol, data=SegmentData(), group=group)
 
 
 def test_a_table_of_runs(tiny_model, tmp_path):
     """Two tasks of one group and one of another: micro is the mean of three, macro that of two means."""
-    tasks = tuple(made(name, group) for name, group in (("a", "x"), ("b", "x"), ("c", "y")))
-    table = Table(
+    tasks = tuple(build_task(name, group) for name, group in (("a", "x"), ("b", "x"), ("c", "y")))
+    table = PaperTable(
         name="5",
         title="fine-tuned",
-        rows=(Row(name="short", model="short"), Row(name="long", model="long", against="short")),
+        rows=(ModelRow(name="short", model="short"), ModelRow(name="long", model="long", against="short")),
         groups=("x", "y"),
         form="runs",
         average=False,
         overall=True,
     )
-    shape = Shape(suite=Suite(name="made", tasks=tasks), groups={"x": ("a", "b"), "y": ("c",)})
-    models = {name: Model(title=name) for name in ("short", "long")}
-    paper = Reproduction(name="p", title="P", tables={"5": table}, models=models, shapes={"own": shape})
+    suite = GroupedSuite(suite=Suite(name="build_task", tasks=tasks), groups={"x": ("a", "b"), "y": ("c",)})
+    models = {name: TableModel(title=name) for name in ("short", "long")}
+    paper = Reproduction(name="p", title="P", tables={"5": table}, models=models, suites={"own": suite})
     for name, length in (("short", 16), ("long", 64)):
         Encoder.load(tiny_model, pooling="cls", max_length=length).save(tmp_path / name)
     given = {name: (str(tmp_path / name),) for name in models}
-    wanted = plan(paper, table, shape, given, None)
-    filled = make(wanted, Run(out=tmp_path / "results"), lambda *told: None)
+    wanted = plan_table(paper, table, suite, given, None)
+    filled = score_table(wanted, EvaluationRun(out=tmp_path / "results"), lambda *progress: None)
     assert [column.name for column in filled.columns] == [
         "a accuracy",
         "b accuracy",
@@ -75,15 +75,15 @@ def test_a_table_of_runs(tiny_model, tmp_path):
     ]
     a, b, c, micro, macro = (cell.found.value for cell in filled.cells[0])
     assert micro == pytest.approx((a + b + c) / 3) and macro == pytest.approx(((a + b) / 2 + c) / 2)
-    assert all(cell.found.seeds == (2,) for row in filled.cells for cell in row)
+    assert all(cell.found.seeds == (2,) for cells in filled.cells for cell in cells)
     assert {path.name for path in Path(tmp_path / "results").iterdir() if path.is_dir()} == {
         "short",
         "short--seed-1",
         "long",
         "long--seed-1",
     }
-    page = text(filled, "Table 5")
+    page = format_table(filled, "Table 5")
     assert "In brackets: the standard deviation over runs" in page
     cell = filled.cells[0][0].found
     assert f"{100 * cell.value:.2f} ({100 * cell.spread:.2f})" in page
-    assert to_json(filled, "Table 5")["rows"][0]["cells"]["macro"]["found"]["seeds"] == (2,)
+    assert table_to_json(filled, "Table 5")["rows"][0]["cells"]["macro"]["found"]["seeds"] == (2,)

@@ -7,34 +7,39 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.evaluation.suites.registry import suites
 from sciprism.reproduce.claims.registry import claims
-from sciprism.reproduce.tables.declared import Model, Reproduction, Row, Shape, Table, columns_of
 from sciprism.reproduce.tables.registry import reproductions
+from sciprism.reproduce.tables.table import (
+    GroupedSuite,
+    ModelRow,
+    PaperTable,
+    Reproduction,
+    TableModel,
+    build_columns,
+)
 
-ALL = [(p, t, s) for p, r in reproductions.items() for t in r.tables for s in r.shapes]
+ALL = [(p, t, s) for p, r in reproductions.items() for t in r.tables for s in r.suites]
 
 
-@pytest.mark.parametrize(("paper", "table", "shape"), ALL)
-def test_every_table_has_columns_and_printed_figures_that_fit(paper, table, shape):
-    declared, on = reproductions[paper].tables[table], reproductions[paper].shapes[shape]
-    columns = columns_of(declared, on)
+@pytest.mark.parametrize(("paper", "table", "data"), ALL)
+def test_every_table_has_columns_and_printed_figures_that_fit(paper, table, data):
+    table, suite = reproductions[paper].tables[table], reproductions[paper].suites[data]
+    columns = build_columns(table, suite)
     assert columns and len({column.name for column in columns}) == len(columns)
-    tasks = on.declared()
-    for row in declared.rows:
+    tasks = suite.tasks_by_name()
+    for row in table.rows:
         for column in columns:
-            assert all(
-                set(n.metrics) <= set(tasks[row.task(n.task)].protocol.metrics) for n in column.numbers
-            )
-    found = {metric for column in columns for n in column.numbers for metric in n.metrics}
-    assert set(declared.metrics) <= found, "a metric that no task has"
-    if on.own:
-        names = {name for column in columns for name in column.printed}
-        printed = {row.as_published or row.name for row in declared.rows}
-        assert {row.name for row in declared.published} <= printed
-        assert all(row.scores.keys() <= names for row in declared.published)
+            assert all(set(n.metrics) <= set(tasks[row.task(n.task)].protocol.metrics) for n in column.scores)
+    found = {metric for column in columns for n in column.scores for metric in n.metrics}
+    assert set(table.metrics) <= found, "a metric that no task has"
+    if suite.original:
+        names = {name for column in columns for name in column.published_names}
+        printed = {row.published_name or row.name for row in table.rows}
+        assert {row.name for row in table.published} <= printed
+        assert all(row.scores.keys() <= names for row in table.published)
 
 
 def test_a_row_of_the_table_on_averages_is_what_the_printed_averages_give():
-    """Table 9 is Tables 3 to 7 over again: the printed changes follow from the printed averages."""
+    """Table 9 repeats Tables 3 to 7: its published changes follow from their published averages."""
     paper = reproductions["scimult"]
     averages = {}
     for name in "34567":
@@ -47,7 +52,7 @@ def test_a_row_of_the_table_on_averages_is_what_the_printed_averages_give():
 
 
 def test_multi2spe_ranks_scidocs_by_cosine_and_scidocs_itself_by_the_euclidean_distance():
-    own = reproductions["multi2spe"].shapes["multi-scidocs"].declared()
+    own = reproductions["multi2spe"].suites["multi-scidocs"].tasks_by_name()
     for task in suites["scidocs"].tasks:
         if task.group == "reranking":
             assert (task.protocol.distance, own[task.name].protocol.distance) == ("euclidean", "cosine")
@@ -57,36 +62,36 @@ def test_multi2spe_ranks_scidocs_by_cosine_and_scidocs_itself_by_the_euclidean_d
 
 def test_a_quick_view_narrows_the_columns_or_says_that_none_is_left():
     paper = reproductions["scimult"]
-    quick = paper.shapes["open"].part("quick")
-    names = [column.name for column in columns_of(paper.tables["5"], quick)]
+    quick = paper.suites["open"].select_view("quick")
+    names = [column.name for column in build_columns(paper.tables["5"], quick)]
     assert names == ["vis-citation-retrieval (mean)", "Average, retrieval"]
     with pytest.raises(InputError, match="table A8: open/quick has no task"):
-        columns_of(paper.tables["A8"], quick)
-    assert [column.name for column in columns_of(paper.tables["A8"], paper.shapes["open"])] == [
+        build_columns(paper.tables["A8"], quick)
+    assert [column.name for column in build_columns(paper.tables["A8"], paper.suites["open"])] == [
         "arxiv-categories (mean)"
     ]
 
 
 def test_declarations_check_themselves():
-    row = Row(name="A", model="a", against="B")
-    with pytest.raises(InputError, match="held against B, which is no row"):
-        Table(name="1", title="", rows=(row,), groups=("g",))
+    row = ModelRow(name="A", model="a", against="B")
+    with pytest.raises(InputError, match="compared with B, which is no row"):
+        PaperTable(name="1", title="", rows=(row,), groups=("g",))
     with pytest.raises(InputError, match="two rows have one name"):
-        Table(name="1", title="", rows=(Row(name="A"), Row(name="A")), groups=("g",))
-    table = Table(name="1", title="", rows=(Row(name="A", model="a"),), groups=("g",))
-    shape = Shape(suite=suites["nasa-ir"], groups={"g": ("nasa-ir",)})
+        PaperTable(name="1", title="", rows=(ModelRow(name="A"), ModelRow(name="A")), groups=("g",))
+    table = PaperTable(name="1", title="", rows=(ModelRow(name="A", model="a"),), groups=("g",))
+    suite = GroupedSuite(suite=suites["nasa-ir"], groups={"g": ("nasa-ir",)})
     with pytest.raises(InputError, match="models that are not declared: a"):
-        Reproduction(name="p", title="", tables={"1": table}, models={}, shapes={"own": shape})
+        Reproduction(name="p", title="", tables={"1": table}, models={}, suites={"own": suite})
     paper = Reproduction(
-        name="p", title="P", tables={"1": table}, models={"a": Model(title="A")}, shapes={"own": shape}
+        name="p", title="P", tables={"1": table}, models={"a": TableModel(title="A")}, suites={"own": suite}
     )
     with pytest.raises(InputError, match=r"table 5 of SciRepEval .* is no table of scores: time and param"):
         reproductions["scirepeval"].table("5")
-    with pytest.raises(InputError, match="p has no table '2' that is reproduced; there are 1"):
+    with pytest.raises(InputError, match="p has no table '2' that is reproduced; known: 1"):
         paper.table("2")
-    assert [column.name for column in columns_of(table, shape)][-1] == "Average, g"  # another paper: no code
+    assert [column.name for column in build_columns(table, suite)][-1] == "Average, g"  # another paper: no code
     with pytest.raises(InputError, match="unknown tasks moon"):
-        Shape(suite=suites["nasa-ir"], groups={"g": ("moon",)})
+        GroupedSuite(suite=suites["nasa-ir"], groups={"g": ("moon",)})
 
 
 @pytest.mark.parametrize("name", [name for name in claims if claims[name].paper in reproductions])
@@ -98,6 +103,6 @@ def test_claims_ask_for_models_groups_and_tables_that_there_are(name):
     for contrast in (c for question in claim.questions for c in question.contrasts):
         for side in (contrast.ours, contrast.other):
             assert re.split("[+@]", side.model)[0] in paper.models
-            assert all(side.group in shape.groups for shape in paper.shapes.values())
+            assert all(side.group in suite.groups for suite in paper.suites.values())
     decisive = [c for question in claim.questions if question.decisive for c in question.contrasts]
     assert {re.split("[+@]", c.ours.model)[0] for c in decisive} <= scored

@@ -1,4 +1,4 @@
-"""Readers of documents: what each takes, leaves out, counts and survives."""
+"""Readers of documents: what each reads, drops, counts and survives."""
 
 import bz2
 import gzip
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.text.documents.document import plain_licence
-from sciprism.text.documents.reading import read_documents
+from sciprism.text.documents.document import normalise_licence
+from sciprism.text.documents.read import read_documents
 from sciprism.text.documents.registry import document_readers
-from sciprism.text.documents.wikitext import plain_wikitext
+from sciprism.text.documents.wikitext import strip_wikitext
 
 JATS = """<?xml version="1.0"?>
 <!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) v1.2//EN" "JATS-archivearticle1.dtd">
@@ -93,7 +93,7 @@ def test_articles_of_an_archive_and_what_is_broken_in_it(tmp_path):
     assert dropped == {"record that cannot be read": 1}
     whole = (tmp_path / "pmc.tar.gz").read_bytes()
     found, dropped = read(put(tmp_path / "cut.tar.gz", whole[: len(whole) // 2]))
-    assert dropped["file that is damaged, or breaks off"] == 1
+    assert dropped["file that is damaged or truncated"] == 1
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -103,9 +103,7 @@ def test_a_dump_of_wikipedia(tmp_path, packed):
     assert (found.id, found.text, found.language) == ("wikipedia:1", "Halo\n\nA halo of stuff.", "en")
     assert dropped == {"page that is no article": 1, "redirect": 1}
     if packed:
-        assert read(put(tmp_path / "cut.xml.bz2", content[:40]))[1] == {
-            "file that is damaged, or breaks off": 1
-        }
+        assert read(put(tmp_path / "cut.xml.bz2", content[:40]))[1] == {"file that is damaged or truncated": 1}
 
 
 @pytest.mark.parametrize(
@@ -123,17 +121,17 @@ def test_a_dump_of_wikipedia(tmp_path, packed):
     ],
 )
 def test_markup_is_taken_off(markup, text):
-    assert plain_wikitext(markup) == text.strip()
+    assert strip_wikitext(markup) == text.strip()
 
 
 @given(st.text("ab{}[]|=<>'\n/!-*: ref", max_size=200))
 def test_no_markup_breaks_it(markup):
-    assert "{{" not in plain_wikitext(markup)
+    assert "{{" not in strip_wikitext(markup)
 
 
 def test_a_page_of_marks_alone_takes_no_time():
     for mark in ("{{", "[[", "{{a|", "<ref>", "}}", "{|\n", "(", "'''", "=", "<!--"):
-        plain_wikitext(mark * (200_000 // len(mark)))
+        strip_wikitext(mark * (200_000 // len(mark)))
 
 
 def test_records_of_ads_and_cmr(tmp_path):
@@ -167,9 +165,9 @@ def test_rows_and_parquet(tmp_path):
         assert [(each.language, each.licence) for each in found] == [("de", "CC BY"), ("en", "CC0")]
         assert dropped["no text"] == 1 and dropped.get("record that cannot be read", 2) == 2
     assert read(tmp_path / "r.parquet", columns=["lang", "text"])[0][0].text == "de\n\nOne."
-    assert read(tmp_path / "r.parquet", columns=["body"])[1] == {"file that is damaged, or breaks off": 1}
+    assert read(tmp_path / "r.parquet", columns=["body"])[1] == {"file that is damaged or truncated": 1}
     whole = (tmp_path / "r.parquet").read_bytes()
-    assert read(put(tmp_path / "cut.parquet", whole[:-9]))[1] == {"file that is damaged, or breaks off": 1}
+    assert read(put(tmp_path / "cut.parquet", whole[:-9]))[1] == {"file that is damaged or truncated": 1}
 
 
 def test_papers_and_a_record_that_is_none(tmp_path):
@@ -206,8 +204,8 @@ def test_what_cannot_be_read_is_counted_and_the_rest_goes_on(tmp_path):
     ]
     assert dropped == {
         "empty file": 2,
-        "file that is not clean UTF-8, read all the same": 1,
-        "file that is damaged, or breaks off": 1,
+        "file that is not valid UTF-8, still read": 1,
+        "file that is damaged or truncated": 1,
         "file of no known kind": 2,
     }
     with pytest.raises(InputError, match=r"e\.bin: of no known kind; known: ads"):
@@ -219,7 +217,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "plain"),
+    ("licence", "normalised"),
     [
         ("https://creativecommons.org/licenses/by-nc-sa/4.0/", "CC BY-NC-SA"),
         ("http://creativecommons.org/publicdomain/zero/1.0/", "CC0"),
@@ -230,19 +228,15 @@ def test_what_cannot_be_read_is_counted_and_the_rest_goes_on(tmp_path):
         ("", ""),
     ],
 )
-def test_licences_in_one_form(told, plain):
-    assert plain_licence(told) == plain
+def test_licences_in_one_form(licence, normalised):
+    assert normalise_licence(licence) == normalised
 
 
 @pytest.mark.parametrize("kind", document_readers)
 @settings(max_examples=20)
-@given(
-    content=st.one_of(
-        st.binary(max_size=300), st.sampled_from([JATS, WIKI, json.dumps(ADS), json.dumps(CMR)])
-    )
-)
+@given(content=st.one_of(st.binary(max_size=300), st.sampled_from([JATS, WIKI, json.dumps(ADS), json.dumps(CMR)])))
 def test_no_reader_breaks_on_any_bytes(tmp_path_factory, kind, content):
-    """Whatever stands in a file, it gives documents or is counted."""
+    """Any file gives documents or is counted."""
     folder = tmp_path_factory.mktemp("any")
     for suffix in dict.fromkeys(each for each in document_readers[kind].suffixes):
         path = put(folder / f"a{suffix}", content)

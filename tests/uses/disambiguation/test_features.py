@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signature, Signatures
-from sciprism.uses.disambiguation.features import FEATURES, PairFeatures, columns_of, similarity_column
-from sciprism.uses.disambiguation.grams import Bags, character_grams, word_grams
+from sciprism.uses.disambiguation.features import FEATURES, PairFeatures, embedding_similarity, find_columns
+from sciprism.uses.disambiguation.ngrams import BagMatrix, character_ngrams, word_ngrams
 
 NAMES = [feature.name for feature in FEATURES]
 ENGLISH = "We show that the order of the parts is known and that this is of use for all of the others."
@@ -60,9 +60,7 @@ MENTIONS = [
     ),
     Signature(id="2", paper=2, name="A. Lee", block="a lee", author="y"),
 ]
-DATA = Signatures(
-    papers=PAPERS, signatures=MENTIONS, train=frozenset({"a lee"}), dev=frozenset(), test=frozenset()
-)
+DATA = Signatures(papers=PAPERS, signatures=MENTIONS, train=frozenset({"a lee"}), dev=frozenset(), test=frozenset())
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +77,7 @@ def test_there_are_39_in_the_order_of_the_sheet():
     assert [feature.monotone for feature in FEATURES[14:39]] == [
         *[1] * 8, *[0] * 5, 0, -1, -1, -1, 0, -1, *[0] * 6,
     ]  # fmt: skip
-    assert columns_of(["email", "embedding"]).tolist() == [7, 8, 33]
+    assert find_columns(["email", "embedding"]).tolist() == [7, 8, 33]
 
 
 def test_two_mentions_by_hand(rows):
@@ -113,21 +111,21 @@ def test_what_is_missing_is_nan(rows):
 def test_cosine_plus_one_only_of_usable_vectors():
     vectors = np.array([[1, 0], [1, 1], [0, 0], [-2, 0]], np.float32)
     usable = np.array([True, True, True, False])
-    found = similarity_column(vectors, usable, np.array([0, 0, 0]), np.array([1, 2, 3]))
+    found = embedding_similarity(vectors, usable, np.array([0, 0, 0]), np.array([1, 2, 3]))
     assert found[0] == pytest.approx(1 + np.sqrt(0.5))
     assert np.isnan(found[1:]).all()
 
 
 def test_runs_of_letters_and_words():
-    assert character_grams("Abc") == ["ab", "bc", "abc"]
-    assert word_grams("The art of war") == ["art", "war", "art war"]
+    assert character_ngrams("Abc") == ["ab", "bc", "abc"]
+    assert word_ngrams("The art of war") == ["art", "war", "art war"]
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcd"), max_size=8), min_size=2, max_size=6))
 def test_bags_agree_with_counters(bags):
     one, other = (side.ravel() for side in np.indices((len(bags), len(bags))))
-    found = Bags(bags).jaccard(one, other)
+    found = BagMatrix(bags).jaccard(one, other)
     for i, j, value in zip(one, other, found, strict=True):
         a, b = Counter(bags[i]), Counter(bags[j])
         if a and b:
@@ -137,4 +135,4 @@ def test_bags_agree_with_counters(bags):
 
 
 def test_a_cap_on_the_union():
-    assert Bags(["aab", "aac"]).jaccard(np.array([0]), np.array([1]), cap=2)[0] == 1.0
+    assert BagMatrix(["aab", "aac"]).jaccard(np.array([0]), np.array([1]), cap=2)[0] == 1.0

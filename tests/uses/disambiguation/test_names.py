@@ -68,9 +68,7 @@ def test_known_distances():
 
 def test_initials_have_no_advanced_features():
     assert all(map(math.isnan, advanced_similarity("a", "anna")))
-    assert advanced_similarity("anna", "hanna") == pytest.approx(
-        (1 / 5, 1.0, 1 - 4 / 5, jaro_winkler("anna", "hanna"))
-    )
+    assert advanced_similarity("anna", "hanna") == pytest.approx((1 / 5, 1.0, 1 - 4 / 5, jaro_winkler("anna", "hanna")))
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,34 +1,36 @@
-"""BEIR's layout: a corpus, queries and judgements, as files in a folder or as data sets of the hub."""
+"""BEIR's layout: corpus, queries and qrels, as files in a folder or as data sets of the hub."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Corpus
-from sciprism.datasets.layouts.item_tables import ItemTable, record_id, text_of
-from sciprism.datasets.layouts.judgements import Judgement, corpus, of_file, of_records, united
-from sciprism.datasets.rows import TextIds
+from sciprism.datasets.inputs import RetrievalInput
+from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, get_record_id
+from sciprism.datasets.layouts.judgements import (
+    Judgement,
+    build_retrieval_input,
+    merge_judgements,
+    parse_judgements,
+    read_judgements,
+)
+from sciprism.datasets.rows import IdConverter
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers.records import Paper
 
-ZIPS = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
-
-Record = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeirFolder:
-    """A folder with `corpus.jsonl`, `queries.jsonl` and `qrels/<split>.tsv`, each perhaps gzipped.
+    """A folder with `corpus.jsonl`, `queries.jsonl` and `qrels/<split>.tsv`, each plain or gzipped.
 
-    path: below the home of data. splits: several are merged, the first judgement of a pair counts.
-    without_itself: a document whose id equals the query's is taken out of that query's ranking (BEIR does so
-    always; wrong where ids coincide by accident).
+    path: relative to the data root. splits: several are merged; the first judgement of a pair is used.
+    without_itself: remove a document whose id equals the query's from that query's ranking (BEIR always does;
+    wrong where ids coincide by accident).
     """
 
     path: str
@@ -36,18 +38,22 @@ class BeirFolder:
     without_itself: bool = False
     obtain: str = ""
 
-    def read(self, home: DataRoot) -> Corpus:
-        """Return the judged queries over all documents."""
-        folder = home.local(self.path, self.obtain)
-        return read_folder(home, folder, self.splits, without_itself=self.without_itself)
+    def read(self, data_root: DataRoot) -> RetrievalInput:
+        """Return the graded queries over all documents."""
+        return read_folder(
+            data_root,
+            data_root.local(self.path, self.obtain),
+            self.splits,
+            without_itself=self.without_itself,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeirSet:
     """A data set of BEIR: an unpacked zip (`beir/<name>` or `<name>`) or `<owner>/<name>` on the hub.
 
-    On the hub the corpus and the queries are configs of one data set, the judgements a data set of their own
-    named `<name>-qrels`. The zip's `dev` is called `validation` there.
+    On the hub, corpus and queries are configs of one data set; the judgements are the data set
+    `<name>-qrels`. The zip's `dev` is called `validation` there.
     """
 
     name: str
@@ -57,37 +63,32 @@ class BeirSet:
     revision: str = ""
     qrels_revision: str = ""
 
-    def read(self, home: DataRoot) -> Corpus:
-        """Return the judged queries over all documents."""
-        for place in (f"beir/{self.name}", self.name) if home.folder else ():
-            folder = home.folder / place if home.folder else Path(place)
-            if find(folder, "corpus.jsonl"):
-                return read_folder(home, folder, self.splits, without_itself=self.without_itself)
-        tally = DropReport()
+    def read(self, data_root: DataRoot) -> RetrievalInput:
+        """Return the graded queries over all documents."""
+        for folder in (data_root.folder / "beir" / self.name, data_root.folder / self.name) if data_root.folder else ():
+            if find_file(folder, "corpus.jsonl"):
+                return read_folder(data_root, folder, self.splits, without_itself=self.without_itself)
+        dropped = DropReport()
         repo = f"{self.owner}/{self.name}"
         judgements: list[Judgement] = []
         for split in self.splits:
-            rows = home.rows(
-                f"{repo}-qrels",
-                "default",
-                split=split,
-                revision=self.qrels_revision,
-                tally=tally,
+            rows = data_root.rows(
+                f"{repo}-qrels", "default", split=split, revision=self.qrels_revision, dropped=dropped
             )
-            judgements += of_records(rows, "query-id", "corpus-id", "score")
+            judgements += parse_judgements(rows, "query-id", "corpus-id", "score")
         queries, documents = (
-            home.rows(repo, part, split=part, revision=self.revision, tally=tally)
+            data_root.rows(repo, part, split=part, revision=self.revision, dropped=dropped)
             for part in ("queries", "corpus")
         )
-        return build(judgements, queries, documents, without_itself=self.without_itself, tally=tally)
+        return build_input(judgements, queries, documents, without_itself=self.without_itself, dropped=dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeirFiles:
-    """A hub data set that holds BEIR's files by path, or a local copy of it.
+    """A hub data set with BEIR's files by path, or a local copy of it.
 
-    Each path may be followed by other names of the same file, older ones. query: "paper" where the queries
-    are texts of the documents' kind (patients like a patient).
+    Each path may be followed by other, older names of the same file. query: "paper" where the queries are
+    texts like the documents (similar patients).
     """
 
     repo: str
@@ -98,77 +99,79 @@ class BeirFiles:
     without_itself: bool = False
     revision: str = ""
 
-    def read(self, home: DataRoot) -> Corpus:
-        """Return the judged queries over all documents."""
-        tally = DropReport()
+    def read(self, data_root: DataRoot) -> RetrievalInput:
+        """Return the graded queries over all documents."""
+        dropped = DropReport()
         judgements, queries, documents = (
-            home.file(self.repo, names[0], revision=self.revision, names=names[1:])
+            data_root.file(self.repo, names[0], revision=self.revision, names=names[1:])
             for names in (self.qrels, self.queries, self.corpus)
         )
-        found = build(
-            of_file(home, judgements),
-            texts(home, queries, tally),
-            texts(home, documents, tally),
+        return build_input(
+            read_judgements(data_root, judgements),
+            read_texts(data_root, queries, dropped),
+            read_texts(data_root, documents, dropped),
+            role=self.query,
             without_itself=self.without_itself,
-            tally=tally,
+            dropped=dropped,
         )
-        return replace(found, query_role=self.query)
 
 
-def read_folder(home: DataRoot, folder: Path, splits: Iterable[str], *, without_itself: bool) -> Corpus:
-    """Return the input made of a folder in BEIR's layout. Raises InputError naming a file that is missing."""
-    tally = DropReport()
-    parts = [needed(folder / "qrels", f"{split}.tsv") for split in splits]
-    judgements = [row for path in parts for row in of_file(home, path)]
-    queries, documents = needed(folder, "queries.jsonl"), needed(folder, "corpus.jsonl")
-    return build(
+def read_folder(data_root: DataRoot, folder: Path, splits: Iterable[str], *, without_itself: bool) -> RetrievalInput:
+    """Return the input from a folder in BEIR's layout. Raises InputError that names a missing file."""
+    dropped = DropReport()
+    parts = [require_file(folder / "qrels", f"{split}.tsv") for split in splits]
+    judgements = [row for path in parts for row in read_judgements(data_root, path)]
+    return build_input(
         judgements,
-        texts(home, queries, tally),
-        texts(home, documents, tally),
+        read_texts(data_root, require_file(folder, "queries.jsonl"), dropped),
+        read_texts(data_root, require_file(folder, "corpus.jsonl"), dropped),
         without_itself=without_itself,
-        tally=tally,
+        dropped=dropped,
     )
 
 
-def build(
+def build_input(
     judgements: Iterable[Judgement],
-    queries: Iterable[Record],
-    documents: Iterable[Record],
+    queries: Iterable[Mapping[str, Any]],
+    documents: Iterable[Mapping[str, Any]],
     *,
+    role: Role = "query",
     without_itself: bool,
-    tally: DropReport,
-) -> Corpus:
-    """Return the judged queries over all documents; a query that nobody judged is left out silently."""
-    qrels = united(judgements, tally)
-    asked, found = ItemTable(tally), ItemTable(tally)
+    dropped: DropReport,
+) -> RetrievalInput:
+    """Return the graded queries over all documents; queries without judgements are not part of it."""
+    qrels = merge_judgements(judgements, dropped)
+    query_table, document_table = ItemTable(dropped), ItemTable(dropped)
     for record in queries:
-        name = record_id(record, "_id")
+        name = get_record_id(record, "_id")
         if name in qrels:
-            asked.put(name, text_of(record.get("text")))
+            query_table.add(name, clean_text(record.get("text")))
     for record in documents:
-        name = record_id(record, "_id")
-        found.put(
-            name, Paper(id=name, title=text_of(record.get("title")), abstract=text_of(record.get("text")))
-        )
-    return corpus(qrels, asked, found, role="query", without_itself=without_itself, tally=tally)
+        name = get_record_id(record, "_id")
+        title, text = clean_text(record.get("title")), clean_text(record.get("text"))
+        document_table.add(name, Paper(id=name, title=title, abstract=text))
+    return build_retrieval_input(
+        qrels, query_table, document_table, role=role, without_itself=without_itself, dropped=dropped
+    )
 
 
-def texts(home: DataRoot, path: Path, tally: DropReport) -> Iterator[dict[str, Any]]:
+def read_texts(data_root: DataRoot, path: Path, dropped: DropReport) -> Iterator[dict[str, Any]]:
     """Yield the records of a corpus or of queries, ids as text."""
-    ids = TextIds(tally)
-    for record in home.records(path):
+    ids = IdConverter(dropped)
+    for record in data_root.records(path):
         yield ids.row(record)
 
 
-def find(folder: Path, name: str) -> Path | None:
-    """Return a file of a folder, plain or gzipped, or None."""
-    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+def find_file(folder: Path, *names: str) -> Path | None:
+    """Return the first of these files that a folder has, plain or gzipped, or None."""
+    paths = (folder / f"{name}{end}" for name in names for end in ("", ".gz"))
+    return next((path for path in paths if path.is_file()), None)
 
 
-def needed(folder: Path, name: str) -> Path:
-    """Return a file of a folder, plain or gzipped. Raises InputError naming those that are there."""
-    path = find(folder, name)
+def require_file(folder: Path, name: str) -> Path:
+    """Return a file of a folder, plain or gzipped. Raises InputError that lists the folder's files."""
+    path = find_file(folder, name)
     if path is None:
-        there = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
-        raise InputError(f"{folder} holds no {name}; it holds {', '.join(there) or 'nothing'}")
+        present = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
+        raise InputError(f"{folder} has no {name}; it contains {', '.join(present) or 'nothing'}")
     return path

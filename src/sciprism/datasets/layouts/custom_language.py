@@ -1,4 +1,4 @@
-"""One's own data to fine-tune on: a folder with a file of train, one of test and perhaps one of dev."""
+"""Layouts of custom fine-tuning tasks: a folder with files of train, test and optionally dev."""
 
 from __future__ import annotations
 
@@ -6,50 +6,52 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Questions, Segments, Tagged
+from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.datasets.layouts.language.parts import PartFiles
 from sciprism.datasets.layouts.language.questions import SquadFiles
-from sciprism.datasets.layouts.language.texts import Texts
+from sciprism.datasets.layouts.language.texts import LabelledTexts
 from sciprism.datasets.layouts.language.words import WordTags
 
-DEV = 0.1
-"""Share of train that is dev where the folder has none."""
+DEV_SHARE = 0.1
+"""Share of train that becomes dev where the folder has no dev file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnWords:
+class CustomWords:
     """Tagged words: .tsv or .txt with a word and its tag a line, or JSON lines of `tokens` and `tags`."""
 
     data: str
     only: str = ""
     merged: bool = False
 
-    def read(self, home: DataRoot) -> Tagged:
+    def read(self, data_root: DataRoot) -> TaggingInput:
         """Return the sentences."""
-        files = PartFiles(folders=(self.data,))
-        return WordTags(files=files, only=self.only, merged=self.merged, dev_share=DEV).read(home)
+        return WordTags(
+            files=PartFiles(folders=(self.data,)), only=self.only, merged=self.merged, dev_share=DEV_SHARE
+        ).read(data_root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnTexts:
+class CustomTexts:
     """JSON lines of `text`, or of `sentence1` and `sentence2`, and `label`: a class or a number."""
 
     data: str
     pairs: bool = False
     target: Literal["class", "number"] = "class"
 
-    def read(self, home: DataRoot) -> Segments:
+    def read(self, data_root: DataRoot) -> PairInput:
         """Return the texts."""
-        files = PartFiles(folders=(self.data,))
-        return Texts(files=files, pairs=self.pairs, target=self.target, dev_share=DEV).read(home)
+        return LabelledTexts(
+            files=PartFiles(folders=(self.data,)), pairs=self.pairs, target=self.target, dev_share=DEV_SHARE
+        ).read(data_root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnQuestions:
+class CustomQuestions:
     """Questions and their contexts in SQuAD's JSON."""
 
     data: str
 
-    def read(self, home: DataRoot) -> Questions:
+    def read(self, data_root: DataRoot) -> SpanInput:
         """Return the questions."""
-        return SquadFiles(files=PartFiles(folders=(self.data,)), dev_share=DEV).read(home)
+        return SquadFiles(files=PartFiles(folders=(self.data,)), dev_share=DEV_SHARE).read(data_root)

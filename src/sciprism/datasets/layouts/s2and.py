@@ -1,4 +1,4 @@
-"""The folders of S2AND: signatures, papers, clusters and the division of blocks, one folder per source."""
+"""The folders of S2AND: signatures, papers, clusters and the split of blocks, one folder per source."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from sciprism.papers.signatures import Signature, Signatures
 SOURCES = ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 Authors = tuple[tuple[int, str], ...]  # position and name
 PARTS = ("train", "dev", "test")
-SHARES = (0.8, 0.9)
-"""Where dev and test begin among shuffled blocks that come without a division (S2AND's own shares)."""
 OBTAIN = (
-    "fetch s3://ai2-s2-research-public/scirepeval/test/s2and without credentials, or make the small version "
-    "with: sciprism prepare s2and-mini FOLDER -o OUT"
+    "download s3://ai2-s2-research-public/scirepeval/test/s2and without credentials, or make the small "
+    "version with: sciprism prepare s2and-mini FOLDER -o OUT"
 )
 
 
@@ -31,123 +29,124 @@ OBTAIN = (
 class S2andFolders:
     """Read `<source>/<source>_{signatures,papers,clusters}.json` and `blocks/block_sigs_<source>.json`.
 
-    Each part of a division is a list of block names, or an object of them with their signatures. Without that
-    file blocks are divided 80 : 10 : 10 by the seed, and named so in the result. Sources keep to themselves:
-    ids and blocks bear their names. A venue that is missing is replaced by the journal.
+    Each part of the split is a list of block names, or an object of block name -> signatures. Without that
+    file, blocks are split 80 : 10 : 10 by the seed, which the result reports. Ids and blocks begin with the
+    source's name, so sources stay separate. A missing venue is replaced by the journal.
     """
 
     path: str = "s2and_mini"
     sources: tuple[str, ...] = SOURCES
     seed: int = 0
 
-    def read(self, home: DataRoot) -> Signatures:
-        """Return the mentions of all sources; mentions without a cluster or a paper are left out."""
-        folder = home.local(self.path, OBTAIN)
-        tally = DropReport()
+    def read(self, data_root: DataRoot) -> Signatures:
+        """Return the mentions of all sources; mentions without a cluster or a paper are dropped."""
+        folder = data_root.local(self.path, OBTAIN)
+        dropped = DropReport()
         papers: list[Paper] = []
         mentions: list[Signature] = []
         named: list[str] = []
         parts: dict[str, set[str]] = {part: set() for part in PARTS}
         for source in self.sources:
-            division, blocks_of = self._division(home, folder, source, tally)
-            found = self._mentions(home, folder / source, (papers, blocks_of), tally)
+            split, blocks_of = self._read_split(data_root, folder, source, dropped)
+            found = self._mentions(data_root, folder / source, papers, blocks_of, dropped)
             mentions += found
             named += [source] * len(found)
             blocks = sorted({mention.block for mention in found})
-            division = division or _shuffled(blocks, self.seed)
+            split = split or _split_blocks(blocks, self.seed)
             for block in blocks:
-                if block in division:
-                    parts[division[block]].add(block)
+                if block in split:
+                    parts[split[block]].add(block)
                 else:
-                    tally.add("block in no part", block)
+                    dropped.add("block in no part", block)
         train, dev, test = (frozenset(parts[part]) for part in PARTS)
         return Signatures(
-            papers=papers, signatures=mentions, train=train, dev=dev, test=test, source=named, tally=tally
+            papers=papers, signatures=mentions, train=train, dev=dev, test=test, source=named, dropped=dropped
         )
 
     def _mentions(
-        self, home: DataRoot, place: Path, shared: tuple[list[Paper], Mapping[str, str]], tally: DropReport
+        self,
+        data_root: DataRoot,
+        folder: Path,
+        papers: list[Paper],
+        blocks_of: Mapping[str, str],
+        dropped: DropReport,
     ) -> list[Signature]:
-        """Return the mentions of one source and put its papers behind those of the others."""
-        papers, blocks_of = shared
-        source = place.name
-        people = _people(home, source_file(place, "clusters"))
+        """Return the mentions of one source and append its papers to those of the other sources."""
+        source = folder.name
+        people = {
+            as_id(key): as_id(name)
+            for name, row in data_root.members(find_source_file(folder, "clusters"))
+            for key in row["signature_ids"]
+        }
         rows: dict[str, int] = {}
         authors: dict[str, Authors] = {}
-        for key, record in home.members(source_file(place, "papers")):
-            rows[as_id(key)], authors[as_id(key)] = len(papers), _authors(record)
-            papers.append(_paper(source, as_id(key), record))
+        for key, record in data_root.members(find_source_file(folder, "papers")):
+            rows[as_id(key)], authors[as_id(key)] = len(papers), _list_authors(record)
+            papers.append(_parse_paper(source, as_id(key), record))
         found = []
-        for key, row in home.members(source_file(place, "signatures")):
+        for key, row in data_root.members(find_source_file(folder, "signatures")):
             paper = as_id(row["paper_id"])
             if key in people and paper in rows:
                 block = f"{source}: {blocks_of.get(key) or row['author_info']['block']}"
-                found.append(_mention(row, (source, key, people[key]), block, (rows[paper], authors[paper])))
+                found.append(_parse_mention(row, (source, key, people[key]), block, (rows[paper], authors[paper])))
             else:
-                tally.add("mention without a cluster or a paper", f"{source} {key}")
+                dropped.add("mention without a cluster or a paper", f"{source} {key}")
         return found
 
-    def _division(
-        self, home: DataRoot, folder: Path, source: str, tally: DropReport
+    def _read_split(
+        self, data_root: DataRoot, folder: Path, source: str, dropped: DropReport
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """Return block -> part, and signature -> block where the file says it."""
+        """Return block -> part, and signature -> block where the file has them."""
         path = folder / "blocks" / f"block_sigs_{source}.json"
         if not path.exists():
-            tally.add("source without a division of blocks, divided by the seed", source)
+            dropped.add("source without a split of blocks, split by the seed", source)
             return {}, {}
-        division: dict[str, str] = {}
-        of_signature: dict[str, str] = {}
-        for part, blocks in home.members(path):
+        split: dict[str, str] = {}
+        block_of: dict[str, str] = {}
+        for part, blocks in data_root.members(path):
             if part not in PARTS or not isinstance(blocks, list | dict):
-                raise InputError(f"{path}: {part!r} is no list of blocks for train, dev or test")
+                raise InputError(f"{path}: {part!r} is not a list of blocks for train, dev or test")
             for block in blocks:
-                division[f"{source}: {block}"] = part
+                split[f"{source}: {block}"] = part
                 for key in blocks[block] if isinstance(blocks, dict) else ():
-                    of_signature[as_id(key)] = block
-        return division, of_signature
+                    block_of[as_id(key)] = block
+        return split, block_of
 
 
-def source_file(place: Path, kind: str) -> Path:
-    """Return `<source>/<source>_<kind>.json`. Raises InputError where it is not there."""
-    path = place / f"{place.name}_{kind}.json"
+def find_source_file(folder: Path, kind: str) -> Path:
+    """Return `<source>/<source>_<kind>.json`. Raises InputError where it does not exist."""
+    path = folder / f"{folder.name}_{kind}.json"
     if not path.is_file():
-        raise InputError(f"{path} is not there; {OBTAIN}")
+        raise InputError(f"{path} does not exist; {OBTAIN}")
     return path
 
 
-def _people(home: DataRoot, path: Path) -> dict[str, str]:
-    return {as_id(key): as_id(name) for name, row in home.members(path) for key in row["signature_ids"]}
-
-
-def _shuffled(blocks: Sequence[str], seed: int) -> dict[str, str]:
+def _split_blocks(blocks: Sequence[str], seed: int) -> dict[str, str]:
     order = np.random.default_rng(seed).permutation(len(blocks))
-    ends = [round(share * len(blocks)) for share in SHARES]
+    ends = [round(share * len(blocks)) for share in (0.8, 0.9)]  # where dev and test begin, as in S2AND
     return {blocks[n]: PARTS[int(np.searchsorted(ends, at, "right"))] for at, n in enumerate(order)}
 
 
-def _authors(record: Mapping[str, Any]) -> Authors:
+def _list_authors(record: Mapping[str, Any]) -> Authors:
     listed = record.get("authors") or ()
     return tuple((int(a.get("position") or 0), a["author_name"]) for a in listed if a.get("author_name"))
 
 
-def _paper(source: str, name: str, record: Mapping[str, Any]) -> Paper:
+def _parse_paper(source: str, name: str, record: Mapping[str, Any]) -> Paper:
     year = record.get("year")
     return Paper(
         id=f"{source}:{name}",
         title=record.get("title") or "",
         abstract=record.get("abstract") or "",
-        authors=tuple(author for _, author in _authors(record)),
+        authors=tuple(author for _, author in _list_authors(record)),
         venue=record.get("venue") or record.get("journal_name") or "",
         year=int(year) if year else None,
         references=tuple(f"{source}:{as_id(key)}" for key in record.get("references") or ()),
     )
 
 
-def _mention(
-    row: Mapping[str, Any],
-    names: tuple[str, str, str],
-    block: str,
-    paper: tuple[int, Authors],
+def _parse_mention(
+    row: Mapping[str, Any], names: tuple[str, str, str], block: str, paper: tuple[int, Authors]
 ) -> Signature:
     source, key, person = names
     info = row["author_info"]
@@ -160,7 +159,7 @@ def _mention(
         block=block,
         author=f"{source}:{person}",
         position=position,
-        coauthors=tuple(name for place, name in paper[1] if place != position),
+        coauthors=tuple(name for at, name in paper[1] if at != position),
         affiliations=tuple(filter(None, info.get("affiliations") or ())),
         email=info.get("email") or "",
     )

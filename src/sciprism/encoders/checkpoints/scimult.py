@@ -1,13 +1,13 @@
-"""Convert SciMult's checkpoints (`yuz9yuz/SciMult`: Vanilla, MHAExpert and their kin) to model folders.
+"""Convert SciMult's checkpoints (`yuz9yuz/SciMult`: Vanilla, MHAExpert and others) to model folders.
 
 Such a file is a pickle of the training run: weights under `question_model` and `ctx_model`, which are one
-shared encoder, its parameters, the optimiser. It states neither the backbone's shape nor its vocabulary, but
-names the backbone.
+shared encoder, its parameters, the optimizer. It names the backbone, but states neither its config nor its
+vocabulary.
 
-One difference to the published code stays: there a label without a definition, or a paper without an
-abstract, reads `name [SEP] ` and so has two separators at its end; here a part that is missing is left out
-together with its separator. Case is folded by the backbone's own tokenizer: folding it in the template would
-turn the separator into plain text.
+One difference to the published code remains: there, a label without a definition, or a paper without an
+abstract, is `name [SEP] ` and so ends with two separators; here a missing field is dropped together with its
+separator. The backbone's tokenizer lowercases: lowercasing in the template would turn the separator into
+plain text.
 """
 
 from __future__ import annotations
@@ -22,43 +22,48 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.checkpoints import folder as folders
-from sciprism.encoders.checkpoints.backbone import ANCHOR, published_names, read_config
-from sciprism.encoders.checkpoints.converted import kept
+from sciprism.encoders.checkpoints.backbone import (
+    ANCHOR,
+    build_on_meta,
+    load_tensors,
+    published_names,
+    read_config,
+)
+from sciprism.encoders.checkpoints.conversion_cache import convert_once
 from sciprism.encoders.checkpoints.locate import locate
-from sciprism.encoders.checkpoints.restricted import Placeholder
+from sciprism.encoders.checkpoints.restricted_unpickler import Placeholder
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
-from sciprism.encoders.methods.registry import make
-from sciprism.encoders.settings import Settings
+from sciprism.encoders.methods.registry import build_method
+from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
 from sciprism.files import sha256
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_tokenizer
 
-LONGEST = 512  # tokens per text in the published evaluation
-# what the files name by its old name -> what the hub calls it today
+MAX_TOKENS = 512  # tokens per text in the published evaluation
+# a backbone's name in the files -> its present name on the hub
 UNCASED = "microsoft/BiomedNLP-{}-base-uncased-{}"
 RENAMED = {
-    UNCASED.format("PubMedBERT", kind): UNCASED.format("BiomedBERT", kind)
-    for kind in ("abstract", "abstract-fulltext")
+    UNCASED.format("PubMedBERT", kind): UNCASED.format("BiomedBERT", kind) for kind in ("abstract", "abstract-fulltext")
 }
 BACKBONE = UNCASED.format("BiomedBERT", "abstract")
 TOWERS = ("question_model", "ctx_model")
-EXPERTS = ("search", "proximity", "classification")  # by their number in the files
-EXTRA = ("pooler.", "embeddings.position_ids")  # in a tower, and no part of its vectors
-UNUSED = ("linear.weight", "linear.bias")  # beside the towers, and no part of their vectors
+EXPERTS = ("search", "proximity", "classification")  # in the order of their numbers in the files
+EXTRA = ("pooler.", "embeddings.position_ids")  # in a tower, but not used for its vectors
+UNUSED = ("linear.weight", "linear.bias")  # outside the towers, not used for vectors
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What an expert owns: our module in a block -> its published name; {e} is the expert's number."""
+class ExpertKind:
+    """The modules of an expert: our name in a block -> the published name; {e} is the expert's number."""
 
     method: str
     modules: Mapping[str, str]
 
 
-KINDS = {
-    "attn": Kind(
+EXPERT_KINDS = {
+    "attn": ExpertKind(
         "attention-experts",
         {
             "attention.query": "attention.self.moe_query.{e}",
@@ -67,7 +72,7 @@ KINDS = {
             "attention.output": "attention.output.moe_dense.{e}",
         },
     ),
-    "fwd": Kind(
+    "fwd": ExpertKind(
         "feedforward-experts",
         {
             "feed_forward.expand": "moe_layer.interm_layers.{e}.dense",
@@ -80,51 +85,51 @@ EXPERT = re.compile(r"\.layer\.(\d+)\.(attention\.(?:self|output)\.moe_|moe_laye
 
 
 def convert(path: Path, backbone: str | Path | None = None) -> Path:
-    """Return the model folder of a checkpoint, converted at the first call and kept in the cache.
+    """Return the model folder of a checkpoint, converted at the first call and then cached.
 
-    backbone: folder or hub id that gives shape and tokenizer; by default the checkpoint's own folder where
-    that has a `config.json`, else the backbone that the checkpoint names. Raises InputError for a file that
-    is refused, that is half a model, or whose vectors are made in a way that is not known here.
+    backbone: folder or hub id with config and tokenizer; by default the checkpoint's folder if that has a
+    `config.json`, else the backbone that the checkpoint names. InputError for a file that names code, is
+    incomplete, or has unsupported parameters.
     """
     if backbone is None and (path.parent / "config.json").exists():
         backbone = path.parent
     state = path.stat()
     facts = (path.resolve(), state.st_size, state.st_mtime_ns, backbone)
-    return kept(path, facts, lambda draft: _write(draft, path, backbone))
+    return convert_once(path, facts, lambda draft: _write(draft, path, backbone))
 
 
 def _write(draft: Path, path: Path, backbone: str | Path | None) -> None:
     checkpoint = read_torch_file(path)
     if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("model_dict"), dict):
         raise InputError(f"{path}: holds no model_dict; is this a checkpoint of SciMult?")
-    parameters = _parameters(path, checkpoint.get("encoder_params"))
+    parameters = _read_parameters(path, checkpoint.get("encoder_params"))
     weights = {str(key): value for key, value in checkpoint["model_dict"].items()}
-    name, shape = _backbone(path, parameters, backbone)
+    name, shape = _locate_backbone(path, parameters, backbone)
     tokenizer, special = read_tokenizer(shape)
     config = read_config(shape)
-    kind, every = _placement(path, parameters, weights, config)
-    settings = Settings(
-        method=KINDS[kind].method if kind else "single",
+    kind, every = _find_experts(path, parameters, weights, config)
+    settings = EncoderSettings(
+        method=EXPERT_KINDS[kind].method if kind else "single",
         options={"every": every} if kind else {},
         pooling="mean" if parameters.get("mean_pool") else "cls",
         normalize=bool(parameters.get("mean_pool")),
         distance="cosine" if parameters.get("mean_pool") else "dot",
-        max_length=min(LONGEST, config.max_length),
+        max_length=min(MAX_TOKENS, config.max_length),
         template=Template(separator=f" {special.get('sep_token', '[SEP]')} "),
     )
-    model = _model(path, weights, config, settings, kind, every)
+    model = _build_model(path, weights, config, settings, kind, every)
     provenance = {"converted from": path.name, "sha256": sha256(path), "backbone": name}
     folders.write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
 
 
-# ---- what the file says about itself ----
+# ---- the parameters ----
 
 
-def _parameters(path: Path, node: Any) -> dict[str, Any]:
-    """Return the encoder's parameters, checked; those that a file leaves out are SciMult's own."""
-    entries = _entries(node)
-    entries |= _entries(entries.get("encoder"))  # where DPR's later files keep them
-    found = {str(key): _value(value) for key, value in entries.items()}
+def _read_parameters(path: Path, node: Any) -> dict[str, Any]:
+    """Return the encoder's parameters; unsupported values are an InputError."""
+    entries = _dict_entries(node)
+    entries |= _dict_entries(entries.get("encoder"))  # their place in later files of DPR
+    found = {str(key): _node_value(value) for key, value in entries.items()}
 
     def refuse(key: str, why: str) -> None:
         raise InputError(f"{path}: {key} is {found[key]!r}; {why}")
@@ -147,8 +152,8 @@ def _parameters(path: Path, node: Any) -> dict[str, Any]:
     return found
 
 
-def _entries(node: Any) -> dict[Any, Any]:
-    """Return the entries of a dict, or of a configuration node taken as data."""
+def _dict_entries(node: Any) -> dict[Any, Any]:
+    """Return the entries of a dict, or of a configuration node's placeholder."""
     if isinstance(node, Placeholder):
         state = node.state if isinstance(node.state, dict) else {}
         inner = state.get("_content", state)
@@ -156,12 +161,12 @@ def _entries(node: Any) -> dict[Any, Any]:
     return dict(node) if isinstance(node, dict) else {}
 
 
-def _value(node: Any) -> Any:
+def _node_value(node: Any) -> Any:
     state = node.state if isinstance(node, Placeholder) else None
     return state["_val"] if isinstance(state, dict) and "_val" in state else node
 
 
-def _backbone(path: Path, parameters: dict[str, Any], chosen: str | Path | None) -> tuple[str, Path]:
+def _locate_backbone(path: Path, parameters: dict[str, Any], chosen: str | Path | None) -> tuple[str, Path]:
     """Return the backbone's name and the folder with its config.json and tokenizer."""
     stated = str(chosen or parameters.get("pretrained_model_cfg") or BACKBONE)
     reasons = []
@@ -171,88 +176,75 @@ def _backbone(path: Path, parameters: dict[str, Any], chosen: str | Path | None)
         except InputError as error:
             reasons.append(str(error))
     raise InputError(
-        f"{path}: its backbone gives shape and vocabulary, and cannot be found; put config.json and the"
-        f" tokenizer's files of {stated} beside the checkpoint: {'; '.join(reasons)}"
+        f"{path}: cannot find its backbone, which has the config and the vocabulary; put config.json and the"
+        f" tokenizer's files of {stated} next to the checkpoint: {'; '.join(reasons)}"
     )
 
 
-def _placement(
+def _find_experts(
     path: Path, parameters: dict[str, Any], weights: dict[str, Any], config: TransformerConfig
 ) -> tuple[str, int]:
-    """Return the experts' kind and N where every N-th layer has them; ("", 0) without experts."""
-    places = {match.groups() for name in weights if (match := EXPERT.search(name))}
-    kinds = {"fwd" if what.startswith("moe_layer") else "attn" for _, what in places}
-    layers = sorted({int(layer) for layer, _ in places})
-    said = parameters.get("moe_type") if parameters.get("use_moe", bool(places)) else None
-    if said is not None and not re.fullmatch(r"mod[1-9]\d*:(attn|fwd)", str(said)):
-        raise InputError(f"{path}: moe_type is {said!r}; known: mod{{N}}:attn and mod{{N}}:fwd")
-    if not places:
+    """Return the experts' kind, and N if every N-th layer has experts; ("", 0) without experts."""
+    slots = {match.groups() for name in weights if (match := EXPERT.search(name))}
+    kinds = {"fwd" if slot.startswith("moe_layer") else "attn" for _, slot in slots}
+    layers = sorted({int(layer) for layer, _ in slots})
+    moe_type = parameters.get("moe_type") if parameters.get("use_moe", bool(slots)) else None
+    if moe_type is not None and not re.fullmatch(r"mod[1-9]\d*:(attn|fwd)", str(moe_type)):
+        raise InputError(f"{path}: moe_type is {moe_type!r}; known: mod{{N}}:attn and mod{{N}}:fwd")
+    if not slots:
         if parameters.get("use_moe"):
-            raise InputError(f"{path}: half a model: use_moe is set, and no layer has experts")
+            raise InputError(f"{path}: incomplete: use_moe is set, but no layer has experts")
         return "", 0
     every = layers[0] + 1
     found = f"mod{every}:{'+'.join(sorted(kinds))}"
     regular = layers == [n for n in range(config.layers) if (n + 1) % every == 0]
-    if len(kinds) > 1 or not regular or parameters.get("use_moe") is False or said not in (None, found):
-        stated = f"moe_type {said!r}" if parameters.get("use_moe", True) else "use_moe False"
+    if len(kinds) > 1 or not regular or parameters.get("use_moe") is False or moe_type not in (None, found):
+        stated = f"moe_type {moe_type!r}" if parameters.get("use_moe", True) else "use_moe False"
         where = ", ".join(str(n + 1) for n in layers)
-        raise InputError(
-            f"{path}: states {stated}, but the layers {where} of {config.layers} have experts ({found})"
-        )
+        raise InputError(f"{path}: states {stated}, but the layers {where} of {config.layers} have experts ({found})")
     return kinds.pop(), every
 
 
 # ---- the weights ----
 
 
-def _model(
+def _build_model(
     path: Path,
     weights: dict[str, Any],
     config: TransformerConfig,
-    settings: Settings,
+    settings: EncoderSettings,
     kind: str,
     every: int,
 ) -> Transformer:
-    """Return the transformer with the checkpoint's weights; half a model is an InputError."""
-    with torch.device("meta"):  # shapes alone: the weights come from the file
-        model = Transformer(config)
-        make(settings.method, settings.options).fill(model)
+    """Return the transformer with the checkpoint's weights; missing weights are an InputError."""
+    model = build_on_meta(config, build_method(settings.method, settings.options))
     names = checkpoint_names(config, kind, every)
-    shapes = {ours: tensor.shape for ours, tensor in model.state_dict().items()}
-    question, context = _towers(path, weights, names.values())
-    state = {}
-    for ours, theirs in names.items():
-        tensor = question[theirs]
-        if not isinstance(tensor, Tensor) or not tensor.is_floating_point():
-            raise InputError(f"{path}: {theirs} is no tensor of floating point numbers")
-        if tensor.shape != shapes[ours]:
-            sizes = f"{tuple(tensor.shape)}, the backbone's config.json says {tuple(shapes[ours])}"
-            raise InputError(f"{path}: {theirs} has the shape {sizes}")
-        if not isinstance(context[theirs], Tensor) or not torch.equal(tensor, context[theirs]):
-            raise InputError(
-                f"{path}: {theirs} differs between {' and '.join(TOWERS)}; two encoders are not supported"
-            )
-        state[ours] = tensor.float().clone(memory_format=torch.contiguous_format)
-    model.load_state_dict(state, assign=True)
+    question, context = _split_towers(path, weights, names.values())
+    tensors = {}
+    for name, tensor in question.items():
+        if not isinstance(tensor, Tensor):
+            raise InputError(f"{path}: {name} is not a tensor")
+        if not isinstance(context[name], Tensor) or not torch.equal(tensor, context[name]):
+            raise InputError(f"{path}: {name} differs between {' and '.join(TOWERS)}; two encoders are not supported")
+        tensors[name] = tensor.clone(memory_format=torch.contiguous_format)  # not mapped to the file
+    load_tensors(path, model, tensors, names)
     return model
 
 
-def _towers(path: Path, weights: dict[str, Any], wanted: Collection[str]) -> list[dict[str, Any]]:
-    """Return both encoders' weights by their names inside; a missing or unknown one is an InputError."""
+def _split_towers(path: Path, weights: dict[str, Any], wanted: Collection[str]) -> list[dict[str, Any]]:
+    """Return the weights of both towers by name; a missing or unknown one is an InputError."""
     towers, known = [], set(UNUSED)
     for tower in TOWERS:
         found = [name for name in weights if name.startswith(f"{tower}.") and name.endswith(ANCHOR)]
         if len(found) != 1:
             raise InputError(f"{path}: expected one {tower}...{ANCHOR}, found {len(found)}")
         prefix = found[0].removesuffix(ANCHOR)
-        missing = [prefix + name for name in wanted if prefix + name not in weights]
-        if missing:
+        if missing := [prefix + name for name in wanted if prefix + name not in weights]:
             raise InputError(f"{path}: {len(missing)} weights are missing, the first is {missing[0]}")
         towers.append({name: weights[prefix + name] for name in wanted})
         known |= {prefix + name for name in wanted}
         known |= {name for name in weights if name.startswith(tuple(prefix + extra for extra in EXTRA))}
-    unknown = [name for name in weights if name not in known]
-    if unknown:
+    if unknown := [name for name in weights if name not in known]:
         raise InputError(f"{path}: {len(unknown)} weights are unknown here, the first is {unknown[0]}")
     return towers
 
@@ -261,7 +253,7 @@ def checkpoint_names(config: TransformerConfig, kind: str, every: int) -> dict[s
     """Map our parameter names to the published ones inside a tower; kind: attn, fwd, or "" for none."""
     names = published_names(config)
     for n in range(every - 1, config.layers, every) if kind else ():
-        for module, theirs in KINDS[kind].modules.items():
+        for module, theirs in EXPERT_KINDS[kind].modules.items():
             slot, _, part = module.partition(".")
             for what in ("weight", "bias"):
                 del names[f"blocks.{n}.{module}.{what}"]

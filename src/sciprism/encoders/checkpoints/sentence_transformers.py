@@ -1,19 +1,20 @@
-"""Read and write what a sentence-transformers folder says besides weights: pooling, length, prompts."""
+"""Read and write the settings of a sentence-transformers folder: pooling, length, prompts."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sciprism.encoders.settings import Settings
+from sciprism.encoders.settings import EncoderSettings
 from sciprism.errors import InputError
 from sciprism.text.template import Template
 from sciprism.text.tokenizer import read_json
 
-# the folder's name of a pooling -> ours, in the old spelling (one flag each) and the new (one value)
+# the library's name of a pooling -> ours; older folders have one flag per pooling instead
 POOLINGS = {"cls": "cls", "mean": "mean", "lasttoken": "last"}
-OLD_POOLINGS = {
+POOLING_FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
@@ -22,12 +23,12 @@ OLD_POOLINGS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 DISTANCES = {"cosine": "cosine", "dot": "dot", "dot_product": "dot", "euclidean": "euclidean"}
-# where a folder says its maximum length; the name once told the backbone
+# files with the maximum length; formerly named after the backbone
 LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
-# which prompt serves which role, best name first
+# role -> names of its prompt, best first
 PROMPTS = {
     "query": ("query",),
     "paper": ("document", "passage", "corpus"),
@@ -36,42 +37,40 @@ PROMPTS = {
 
 
 def backbone_folder(folder: Path) -> Path:
-    """Return where the folder keeps its transformer."""
-    return folder / _modules(folder)[0][1]
+    """Return the folder of the transformer module."""
+    return folder / _read_modules(folder)[0][1]
 
 
-def read_settings(folder: Path, positions: int) -> Settings:
-    """Return the folder's settings; a module or pooling that is not known here is an InputError.
+def read_settings(folder: Path, max_length: int) -> EncoderSettings:
+    """Return the folder's settings; an unknown module or pooling is an InputError.
 
-    positions: the longest text the backbone can take, in tokens.
+    max_length: the backbone's, in tokens.
     """
-    modules = _modules(folder)
+    modules = _read_modules(folder)
     kinds = [kind for kind, _ in modules]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise InputError(f"{folder}: modules {' + '.join(kinds)}; known: Transformer + Pooling (+ Normalize)")
     inner = folder / modules[0][1]
-    said = [read_json(inner / name, missing={}) for name in LENGTH_FILES]
-    text: dict[str, Any] = next(filter(None, said), {})
+    length_files = [read_json(inner / name, missing={}) for name in LENGTH_FILES]
+    transformer: dict[str, Any] = next(filter(None, length_files), {})
     tokenizer = read_json(inner / "tokenizer_config.json", missing={})
-    about = read_json(folder / "config_sentence_transformers.json", missing={})
-    length = text.get("max_seq_length") or tokenizer.get("model_max_length") or positions
+    config = read_json(folder / "config_sentence_transformers.json", missing={})
+    length = transformer.get("max_seq_length") or tokenizer.get("model_max_length") or max_length
     if not isinstance(length, int | float) or length != length:  # NaN
         raise InputError(f"{inner}: the maximum length is {length!r}, not a number")
-    similarity = str(about.get("similarity_fn_name") or "cosine")
+    similarity = str(config.get("similarity_fn_name") or "cosine")
     if similarity not in DISTANCES:
-        raise InputError(
-            f"{folder}: similarity {similarity!r} is not supported; known: {', '.join(DISTANCES)}"
-        )
-    return Settings(
-        pooling=_pooling(folder / modules[1][1]),
-        max_length=int(min(length, positions)),
-        template=Template(prompts=_prompts(about), lowercase=bool(text.get("do_lower_case", False))),
+        raise InputError(f"{folder}: similarity {similarity!r} is not supported; known: {', '.join(DISTANCES)}")
+    return EncoderSettings(
+        pooling=_read_pooling(folder / modules[1][1]),
+        max_length=int(min(length, max_length)),
+        template=Template(prompts=_read_prompts(config), lowercase=bool(transformer.get("do_lower_case", False))),
         normalize=kinds[-1] == "Normalize",
         distance=DISTANCES[similarity],
     )
 
 
-def _modules(folder: Path) -> list[tuple[str, str]]:
+def _read_modules(folder: Path) -> list[tuple[str, str]]:
     """Return (class name, path) of each module in order."""
     rows = read_json(folder / "modules.json", kind=list)
     try:
@@ -84,39 +83,37 @@ def _modules(folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-def _pooling(folder: Path) -> str:
+def _read_pooling(folder: Path) -> str:
     config = read_json(folder / "config.json")
     mode = config.get("pooling_mode")
     active = [mode] if isinstance(mode, str) else list(mode or ())
-    active = active or [name for flag, name in OLD_POOLINGS.items() if config.get(flag)]
+    active = active or [name for flag, name in POOLING_FLAGS.items() if config.get(flag)]
     if len(active) != 1 or active[0] not in POOLINGS:
         named = " + ".join(map(str, active)) or "none"
         raise InputError(f"{folder}: pooling {named} is not supported; known: {', '.join(POOLINGS)}")
     if not config.get("include_prompt", True):
-        raise InputError(f"{folder}: pooling that leaves out the prompt's tokens is not supported")
+        raise InputError(f"{folder}: pooling without the prompt's tokens is not supported")
     return POOLINGS[active[0]]
 
 
-def _prompts(about: dict[str, Any]) -> dict[str, str]:
-    given = about.get("prompts") or {}
-    if not isinstance(given, dict) or not all(isinstance(prompt, str) for prompt in given.values()):
-        raise InputError(f"the folder's prompts are {given!r}, not names and texts")
-    default = given.get(about.get("default_prompt_name") or "", "")
-    found = {
-        role: next((given[n] for n in names if given.get(n)), default) for role, names in PROMPTS.items()
-    }
+def _read_prompts(config: dict[str, Any]) -> dict[str, str]:
+    prompts = config.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
+        raise InputError(f"the folder's prompts are {prompts!r}, not names and texts")
+    default = prompts.get(config.get("default_prompt_name") or "", "")
+    found = {role: next((prompts[n] for n in names if prompts.get(n)), default) for role, names in PROMPTS.items()}
     return {role: prompt for role, prompt in found.items() if prompt}
 
 
-def write_settings(folder: Path, settings: Settings, dim: int) -> None:
-    """Make a folder that holds a plain backbone loadable by sentence-transformers."""
+def write_settings(folder: Path, settings: EncoderSettings, dim: int) -> None:
+    """Write the files by which sentence-transformers opens a folder with a plain backbone."""
     kinds = [("Transformer", ""), ("Pooling", "1_Pooling")]
     if settings.normalize:
         kinds.append(("Normalize", "2_Normalize"))
     for _, path in kinds:
         (folder / path).mkdir(exist_ok=True)
     modes = {theirs: ours for ours, theirs in POOLINGS.items()}
-    pooling = {flag: name == modes[settings.pooling] for flag, name in OLD_POOLINGS.items()}
+    pooling = {flag: name == modes[settings.pooling] for flag, name in POOLING_FLAGS.items()}
     prompts = settings.template.prompts
     by_role = {"query": prompts.get("query", ""), "document": prompts.get("paper", "")}
     documents = {
@@ -131,5 +128,10 @@ def write_settings(folder: Path, settings: Settings, dim: int) -> None:
         },
         "config_sentence_transformers.json": {"prompts": by_role, "similarity_fn_name": settings.distance},
     }
+    write_documents(folder, documents)
+
+
+def write_documents(folder: Path, documents: Mapping[str, object]) -> None:
+    """Write JSON files by name."""
     for name, content in documents.items():
         (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Read both layouts of `torch.save` as data, whatever else the file holds besides tensors."""
+"""Read both layouts of `torch.save` as data, without executing what a file names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.restricted import Machine, Placeholder
+from sciprism.encoders.checkpoints.restricted_unpickler import PickleMachine, Placeholder
 from sciprism.errors import InputError
 
 STORAGES = {
@@ -30,10 +30,10 @@ STORAGES = {
 
 
 def read_torch_file(path: Path) -> Any:
-    """Return what `torch.save` put into the file, as data; its zip layout and the one before that.
+    """Return the object of a file of `torch.save`, as data, from the zip layout or the legacy one.
 
-    Tensors lie on the CPU and may share memory with each other and with the file, which is not to be
-    changed meanwhile. A file that names what can run code, or that is damaged, is an InputError.
+    Tensors are on the CPU and may share memory with each other and with the file, which must not change. A
+    file that names code, or is damaged, is an InputError.
     """
     try:
         with path.open("rb") as file:
@@ -43,7 +43,7 @@ def read_torch_file(path: Path) -> Any:
         raise InputError(f"{path}: {error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except Exception as error:  # a damaged file makes any operation fail in any way
+    except Exception as error:  # a damaged file can raise anything
         raise InputError(f"{path}: damaged or not a torch file: {error}") from error
 
 
@@ -55,7 +55,7 @@ def _storage_dtype(kind: Any) -> torch.dtype:
 
 
 def _read_zip(path: Path, mapped: mmap.mmap) -> Any:
-    """Read a zip of `data.pkl` and one uncompressed record for each storage."""
+    """Read a zip of `data.pkl` and one uncompressed record per storage."""
     with zipfile.ZipFile(path) as archive:
         records = {info.filename.partition("/")[2]: info for info in archive.infolist()}
         if "constants.pkl" in records:
@@ -72,37 +72,37 @@ def _read_zip(path: Path, mapped: mmap.mmap) -> Any:
     def load(number: Any) -> Tensor:
         _, kind, key, _, count = number
         if key not in storages:
-            storages[key] = _record(mapped, records[f"data/{key}"])
+            storages[key] = _read_record(mapped, records[f"data/{key}"])
         return storages[key].view(_storage_dtype(kind))[:count]
 
-    return Machine(load).run(io.BytesIO(program))
+    return PickleMachine(load).run(io.BytesIO(program))
 
 
-def _record(mapped: mmap.mmap, info: zipfile.ZipInfo) -> Tensor:
-    """Return a record's bytes as a tensor over the mapped file, checked against their checksum."""
+def _read_record(mapped: mmap.mmap, info: zipfile.ZipInfo) -> Tensor:
+    """Return a record's bytes as a tensor over the mapped file; check their checksum."""
     header = mapped[info.header_offset : info.header_offset + 30]
     names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     start = info.header_offset + 30 + names
     if zlib.crc32(memoryview(mapped)[start : start + info.file_size]) != info.CRC:
         raise InputError(f"damaged: the checksum of {info.filename} does not fit")
-    return _flat(mapped, torch.uint8, info.file_size, start)
+    return _flat_tensor(mapped, torch.uint8, info.file_size, start)
 
 
-def _flat(mapped: mmap.mmap, dtype: torch.dtype, count: int, start: int) -> Tensor:
+def _flat_tensor(mapped: mmap.mmap, dtype: torch.dtype, count: int, start: int) -> Tensor:
     if count == 0:
         return torch.empty(0, dtype=dtype)
     return torch.frombuffer(mapped, dtype=dtype, count=count, offset=start)
 
 
-MAGIC = 0x1950A86A20F9469CFC6C  # what the first pickle of the older layout holds
+MAGIC = 0x1950A86A20F9469CFC6C  # the first pickle of the legacy layout
 
 
 def _read_legacy(mapped: mmap.mmap) -> Any:
-    """Read pickles one after the other and the storages behind them, in the order that the last one says."""
-    if Machine().run(mapped) != MAGIC:
+    """Read consecutive pickles and the storages after them, in the order that the last pickle states."""
+    if PickleMachine().run(mapped) != MAGIC:
         raise InputError("not a file of torch.save")
-    Machine().run(mapped)  # the layout's version: there has been one
-    if not Machine().run(mapped).get("little_endian", True):
+    PickleMachine().run(mapped)  # the version: there is only one
+    if not PickleMachine().run(mapped).get("little_endian", True):
         raise InputError("holds big-endian numbers, which are not read here")
     storages: dict[str, Tensor] = {}
     room = len(mapped)
@@ -118,11 +118,11 @@ def _read_legacy(mapped: mmap.mmap) -> Any:
             storages[key] = torch.empty(count, dtype=dtype)
         return storages[key] if view is None else storages[key][view[1] : view[1] + view[2]]
 
-    result = Machine(load).run(mapped)
-    for key in Machine().run(mapped):
+    result = PickleMachine(load).run(mapped)
+    for key in PickleMachine().run(mapped):
         count = int.from_bytes(mapped.read(8), "little")
         if count != len(storages[key]):
             raise InputError(f"damaged: the storage {key} has {count} numbers, expected {len(storages[key])}")
-        storages[key].copy_(_flat(mapped, storages[key].dtype, count, mapped.tell()))
+        storages[key].copy_(_flat_tensor(mapped, storages[key].dtype, count, mapped.tell()))
         mapped.seek(storages[key].nbytes, io.SEEK_CUR)
     return result

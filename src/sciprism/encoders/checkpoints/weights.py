@@ -1,10 +1,11 @@
-"""Read weights from a model folder without ever executing what the files say."""
+"""Read weights from a model folder without executing code that a file names."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import pickle
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -12,7 +13,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from sciprism.encoders.checkpoints.compact import COMPACT, restored
+from sciprism.encoders.checkpoints.compact import COMPACT, dequantize
+from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.errors import InputError
 from sciprism.files import cache_folder
 from sciprism.text.tokenizer import read_json
@@ -21,27 +23,38 @@ from sciprism.text.tokenizer import read_json
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Return all tensors of the folder by name, from safetensors or, where there are none, from `.bin`.
 
-    Both may be sharded behind an index file. A `.bin` is read through torch's restricted unpickler and
-    kept as safetensors for the next time; one that needs code execution is refused. Our own compact weights
-    are given as float32.
+    Both may be sharded with an index file. A `.bin` is read by torch's restricted unpickler and cached as
+    safetensors; one that needs code execution is refused. Our own compact weights are returned as float32.
     """
     compact = folder / COMPACT
     if compact.exists():
-        return restored(_read_safetensors(compact), compact)
+        return dequantize(_read_safetensors(compact), compact)
     for stem, read in (("model.safetensors", _read_safetensors), ("pytorch_model.bin", _read_pickled)):
         if (folder / stem).exists():
             return read(folder / stem)
         index = folder / f"{stem}.index.json"
         if index.exists():
-            placed = read_json(index).get("weight_map")
-            if not isinstance(placed, dict) or not placed:
+            shard_of = read_json(index).get("weight_map")
+            if not isinstance(shard_of, dict) or not shard_of:
                 raise InputError(f"{index}: names no weight files")
-            names = sorted({str(name) for name in placed.values()})
-            return {key: tensor for name in names for key, tensor in read(_inside(folder, name)).items()}
+            names = sorted({str(name) for name in shard_of.values()})
+            return {key: tensor for name in names for key, tensor in read(_shard_path(folder, name)).items()}
     raise InputError(f"{folder}: no weights; looked for model.safetensors and pytorch_model.bin")
 
 
-def _inside(folder: Path, name: str) -> Path:
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file of safetensors or of torch; no code in it is executed."""
+    if path.suffix == ".safetensors":
+        return _read_safetensors(path)
+    saved = read_torch_file(path)
+    if not isinstance(saved, dict):
+        raise InputError(f"{path}: holds a {type(saved).__name__}, not named tensors")
+    if wrong := [name for name, tensor in saved.items() if not isinstance(tensor, Tensor)]:
+        raise InputError(f"{path}: {wrong[0]} is no tensor")
+    return {str(name): tensor.clone() for name, tensor in saved.items()}  # clones need no mapped file
+
+
+def _shard_path(folder: Path, name: str) -> Path:
     path = folder / name
     if Path(name).name != name or not path.exists():
         raise InputError(f"{folder}: the weight index names {name!r}, which is not in the folder")
@@ -65,21 +78,14 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise InputError(f"{path}: damaged, or holds more than weights and is refused") from error
-    except Exception as error:  # a damaged file makes the unpickler fail in any way whatever
+    except Exception as error:  # a damaged file can raise anything in the unpickler
         raise InputError(f"{path}: damaged or not a torch file: {error}") from error
     if not isinstance(loaded, dict):
         raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
     tensors = {str(k): v.to_dense().contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}
-    _keep(tensors, converted)
-    return tensors
-
-
-def _keep(tensors: dict[str, Tensor], path: Path) -> None:
-    """Save the converted weights if the cache can be written; without it the next load converts again."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
+    with suppress(OSError, SafetensorError):  # without a cache, the next load converts again
+        converted.parent.mkdir(parents=True, exist_ok=True)
+        draft = converted.with_suffix(f".{os.getpid()}")
         save_file(tensors, draft)
-        draft.replace(path)
-    except (OSError, SafetensorError):
-        return
+        draft.replace(converted)
+    return tensors

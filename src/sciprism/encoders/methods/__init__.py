@@ -1,6 +1,6 @@
-"""How an encoder serves several formats: one file per method, filling slots of the transformer."""
+"""The methods by which an encoder serves several formats, one file each; importing this registers them."""
 
-from sciprism.encoders.methods import (
+from sciprism.encoders.methods import (  # noqa: F401 - registered by their import
     adapter_fusion,
     adapters,
     attention_experts,
@@ -13,21 +13,3 @@ from sciprism.encoders.methods import (
     prism,
     single,
 )
-from sciprism.encoders.methods.registry import Method, make, methods
-
-__all__ = [
-    "Method",
-    "adapter_fusion",
-    "adapters",
-    "attention_experts",
-    "control_codes",
-    "facets",
-    "feedforward_experts",
-    "instruction",
-    "make",
-    "methods",
-    "pals",
-    "prefix",
-    "prism",
-    "single",
-]

@@ -7,33 +7,28 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from sciprism.encoders.initialization import initialize_weights
 from sciprism.encoders.linear import Linear
 from sciprism.encoders.methods.adapters import Adapters, Bottleneck
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.starts import started
 from sciprism.encoders.transformer import Transformer
 
 
 class Fusion(nn.Module):
-    """A mixture of several adapters' outputs, weighed token by token.
+    """A weighted sum of several adapters' outputs, for each token.
 
-    The token asks, each adapter's output answers: softmax over adapters of (x Wq)(a Wk)^T, times a Wv.
-    `value` starts as the identity.
+    The weights are the softmax over adapters of (x Wq)(a Wk)^T; they multiply a Wv, for the token's state x
+    and an adapter's output a. `value` is the identity at first.
     """
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.query = started(Linear(hidden, hidden))
-        self.key = started(Linear(hidden, hidden))
+        self.query = initialize_weights(Linear(hidden, hidden))
+        self.key = initialize_weights(Linear(hidden, hidden))
         self.value = Linear(hidden, hidden, bias=False)
         if not self.value.weight.is_meta:
             nn.init.eye_(self.value.weight)
-
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Pack the three maps for inference."""
-        for each in (self.query, self.key, self.value):
-            each.pack(dtype)
 
     def forward(self, x: Tensor, outputs: Tensor) -> Tensor:
         """Map x (T, hidden) and the adapters' outputs (T, A, hidden) to (T, hidden)."""
@@ -43,34 +38,31 @@ class Fusion(nn.Module):
 
 
 class FusedAdapters(nn.Module):
-    """The adapters of a layer, each computed for every text, and a fusion of them for each way."""
+    """The adapters of a layer, each computed for every text, and one fusion per route."""
 
-    def __init__(self, hidden: int, width: int, ways: Sequence[str]) -> None:
+    def __init__(self, hidden: int, width: int, routes: Sequence[str]) -> None:
         super().__init__()
-        self.experts = nn.ModuleDict({way: Bottleneck(hidden, width) for way in ways})
-        self.fusions = nn.ModuleDict({way: Fusion(hidden) for way in ways})
+        self.experts = nn.ModuleDict({route: Bottleneck(hidden, width) for route in routes})
+        self.fusions = nn.ModuleDict({route: Fusion(hidden) for route in routes})
 
     def forward(self, x: Tensor, batch: PackedBatch) -> Tensor:
         """Map (T, hidden) to (T, hidden)."""
         outputs = torch.stack([adapter(x) for adapter in self.experts.values()], dim=1)
-        return torch.cat([self.fusions[way](x[tokens], outputs[tokens]) for way, tokens, _ in batch.parts])
+        return torch.cat([self.fusions[route](x[tokens], outputs[tokens]) for route, tokens, _ in batch.by_route])
 
 
 @methods.register("adapter-fusion")
 class AdapterFusion(Adapters):
-    """The second step after `adapters`: those are frozen too, and each format trains a fusion of them.
+    """The second step after `adapters`: the adapters are frozen, and each format trains a fusion of them.
 
-    It starts from a model of `adapters`, with the same options.
+    It starts from a model of `adapters` with the same options.
     """
 
-    grows_from = "adapters"
+    starts_from = "adapters"
+    own_parameters = (".fusions.",)
 
     def fill(self, model: Transformer) -> None:
-        """Put the adapters, and a fusion of them for each way, behind each feed-forward."""
+        """Put the adapters, and one fusion per route, after each feed-forward."""
         hidden, width = model.config.hidden, self.width(model)
         for block in model.blocks:
-            block.adapter = FusedAdapters(hidden, width, self.ways)
-
-    def own(self, name: str) -> bool:
-        """Return whether the parameter is a fusion's; backbone and adapters are frozen."""
-        return ".fusions." in name
+            block.adapter = FusedAdapters(hidden, width, self.routes)

@@ -1,36 +1,30 @@
-"""`adapters`: a bottleneck behind each feed-forward, one per format (SciRepEval, section 4)."""
+"""`adapters`: one bottleneck per format after each feed-forward (SciRepEval, section 4)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
+from sciprism.encoders.initialization import initialize_weights
 from sciprism.encoders.linear import Linear
 from sciprism.encoders.methods.per_format import PerFormat
-from sciprism.encoders.methods.registry import methods
-from sciprism.encoders.starts import started
+from sciprism.encoders.methods.registry import check_whole_numbers, methods
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
 
 
 class Bottleneck(nn.Module):
-    """Down, ReLU, up: what an adapter adds to a feed-forward's output, (T, hidden) -> (T, hidden)."""
+    """Down, ReLU, up: the change that an adapter adds to a feed-forward's output; the shape stays."""
 
     def __init__(self, hidden: int, width: int) -> None:
         super().__init__()
-        self.down = started(Linear(hidden, width, "relu"))
-        self.up = started(Linear(width, hidden))
-
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Pack both maps for inference."""
-        self.down.pack(dtype)
-        self.up.pack(dtype)
+        self.down = initialize_weights(Linear(hidden, width, "relu"))
+        self.up = initialize_weights(Linear(width, hidden))
 
     def forward(self, x: Tensor, batch: object = None) -> Tensor:
-        """Map every token by itself."""
+        """Map each token independently."""
         return self.up(self.down(x))  # type: ignore[no-any-return]
 
 
@@ -38,32 +32,26 @@ class Bottleneck(nn.Module):
 class Adapters(PerFormat):
     """Each format trains a bottleneck in every layer; the backbone is frozen.
 
-    reduction: how much narrower than the model a bottleneck is. At the start it changes next to nothing.
+    reduction: model width / bottleneck width. A new bottleneck changes the output by almost nothing.
     """
+
+    own_parameters = (".adapter.",)
+    freezes_backbone = True
 
     def __init__(self, *, reduction: int = 16, formats: Sequence[Format] = FORMATS) -> None:
         super().__init__(formats=formats)
-        if not isinstance(reduction, int) or isinstance(reduction, bool) or reduction < 1:
-            raise InputError(f"reduction is {reduction!r}, not a whole number above 0")
+        check_whole_numbers(reduction=reduction)
         self.reduction = reduction
 
     def fill(self, model: Transformer) -> None:
-        """Put a bottleneck for each format behind each feed-forward."""
+        """Put one bottleneck per format after each feed-forward."""
         hidden, width = model.config.hidden, self.width(model)
         for block in model.blocks:
-            block.adapter = Routed({way: Bottleneck(hidden, width) for way in self.ways})
+            block.adapter = Routed({route: Bottleneck(hidden, width) for route in self.routes})
 
     def width(self, model: Transformer) -> int:
-        """Return how wide a bottleneck is."""
+        """Return the width of a bottleneck."""
         width = model.config.hidden // self.reduction
         if not width:
             raise InputError(f"a reduction of {self.reduction}: the model is only {model.config.hidden} wide")
         return width
-
-    def own(self, name: str) -> bool:
-        """Return whether the parameter is a bottleneck's."""
-        return ".adapter." in name
-
-    def trainable(self, name: str) -> bool:
-        """Return whether the parameter is a bottleneck's; the backbone is frozen."""
-        return self.own(name)

@@ -1,4 +1,4 @@
-"""`attention-experts`: attention of its own for each format (SciMult's MHAExpert)."""
+"""`attention-experts`: one attention per format (SciMult's MHAExpert)."""
 
 from __future__ import annotations
 

@@ -1,36 +1,37 @@
-"""What the expert methods share: in some blocks, a copy of a sub-layer per expert (SciMult, section 3.2)."""
+"""The base of the expert methods: some blocks have one sub-layer per expert (SciMult, section 3.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
 
-from sciprism.encoders.methods.registry import Method, served, stand_in
+from sciprism.encoders.methods.registry import Method, check_formats, check_whole_numbers, expert_format
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 
 
 class Experts(Method):
-    """One expert per format in every Nth block, an exact copy of the dense module at start.
+    """One expert per format in every Nth block, an exact copy of the dense module at first.
 
-    All else is shared. every: N; block i, counted from 0, has experts where (i + 1) % N == 0. formats: which
-    are served. `regression` takes the classification expert; query and paper of a format take the same one.
+    All other modules are shared. every: N; block i, counted from 0, has experts where (i + 1) % N == 0.
+    formats: those that are served. `regression` uses the classification expert; queries and papers of a
+    format use the same one.
     """
 
     sublayers: tuple[str, ...] = ()
+    own_parameters = (".experts.",)
 
     def __init__(self, *, every: int = 2, formats: Sequence[Format] = FORMATS) -> None:
-        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
-            raise InputError(f"every is {every!r}, not a whole number above 0")
+        check_whole_numbers(every=every)
         self.every = every
-        self.formats = served(formats)
+        self.formats = check_formats(formats)
 
     def fill(self, model: Transformer) -> None:
         """Put copies of the sub-layers into every Nth block, one per expert."""
         if self.every > len(model.blocks):
             raise InputError(f"experts in every {self.every} blocks: the model has only {len(model.blocks)}")
-        names = dict.fromkeys(stand_in(format) for format in self.formats)
+        names = dict.fromkeys(expert_format(format) for format in self.formats)
         for block in model.blocks[self.every - 1 :: self.every]:
             for sublayer in self.sublayers:
                 dense = getattr(block, sublayer)
@@ -38,8 +39,4 @@ class Experts(Method):
 
     def route(self, format: Format, role: Role) -> str:
         """Return the expert's name."""
-        return stand_in(format)
-
-    def own(self, name: str) -> bool:
-        """Return whether the parameter is an expert's."""
-        return ".experts." in name
+        return expert_format(format)

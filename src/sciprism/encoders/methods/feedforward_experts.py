@@ -1,4 +1,4 @@
-"""`feedforward-experts`: a feed-forward of its own for each format (SciMult's FFNExpert)."""
+"""`feedforward-experts`: one feed-forward per format (SciMult's FFNExpert)."""
 
 from __future__ import annotations
 

@@ -1,30 +1,30 @@
-"""What SciRepEval's methods share: a way for each format, and a fourth for the query of a search."""
+"""The base of SciRepEval's methods: one route per format; `search` is the route of queries."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sciprism.encoders.methods.registry import Method, served
+from sciprism.encoders.methods.registry import Method, check_formats
 from sciprism.formats import FORMATS, Format, Role
 
 
 class PerFormat(Method):
-    """One way for each format; what a search finds goes the way of proximity (SciRepEval, section 4).
+    """One route per format; the candidates of a search take the route of proximity (SciRepEval, section 4).
 
-    formats: which are served. A query and the papers that it finds share the space of proximity.
+    formats: those that are served. A query and its candidates share the space of proximity.
     """
 
     def __init__(self, *, formats: Sequence[Format] = FORMATS) -> None:
-        self.formats = served(formats)
+        self.formats = check_formats(formats)
 
     @property
-    def ways(self) -> tuple[Format, ...]:
+    def routes(self) -> tuple[Format, ...]:
         """Return all routes, in the order of the formats."""
-        ways = [self.route(format, role) for format in self.formats for role in ("query", "paper")]
-        return tuple(way for way in FORMATS if way in ways)
+        routes = [self.route(format, role) for format in self.formats for role in ("query", "paper")]
+        return tuple(route for route in FORMATS if route in routes)
 
     def route(self, format: Format, role: Role) -> str:
-        """Return the format's name, that of proximity for what a search finds."""
+        """Return the format's name; proximity for the candidates of a search."""
         return "proximity" if format == "search" and role != "query" else format
 
     def space(self, format: Format, role: Role) -> str:

@@ -1,32 +1,27 @@
-"""`prefix`: instructions read by an encoder of their own, the text's is frozen (SciMult, section 3.3)."""
+"""`prefix`: instructions with an encoder of their own; the text encoder is frozen (SciMult, section 3.3)."""
 
 from __future__ import annotations
 
 from copy import deepcopy
 
-from sciprism.encoders.instructions import Instructions
-from sciprism.encoders.methods.instruction import Instruction
+from sciprism.encoders.instructions import InstructionContext
+from sciprism.encoders.methods.instruction import InstructionMethod
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.transformer import Transformer
 
 
 @methods.register("prefix")
-class Prefix(Instruction):
-    """As `instruction`, but the instructions' encoder is a copy of the model that alone is trained.
+class Prefix(InstructionMethod):
+    """Like `instruction`, but a copy of the model encodes the instructions, and only the copy is trained.
 
-    The copy has no last block: no layer reads what that would give.
+    The copy lacks the last block, whose output no layer would use.
     """
 
+    own_parameters = (".context.",)
+    freezes_backbone = True
+
     def fill(self, model: Transformer) -> None:
-        """Give every layer the states of the instruction in a copy of the model."""
+        """Fill the context slot with the instructions' states in a copy of the model."""
         encoder = deepcopy(model)
         encoder.blocks = encoder.blocks[:-1]
-        model.context = Instructions(encoder)
-
-    def own(self, name: str) -> bool:
-        """Return whether the parameter is the instruction encoder's."""
-        return name.startswith("context.")
-
-    def trainable(self, name: str) -> bool:
-        """Return whether the parameter is the instruction encoder's; the text encoder is frozen."""
-        return self.own(name)
+        model.context = InstructionContext(encoder)

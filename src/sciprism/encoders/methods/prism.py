@@ -1,8 +1,11 @@
-"""`prism`: every format in one pass, by tokens of its own that read the text and that the text does not see.
+"""`prism`: one pass of the text gives the vectors of every format.
 
-Ours; none of the four papers has it. It joins control codes (a token says what a vector is for), experts
-(weights of a format's own) and facets (several tokens for one vector), at the CLS positions alone: the text's
-states serve all formats, and its keys and values are computed once.
+Ours; none of the four papers has it. Each format has CLS tokens that attend to the text, while the text does
+not attend to them. It joins control codes (a token says what a vector is for), experts (weights per format)
+and facets (several tokens for one vector) at the CLS positions alone: all formats share the text's states,
+keys and values, which are computed once.
+
+Shapes below: R routes, b texts of a request, K tokens per route.
 """
 
 from __future__ import annotations
@@ -10,45 +13,46 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sciprism.encoders.cross_attention import CrossAttention
 from sciprism.encoders.dropout import Dropout
+from sciprism.encoders.initialization import build_embedding
 from sciprism.encoders.linear import Linear
 from sciprism.encoders.methods.adapters import Bottleneck
 from sciprism.encoders.methods.per_format import PerFormat
-from sciprism.encoders.methods.registry import check_switches, methods
+from sciprism.encoders.methods.registry import check_choice, check_switches, check_whole_numbers, methods
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.reading import Reading
-from sciprism.encoders.starts import table
-from sciprism.encoders.transformer import Attention, Beside, Block, Transformer
+from sciprism.encoders.transformer import Attention, Block, SideModule, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
 
-Asked = tuple[tuple[str, ...], slice]
-"""Ways, and the texts of a batch that are asked for each of them."""
-Read = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Maps queries, keys and values of the tokens to what they read of their text and of one another."""
+FormatRequest = tuple[tuple[str, ...], slice]
+"""Routes, and the slice of a batch's texts that get a vector for each of them."""
+AttentionFunction = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Maps queries, keys and values of the format tokens to what they attend to: their text and one another."""
 Weights = Literal["whole", "bottleneck", "map", "none"]
 WEIGHTS: tuple[Weights, ...] = ("whole", "bottleneck", "map", "none")
 Text = Literal["frozen", "trained"]
 TEXT: tuple[Text, ...] = ("frozen", "trained")
 
 
-class Own(nn.Module):
-    """What the tokens of a format have for themselves in one layer; what is None they take from the block.
+class FormatModules(nn.Module):
+    """The modules of one format in one layer; where one is None, the tokens use the block's.
 
-    whole: query, output and feed-forward maps with their norms, begun as copies of the block's. bottleneck:
-    an adapter behind the feed-forward. map: a linear change of the output, begun as none.
+    whole: query, output and feed-forward maps with their norms, copies of the block's at first. bottleneck:
+    an adapter after the feed-forward. map: a linear change of the output, zero at first.
     """
 
     def __init__(self, block: Block, weights: Weights, reduction: int) -> None:
         super().__init__()
         hidden = block.attention_norm.normalized_shape[0]
-        attention = _plain(block)
+        attention = _attention_of(block)
         whole = weights == "whole"
         self.query = deepcopy(attention.query) if whole else None
         self.output = deepcopy(attention.output) if whole else None
@@ -56,18 +60,12 @@ class Own(nn.Module):
         self.feed_forward = deepcopy(block.feed_forward) if whole else None
         self.feed_forward_norm = deepcopy(block.feed_forward_norm) if whole else None
         self.bottleneck = Bottleneck(hidden, hidden // reduction) if weights == "bottleneck" else None
-        self.map = _none(hidden) if weights == "map" else None
+        self.map = _zero_linear(hidden) if weights == "map" else None
         self.dropout = Dropout(block.dropout.rate)
 
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Pack for inference what nothing else packs."""
-        for own in (self.query, self.output, self.map):
-            if own is not None:
-                own.pack(dtype)
-
-    def after(self, x: Tensor, mixed: Tensor, block: Block, batch: PackedBatch) -> Tensor:
-        """Map states and what their attention found, both (n, hidden), to the next layer's states."""
-        mixed = (self.output or _plain(block).output)(mixed)
+    def after_attention(self, x: Tensor, mixed: Tensor, block: Block, batch: PackedBatch) -> Tensor:
+        """Map states and the output of their attention, both (n, hidden), to the next layer's states."""
+        mixed = (self.output or _attention_of(block).output)(mixed)
         y = (self.attention_norm or block.attention_norm)(x + self.dropout(mixed))
         change = self.dropout((self.feed_forward or block.feed_forward)(y, batch))
         norm = self.feed_forward_norm or block.feed_forward_norm
@@ -77,157 +75,153 @@ class Own(nn.Module):
         return out if self.map is None else out + self.map(out)
 
 
-class OwnLayer(nn.ModuleDict):
-    """What each way has for itself in one layer: way -> `Own`."""
+class FormatLayer(nn.ModuleDict):
+    """The modules of all formats in one layer: route -> `FormatModules`."""
 
     def forward(
-        self, states: Tensor, ways: Sequence[str], block: Block, batch: PackedBatch, read: Read
+        self,
+        states: Tensor,
+        routes: Sequence[str],
+        block: Block,
+        batch: PackedBatch,
+        attend: AttentionFunction,
     ) -> Tensor:
-        """Map the tokens' states, (W, b, K, hidden), to the next layer's."""
-        owns = [own for own in map(self.__getitem__, ways) if isinstance(own, Own)]
-        each = states.flatten(1, 2)
-        query, key, value = (t.view_as(states) for t in _plain(block).project(each.flatten(0, 1)))
-        queries = [own.query(x) for own, x in zip(owns, each, strict=True) if own.query is not None]
+        """Map the tokens' states, (R, b, K, hidden), to the next layer's."""
+        modules = [each for each in map(self.__getitem__, routes) if isinstance(each, FormatModules)]
+        by_route = states.flatten(1, 2)
+        query, key, value = (t.view_as(states) for t in _attention_of(block).project(by_route.flatten(0, 1)))
+        queries = [each.query(x) for each, x in zip(modules, by_route, strict=True) if each.query is not None]
         if queries:
             query = torch.stack(queries).view_as(states)
-        mixed = read(query, key, value).flatten(1, 2)
-        after = [own.after(x, m, block, batch) for own, x, m in zip(owns, each, mixed, strict=True)]
-        return torch.stack(after).view_as(states)
+        mixed = attend(query, key, value).flatten(1, 2)
+        found = [each.after_attention(x, m, block, batch) for each, x, m in zip(modules, by_route, mixed, strict=True)]
+        return torch.stack(found).view_as(states)
 
 
-class Rays:
-    """The states of formats' own tokens on their way through the layers, (W, b, K, hidden) for each asked."""
+class FormatTokens:
+    """The states of the format tokens during one pass of a batch, (R, b, K, hidden) for each request.
 
-    def __init__(self, prism: Prism, model: Transformer, batch: PackedBatch, asked: Sequence[Asked]) -> None:
-        self._prism, self._model, self._batch, self._asked = prism, model, batch, asked
-        self._readings = [Reading(batch, texts, prism.drop) for _, texts in asked]
+    It is the transformer's `LayerHook`: each layer of the text advances the tokens by one layer.
+    """
+
+    def __init__(self, prism: Prism, model: Transformer, batch: PackedBatch, requests: Sequence[FormatRequest]) -> None:
+        self._prism, self._model, self._batch, self._requests = prism, model, batch, requests
+        self._attention = [CrossAttention(batch, texts, prism.attention_dropout) for _, texts in requests]
         self._states: list[Tensor] = []
         if not prism.split:
-            self._states = [prism.first(model, ways, texts.stop - texts.start) for ways, texts in asked]
+            self._states = [prism.input_states(model, routes, texts.stop - texts.start) for routes, texts in requests]
         self._trains = torch.is_grad_enabled()
         self._layer = 0
 
-    def see(self, states: Tensor, key: Tensor, value: Tensor) -> None:
-        """Take one layer, by the text's states there, (T, hidden), and keys and values, (T, heads, width)."""
+    def on_layer(self, states: Tensor, key: Tensor, value: Tensor) -> None:
+        """Advance by one layer: states, (T, hidden), key and value, (T, heads, width), are the text's."""
         number, prism = self._layer, self._prism
         self._layer += 1
-        if prism.split and number < prism.shared:
+        if prism.split and number < prism.first_layer:
             return
         block, layer = self._model.blocks[number], prism.layers[number]
-        with torch.set_grad_enabled(self._trains):  # the text itself may go without
-            if prism.split and number == prism.shared:
-                starts = states[self._batch.starts]
-                self._states = [prism.parted(starts[texts], ways) for ways, texts in self._asked]
+        with torch.set_grad_enabled(self._trains):  # the text's pass may be without gradients
+            if prism.split and number == prism.first_layer:
+                cls = states[self._batch.starts]
+                self._states = [prism.split_states(cls[texts], routes) for routes, texts in self._requests]
             self._states = [
-                layer(tokens, ways, block, self._batch, partial(reading, (key, value)))
-                for tokens, (ways, _), reading in zip(self._states, self._asked, self._readings, strict=True)
+                layer(tokens, routes, block, self._batch, partial(attention, (key, value)))
+                for tokens, (routes, _), attention in zip(self._states, self._requests, self._attention, strict=True)
             ]
 
-    def tokens(self, pooled: Tensor | None) -> list[Tensor]:
-        """Return each token's vector, (W, b, K, hidden) for each asked; a text's vector is their mean.
+    def vectors(self, pooled: Tensor | None) -> list[Tensor]:
+        """Return each token's vector, (R, b, K, hidden) for each request; a text's vector is their mean.
 
-        pooled: the batch's texts, (B, hidden), that the tokens change; None where they stand for themselves.
+        pooled: the batch's text vectors, (B, hidden), that the tokens change; None where the states are the
+        vectors.
         """
         if pooled is None:
             return self._states
         maps = self._prism.maps
         return [
-            pooled[texts, None] + torch.stack([maps[w](x) for w, x in zip(ways, states, strict=True)])
-            for states, (ways, texts) in zip(self._states, self._asked, strict=True)
+            pooled[texts, None] + torch.stack([maps[r](x) for r, x in zip(routes, states, strict=True)])
+            for states, (routes, texts) in zip(self._states, self._requests, strict=True)
         ]
 
 
-class Prism(Beside):
-    """The tokens of every way and what they have for themselves in each layer.
+class Prism(SideModule):
+    """The tokens of every route and their modules in each layer.
 
-    maps: with `plus`, what a token's last state changes in the pooled text's vector; nothing at first.
-    scales: with `scaled`, what directions of a way's vectors are multiplied by, (hidden,) each; measured,
-    never trained.
+    maps: with `plus`, from a token's last state to a change of the pooled text vector; zero at first. scales:
+    with `scaled`, the factors of the directions of a route's vectors, (hidden,) each; measured, never
+    trained.
     """
 
-    def __init__(self, model: Transformer, ways: Sequence[str], method: PrismMethod) -> None:
+    def __init__(self, model: Transformer, routes: Sequence[str], method: PrismMethod) -> None:
         super().__init__()
         hidden = model.config.hidden
-        self.ways = {way: number for number, way in enumerate(ways)}
+        self.routes = {route: number for number, route in enumerate(routes)}
         self.facets, self.plus, self.frozen = method.facets, method.plus, method.text == "frozen"
-        self.rows = table(len(ways) * method.facets, hidden)
-        self.dropout, self.drop = Dropout(model.config.dropout), Dropout(model.config.attention_dropout)
+        self.rows = build_embedding(len(routes) * method.facets, hidden)
+        self.dropout = Dropout(model.config.dropout)
+        self.attention_dropout = Dropout(model.config.attention_dropout)
         self.split = method.split
-        self.shared = len(model.blocks) - (method.depth or len(model.blocks))
+        self.first_layer = len(model.blocks) - (method.depth or len(model.blocks))
         self.layers = nn.ModuleList()
         for number, block in enumerate(model.blocks):
             assert isinstance(block, Block)
-            weights = method.weights if number >= self.shared else "none"
-            self.layers.append(OwnLayer({way: Own(block, weights, method.reduction) for way in ways}))
-        self.maps = nn.ModuleDict({way: _none(hidden) for way in ways} if self.plus else {})
-        scales = {way: nn.Parameter(torch.ones(hidden), requires_grad=False) for way in ways}
+            weights = method.weights if number >= self.first_layer else "none"
+            self.layers.append(
+                FormatLayer({route: FormatModules(block, weights, method.reduction) for route in routes})
+            )
+        self.maps = nn.ModuleDict({route: _zero_linear(hidden) for route in routes} if self.plus else {})
+        scales = {route: nn.Parameter(torch.ones(hidden), requires_grad=False) for route in routes}
         self.scales = nn.ParameterDict(scales if method.scaled else {})
 
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Pack the last maps for inference."""
-        for each in self.maps.values():
-            assert isinstance(each, Linear)
-            each.pack(dtype)
-
-    def scale(self, ways: Sequence[str], *, text: bool = False) -> Tensor | None:
-        """Return what vectors of ways are multiplied by, (W, hidden); text: a row of ones behind them."""
+    def scales_of_routes(self, routes: Sequence[str], *, text: bool = False) -> Tensor | None:
+        """Return the factors of vectors of these routes, (R, hidden); text: with a last row of ones."""
         if not self.scales:
             return None
-        return F.pad(torch.stack([self.scales[way] for way in ways]), (0, 0, 0, int(text)), value=1.0)
+        return F.pad(torch.stack([self.scales[route] for route in routes]), (0, 0, 0, int(text)), value=1.0)
 
-    def scale_of(self, batch: PackedBatch) -> Tensor | None:
-        """Return what the vector of each text's own way is multiplied by, (B, hidden)."""
+    def scales_of_texts(self, batch: PackedBatch) -> Tensor | None:
+        """Return the factors of each text's vector on its own route, (B, hidden)."""
         if not self.scales:
             return None
-        return torch.cat(
-            [self.scales[ways[0]].expand(texts.stop - texts.start, -1) for ways, texts in self.parts(batch)]
-        )
+        return torch.stack([self.scales[route] for route in batch.routes])
 
-    def parts(self, batch: PackedBatch) -> list[Asked]:
-        """Return the way that each text of a batch states, texts of one way together."""
-        found: list[Asked] = []
-        start = 0
-        for way, _, part in batch.parts:
-            end = start + len(part.lengths)
-            found.append(((way,), slice(start, end)))
-            start = end
-        return found
+    def requests(self, batch: PackedBatch) -> list[FormatRequest]:
+        """Return one request per route of the batch: each text gets the vector of its own route."""
+        bounds = pairwise(accumulate((len(part.lengths) for _, _, part in batch.by_route), initial=0))
+        return [((route,), slice(*ends)) for (route, _, _), ends in zip(batch.by_route, bounds, strict=True)]
 
-    def rays(self, model: Transformer, batch: PackedBatch, asked: Sequence[Asked]) -> Rays:
-        """Return what watches a pass of the batch through the model."""
-        return Rays(self, model, batch, asked)
-
-    def first(self, model: Transformer, ways: Sequence[str], count: int) -> Tensor:
-        """Return what the tokens of ways are in front of the first layer, (W, count, K, hidden)."""
+    def input_states(self, model: Transformer, routes: Sequence[str], count: int) -> Tensor:
+        """Return the tokens' states before the first layer, for `count` texts, (R, count, K, hidden)."""
         table = model.embeddings
-        rows = self._own_rows(ways) + table.position.weight[table.first_position] + table.segment.weight[0]
+        rows = self._rows_of(routes) + table.position.weight[table.first_position] + table.segment.weight[0]
         return self.dropout(table.norm(rows).expand(-1, count, -1, -1))  # type: ignore[no-any-return]
 
-    def parted(self, starts: Tensor, ways: Sequence[str]) -> Tensor:
-        """Return what the tokens of ways are where they part from texts' first tokens, (W, b, K, hidden)."""
-        return self.dropout(starts[None, :, None] + self._own_rows(ways))  # type: ignore[no-any-return]
+    def split_states(self, cls: Tensor, routes: Sequence[str]) -> Tensor:
+        """Return the tokens' states where they split from the texts' CLS states, (R, b, K, hidden)."""
+        return self.dropout(cls[None, :, None] + self._rows_of(routes))  # type: ignore[no-any-return]
 
-    def _own_rows(self, ways: Sequence[str]) -> Tensor:
-        rows = self.rows.weight.view(len(self.ways), 1, self.facets, -1)
-        return rows[[self.ways[way] for way in ways]]
+    def _rows_of(self, routes: Sequence[str]) -> Tensor:
+        rows = self.rows.weight.view(len(self.routes), 1, self.facets, -1)
+        return rows[[self.routes[route] for route in routes]]
 
 
 @methods.register("prism")
 class PrismMethod(PerFormat):
-    """Each format has CLS tokens of its own that read the text; one pass of the text gives all formats.
+    """Each format has CLS tokens that attend to the text; one pass of the text gives all formats.
 
-    facets: tokens of a format, whose mean is the vector. weights: what a format has for itself at its tokens:
-    "whole" query, output and feed-forward maps, a "bottleneck" behind the feed-forward, a "map" of the
-    output, or "none", its tokens alone. depth: in how many of the last layers, 0 for all. split: the tokens
-    part from the text's first one where these layers begin, and cost nothing below; else they are there
-    from the start. reduction: how much narrower than the model a bottleneck is. plus: the vector is the
-    pooled text and a linear map of the token's state, a map that is zero at first: training begins at the
-    backbone's vectors; without, it is the state alone. scaled: directions of a format's vectors are
-    multiplied by numbers of its own, which a stage's `whitening` measures; lengths stay. text: "frozen"
-    keeps the backbone and its vectors as they are and takes no gradient through the text.
+    facets: tokens of a format; their mean is the vector. weights: what a format has at its tokens: "whole"
+    query, output and feed-forward maps, a "bottleneck" after the feed-forward, a "map" of the output, or
+    "none", the tokens alone. depth: in how many of the last layers, 0 for all. split: the tokens split from
+    the text's CLS state where these layers begin, and cost nothing below; without, they exist from the first
+    layer. reduction: model width / bottleneck width. plus: the vector is the pooled text plus a linear map of
+    the token's state, zero at first, so training begins at the backbone's vectors; without, it is the state
+    alone. scaled: directions of a format's vectors are multiplied by factors that a stage's `whitening`
+    measures; lengths stay. text: "frozen" keeps the backbone and its vectors as they are and takes no
+    gradient through the text.
     """
 
-    apart = True
+    keeps_text_states = True
+    own_parameters = (".beside.",)
 
     def __init__(
         self,
@@ -243,49 +237,43 @@ class PrismMethod(PerFormat):
         formats: Sequence[Format] = FORMATS,
     ) -> None:
         super().__init__(formats=formats)
-        for name, value, least in (("facets", facets, 1), ("depth", depth, 0), ("reduction", reduction, 1)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise InputError(f"{name} is {value!r}, not a whole number from {least} on")
+        check_whole_numbers(facets=facets, reduction=reduction)
+        check_whole_numbers(0, depth=depth)
         check_switches(split=split, plus=plus, scaled=scaled)
-        if weights not in WEIGHTS:
-            raise InputError(f"weights is {weights!r}; known: {', '.join(WEIGHTS)}")
-        if text not in TEXT:
-            raise InputError(f"text is {text!r}; known: {', '.join(TEXT)}")
+        check_choice(WEIGHTS, weights=weights)
+        check_choice(TEXT, text=text)
         self.facets, self.weights, self.depth, self.reduction = facets, weights, depth, reduction
         self.split, self.plus, self.scaled, self.text = split, plus, scaled, text
+        self.freezes_backbone = text == "frozen"
 
     def fill(self, model: Transformer) -> None:
-        """Put the tokens of every way, and what is their own, beside the text."""
+        """Put the tokens and modules of every route into the side slot."""
         if self.depth > len(model.blocks):
             raise InputError(f"depth is {self.depth}; the model has {len(model.blocks)} layers")
         if self.weights == "bottleneck" and self.reduction > model.config.hidden:
             raise InputError(f"a reduction of {self.reduction}: the model is only {model.config.hidden} wide")
-        model.beside = Prism(model, self.ways, self)
+        model.beside = Prism(model, self.routes, self)
 
-    def begin(self, model: Transformer, first: int) -> None:
-        """Start the tokens near the first one of the texts."""
+    def initialize(self, model: Transformer, first_token: int) -> None:
+        """Start the tokens near the embedding of CLS."""
         if isinstance(model.beside, Prism) and not self.split:
             with torch.no_grad():
-                model.beside.rows.weight.add_(model.embeddings.word.weight[first])
-
-    def own(self, name: str) -> bool:
-        """Return whether the parameter is a format's."""
-        return name.startswith("beside.")
+                model.beside.rows.weight.add_(model.embeddings.word.weight[first_token])
 
     def trainable(self, name: str) -> bool:
-        """Return whether the parameter is a format's that training finds, or the text may be trained."""
-        return not name.startswith("beside.scales.") and (self.own(name) or self.text == "trained")
+        """Return whether the parameter may be trained: scales are measured, and the text may be frozen."""
+        return not name.startswith("beside.scales.") and super().trainable(name)
 
 
-def _none(hidden: int) -> Linear:
-    """Return a map whose output is zero at first."""
-    made = Linear(hidden, hidden)
-    nn.init.zeros_(made.weight)
-    nn.init.zeros_(made.bias)
-    return made
+def _zero_linear(hidden: int) -> Linear:
+    """Return a linear map whose output is zero."""
+    linear = Linear(hidden, hidden)
+    nn.init.zeros_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    return linear
 
 
-def _plain(block: nn.Module) -> Attention:
+def _attention_of(block: nn.Module) -> Attention:
     if not isinstance(block, Block) or not isinstance(block.attention, Attention):
-        raise InputError("prism reads the text's keys and values; this model has several attentions")
+        raise InputError("prism needs one attention per layer; this model has several (attention experts)")
     return block.attention

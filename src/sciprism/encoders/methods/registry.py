@@ -1,4 +1,4 @@
-"""How an encoder serves several formats: one file per method, filling slots of the transformer."""
+"""The registry of methods: how an encoder serves several formats, by filling slots of the transformer."""
 
 from __future__ import annotations
 
@@ -14,54 +14,57 @@ from sciprism.registry import Registry
 
 
 class Method:
-    """What a method decides: which slots it fills, which way a text takes, what is trained.
+    """How one method works: which slots it fills, which route a text takes, what is trained.
 
-    Its options are the keywords of its constructor, JSON values, each kept as the attribute of that name.
-    Methods override what differs from one set of weights and one vector per text. pooling: that of the
-    method, "" for the backbone's own. places: tokens kept free behind each text's first one. facets: how
-    many a vector is the sum of. grows_from: the method whose models it starts from; a backbone is `single`.
-    apart: whether what is the method's own changes nothing of the text's states.
+    Its options are the keywords of its constructor, JSON values, each stored as the attribute of that name.
+    Methods override what differs from one set of weights and one vector per text. pooling: the method's,
+    "" for the backbone's. reserved_positions: tokens inserted after each text's CLS for the method to fill.
+    facets: number of vectors that add up to a text's vector. starts_from: the method whose models it starts
+    from; a backbone is `single`. keeps_text_states: its modules leave the states of the text as they are.
+    own_parameters: what names of the method's parameters contain. freezes_backbone: only those are trained.
     """
 
     formats: tuple[Format, ...] = FORMATS
     pooling: str = ""
-    places: int = 0
+    reserved_positions: int = 0
     facets: int = 0
-    grows_from: str = "single"
-    apart: bool = False
+    starts_from: str = "single"
+    keeps_text_states: bool = False
+    own_parameters: tuple[str, ...] = ()
+    freezes_backbone: bool = False
 
     def fill(self, model: Transformer) -> None:
-        """Put the method's modules into the transformer's slots, as copies of what the transformer has."""
+        """Put the method's modules into the transformer's slots, some as copies of the backbone's."""
 
-    def begin(self, model: Transformer, first: int) -> None:
-        """Set what a new model takes from its backbone's weights. first: the token that texts begin with."""
+    def initialize(self, model: Transformer, first_token: int) -> None:
+        """Set the weights that a new model derives from its backbone's. first_token: the id of CLS."""
 
     def route(self, format: Format, role: Role) -> str:
-        """Name the way through the model; equal routes give equal vectors."""
+        """Name the modules that a text passes through; equal routes give equal vectors."""
         return "all"
 
     def space(self, format: Format, role: Role) -> str:
-        """Name the space of the vectors; only vectors of one space compare."""
+        """Name the space of the vectors; only vectors of one space are comparable."""
         return self.route(format, role)
 
-    def own(self, name: str) -> bool:
-        """Say whether the model's parameter of this name is the method's, not the backbone's."""
-        return False
+    def owns_parameter(self, name: str) -> bool:
+        """Return whether the parameter of this name belongs to the method, not to the backbone."""
+        return any(part in f".{name}" for part in self.own_parameters)
 
     def trainable(self, name: str) -> bool:
-        """Say whether the model's parameter of this name may be trained at all."""
-        return True
+        """Return whether the parameter of this name may be trained at all."""
+        return not self.freezes_backbone or self.owns_parameter(name)
 
-    def instruct(self, instruction: str) -> Method:
-        """Return this method with another instruction for all its formats."""
+    def with_instruction(self, instruction: str) -> Method:
+        """Return this method with this instruction for all its formats."""
         raise InputError("only the methods instruction and prefix take an instruction")
 
 
 methods: Registry[type[Method]] = Registry("method")
 
 
-def make(name: str, options: Mapping[str, Any]) -> Method:
-    """Build a method; an unknown option or a wrong value is an InputError."""
+def build_method(name: str, options: Mapping[str, Any]) -> Method:
+    """Build a method by name; an unknown option or a wrong value is an InputError."""
     kind = methods[name]
     if not isinstance(options, Mapping):
         raise InputError(f"the options of a method are names and values, got {options!r}")
@@ -72,30 +75,44 @@ def make(name: str, options: Mapping[str, Any]) -> Method:
     return kind(**options)
 
 
-def options_of(method: Method) -> dict[str, Any]:
-    """Return all options of a method as JSON values, those that were not stated too."""
+def method_options(method: Method) -> dict[str, Any]:
+    """Return all options of a method as JSON values, defaults included."""
     values = {name: getattr(method, name) for name in signature(type(method)).parameters}
     options: dict[str, Any] = json.loads(json.dumps(values))
     return options
 
 
-def stand_in(format: Format) -> Format:
-    """Return whose expert or instruction serves a format in SciMult, which knows three of the four.
+def expert_format(format: Format) -> Format:
+    """Return the format whose expert or instruction serves this one; SciMult has three of the four.
 
-    `regression` takes what `classification` has: both ask for properties of one paper.
+    `regression` uses that of `classification`: both predict a property of one paper.
     """
     return "classification" if format == "regression" else format
 
 
-def served(formats: Sequence[str]) -> tuple[Format, ...]:
-    """Check the option `formats`: which formats a method serves, at least one, in the usual order."""
+def check_formats(formats: Sequence[str]) -> tuple[Format, ...]:
+    """Return the option `formats`, at least one, in the usual order; InputError otherwise."""
     if not isinstance(formats, list | tuple) or not formats or not all(f in FORMATS for f in formats):
         raise InputError(f"formats are {formats!r}; name some of {', '.join(FORMATS)}")
     return tuple(format for format in FORMATS if format in formats)
 
 
+def check_whole_numbers(least: int = 1, **options: object) -> None:
+    """Refuse options that are not whole numbers of at least `least`."""
+    for name, value in options.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise InputError(f"{name} is {value!r}, not a whole number from {least} on")
+
+
+def check_choice(known: Sequence[str], **options: object) -> None:
+    """Refuse options whose value is none of those known."""
+    for name, value in options.items():
+        if value not in known:
+            raise InputError(f"{name} is {value!r}; known: {', '.join(known)}")
+
+
 def check_switches(**options: object) -> None:
-    """Check options that are on or off: in a recipe or `--set`, true or false."""
+    """Refuse options that are neither true nor false."""
     for name, value in options.items():
         if not isinstance(value, bool):
             raise InputError(f"{name} is {value!r}; it is true or false")

@@ -1,4 +1,4 @@
-"""`single`: one set of weights and one vector per text, whatever it is for."""
+"""`single`: one set of weights and one vector per text, whatever its format."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from sciprism.encoders.methods.registry import Method, methods
 
 @methods.register("single")
 class Single(Method):
-    """Fill no slot: every format and role takes the same way into the same space."""
+    """Fill no slot: every format and role has the same route and space."""

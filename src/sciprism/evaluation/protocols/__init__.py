@@ -1,4 +1,4 @@
-"""How a kind of task is scored, one file each; a task of a known kind is a declaration and no code."""
+"""How a kind of task is scored, one module each; a task of a known kind is a declaration without code."""
 
 from sciprism.evaluation.protocols import (
     cluster,

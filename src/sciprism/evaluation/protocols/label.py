@@ -1,4 +1,4 @@
-"""Rank a whole vocabulary for every paper: extreme multi-label classification (SciMult, Tables 3, A3, A8)."""
+"""Rank a vocabulary for every paper: extreme multi-label classification (SciMult, Tables 3, A3, A8)."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
-from sciprism.datasets.inputs import LabelSpace
+from sciprism.datasets.inputs import LabelInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import Evidence
+from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.registry import protocols
-from sciprism.evaluation.systems import Distance, System, Texts
-from sciprism.evaluation.task import Outcome, View
-from sciprism.papers.records import Label, Paper
+from sciprism.evaluation.systems import Distance, System
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.papers.records import Paper
 from sciprism.uses.label_names import LabelNames
 
 BLOCK = 4096
-"""Papers ranked at once: memory holds the best labels of these, never a score of every paper and label."""
+"""Papers ranked at once: memory holds their best labels, never a score of every paper and label."""
 
 
 @protocols.register("label")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelRanking:
+class LabelProtocol:
     """Score papers against all labels; recall@k = share of a paper's labels among its k best.
 
-    names_first: labels whose name (or synonym) stands in the paper go before all others, in the system's
-    order within both groups (SciMult section 4.1; Table 3 has it, Table A3 has not). raw_names: names and
-    texts are normalised before they are compared (published MAPLE files already are). text: what is encoded
-    of a label. Ties go to the label that stands first.
+    names_first: labels whose name (or synonym) occurs in the paper are ranked before all others, in the
+    system's order within both groups (SciMult section 4.1; used in Table 3, not in Table A3). raw_names:
+    names and texts are normalised before matching (published MAPLE files already are). text: the encoded part
+    of a label. Ties go to the first label.
     """
 
     metrics: tuple[str, ...] = ("recall@20", "recall@50", "recall@100")
@@ -47,95 +47,82 @@ class LabelRanking:
             if kind != "recall" or not depth.isdigit() or not int(depth):
                 raise InputError(f"label: the metric {name!r} is not recall@K")
 
-    def evaluate(self, data: LabelSpace, system: System, view: View) -> Outcome:
+    def evaluate(self, data: LabelInput, system: System, context: EvaluationContext) -> ProtocolResult:
         """Rank all labels for every paper that has one, block by block."""
-        tally = DropReport()
-        asked = [i for i, gold in enumerate(data.gold) if len(gold)]
-        for i in sorted(set(range(len(data.gold))) - set(asked)):
-            tally.add("paper without a label of the vocabulary", data.paper_ids[i])
-        if not asked:
+        dropped = DropReport()
+        labelled = [i for i, gold in enumerate(data.gold) if len(gold)]
+        for i in sorted(set(range(len(data.gold))) - set(labelled)):
+            dropped.add("paper without a label of the vocabulary", data.paper_ids[i])
+        if not labelled:
             raise InputError("no paper carries a label of the vocabulary; check the labels' ids")
         cuts = [int(name.partition("@")[2]) for name in self.metrics]
-        labels = view.labels([self._shown(label) for label in data.labels])
-        finder = _Finder(data, self.raw_names) if self.names_first else None
-        recalls = np.empty((len(asked), len(cuts)))
-        for start in range(0, len(asked), BLOCK):
-            part = asked[start : start + BLOCK]
-            papers = view.papers([data.papers[i] for i in part])
-            matched = finder.matched(part) if finder else None
-            best = self._ranked(papers, labels, system, matched, max(cuts))
+        names_only = self.text == "name"
+        labels = context.labels([replace(label, definition="") if names_only else label for label in data.labels])
+        matcher = _LabelMatcher(data, self.raw_names) if self.names_first else None
+        recalls = np.empty((len(labelled), len(cuts)))
+        for start in range(0, len(labelled), BLOCK):
+            part = labelled[start : start + BLOCK]
+            papers = context.papers([data.papers[i] for i in part])
+            _, best = system.top(papers, labels, min(max(cuts), len(data.labels)), self.distance, None)
+            if matcher:
+                matched = matcher.match(part)
+                scores = system.pool_scores(papers, labels, matched, self.distance)
+                best = _move_to_front(matched, scores, best)
             recalls[start : start + len(part)] = _recalls(best, [data.gold[i] for i in part], cuts)
-        ids = tuple(data.paper_ids[i] for i in asked)
-        evidence = {
-            name: Evidence(ids, recalls[:, [column]], "mean") for column, name in enumerate(self.metrics)
-        }
-        details = {"papers": len(asked), "labels": len(data.labels), "distance": self.distance}
-        return Outcome(evidence=evidence, details=details, tally=tally)
-
-    def _shown(self, label: Label) -> Label:
-        return replace(label, definition="") if self.text == "name" else label
-
-    def _ranked(
-        self, papers: Texts, labels: Texts, system: System, matched: Sequence[Rows] | None, k: int
-    ) -> Rows:
-        """Return the k best label rows of each paper, matched ones first where there are any; -1 for none."""
-        _, rows = system.top(papers, labels, min(k, len(labels.items)), self.distance, None)
-        if matched is None:
-            return rows
-        scores = system.pool_scores(papers, labels, matched, self.distance)
-        return _front(matched, scores, rows)
+        ids = tuple(data.paper_ids[i] for i in labelled)
+        item_scores = {name: ItemScores(ids, recalls[:, [column]], "mean") for column, name in enumerate(self.metrics)}
+        details = {"papers": len(labelled), "labels": len(data.labels), "distance": self.distance}
+        return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)
 
 
-class _Finder:
-    """The labels whose names stand in papers: those that the data bring, else found by the rule."""
+class _LabelMatcher:
+    """Labels whose names occur in papers: those listed in the data, else found by the published rule."""
 
-    def __init__(self, data: LabelSpace, raw: bool) -> None:
+    def __init__(self, data: LabelInput, raw: bool) -> None:
         self._data = data
         self._names = None if data.matched is not None else LabelNames(data.labels, raw=raw)
 
-    def matched(self, papers: Sequence[int]) -> Sequence[Rows]:
+    def match(self, papers: Sequence[int]) -> Sequence[Rows]:
         """Return the label rows matched in each of these papers."""
         if self._data.matched is not None:
             return [self._data.matched[i] for i in papers]
         assert self._names is not None
-        return self._names.match([_text(self._data.papers[i]) for i in papers])
-
-
-def _text(item: object) -> str:
-    return f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item)
+        items = [self._data.papers[i] for i in papers]
+        return self._names.match(
+            [f"{item.title} {item.abstract}" if isinstance(item, Paper) else str(item) for item in items]
+        )
 
 
 def _recalls(best: Rows, gold: Sequence[Rows], cuts: Sequence[int]) -> NDArray[np.float64]:
     """Return the share of each paper's labels among the first k of its ranking (m, n), for each cut."""
-    rows, labels = _flat(gold)
+    rows, labels = _flatten(gold)
     width = 1 + max(int(best.max(initial=0)), int(labels.max(initial=0)))
     keys = np.where(best >= 0, np.arange(len(best))[:, None] * width + best, -1)
     hits = np.isin(keys, rows * width + labels).cumsum(axis=1)
     sizes = np.array([len(labels) for labels in gold])
-    found = [hits[:, min(k, hits.shape[1]) - 1] / sizes for k in cuts]
-    return np.stack(found, axis=1)
+    return np.stack([hits[:, min(k, hits.shape[1]) - 1] / sizes for k in cuts], axis=1)
 
 
-def _front(first: Sequence[Rows], scores: Sequence[NDArray[np.floating[Any]]], rest: Rows) -> Rows:
-    """Put the labels of `first`, by their scores, before the others of each ranking (m, k), and cut at k."""
-    owners, labels = _flat(first)
+def _move_to_front(first: Sequence[Rows], scores: Sequence[NDArray[np.floating[Any]]], rest: Rows) -> Rows:
+    """Rank the labels of `first`, by score, before the others of each ranking (m, k); truncate at k."""
+    owners, labels = _flatten(first)
     order = np.lexsort((-np.concatenate([*scores, np.empty(0)]), owners))
     owners, labels = owners[order], labels[order]
     width = 1 + max(int(rest.max(initial=0)), int(labels.max(initial=0)))
     others = np.repeat(np.arange(len(rest)), rest.shape[1])
-    kept = (rest.ravel() >= 0) & ~np.isin(others * width + rest.ravel(), owners * width + labels)
-    owners = np.concatenate([owners, others[kept]])
-    labels = np.concatenate([labels, rest.ravel()[kept]])
+    new = (rest.ravel() >= 0) & ~np.isin(others * width + rest.ravel(), owners * width + labels)
+    owners = np.concatenate([owners, others[new]])
+    labels = np.concatenate([labels, rest.ravel()[new]])
     order = np.argsort(owners, kind="stable")
     owners, labels = owners[order], labels[order]
-    places = np.arange(len(owners)) - np.searchsorted(owners, owners)
-    fits = places < rest.shape[1]
+    ranks = np.arange(len(owners)) - np.searchsorted(owners, owners)
+    fits = ranks < rest.shape[1]
     ranked = np.full(rest.shape, -1, np.int64)
-    ranked[owners[fits], places[fits]] = labels[fits]
+    ranked[owners[fits], ranks[fits]] = labels[fits]
     return ranked
 
 
-def _flat(lists: Sequence[Rows]) -> tuple[Rows, Rows]:
-    """Return whose each element is, and the elements, of all lists end to end."""
+def _flatten(lists: Sequence[Rows]) -> tuple[Rows, Rows]:
+    """Return the elements of all lists end to end, after the number of the list of each."""
     owners = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
     return owners, np.concatenate([*lists, np.empty(0, np.int64)]).astype(np.int64)

@@ -10,16 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.datasets.inputs import Labelled
+from sciprism.datasets.inputs import ProbeInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import Evidence, classification, mean_of, multi_label, numbers
-from sciprism.evaluation.protocols.ranked import mean_per_query
+from sciprism.evaluation.item_scores import (
+    ItemScores,
+    average_parts,
+    score_classes,
+    score_label_sets,
+    score_numbers,
+)
+from sciprism.evaluation.protocols.ranking_scores import score_rankings
 from sciprism.evaluation.protocols.registry import protocols
-from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import Outcome, View
-from sciprism.probes import LossName, ProbeSettings, fit_probes, grid_search
-from sciprism.probes import Probe as LinearProbe
+from sciprism.evaluation.systems import System, encode_rows
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.probes import LossName, Probe, ProbeSettings, fit_probes, grid_search
 from sciprism.probes.folds import stratified_folds
 from sciprism.probes.settings import SolverName
 
@@ -36,18 +41,18 @@ Metric = Literal[
 ]
 OF_NUMBERS = ("kendall_tau", "spearman", "pearson", "r2")
 SEED = 42
-"""The seed that SciRepEval's few-shot draws count from."""
+"""The first seed of SciRepEval's few-shot samples."""
 COST = 1.0
-"""C of few-shot probes of single-label tasks, which have no grid search."""
+"""C of few-shot probes of single-label tasks, without a grid search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FewShot:
-    """Train on few papers, several times, and average.
+    """Train on few papers, several times, and average the scores.
 
-    per_label False: each training set is one of ceil(n / size) stratified folds, not shuffled, so about
-    `size` papers in all, with C = 1 (Biomimicry, DRSM). True: `size` papers of each label, drawn anew each
-    time, with the grid of C (FoS, multi-label).
+    per_label False: each training set is one of ceil(n / size) stratified folds, not shuffled, of about
+    `size` papers, with C = 1 (Biomimicry, DRSM). True: `size` papers of each label, sampled each time, with
+    the grid of C (FoS, multi-label).
     """
 
     size: int
@@ -61,14 +66,13 @@ class FewShot:
 
 @protocols.register("probe")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class ProbeProtocol:
     """Fit a linear SVM (or SVR) on the training papers and score it on the test papers.
 
-    C is chosen from `grid` by cross-validation on the training papers alone; nothing is scaled. Without an
-    intercept the numbers are those of the published tables (their solver fits none); scikit-learn's default
-    has one. Numbers use the epsilon-insensitive loss with epsilon 0. Where the data have groups, each is a
-    problem of its own; "average_precision" ranks its test papers by how positive the probe finds them, which
-    tells more than F1 where positives are rare.
+    C is chosen from `grid` by cross-validation on the training papers; vectors are not scaled. The published
+    tables use no intercept; scikit-learn's default has one. Numbers use the epsilon-insensitive loss with
+    epsilon 0. Where the data have groups, each has its own probe; "average_precision" ranks a group's test
+    papers by the decision value, which is more informative than F1 where positives are rare.
     """
 
     metric: Metric = "f1_macro"
@@ -87,32 +91,31 @@ class Probe:
             )
         if self.few_shot and self.metric in (*OF_NUMBERS, "average_precision"):
             raise InputError(f"probe: few-shot tasks have classes; {self.metric} is not for them")
-        self._settings()  # which check themselves
+        self._settings()  # checked when built
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return the metric, and once more for each few-shot setting."""
+        """Return the metric, and its few-shot variants."""
         return (self.metric, *(self._few_name(few) for few in self.few_shot))
 
-    def evaluate(self, data: Labelled, system: System, view: View) -> Outcome:
+    def evaluate(self, data: ProbeInput, system: System, context: EvaluationContext) -> ProtocolResult:
         """Fit on the training rows, predict the test rows."""
         if not len(data.train) or not len(data.test):
             raise InputError(f"{len(data.train)} papers to train on and {len(data.test)} to test; need both")
-        problem = _Problem(_vectors(data, system, view), data, self._settings())
-        evidence: dict[str, Evidence] = {}
+        used = np.union1d(data.train, data.test)
+        problem = _Problem(encode_rows(system, context.papers(data.items), used), data, self._settings())
+        item_scores: dict[str, ItemScores] = {}
         if data.groups is not None:
-            evidence[self.metric] = problem.of_groups(np.array(data.groups), self.metric)
+            item_scores[self.metric] = problem.score_groups(np.array(data.groups), self.metric)
         elif self.metric == "average_precision":
-            raise InputError(
-                "average_precision ranks the papers of each group, and these data have no groups"
-            )
+            raise InputError("average_precision ranks the papers of each group, and these data have no groups")
         else:
-            evidence[self.metric] = problem.evidence(self.metric, [problem.predicted(data.train)])
+            item_scores[self.metric] = problem.item_scores(self.metric, [problem.predict_test(data.train)])
         for few in self.few_shot:
-            tries = problem.few_by_label(few, view.seed) if few.per_label else problem.few_in_all(few)
-            evidence[self._few_name(few)] = problem.evidence(self.metric, tries)
+            runs = problem.predict_few_per_label(few, context.seed) if few.per_label else problem.predict_few(few)
+            item_scores[self._few_name(few)] = problem.item_scores(self.metric, runs)
         details = {"train": len(data.train), "test": len(data.test), **problem.details}
-        return Outcome(evidence=evidence, details=details, tally=problem.tally)
+        return ProtocolResult(item_scores=item_scores, details=details, dropped=problem.dropped)
 
     def _settings(self) -> ProbeSettings:
         return ProbeSettings(
@@ -123,75 +126,73 @@ class Probe:
         return f"{self.metric} {few.size}-shot"
 
 
-def _vectors(data: Labelled, system: System, view: View) -> Floats:
-    """Encode the papers that are trained on or tested, and no other; the rest stay zero."""
-    used = np.union1d(data.train, data.test)
-    found = np.asarray(system.vectors(view.papers([data.items[row] for row in used])))
-    vectors = np.zeros((len(data.items), found.shape[1]), np.float32)
-    vectors[used] = found
-    return vectors
-
-
 class _Problem:
-    """The vectors and targets of one task, and what fitting them told."""
+    """The vectors and targets of one task, and the details of fitting them."""
 
-    def __init__(self, vectors: Floats, data: Labelled, settings: ProbeSettings) -> None:
+    def __init__(self, vectors: Floats, data: ProbeInput, settings: ProbeSettings) -> None:
         self.vectors, self.data, self.settings = vectors, data, settings
-        self.tally = DropReport()
-        self.details: dict[str, Any] = {"solver": settings.solver, "intercept": settings.intercept}
-        self.details |= {"C": [], "largest relative gap": 0.0, "notes": []}
+        self.dropped = DropReport()
+        self.details: dict[str, Any] = {
+            "solver": settings.solver,
+            "intercept": settings.intercept,
+            "C": [],
+            "largest relative gap": 0.0,
+            "notes": [],
+        }
         self.names: tuple[str, ...] = ()
         several = [labels for labels in data.targets if isinstance(labels, tuple)]
         if several:
             self.names = tuple(sorted({name for labels in several for name in labels}))
-            places = {name: i for i, name in enumerate(self.names)}
+            columns = {name: i for i, name in enumerate(self.names)}
             self.targets: NDArray[Any] = np.zeros((len(several), len(self.names)), np.int64)
             for row, labels in enumerate(several):
-                self.targets[row, [places[name] for name in labels]] = 1
+                self.targets[row, [columns[name] for name in labels]] = 1
         else:
             self.targets = np.array(data.targets)
 
-    def predicted(self, train: Rows, note: bool = True) -> NDArray[Any]:
-        """Choose C on the training rows and return what the probe says of the test rows."""
-        found = self._fitted(train, note).predict(self.vectors[self.data.test])
+    def predict_test(self, train: Rows, note: bool = True) -> NDArray[Any]:
+        """Choose C on the training rows; return the predictions for the test rows."""
+        found = self._fit(train, note).predict(self.vectors[self.data.test])
         return found if found.ndim == 1 or self.names else found[:, 0]
 
-    def of_groups(self, groups: NDArray[np.str_], metric: Metric) -> Evidence:
-        """Fit a probe of its own on each group's training rows, and score its test rows."""
+    def score_groups(self, groups: NDArray[np.str_], metric: Metric) -> ItemScores:
+        """Fit a probe on each group's training rows and score its test rows."""
         positive, test = self.data.positive, self.data.test
         scores = np.empty(len(test))
         for group in np.unique(groups[test]):
             train = self.data.train[groups[self.data.train] == group]
             if len(np.unique(self.targets[train])) < 2:
                 raise InputError(f"group {group!r}: its {len(train)} training papers are all of one class")
-            here, probe = groups[test] == group, self._fitted(train)
+            member, probe = groups[test] == group, self._fit(train)
             assert probe.classes is not None
             sign = 1 if probe.classes[-1] == positive else -1
-            scores[here] = sign * probe.decide(self.vectors[test[here]])[:, 0]
+            scores[member] = sign * probe.decide(self.vectors[test[member]])[:, 0]
         ids, gold = np.array([self.data.ids[row] for row in test]), self.targets[test] == positive
         if metric == "average_precision":
-            return self._ranked(ids, gold, scores, groups[test])
-        return _grouped(tuple(ids.tolist()), gold, scores > 0, groups[test])
+            return self._rank_groups(ids, gold, scores, groups[test])
+        # The positive class's F1 within each group, averaged over the groups: each group is a label.
+        names = np.unique(groups[test])
+        member = groups[test][:, None] == names
+        gold, predicted = gold[:, None] & member, (scores > 0)[:, None] & member
+        return score_label_sets(tuple(ids.tolist()), gold, predicted, "f1_macro", labels=[str(name) for name in names])
 
-    def _ranked(
+    def _rank_groups(
         self, ids: NDArray[np.str_], gold: NDArray[np.bool_], scores: NDArray[Any], groups: NDArray[np.str_]
-    ) -> Evidence:
-        """Return the average precision of each group that has a positive test paper."""
+    ) -> ItemScores:
+        """Return the average precision of each group with a positive test paper."""
         names = [str(name) for name in np.unique(groups)]
-        asked = [name for name in names if gold[groups == name].any()]
-        for name in set(names) - set(asked):
-            self.tally.add("group without a positive test paper", name)
-        parts = [groups == name for name in asked]
-        return mean_per_query(
+        with_positive = [name for name in names if gold[groups == name].any()]
+        for name in set(names) - set(with_positive):
+            self.dropped.add("group without a positive test paper", name)
+        parts = [groups == name for name in with_positive]
+        return score_rankings(
             ["map"],
-            asked,
+            with_positive,
             ranked=[(ids[part], scores[part]) for part in parts],
-            judged=[
-                dict(zip(ids[part].tolist(), gold[part].astype(int).tolist(), strict=True)) for part in parts
-            ],
+            judged=[dict(zip(ids[part].tolist(), gold[part].astype(int).tolist(), strict=True)) for part in parts],
         )["map"]
 
-    def _fitted(self, train: Rows, note: bool = True) -> LinearProbe:
+    def _fit(self, train: Rows, note: bool = True) -> Probe:
         fitted = grid_search(self.vectors[train], self.targets[train], self.settings)
         if note:
             self.details["C"] += [float(c) for c in fitted.best]
@@ -199,7 +200,7 @@ class _Problem:
             self.details["notes"] += fitted.notes
         return fitted.probe
 
-    def few_in_all(self, few: FewShot) -> list[NDArray[Any]]:
+    def predict_few(self, few: FewShot) -> list[NDArray[Any]]:
         """Train on stratified folds of about `size` rows (SciRepEval's single-label few-shot)."""
         train = self.data.train
         parts = -(-len(train) // few.size)
@@ -209,7 +210,7 @@ class _Problem:
         subsets = [train[folds == fold] for fold in range(min(few.iterations, parts))]
         usable = [rows for rows in subsets if len(np.unique(self.targets[rows])) > 1]
         for number in range(len(subsets) - len(usable)):
-            self.tally.add(f"{few.size}-shot sample of one class only, left out", str(number))
+            self.dropped.add(f"{few.size}-shot sample of one class only, left out", str(number))
         probes = fit_probes(
             self.vectors,
             self.targets,
@@ -220,37 +221,27 @@ class _Problem:
         )
         return [probe.predict(self.vectors[self.data.test]) for probe in probes]
 
-    def few_by_label(self, few: FewShot, seed: int) -> list[NDArray[Any]]:
-        """Train on `size` rows of each label, drawn without replacement (SciRepEval's FoS)."""
+    def predict_few_per_label(self, few: FewShot, seed: int) -> list[NDArray[Any]]:
+        """Train on `size` rows of each label, sampled without replacement (SciRepEval's FoS)."""
         found = []
         for number in range(few.iterations):
-            draw = np.random.RandomState(SEED + seed + number)
+            random = np.random.RandomState(SEED + seed + number)
             rows: set[int] = set()
             for column in self.targets[self.data.train].T:
                 positive = self.data.train[column == 1]
-                rows.update(draw.choice(positive, min(few.size, len(positive)), replace=False).tolist())
-            found.append(self.predicted(np.array(sorted(rows)), note=False))
+                rows.update(random.choice(positive, min(few.size, len(positive)), replace=False).tolist())
+            found.append(self.predict_test(np.array(sorted(rows)), note=False))
         return found
 
-    def evidence(self, metric: Metric, tries: Sequence[NDArray[Any]]) -> Evidence:
-        """Return what each test paper contributes to the metric, one part per try."""
+    def item_scores(self, metric: Metric, runs: Sequence[NDArray[Any]]) -> ItemScores:
+        """Return the scores of the test papers; runs: the predictions of each few-shot iteration."""
         ids = tuple(self.data.ids[row] for row in self.data.test)
         gold = self.targets[self.data.test]
         if metric in OF_NUMBERS:
-            return numbers(ids, gold, tries[0], metric)
+            return score_numbers(ids, gold, runs[0], metric)
         if self.names:
-            return mean_of([multi_label(ids, gold, guess, metric, labels=self.names) for guess in tries])
-        positive = self.data.positive
+            return average_parts([score_label_sets(ids, gold, run, metric, labels=self.names) for run in runs])
         if metric == "f1_binary":
-            gold, tries = (gold == positive).astype(int), [(guess == positive).astype(int) for guess in tries]
-        return mean_of([classification(ids, gold, guess, metric) for guess in tries])
-
-
-def _grouped(
-    ids: tuple[str, ...], gold: NDArray[np.bool_], guess: NDArray[np.bool_], groups: NDArray[np.str_]
-) -> Evidence:
-    """Make the F1 of the positive class within each group, averaged over the groups."""
-    names = np.unique(groups)
-    here = groups[:, None] == names
-    gold, guess = gold[:, None] & here, guess[:, None] & here
-    return multi_label(ids, gold, guess, "f1_macro", labels=[str(name) for name in names])
+            positive = self.data.positive
+            gold, runs = (gold == positive).astype(int), [(run == positive).astype(int) for run in runs]
+        return average_parts([score_classes(ids, gold, run, metric) for run in runs])

@@ -1,27 +1,26 @@
-"""Find the words of a context that answer a question, or say that none does (SQuAD 2)."""
+"""Fine-tune to find the span of a context that answers a question, or that none does (SQuAD 2)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from torch import Tensor
 
 from sciprism.arrays import Rows
-from sciprism.datasets.inputs import Questions
-from sciprism.drop_report import DropReport
+from sciprism.datasets.inputs import SpanInput
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import Evidence
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.protocols.metric_names import check_metrics
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import Outcome, View
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.evaluation.tuning import heads, spans
-from sciprism.evaluation.tuning.choosing import fine_tuned
-from sciprism.evaluation.tuning.examples import Example, Pieces
+from sciprism.evaluation.tuning.examples import TuningExample
+from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
 from sciprism.evaluation.tuning.runs import Outputs
 from sciprism.evaluation.tuning.settings import Tuning
 from sciprism.metrics.answers import exact_match, token_f1
@@ -34,103 +33,93 @@ LONG = "question longer than half a window, its end not read"
 
 @protocols.register("span")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class SpanProtocol:
     """Fine-tune with a linear map that scores each token as the start and as the end of the answer.
 
-    Contexts are read in windows of `length` tokens, the question in front, that share `stride`. The
-    answer is the best pair of start and end, at most `longest` tokens apart; with `unanswerable` there is
-    none where the first token scores higher in every window. empty: so many windows without the answer
-    are trained on for a question that has one, None for all (of long articles nearly all are such).
-    metrics: the F1 of tokens and the share of exact matches, both after SQuAD's normalisation.
+    Contexts are read in windows of `length` tokens that share `stride`, the question in front. The answer is
+    the best pair of start and end of at most `max_answer_tokens` tokens; with `unanswerable` there is none
+    where the first token scores higher in every window. max_empty_windows: windows without the answer that
+    are trained on per answerable question, None for all (of long articles nearly all are such). metrics: the
+    F1 of tokens and the share of exact matches, after SQuAD's normalisation.
     """
 
     length: int = 384
     stride: int = 128
-    longest: int = 30
+    max_answer_tokens: int = 30
     unanswerable: bool = True
-    empty: int | None = None
+    max_empty_windows: int | None = None
     metrics: tuple[Metric, ...] = ("f1", "exact")
     tuning: Tuning = field(default_factory=Tuning)
 
     def __post_init__(self) -> None:
-        if self.longest < 1:
-            raise InputError(f"span: answers of at most {self.longest} tokens")
-        if self.empty is not None and self.empty < 0:
-            raise InputError(f"span: {self.empty} windows without an answer")
-        if not self.metrics:
-            raise InputError(f"span: no metric; {' or '.join(SCORES)}")
+        if self.max_answer_tokens < 1:
+            raise InputError(f"span: max_answer_tokens is {self.max_answer_tokens}; give 1 or more")
+        if self.max_empty_windows is not None and self.max_empty_windows < 0:
+            raise InputError(f"span: max_empty_windows is {self.max_empty_windows}; give 0 or more")
+        check_metrics("span", self.metrics, tuple(SCORES))
 
-    def evaluate(self, data: Questions, system: System, view: View) -> Outcome:
+    def evaluate(self, data: SpanInput, system: System, context: EvaluationContext) -> ProtocolResult:
         """Train on the training questions, answer the test questions."""
-        return fine_tuned(data, system, view, self, _Answering)
+        return fine_tune(data, system, context, self, _AnswerProblem)
 
 
-class _Answering:
-    """Questions and contexts as examples, and what was said as answers again."""
-
+class _AnswerProblem(TuningProblem[SpanInput, SpanProtocol]):
     width = 2
 
-    def __init__(self, data: Questions, pieces: Pieces, protocol: Span) -> None:
-        self.data, self.pieces, self.protocol = data, pieces, protocol
-        self.tally = DropReport()
-
-    def loss(self, outputs: Tensor, examples: Sequence[Example]) -> Tensor:
+    def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
         """Return the sum over windows of the mean cross-entropy of start and end."""
-        counts = [len(example.places) for example in examples]
-        return heads.of_spans(outputs, counts, [example.targets[0] for example in examples])
+        counts = [len(example.positions) for example in examples]
+        return heads.span_loss(outputs, counts, [example.targets[0] for example in examples])
 
-    @cached_property
-    def examples(self) -> list[Example]:
-        """Return the windows of all questions."""
-        return [example for row in range(len(self.data.ids)) for example in self._windows(row)]
-
-    def evidence(self, rows: Rows, said: Sequence[tuple[Example, Outputs]]) -> Mapping[str, Evidence]:
+    def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
         """Return F1 and exact match of each question, the best over its answers."""
-        answers = self._answers(said)
+        predicted = self._predict_answers(predictions)
         ids = tuple(self.data.ids[row] for row in rows)
-        golds = [[answer.text for answer in self.data.answers[row]] for row in rows]
-        guesses = [answers[int(row)] for row in rows]
-        pairs = list(zip(guesses, golds, strict=True))
+        pairs = [(predicted[int(row)], [answer.text for answer in self.data.answers[row]]) for row in rows]
         return {
-            name: Evidence(ids, np.array([[SCORES[name](guess, gold)] for guess, gold in pairs]), "mean")
+            name: ItemScores(ids, np.array([[SCORES[name](guess, gold)] for guess, gold in pairs]), "mean")
             for name in self.protocol.metrics
         }
 
-    def uniform(self, said: Sequence[tuple[Example, Outputs]]) -> bool:
+    def is_uniform(self, predictions: Predictions) -> bool:
         """Tell whether all questions get the same answer, such as none."""
-        return len(set(self._answers(said).values())) < 2
+        return len(set(self._predict_answers(predictions).values())) < 2
 
-    def _windows(self, row: int) -> list[Example]:
+    def row_examples(self, row: int) -> list[TuningExample]:
+        """Return the windows of one question."""
         question, context = self.data.questions[row], self.data.contexts[row]
-        share = self.pieces.shared(self.protocol.stride)
-        short = self.pieces.shortened(question, self.pieces.length // 2 - 2 - share // 2)
+        overlap = self.tokenizer.overlap(self.protocol.stride)
+        short = self.tokenizer.shorten(question, self.tokenizer.length // 2 - 2 - overlap // 2)
         if short != question:
-            self.tally.add(LONG, self.data.ids[row])
+            self.dropped.add(LONG, self.data.ids[row])
         answer = next(iter(self.data.answers[row]), None)
         found = []
-        for window in self.pieces.beside(short, context, self.protocol.stride):
-            places = window.of(1)
-            target = spans.NOWHERE if answer is None else spans.place_of(answer, window.offsets[places])
-            names = window.offsets[places]
-            found.append(Example(row, window.ids, window.types, [0, *places.tolist()], [target], names))
-        if answer is None or self.protocol.empty is None:
+        for window in self.tokenizer.pair_windows(short, context, self.protocol.stride):
+            positions = window.segment_positions(1)
+            offsets = window.offsets[positions]
+            target = spans.NO_ANSWER if answer is None else spans.find_answer(answer, offsets)
+            found.append(TuningExample(row, window.ids, window.types, [0, *positions.tolist()], [target], offsets))
+        if answer is None or self.protocol.max_empty_windows is None:
             return found
-        without = [number for number, each in enumerate(found) if each.targets[0] == spans.NOWHERE]
-        idle = set(without) - set(sample(without, self.protocol.empty, self.data.ids[row]))
+        empty = [number for number, each in enumerate(found) if each.targets[0] == spans.NO_ANSWER]
+        idle = set(empty) - set(sample(empty, self.protocol.max_empty_windows, self.data.ids[row]))
         return [replace(each, idle=number in idle) for number, each in enumerate(found)]
 
-    def _answers(self, said: Sequence[tuple[Example, Outputs]]) -> dict[int, str]:
-        """Return the text that answers each question, "" for none."""
-        of_row: dict[int, list[tuple[Example, Outputs]]] = defaultdict(list)
-        for example, outputs in said:
-            of_row[example.row].append((example, outputs))
+    def _predict_answers(self, predictions: Predictions) -> dict[int, str]:
+        """Return the predicted answer of each question, "" for none."""
+        by_row: dict[int, list[tuple[TuningExample, Outputs]]] = defaultdict(list)
+        for example, outputs in predictions:
+            by_row[example.row].append((example, outputs))
         found = {}
-        for row, windows in of_row.items():
+        for row, windows in by_row.items():
             none = min(float(outputs[0].sum()) for _, outputs in windows)
             best, (start, end) = max(
-                (spans.best(outputs, example.names, self.protocol.longest) for example, outputs in windows),
+                (
+                    spans.find_best_span(outputs, example.names, self.protocol.max_answer_tokens)
+                    for example, outputs in windows
+                ),
                 key=lambda pair: pair[0],
             )
-            keep = best >= none or not self.protocol.unanswerable
-            found[row] = self.data.contexts[row][start:end].strip() if keep else ""
+            answered = best >= none or not self.protocol.unanswerable
+            found[row] = self.data.contexts[row][start:end].strip() if answered else ""
         return found

@@ -1,26 +1,29 @@
-"""Tag the words of a text: entities (NER), or what each word belongs to (PICO)."""
+"""Fine-tune to tag the words of a text: entities (NER), or the element of each word (PICO)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
 from torch import Tensor
 
 from sciprism.arrays import Rows
-from sciprism.datasets.inputs import Tagged
-from sciprism.drop_report import DropReport
+from sciprism.datasets.inputs import TaggingInput
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import Evidence
+from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import Outcome, View
+from sciprism.evaluation.task import EvaluationContext, ProtocolResult
 from sciprism.evaluation.tuning import heads
-from sciprism.evaluation.tuning.choosing import fine_tuned
-from sciprism.evaluation.tuning.examples import Example, Pieces, first_pieces, joined, owned
-from sciprism.evaluation.tuning.runs import Outputs
+from sciprism.evaluation.tuning.examples import (
+    TuningExample,
+    WindowTokenizer,
+    assign_words,
+    find_first_pieces,
+    join_words,
+)
+from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune
 from sciprism.evaluation.tuning.settings import Tuning
 from sciprism.metrics.entities import entity_counts, word_counts
 
@@ -32,12 +35,12 @@ LONG = "text longer than the model, read in windows"
 
 @protocols.register("tag")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
-    """Fine-tune with a linear map on the first piece of each word (BLURB's taggers; no CRF).
+class TagProtocol:
+    """Fine-tune with a linear map on the first token of each word (BLURB's taggers; no CRF).
 
-    metric: "entity_f1" is the micro F1 of exact spans and types, as seqeval and conlleval count them;
-    "word_f1_macro" the mean over types of the F1 of single words (EBM PICO). Long texts are read in windows
-    of `length` tokens that share `stride`; every word counts once, where most stands around it.
+    metric: "entity_f1" is the micro F1 of exact spans and types, as in seqeval and conlleval; "word_f1_macro"
+    the mean over types of the F1 of single words (EBM PICO). Long texts are read in windows of `length`
+    tokens that share `stride`; each word is predicted once, in the window with most context.
     """
 
     metric: Metric = "entity_f1"
@@ -50,73 +53,61 @@ class Tag:
         """Return the metric."""
         return (self.metric,)
 
-    def evaluate(self, data: Tagged, system: System, view: View) -> Outcome:
+    def evaluate(self, data: TaggingInput, system: System, context: EvaluationContext) -> ProtocolResult:
         """Train on the training rows, tag the test rows."""
-        return fine_tuned(data, system, view, self, _Tagging)
+        return fine_tune(data, system, context, self, _TagProblem)
 
 
-class _Tagging:
-    """Words and their tags as examples, and what was said as tags again."""
-
-    def __init__(self, data: Tagged, pieces: Pieces, protocol: Tag) -> None:
-        self.data, self.pieces, self.protocol = data, pieces, protocol
-        learnt = {tag for row in data.train for tag in data.tags[row]} - {OUTSIDE}
-        if not learnt:
+class _TagProblem(TuningProblem[TaggingInput, TagProtocol]):
+    def __init__(self, data: TaggingInput, tokenizer: WindowTokenizer, protocol: TagProtocol) -> None:
+        super().__init__(data, tokenizer, protocol)
+        tags = {tag for row in data.train for tag in data.tags[row]} - {OUTSIDE}
+        if not tags:
             raise InputError("no word of the training texts is tagged; there is nothing to learn")
-        self.tags = (OUTSIDE, *sorted(learnt))
+        self.tags = (OUTSIDE, *sorted(tags))
         self.types = sorted({tag[2:] for tags in data.tags for tag in tags} - {""})
         self.width = len(self.tags)
-        self.tally = DropReport()
 
-    def loss(self, outputs: Tensor, examples: Sequence[Example]) -> Tensor:
+    def loss(self, outputs: Tensor, examples: Sequence[TuningExample]) -> Tensor:
         """Return the sum over words of the cross-entropy."""
-        return heads.of_classes(outputs, [target for example in examples for target in example.targets])
+        return heads.class_loss(outputs, [target for example in examples for target in example.targets])
 
-    @cached_property
-    def examples(self) -> list[Example]:
-        """Return the windows of all rows."""
-        return [example for row in range(len(self.data.ids)) for example in self._windows(row)]
-
-    def evidence(self, rows: Rows, said: Sequence[tuple[Example, Outputs]]) -> Mapping[str, Evidence]:
+    def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
         """Return the counts of each row and type."""
-        guess = self._tags(rows, said)
+        predicted = {int(row): [OUTSIDE] * len(self.data.words[row]) for row in rows}
+        for example, outputs in predictions:
+            for word, tag in zip(example.names, outputs.argmax(axis=1).tolist(), strict=True):
+                predicted[example.row][word] = self.tags[tag]
         gold = [self.data.tags[row] for row in rows]
-        count = entity_counts if self.protocol.metric == "entity_f1" else word_counts
-        aggregate = "f1_micro" if self.protocol.metric == "entity_f1" else "f1_macro"
+        by_entity = self.protocol.metric == "entity_f1"
+        count, aggregate = (entity_counts, "f1_micro") if by_entity else (word_counts, "f1_macro")
         ids = tuple(self.data.ids[row] for row in rows)
-        columns = count(gold, [guess[row] for row in rows], self.types)
-        return {self.protocol.metric: Evidence(ids, columns, aggregate, labels=tuple(self.types))}
+        columns = count(gold, [predicted[row] for row in rows], self.types)
+        return {self.protocol.metric: ItemScores(ids, columns, aggregate, labels=tuple(self.types))}
 
-    def uniform(self, said: Sequence[tuple[Example, Outputs]]) -> bool:
+    def is_uniform(self, predictions: Predictions) -> bool:
         """Tell whether all words get one tag."""
-        return len({tag for _, outputs in said for tag in outputs.argmax(axis=1).tolist()}) < 2
+        return len({tag for _, outputs in predictions for tag in outputs.argmax(axis=1).tolist()}) < 2
 
-    def _windows(self, row: int) -> Iterator[Example]:
+    def row_examples(self, row: int) -> Iterator[TuningExample]:
+        """Yield the windows of one row."""
         words, tags = self.data.words[row], self.data.tags[row]
-        text, starts = joined(words)
-        windows = self.pieces.windows(text, self.protocol.stride)
-        begun = first_pieces(windows, starts)
+        text, starts = join_words(words)
+        windows = self.tokenizer.windows(text, self.protocol.stride)
+        first_tokens = find_first_pieces(windows, starts)
         if len(windows) > 1:
-            self.tally.add(LONG, self.data.ids[row])
-        for word in sorted(set(range(len(words))) - {word for found, _ in begun for word in found}):
-            self.tally.add(VANISHED, f"{self.data.ids[row]} {words[word]!r}")
+            self.dropped.add(LONG, self.data.ids[row])
+        for word in sorted(set(range(len(words))) - {word for found, _ in first_tokens for word in found}):
+            self.dropped.add(VANISHED, f"{self.data.ids[row]} {words[word]!r}")
         known = {tag: number for number, tag in enumerate(self.tags)}
-        for window, (found, places), own in zip(
-            windows, begun, owned(begun, [len(window.ids) for window in windows]), strict=True
-        ):
+        assigned = assign_words(first_tokens, [len(window.ids) for window in windows])
+        for window, (found, positions), own in zip(windows, first_tokens, assigned, strict=True):
             names = [found[index] for index in own]
-            yield Example(
+            yield TuningExample(
                 row=row,
                 ids=window.ids,
                 types=window.types,
-                places=[places[index] for index in own],
+                positions=[positions[index] for index in own],
                 targets=[known.get(tags[name], 0) for name in names],
                 names=names,
             )
-
-    def _tags(self, rows: Rows, said: Sequence[tuple[Example, Outputs]]) -> dict[int, list[str]]:
-        found = {int(row): [OUTSIDE] * len(self.data.words[row]) for row in rows}
-        for example, outputs in said:
-            for word, tag in zip(example.names, outputs.argmax(axis=1).tolist(), strict=True):
-                found[example.row][word] = self.tags[tag]
-        return found

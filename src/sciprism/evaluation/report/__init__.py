@@ -1,4 +1,4 @@
-"""The report of results: systems side by side, what differs and what is missing, as text, page or JSON."""
+"""Reports: systems side by side, their differences and what is missing, as text, HTML page or JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sciprism.evaluation.report.terminal import terminal
 
 
 def as_json(report: Report) -> str:
-    """Return everything that a report holds as one JSON document."""
+    """Return a report as one JSON document."""
     return json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -23,6 +23,6 @@ outputs: dict[str, Callable[[Report], str]] = {
     "json": as_json,
     "html": html,
 }
-"""The forms a report can be written in."""
+"""The formats of reports."""
 
 SUFFIXES = {".txt": "terminal", ".md": "markdown", ".tex": "latex", ".json": "json", ".html": "html"}

@@ -1,4 +1,4 @@
-"""Results in, report out: which cells there are, what may be averaged and compared, and what must be said."""
+"""Build a report from results: its cells, averages, comparisons and notes."""
 
 from __future__ import annotations
 
@@ -8,94 +8,110 @@ from math import isnan
 
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import holm
-from sciprism.evaluation.report.entrants import Entrant, Run, TaskId
-from sciprism.evaluation.report.lines import Line, Mean, difference_in_kind, lines_of, means_of, tasks_of
-from sciprism.evaluation.report.model import Cell, Report, Row
-from sciprism.evaluation.report.notes import notes_of
-from sciprism.evaluation.report.numbers import (
-    Number,
-    Trial,
-    difference,
-    gap_of,
-    mean_gap,
-    mean_of,
-    number_of,
-    score,
+from sciprism.evaluation.report.estimates import (
+    BootstrapDifference,
+    BootstrapScore,
+    LineResult,
+    average_differences,
+    average_scores,
+    compare_line,
+    score_line,
+    to_difference,
+    to_score,
 )
+from sciprism.evaluation.report.lines import (
+    ReportAverage,
+    ReportLine,
+    build_averages,
+    build_lines,
+    explain_incomparable,
+    list_tasks,
+)
+from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
+from sciprism.evaluation.report.notes import build_notes
 from sciprism.evaluation.report.resampling import Resampler
+from sciprism.evaluation.report.system_results import StoredResult, SystemResults, TaskId
 from sciprism.evaluation.task import Suite
 
+Results = Sequence[tuple[ReportLine, list[LineResult]]]
+"""Lines with the result of each system."""
 
-def build(
-    entrants: Sequence[Entrant], suites: Mapping[str, Suite], *, baseline: int = 0, seed: int = 0
+
+def build_report(
+    systems: Sequence[SystemResults], suites: Mapping[str, Suite], *, baseline: int = 0, seed: int = 0
 ) -> Report:
     """Return the report of some systems, with differences to one of them.
 
-    suites: declarations by name, for the averages and rows that papers print; results of a suite that is not
-    among them get averages by format and group. seed: of the bootstrap.
+    suites: declarations by name, with averages and published rows; results of other suites get averages by
+    format and group. seed: of the bootstrap.
     """
-    if not entrants:
+    if not systems:
         raise InputError("no results to report")
-    tasks = tasks_of(entrants, list(suites.values()))
-    suites = {name: _fitting(suite, tasks) for name, suite in suites.items()}
-    ordered = [entrants[baseline], *entrants]  # the baseline says what others must be comparable to
-    resampler, rows, all_trials = Resampler(seed), list[Row](), list[tuple[Line, list[Trial]]]()
+    tasks = list_tasks(systems, list(suites.values()))
+    suites = {name: _select_view(suite, tasks) for name, suite in suites.items()}
+    ordered = [systems[baseline], *systems]  # others must be comparable to the baseline
+    resampler, rows = Resampler(seed), list[ReportRow]()
+    all_results: list[tuple[ReportLine, list[LineResult]]] = []
     for suite in dict.fromkeys(suite for suite, _ in tasks):
         own = [task for task in tasks if task[0] == suite]
-        lines = [line for task in own for line in lines_of(task, ordered)]
-        trials = [(line, _trials(line, entrants, baseline, resampler)) for line in lines]
-        counted = [(line, some) for line, some in trials if line.counted]
-        rows += [_task_row(line, some, some[baseline]) for line, some in trials]
+        lines = [line for task in own for line in build_lines(task, ordered)]
+        results = [(line, _score_systems(line, systems, baseline, resampler)) for line in lines]
+        counted = [(line, some) for line, some in results if line.counted]
+        rows += [_task_row(line, some, some[baseline]) for line, some in results]
         rows += [
-            _average_row(mean, counted, entrants, baseline)
-            for mean in means_of(own, lines, suites.get(suite))
+            _average_row(average, counted, systems, baseline)
+            for average in build_averages(own, lines, suites.get(suite))
         ]
-        all_trials += trials
+        all_results += results
     return Report(
-        systems=tuple(entrant.name for entrant in entrants),
+        systems=tuple(system.name for system in systems),
         baseline=baseline,
-        rows=tuple(_corrected(rows, len(entrants))),
+        rows=tuple(_correct_p_values(rows, len(systems))),
         published={name: suites[name].published for name in dict(tasks) if name in suites},
-        notes=tuple(notes_of(entrants, baseline, all_trials, rows)),
+        notes=tuple(build_notes(systems, baseline, all_results, rows)),
     )
 
 
-def _fitting(suite: Suite, tasks: Sequence[TaskId]) -> Suite:
-    """Return the view that holds just the tasks there are, if any: what it leaves out is not missing."""
+def _select_view(suite: Suite, tasks: Sequence[TaskId]) -> Suite:
+    """Return the view with exactly the tasks that have results, if any: its other tasks are not missing."""
     tried = {task for name, task in tasks if name == suite.name}
-    return next((suite.part(view) for view, names in suite.views.items() if set(names) == tried), suite)
+    matching = (view for view, members in suite.views.items() if set(members) == tried)
+    return next(map(suite.select_view, matching), suite)
 
 
-def _trials(line: Line, entrants: Sequence[Entrant], baseline: int, resampler: Resampler) -> list[Trial]:
-    runs = [_comparable(line, entrant) for entrant in entrants]
+def _score_systems(
+    line: ReportLine, systems: Sequence[SystemResults], baseline: int, resampler: Resampler
+) -> list[LineResult]:
+    comparable = [_select_comparable(line, system) for system in systems]
     found = []
-    for i, (entrant, (mine, remark)) in enumerate(zip(entrants, runs, strict=True)):
-        status = entrant.status(line.task)
-        if status != "done" or not mine:
-            found.append(Trial("not comparable" if remark else status, remark=remark))
+    for i, (system, (runs, remark)) in enumerate(zip(systems, comparable, strict=True)):
+        status = system.status(line.task)
+        if status != "done" or not runs:
+            found.append(LineResult("not comparable" if remark else status, remark=remark))
             continue
-        number = number_of(line, mine, resampler)
-        if isnan(number.value):  # a correlation with a constant, say
-            found.append(Trial("undefined", remark=remark))
+        score = score_line(line, runs, resampler)
+        if isnan(score.value):  # such as a correlation with a constant
+            found.append(LineResult("undefined", remark=remark))
             continue
-        trial = Trial("done", number, remark=remark)
-        tested = i != baseline and mine[0].home is not None  # without items there is nothing to test
-        if tested and runs[baseline][0] and entrants[baseline].status(line.task) == "done":
-            trial.gap, reason = gap_of(line, mine, runs[baseline][0], resampler)
-            trial.remark = "; ".join(filter(None, (remark, reason)))
-        found.append(trial)
+        result = LineResult("done", score, remark=remark)
+        testable = i != baseline and runs[0].folder is not None  # without items there is no test
+        base_runs = comparable[baseline][0]
+        if testable and base_runs and systems[baseline].status(line.task) == "done":
+            result.difference, reason = compare_line(line, runs, base_runs, resampler)
+            result.remark = "; ".join(filter(None, (remark, reason)))
+        found.append(result)
     return found
 
 
-def _comparable(line: Line, entrant: Entrant) -> tuple[list[Run], str]:
-    """Return the runs that compare to the line's, and what the others differ in."""
-    reasons = {id(run): difference_in_kind(run.result, line.result) for run in entrant.done(line.task)}
-    kept = [run for run in entrant.done(line.task) if not reasons[id(run)]]
-    return kept, "; ".join(dict.fromkeys(filter(None, reasons.values())))
+def _select_comparable(line: ReportLine, system: SystemResults) -> tuple[list[StoredResult], str]:
+    """Return the runs that compare to the line's result, and why the others do not."""
+    reasons = {id(run): explain_incomparable(run.result, line.result) for run in system.done(line.task)}
+    comparable = [run for run in system.done(line.task) if not reasons[id(run)]]
+    return comparable, "; ".join(dict.fromkeys(filter(None, reasons.values())))
 
 
-def _task_row(line: Line, trials: Sequence[Trial], base: Trial) -> Row:
-    return Row(
+def _task_row(line: ReportLine, results: Sequence[LineResult], base: LineResult) -> ReportRow:
+    return ReportRow(
         name=line.name,
         kind="task" if line.counted else "part",
         suite=line.task[0],
@@ -103,86 +119,85 @@ def _task_row(line: Line, trials: Sequence[Trial], base: Trial) -> Row:
         metric=", ".join(line.metrics),
         format=line.result.format,
         group=line.result.group,
-        cells=tuple(_cell(trial, base) for trial in trials),
+        cells=tuple(_cell(each.status, each.score, each.difference, base.score) for each in results),
     )
 
 
-def _cell(trial: Trial, base: Trial) -> Cell:
-    number, gap = trial.number, trial.gap
-    return Cell(
-        status=trial.status,
-        score=score(number) if number else None,
-        difference=difference(gap, number, base.number) if gap and number else None,
+def _cell(
+    status: str, score: BootstrapScore | None, found: BootstrapDifference | None, base: BootstrapScore | None
+) -> ReportCell:
+    return ReportCell(
+        status=status,
+        score=to_score(score) if score else None,
+        difference=to_difference(found, score, base) if found and score else None,
     )
 
 
 def _average_row(
-    mean: Mean,
-    counted: Sequence[tuple[Line, list[Trial]]],
-    entrants: Sequence[Entrant],
-    baseline: int,
-) -> Row:
-    """Average the tasks that all systems have; who does not serve some, or has none of them, is left out."""
-    inside = [(line, trials) for line, trials in counted if line.task in mean.tasks]
-    members = []
-    for i in range(len(entrants)):
-        statuses = {trials[i].status for _, trials in inside}
-        if "done" in statuses and "not served" not in statuses:
-            members.append(i)
-    lacking = {}
-    for task in mean.tasks:
-        without = _without([trials for line, trials in inside if line.task == task], entrants, members)
-        if without:
-            lacking[task] = f"{task[1]} ({without})"
-    groups: dict[str, list[list[Trial]]] = {}
-    for line, trials in inside if members else ():
+    average: ReportAverage, counted: Results, systems: Sequence[SystemResults], baseline: int
+) -> ReportRow:
+    """Average the tasks that all systems have; systems that do not serve some, or have none, get none."""
+    inside = [(line, results) for line, results in counted if line.task in average.tasks]
+    statuses = [{results[i].status for _, results in inside} for i in range(len(systems))]
+    members = [i for i, found in enumerate(statuses) if "done" in found and "not served" not in found]
+    reasons = {
+        task: _explain_lacking([some for line, some in inside if line.task == task], systems, members)
+        for task in average.tasks
+    }
+    lacking = {task: f"{task[1]} ({reason})" for task, reason in reasons.items() if reason}
+    groups: dict[str, list[list[LineResult]]] = {}
+    for line, results in inside if members else ():
         if line.task not in lacking:
-            groups.setdefault(line.result.group if mean.by_group else "", []).append(trials)
-    by_group = [[[trials[i] for trials in group] for group in groups.values()] for i in range(len(entrants))]
-    means = [_mean_number(some) if i in members else None for i, some in enumerate(by_group)]
-    return Row(
-        name=mean.name,
+            groups.setdefault(line.result.group if average.by_group else "", []).append(results)
+    by_system = [[[results[i] for results in group] for group in groups.values()] for i in range(len(systems))]
+    means = [_mean_score(some) if i in members else None for i, some in enumerate(by_system)]
+    return ReportRow(
+        name=average.name,
         kind="average",
-        suite=mean.tasks[0][0],
+        suite=average.tasks[0][0],
         cells=tuple(
-            _average_cell(some, number, None if i == baseline else means[baseline])
-            for i, (some, number) in enumerate(zip(by_group, means, strict=True))
+            _average_cell(some, mean, None if i == baseline else means[baseline])
+            for i, (some, mean) in enumerate(zip(by_system, means, strict=True))
         ),
-        tasks=tuple(task for _, task in (t for t in mean.tasks if t not in lacking)) if members else (),
+        tasks=tuple(task for _, task in (t for t in average.tasks if t not in lacking)) if members else (),
         lacking=tuple(lacking.values()) if members else (),
     )
 
 
-def _without(trials: Sequence[list[Trial]], entrants: Sequence[Entrant], members: Sequence[int]) -> str:
-    """Say which systems lack a task and why, or nothing if none does."""
-    if not trials:
+def _explain_lacking(
+    results: Sequence[list[LineResult]], systems: Sequence[SystemResults], members: Sequence[int]
+) -> str:
+    """Return which systems lack a task and why, "" if none does."""
+    if not results:
         return "not run"
     lacking: dict[str, list[str]] = {}
     for i in members:
-        status = next((some[i].status for some in trials if some[i].status != "done"), "")
+        status = next((some[i].status for some in results if some[i].status != "done"), "")
         if status:
-            lacking.setdefault(status, []).append(entrants[i].name)
+            lacking.setdefault(status, []).append(systems[i].name)
     return "; ".join(f"{status}: {', '.join(names)}" for status, names in lacking.items())
 
 
-def _mean_number(groups: Sequence[Sequence[Trial]]) -> Number | None:
+def _mean_score(groups: Sequence[Sequence[LineResult]]) -> BootstrapScore | None:
     """Return the mean of the groups' means, None where there is none."""
-    numbers = [[trial.number for trial in trials if trial.number] for trials in groups]
-    return mean_of([mean_of(some) for some in numbers]) if any(numbers) else None
+    scores = [[result.score for result in results if result.score] for results in groups]
+    return average_scores([average_scores(some) for some in scores]) if any(scores) else None
 
 
-def _average_cell(groups: Sequence[Sequence[Trial]], number: Number | None, base: Number | None) -> Cell:
+def _average_cell(
+    groups: Sequence[Sequence[LineResult]], score: BootstrapScore | None, base: BootstrapScore | None
+) -> ReportCell:
     """Return the mean of the groups' means, and its difference to the baseline's where all are paired."""
-    if number is None:
-        return Cell(status="left out")
-    gaps = [[trial.gap for trial in trials if trial.gap] for trials in groups]
-    paired = base is not None and all(trial.gap for trials in groups for trial in trials if trial.number)
-    gap = mean_gap([mean_gap(some) for some in gaps]) if paired else None
-    return Cell(status="done", score=score(number), difference=difference(gap, number, base) if gap else None)
+    if score is None:
+        return ReportCell(status="left out")
+    found = [[result.difference for result in results if result.difference] for results in groups]
+    paired = base is not None and all(r.difference for results in groups for r in results if r.score)
+    difference = average_differences([average_differences(some) for some in found]) if paired else None
+    return _cell("done", score, difference, base)
 
 
-def _corrected(rows: Sequence[Row], systems: int) -> list[Row]:
-    """Correct p by Holm over the tasks of each system's comparison; averages are one family of their own."""
+def _correct_p_values(rows: Sequence[ReportRow], systems: int) -> list[ReportRow]:
+    """Correct p by Holm over the tasks of each system's comparison; averages are another family."""
     cells = [list(row.cells) for row in rows]
     for kind in ("task", "average"):
         for i in range(systems):

@@ -1,4 +1,4 @@
-"""Which numbers a report shows: one line per number of a task, and the averages over them."""
+"""The numbers that a report shows: one line per number of a task, and averages over tasks."""
 
 from __future__ import annotations
 
@@ -6,93 +6,96 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from sciprism.evaluation.report.entrants import Entrant, Run, TaskId
+from sciprism.evaluation.report.system_results import StoredResult, SystemResults, TaskId
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.task import Suite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One number of a task: the mean of its metrics, one of them (counted), or a part of the mean (not)."""
+class ReportLine:
+    """One number of a task: the mean of its metrics or one of them.
+
+    counted: it enters averages; the parts of a mean do not. result: what others must be comparable to.
+    """
 
     task: TaskId
     name: str
     metrics: tuple[str, ...]
     counted: bool
     result: TaskResult
-    """The result that others must be comparable to."""
 
-    def value(self, run: Run) -> float:
-        """Return the number in a result."""
+    def value(self, run: StoredResult) -> float:
+        """Return the number in a run."""
         return sum(run.result.metrics[name].value for name in self.metrics) / len(self.metrics)
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
-    """An average to show: its name and its tasks. by_group: it is the mean of the means of their groups."""
+class ReportAverage:
+    """An average to show: its name and its tasks. by_group: the mean of the means of their groups."""
 
     name: str
     tasks: tuple[TaskId, ...]
     by_group: bool = False
 
 
-def tasks_of(entrants: Sequence[Entrant], suites: Sequence[Suite]) -> list[TaskId]:
-    """Return every task that has a result, suite by suite, in the order of the declarations where known."""
-    found = list(dict.fromkeys(chain.from_iterable(entrant.runs for entrant in entrants)))
+def list_tasks(systems: Sequence[SystemResults], suites: Sequence[Suite]) -> list[TaskId]:
+    """Return every task with a result, by suite, in the order of the declarations where known."""
+    found = list(dict.fromkeys(chain.from_iterable(system.runs for system in systems)))
     declared = {(suite.name, task.name): i for suite in suites for i, task in enumerate(suite.tasks)}
     order = {name: i for i, name in enumerate(dict.fromkeys(suite for suite, _ in found))}
     return sorted(found, key=lambda task: (order[task[0]], declared.get(task, len(declared))))
 
 
-def lines_of(task: TaskId, entrants: Sequence[Entrant]) -> list[Line]:
-    """Return the lines of a task; the first entrant that has it says which metrics there are."""
-    run = next(chain.from_iterable(entrant.done(task) for entrant in entrants), None)
+def build_lines(task: TaskId, systems: Sequence[SystemResults]) -> list[ReportLine]:
+    """Return the lines of a task; the metrics are those of the first system that has it."""
+    run = next(chain.from_iterable(system.done(task) for system in systems), None)
     if run is None:
-        result = next(entrant.runs[task][0] for entrant in entrants if task in entrant.runs).result
-        return [Line(task=task, name=task[1], metrics=(), counted=True, result=result)]
+        result = next(system.runs[task][0] for system in systems if task in system.runs).result
+        return [ReportLine(task=task, name=task[1], metrics=(), counted=True, result=result)]
     result, names = run.result, tuple(run.result.metrics)
-    counted = names if result.numbers == "each" else names[:1] if result.numbers == "first" else ()
-    if len(names) == 1:
-        counted = names
+    each = result.numbers == "each" or len(names) == 1
+    counted = names if each else names[:1] if result.numbers == "first" else ()
     lines = [
-        Line(task=task, name=f"{task[1]} {name}", metrics=(name,), counted=name in counted, result=result)
+        ReportLine(task=task, name=f"{task[1]} {name}", metrics=(name,), counted=name in counted, result=result)
         for name in names
     ]
     if counted:
         return lines
-    return [Line(task=task, name=f"{task[1]} (mean)", metrics=names, counted=True, result=result), *lines]
+    return [
+        ReportLine(task=task, name=f"{task[1]} (mean)", metrics=names, counted=True, result=result),
+        *lines,
+    ]
 
 
-def means_of(tasks: Sequence[TaskId], lines: Sequence[Line], suite: Suite | None) -> list[Mean]:
-    """Return the averages of one suite: as its paper forms them, by format, by group, in and out of train.
+def build_averages(tasks: Sequence[TaskId], lines: Sequence[ReportLine], suite: Suite | None) -> list[ReportAverage]:
+    """Return the averages of one suite: those declared, then by format, by group, in and out of train.
 
-    What the paper averages by one of these names is left at that, and the same tasks are not averaged twice.
+    Names and sets of tasks that the suite declares are not averaged again.
     """
     results = {line.task: line.result for line in lines}
-    named = [
-        Mean(average.name, tuple((tasks[0][0], task) for task in average.tasks), average.by_group)
+    averages = [
+        ReportAverage(average.name, tuple((tasks[0][0], task) for task in average.tasks), average.by_group)
         for average in (suite.averages if suite else ())
         if average.tasks
     ]
-
-    labellings: tuple[Callable[[TaskResult], str], ...] = (
+    groupings: tuple[Callable[[TaskResult], str], ...] = (
         lambda result: f"format {result.format}" if result.format else "",
         lambda result: result.group,
         lambda result: {True: "in-train", False: "out-of-train", None: ""}[result.in_train],
         lambda _: "all",
     )
-    for label in labellings:
+    for label in groupings:
         labels = {task: label(results[task]) for task in tasks}
         for name in dict.fromkeys(filter(None, labels.values())):
             members = tuple(task for task in tasks if labels[task] == name)
-            known = {mean.name.casefold() for mean in named}
-            if name.casefold() not in known and set(members) not in [set(mean.tasks) for mean in named]:
-                named.append(Mean(name, members))
-    return named
+            known = {mean.name.casefold() for mean in averages}
+            if name.casefold() not in known and set(members) not in [set(mean.tasks) for mean in averages]:
+                averages.append(ReportAverage(name, members))
+    return averages
 
 
-def difference_in_kind(result: TaskResult, wanted: TaskResult) -> str:
-    """Say why two results of a task do not compare: another declaration, or other data; "" if they do."""
+def explain_incomparable(result: TaskResult, wanted: TaskResult) -> str:
+    """Return why two results of a task do not compare (declaration, metrics or data), "" if they do."""
     if result.key != wanted.key:
         return f"another declaration (key {result.key}, not {wanted.key})"
     if set(result.metrics) != set(wanted.metrics):

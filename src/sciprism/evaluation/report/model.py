@@ -1,4 +1,4 @@
-"""What a report holds, before any of its outputs: rows of scores and differences, and what must be said."""
+"""The contents of a report, for all outputs: rows of scores and differences, and notes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from sciprism.evaluation.task import Published
 
-Kind = Literal["task", "part", "average"]
+RowKind = Literal["task", "part", "average"]
 LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """A number in natural units with its 95% interval, where its items are at hand.
+    """A number in natural units with its 95% interval, None where its items are missing.
 
     n: items behind it, of an average those of all its tasks; seeds: runs averaged; sd: over seeds (n - 1).
     """
@@ -29,9 +29,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How far a score is above the baseline's: 95% interval, p, and p corrected by Holm.
+    """A score minus the baseline's: 95% interval, p, and p after Holm's correction.
 
-    apart: the means over seeds are more than two standard deviations apart.
+    apart: the means over seeds differ by more than two standard deviations.
     """
 
     value: float
@@ -48,11 +48,11 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class ReportCell:
     """One system at one row.
 
-    status: done, failed, not served, not run, not comparable, undefined (the metric has no value), or left
-    out (of an average that it cannot be in).
+    status: done, failed, not served, not run, not comparable, undefined (the metric has no value), or "left
+    out" (of an average).
     """
 
     status: str
@@ -61,16 +61,16 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One line of the report: a number of a task, a metric that is part of such a number, or an average.
+class ReportRow:
+    """One row of the report: a number of a task, a metric that is part of such a number, or an average.
 
-    tasks: whose numbers an average is of; lacking: tasks that belong to it and are not in it, and why.
+    tasks: the tasks of an average; lacking: tasks that are missing from it, with the reason.
     """
 
     name: str
-    kind: Kind
+    kind: RowKind
     suite: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ReportCell, ...]
     task: str = ""
     metric: str = ""
     format: str = ""
@@ -80,18 +80,18 @@ class Row:
 
     @property
     def title(self) -> str:
-        """Return the name, and of how many of its tasks an average is where some are lacking."""
+        """Return the name, and the number of tasks of an average where some are missing."""
         whole = len(self.tasks) + len(self.lacking)
         return f"{self.name} (incomplete: {len(self.tasks)} of {whole})" if self.lacking else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Systems side by side. differences are to the system at `baseline`, a position in `systems`."""
+    """Systems side by side; differences are to the system at position `baseline`."""
 
     systems: tuple[str, ...]
     baseline: int
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
     published: Mapping[str, tuple[Published, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing beside itself."""
+"""A report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
 
-from sciprism.evaluation.report.figures import Mark, Strip, figure
-from sciprism.evaluation.report.grid import Block, blocks, label
-from sciprism.evaluation.report.model import Report, Row
+from sciprism.evaluation.report.figures import FigureRow, IntervalMark, render_figure
+from sciprism.evaluation.report.model import Report, ReportRow
+from sciprism.evaluation.report.text_tables import TextTable, build_tables, row_label
 
 
 def html(report: Report) -> str:
-    """Return the page: plots, and their numbers in tables that sort, for screens of any size."""
-    own = files(__package__)
-    style, script = ((own / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    """Return the page: plots, and their numbers in sortable tables, for screens of any size."""
+    package = files(__package__)
+    style, script = ((package / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     parts = ["<h1>Systems side by side</h1>"]
     for suite in report.suites:
-        tables = map(_table, blocks(report, suite))
+        tables = map(_table, build_tables(report, suite))
         parts += [f"<h2>{escape(suite)}</h2>", *_figures(report, suite), *tables]
     notes = "\n".join(f"<li>{escape(note)}</li>" for note in report.notes)
     return (
@@ -32,47 +32,44 @@ def _figures(report: Report, suite: str) -> Iterator[str]:
     rows = [row for row in report.rows if row.suite == suite and row.kind != "part"]
     averages = [row for row in rows if row.kind == "average"]
     tasks = [row for row in rows if row.kind == "task"]
-    yield figure("Averages", report.systems, [_scores(row) for row in averages])
+    yield render_figure("Averages", report.systems, [_score_strip(row) for row in averages])
     for group in dict.fromkeys(row.group or row.format for row in tasks):
         members = [row for row in tasks if (row.group or row.format) == group]
-        yield figure(f"Tasks: {group}", report.systems, [_scores(row) for row in members])
+        yield render_figure(f"Tasks: {group}", report.systems, [_score_strip(row) for row in members])
     title = f"Above {report.systems[report.baseline]} (hollow: not significant after correction)"
-    yield figure(title, report.systems, [_gaps(row) for row in [*averages, *tasks]], zero=True)
+    yield render_figure(title, report.systems, [_difference_strip(row) for row in [*averages, *tasks]], zero=True)
 
 
-def _scores(row: Row) -> Strip:
+def _score_strip(row: ReportRow) -> FigureRow:
     marks = {
-        i: Mark(
-            *_hundred(s.value, s.value if s.low is None else s.low, s.value if s.high is None else s.high)
-        )
+        i: IntervalMark(*_hundred(s.value, s.value if s.low is None else s.low, s.value if s.high is None else s.high))
         for i, cell in enumerate(row.cells)
         if (s := cell.score)
     }
-    return Strip(label(row), marks)
+    return FigureRow(row_label(row), marks)
 
 
-def _gaps(row: Row) -> Strip:
+def _difference_strip(row: ReportRow) -> FigureRow:
     marks = {
-        i: Mark(*_hundred(d.value, d.low, d.high), hollow=not d.marked)
+        i: IntervalMark(*_hundred(d.value, d.low, d.high), hollow=not d.marked)
         for i, cell in enumerate(row.cells)
         if (d := cell.difference)
     }
-    return Strip(label(row), marks)
+    return FigureRow(row_label(row), marks)
 
 
 def _hundred(value: float, low: float, high: float) -> tuple[float, float, float]:
     return 100 * value, 100 * low, 100 * high
 
 
-def _table(block: Block) -> str:
-    heads = "".join(f'<th scope="col"><button>{escape(head or "name")}</button></th>' for head in block.heads)
+def _table(table: TextTable) -> str:
+    heads = "".join(f'<th scope="col"><button>{escape(head or "name")}</button></th>' for head in table.heads)
     rows = "\n".join(
-        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_cell, cells))}</tr>'
-        for name, *cells in block.rows
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_cell, cells))}</tr>' for name, *cells in table.rows
     )
     return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(block.title, quote=True)}">'
-        f"<table><caption>{escape(block.title)}</caption><thead><tr>{heads}</tr></thead>\n"
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(table.title, quote=True)}">'
+        f"<table><caption>{escape(table.title)}</caption><thead><tr>{heads}</tr></thead>\n"
         f"<tbody>\n{rows}\n</tbody></table></div>"
     )
 

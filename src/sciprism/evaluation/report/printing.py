@@ -1,27 +1,27 @@
-"""The table that `sciprism evaluate` ends with."""
+"""The table at the end of `sciprism evaluate`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sciprism.evaluation.report.build import build
-from sciprism.evaluation.report.entrants import Run, entrants_of
+from sciprism.evaluation.report.build import build_report
+from sciprism.evaluation.report.system_results import StoredResult, group_by_system
 from sciprism.evaluation.report.terminal import show
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.task import Suite
 
 
 def print_results(results: Sequence[TaskResult], suite: Suite | None) -> None:
-    """Print the table of one suite's results, its averages, and what it lacks to be complete.
+    """Print the table of one suite's results, its averages, and what is missing.
 
-    Nothing is tested: that takes the items, which `sciprism compare` reads.
+    Differences are not tested: that needs the items, which `sciprism compare` reads.
     """
     if not results:
         print("no results")
         return
-    known = {results[0].suite: suite} if suite else {}  # a view stands for its suite
-    report = build(entrants_of([Run(result) for result in results]), known)
+    known = {results[0].suite: suite} if suite else {}  # a view has the name of its suite here
+    report = build_report(group_by_system([StoredResult(result) for result in results]), known)
     lacking = [f"incomplete: {line}" for line in _lacking(results, suite)]
     show(replace(report, notes=(*report.notes, *lacking)))
 

@@ -1,12 +1,19 @@
-"""A report in the terminal, wide tables in several parts."""
+"""A report in the terminal; wide tables are split."""
 
 from __future__ import annotations
 
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from sciprism.evaluation.report.grid import GAP, HEAD, LONGEST_NAME, Block, blocks, narrowed
 from sciprism.evaluation.report.model import Report
+from sciprism.evaluation.report.text_tables import (
+    GAP,
+    HEAD_WIDTH,
+    LONGEST_NAME,
+    TextTable,
+    build_tables,
+    split_table,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,22 +33,22 @@ def show(report: Report, console: Console | None = None) -> None:
     from rich.console import Console
 
     console = console or Console(highlight=False, markup=False, emoji=False)
-    for block in blocks(report):
-        for part in narrowed(block, console.width):
+    for text_table in build_tables(report):
+        for part in split_table(text_table, console.width):
             _print(part, console)
     for note in report.notes:
         console.print(f"- {note}", style="dim")
 
 
-def _print(block: Block, console: Console) -> None:
+def _print(text_table: TextTable, console: Console) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
     table.add_column("", overflow="fold", max_width=LONGEST_NAME)
-    for i, head in enumerate(block.heads[1:], 1):
-        cells = [len(row[i]) for row in block.rows]
-        table.add_column(head, justify="right", overflow="fold", max_width=max([HEAD, *cells]))
-    for row in block.rows:
+    for i, head in enumerate(text_table.heads[1:], 1):
+        cells = [len(row[i]) for row in text_table.rows]
+        table.add_column(head, justify="right", overflow="fold", max_width=max([HEAD_WIDTH, *cells]))
+    for row in text_table.rows:
         table.add_row(*row)
-    console.print(block.title, style="bold")
+    console.print(text_table.title, style="bold")
     console.print(table, end="\n\n")

@@ -1,4 +1,4 @@
-"""The tasks of the papers' tables, one file per suite: declarations only."""
+"""The tasks of the papers' tables, one module of declarations per suite."""
 
 from sciprism.evaluation.suites import (
     beir,

@@ -1,12 +1,12 @@
-"""BEIR: the twelve public sets that INDUS was scored on, and those of science among them."""
+"""BEIR: the twelve public sets that INDUS was scored on, and the scientific ones among them."""
 
 from __future__ import annotations
 
 from sciprism.datasets.layouts.beir import BeirSet
-from sciprism.evaluation.protocols.retrieve import Retrieve
-from sciprism.evaluation.suites.printed import printed
-from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.task import Average, Suite, Task
+from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.suites.published import parse_published
+from sciprism.evaluation.suites.registry import register_suite
+from sciprism.evaluation.task import Average, Task
 
 PAPER = "BEIR (Thakur et al., NeurIPS 2021)"
 NAMES = (
@@ -41,37 +41,36 @@ def task(name: str) -> Task:
     return Task(
         name=f"beir-{name}",
         format="search",
-        protocol=Retrieve(metrics=("ndcg@10",), distance="encoder"),
+        protocol=RetrieveProtocol(metrics=("ndcg@10",), distance="encoder"),
         data=BeirSet(name=name),
         group="search",
         reference=PAPER,
     )
 
 
-def of(names: tuple[str, ...]) -> tuple[str, ...]:
+def task_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the tasks of some sets."""
     return tuple(f"beir-{name}" for name in names)
 
 
-suites.register("beir")(
-    Suite(
-        name="beir",
-        tasks=tuple(task(name) for name in NAMES),
-        averages=(Average(name="Average", tasks=of(NAMES)), Average(name="science", tasks=of(SCIENCE))),
-        views={"science": of(SCIENCE)},
-        published=(
-            *printed(PAPER, of(NAMES), BM25),
-            *printed("INDUS (Bhattacharjee et al., EMNLP 2024)", (*of(NAMES), "Average"), INDUS),
-        ),
-        reference=f"{PAPER}; the selection of INDUS",
-    )
+register_suite(
+    "beir",
+    tasks=tuple(task(name) for name in NAMES),
+    averages=(
+        Average(name="Average", tasks=task_names(NAMES)),
+        Average(name="science", tasks=task_names(SCIENCE)),
+    ),
+    views={"science": task_names(SCIENCE)},
+    published=(
+        *parse_published(PAPER, task_names(NAMES), BM25),
+        *parse_published("INDUS (Bhattacharjee et al., EMNLP 2024)", (*task_names(NAMES), "Average"), INDUS),
+    ),
+    reference=f"{PAPER}; the selection of INDUS",
 )
-suites.register("beir-science")(
-    Suite(
-        name="beir-science",
-        tasks=tuple(task(name) for name in SCIENCE),
-        averages=(Average(name="Average", tasks=of(SCIENCE)),),
-        published=printed(PAPER, of(SCIENCE), BM25_SCIENCE),
-        reference=PAPER,
-    )
+register_suite(
+    "beir-science",
+    tasks=tuple(task(name) for name in SCIENCE),
+    averages=(Average(name="Average", tasks=task_names(SCIENCE)),),
+    published=parse_published(PAPER, task_names(SCIENCE), BM25_SCIENCE),
+    reference=PAPER,
 )

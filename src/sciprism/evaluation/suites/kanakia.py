@@ -1,4 +1,4 @@
-"""The user study behind the recommendations (Kanakia et al., WWW 2019): its scores, and its own ranking."""
+"""The user study behind SciMult's recommendation task (Kanakia et al., WWW 2019), and its recommender."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Published
-from sciprism.metrics.rankings import judge, parse_metric
+from sciprism.metrics.rankings import grade_rankings, parse_metric
 
 METRICS = ("ndcg@5", "ndcg@10", "ndcg")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyRow:
-    """One recommendation that a user scored from 1 to 5, with its place in the recommender's list or None."""
+    """One recommendation that a user scored from 1 to 5, with its rank in the recommender's list or None."""
 
     paper: str
     recommended: str
@@ -30,10 +30,10 @@ class StudyRow:
     rank: float | None
 
 
-def read_study(path: Path, tally: DropReport, rank: str = "ComputedRankGlobal") -> Iterator[StudyRow]:
+def read_study(path: Path, dropped: DropReport, rank: str = "ComputedRankGlobal") -> Iterator[StudyRow]:
     """Yield the scored rows of `user_study_results.tsv`; those with an empty score or 0 are counted.
 
-    rank: the column of the ranking; `ComputedRankGlobal` is the recommender's own order of both its methods
+    rank: the column of the ranking; `ComputedRankGlobal` is the recommender's order of both its methods
     together, the `Study...` columns are orders by the users' scores.
     """
     for number, row in enumerate(DataRoot().records(path), 2):
@@ -42,32 +42,32 @@ def read_study(path: Path, tally: DropReport, rank: str = "ComputedRankGlobal") 
         paper, recommended = as_id(row.get("PaperId")), as_id(row.get("RecommendedPaperId"))
         score = _number(row["StudyScore"], f"{path}, line {number}")
         if not score:
-            tally.add("recommendation without a score, left out", f"{paper} {recommended}")
+            dropped.add("recommendation without a score", f"{paper} {recommended}")
             continue
-        place = _number(row[rank], f"{path}, line {number}")
-        yield StudyRow(paper=paper, recommended=recommended, score=int(score), rank=place)
+        position = _number(row[rank], f"{path}, line {number}")
+        yield StudyRow(paper=paper, recommended=recommended, score=int(score), rank=position)
 
 
-def kanakia_ranking(path: str | Path, rank: str = "ComputedRankGlobal") -> Published:
-    """Return what the study's own recommender reaches on its users' grades: nDCG@5, @10, in full; times 100.
+def score_kanakia_ranking(path: str | Path, rank: str = "ComputedRankGlobal") -> Published:
+    """Return the scores of the study's recommender on its users' grades: nDCG@5, @10, full; times 100.
 
-    The gain is the raw grade, as SciMult has it (the study's own script uses 2^grade - 1). A recommendation
-    that the recommender did not rank counts as not retrieved; the first row of a repeated pair counts.
-    SciMult dropped papers whose text it could not find, so its printed row (83.88, 87.71, 93.59) may differ.
+    The gain is the raw grade, as in SciMult (the study's script uses 2^grade - 1). An unranked recommendation
+    counts as not retrieved; the first row of a repeated pair counts. SciMult dropped papers whose text it
+    could not find, so its printed row (83.88, 87.71, 93.59) may differ.
     """
-    tally = DropReport()
+    dropped = DropReport()
     grades: dict[str, dict[str, int]] = {}
-    places: dict[str, dict[str, float]] = {}
-    for row in read_study(Path(path), tally, rank):
+    ranks: dict[str, dict[str, float]] = {}
+    for row in read_study(Path(path), dropped, rank):
         if row.recommended in grades.setdefault(row.paper, {}):
             continue
         grades[row.paper][row.recommended] = row.score
         if row.rank is not None:
-            places.setdefault(row.paper, {})[row.recommended] = -row.rank
+            ranks.setdefault(row.paper, {})[row.recommended] = -row.rank
     if not grades:
         raise InputError(f"{path} has no scored recommendation")
-    run = {paper: (list(mine), np.array(list(mine.values()))) for paper, mine in places.items()}
-    rankings = judge(run, grades, missing="zero")
+    run = {paper: (list(mine), np.array(list(mine.values()))) for paper, mine in ranks.items()}
+    rankings = grade_rankings(run, grades, missing="zero")
     scores = {name: 100 * float(parse_metric(name)(rankings).mean()) for name in METRICS}
     return Published(
         name="Kanakia et al., recomputed",
@@ -76,12 +76,12 @@ def kanakia_ranking(path: str | Path, rank: str = "ComputedRankGlobal") -> Publi
     )
 
 
-def _number(value: Any, place: str) -> float | None:
+def _number(value: Any, where: str) -> float | None:
     text = str(value if value is not None else "").strip()
     if text.lower() in ("", "nan", "null"):
         return None
     try:
         number = float(text)
     except ValueError:
-        raise InputError(f"{place}: {text!r} is no number") from None
+        raise InputError(f"{where}: {text!r} is not a number") from None
     return number if math.isfinite(number) else None

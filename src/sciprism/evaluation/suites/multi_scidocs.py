@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sciprism.datasets.layouts.scidocs import SciDocsClasses, SciDocsPools
-from sciprism.evaluation.protocols.rerank import Rerank
-from sciprism.evaluation.suites.printed import printed
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.protocols.rerank import RerankProtocol
+from sciprism.evaluation.suites.published import parse_published
+from sciprism.evaluation.suites.registry import register_suite
 from sciprism.evaluation.suites.scidocs import coarse
-from sciprism.evaluation.task import Average, Suite, Task
+from sciprism.evaluation.task import Average, Task
 
 PAPER = "Multi2SPE (Seoh et al., 2023)"
 FOLDER = "multi-scidocs"
@@ -17,11 +17,11 @@ OBTAIN = "the authors' files are not released; `sciprism prepare multi-scidocs` 
 
 
 def related(name: str, relation: str) -> Task:
-    """Return a ranking by cosine, as the published commands have it; SciDocs' own distance is Euclidean."""
+    """Return a ranking by cosine, as in the published commands; SciDocs uses the Euclidean distance."""
     return Task(
         name=name,
         format="proximity",
-        protocol=Rerank(metrics=("map", "ndcg"), distance="cosine", decimals=5),
+        protocol=RerankProtocol(metrics=("map", "ndcg"), distance="cosine", decimals=5),
         data=SciDocsPools(relation=relation, folder=FOLDER, metadata="data_final.json", obtain=OBTAIN),
         group="reranking",
         numbers="each",
@@ -57,12 +57,10 @@ SciNCL (multi-domain): 80.27 85.18/92.15 73.02/79.08 -
 Multi2SPE on SciNCL's data (multi-domain): 81.04 -/92.46 74.05/79.85 -
 """
 
-suites.register("multi-scidocs")(
-    Suite(
-        name="multi-scidocs",
-        tasks=TASKS,
-        averages=(Average(name="Average", tasks=tuple(task.name for task in TASKS)),),
-        published=printed(f"{PAPER}, mean of 4 seeds", COLUMNS, TABLE),
-        reference=PAPER,
-    )
+register_suite(
+    "multi-scidocs",
+    tasks=TASKS,
+    averages=(Average(name="Average", tasks=tuple(task.name for task in TASKS)),),
+    published=parse_published(f"{PAPER}, mean of 4 seeds", COLUMNS, TABLE),
+    reference=PAPER,
 )

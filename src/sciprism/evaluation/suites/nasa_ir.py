@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from sciprism.datasets.layouts.beir import BeirFiles
-from sciprism.evaluation.protocols.retrieve import Retrieve
-from sciprism.evaluation.suites.printed import printed
-from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.task import Suite, Task
+from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.suites.published import parse_published
+from sciprism.evaluation.suites.registry import register_suite
+from sciprism.evaluation.task import Task
 
 PAPER = "INDUS (Bhattacharjee et al., EMNLP 2024)"
-REPO = "nasa-impact/nasa-smd-IR-benchmark"
 TABLE = """
 RoBERTa: 66
 BGE-base: 67
@@ -19,22 +18,20 @@ BGE-small: 66
 INDUS-small: 73
 """
 
-# Ids of questions and paragraphs are small numbers that coincide by accident: nothing is taken out.
-suites.register("nasa-ir")(
-    Suite(
-        name="nasa-ir",
-        tasks=(
-            Task(
-                name="nasa-ir",
-                format="search",
-                protocol=Retrieve(metrics=("recall@10", "ndcg@10", "mrr"), distance="encoder"),
-                data=BeirFiles(repo=REPO, without_itself=False),
-                group="search",
-                numbers="each",
-                reference=PAPER,
-            ),
+# Ids of questions and paragraphs are small numbers that coincide by accident: nothing is excluded.
+register_suite(
+    "nasa-ir",
+    tasks=(
+        Task(
+            name="nasa-ir",
+            format="search",
+            protocol=RetrieveProtocol(metrics=("recall@10", "ndcg@10", "mrr"), distance="encoder"),
+            data=BeirFiles(repo="nasa-impact/nasa-smd-IR-benchmark", without_itself=False),
+            group="search",
+            numbers="each",
+            reference=PAPER,
         ),
-        published=printed(PAPER, ("nasa-ir recall@10",), TABLE),
-        reference=PAPER,
-    )
+    ),
+    published=parse_published(PAPER, ("nasa-ir recall@10",), TABLE),
+    reference=PAPER,
 )

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from sciprism.datasets.layouts.open.classes import Classes, Numbers
-from sciprism.datasets.layouts.open.drawn import Sizes
+from functools import partial
+
+from sciprism.datasets.layouts.open.classes import PaperClasses, PaperNumbers
+from sciprism.datasets.layouts.open.sampling import SampleSizes
 from sciprism.datasets.layouts.open.vocabularies import ClassNames, Headings
-from sciprism.evaluation.protocols.label import LabelRanking
-from sciprism.evaluation.protocols.nearest_label import NearestLabel
-from sciprism.evaluation.protocols.probe import FewShot, Probe
+from sciprism.evaluation.protocols.label import LabelProtocol
+from sciprism.evaluation.protocols.nearest_label import NearestLabelProtocol
+from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
 from sciprism.evaluation.task import Task
 
-ARXIV = Sizes(train=2000, dev=500, test=1500, years=(2019, 2019))
-ARXIV_ALL_YEARS = Sizes(train=2000, dev=500, test=1000, years=(1990, 2017))  # no train paper is later
-CONFERENCES = Sizes(train=2000, dev=500, test=1500)
-MEDLINE = Sizes(train=2000, test=1500)
-VIS = Sizes(train=1000, dev=100)
-SENTENCES = Sizes(train=4000, dev=500)
+ARXIV = SampleSizes(train=2000, dev=500, test=1500, years=(2019, 2019))
+CONFERENCES = SampleSizes(train=2000, dev=500, test=1500)
+MEDLINE = SampleSizes(train=2000, test=1500)
 
-# No published table is matched here: probes have an intercept, and the squared hinge for several labels too.
-# With MiniLM on biomimicry that is 0.48 instead of 0.33 (hinge, no intercept), in a quarter of the time.
-CLASSES = Probe(loss="squared_hinge", metric="f1_macro", intercept=True)
-RANKING = Probe(loss="squared_hinge", metric="average_precision", intercept=True)
-FEW_SHOT = Probe(
+# No published table is matched: probes have an intercept, and the squared hinge even for several labels.
+# With MiniLM on biomimicry that gives 0.48 instead of 0.33 (hinge, no intercept), in a quarter of the time.
+CLASSES = ProbeProtocol(loss="squared_hinge", metric="f1_macro", intercept=True)
+RANKING = ProbeProtocol(loss="squared_hinge", metric="average_precision", intercept=True)
+FEW_SHOT = ProbeProtocol(
     loss="squared_hinge",
     metric="f1_macro",
     intercept=True,
     few_shot=(FewShot(size=16, iterations=20, per_label=True),),
 )
-NUMBERS = Probe(loss="epsilon_insensitive", metric="kendall_tau", intercept=True)
-NEAREST = NearestLabel()
-RANKED = LabelRanking()
-NAMES_FIRST = LabelRanking(names_first=True, raw_names=True)
-# arXiv's categories are 152: twenty of them would be nearly always enough.
+NUMBERS = ProbeProtocol(loss="epsilon_insensitive", metric="kendall_tau", intercept=True)
+NAMES_FIRST = LabelProtocol(names_first=True, raw_names=True)
+# Of arXiv's 152 categories, twenty nearly always include the right ones.
 SHALLOW = ("recall@5", "recall@10", "recall@20")
-FEW_RANKED = LabelRanking(metrics=SHALLOW)
-FEW_NAMES_FIRST = LabelRanking(metrics=SHALLOW, names_first=True, raw_names=True)
-FEW_NAMES_ONLY = LabelRanking(metrics=SHALLOW, text="name")
+FEW_RANKED = LabelProtocol(metrics=SHALLOW)
+FEW_NAMES_FIRST = LabelProtocol(metrics=SHALLOW, names_first=True, raw_names=True)
+FEW_NAMES_ONLY = LabelProtocol(metrics=SHALLOW, text="name")
 
 OHSUMED = """
 Bacterial Infections and Mycoses; Virus Diseases; Parasitic Diseases; Neoplasms; Musculoskeletal Diseases;
@@ -52,7 +49,7 @@ Materials Science; Mathematics; Medicine; Philosophy; Physics; Political Science
 """
 
 
-def same(names: str) -> tuple[tuple[str, str], ...]:
+def readable_classes(names: str) -> tuple[tuple[str, str], ...]:
     """Return (class, name) for classes that the data call by a readable name; names end with a semicolon."""
     return tuple((name, name) for name in (" ".join(part.split()) for part in names.split(";")))
 
@@ -82,132 +79,103 @@ MAG_FIELDS = tuple(
     for name in ("business", "economics", "geography", "medicine", "politics", "psychology", "sociology")
 )
 
+classification = partial(Task, format="classification", protocol=CLASSES, group="classification", in_train=False)
 CLASSIFICATION = (
-    Task(
+    classification(
         name="arxiv-field",
-        format="classification",
-        protocol=CLASSES,
-        data=Classes(data="arxiv_multidomain", target="field", sizes=ARXIV),
+        data=PaperClasses(data="arxiv_multidomain", target="field", sizes=ARXIV),
         group="coarse",
         in_train=True,
         reference="17 broad fields; trained on papers up to 2017, tested on those of 2019",
     ),
-    Task(
+    classification(
         name="mag-titles",
-        format="classification",
-        protocol=CLASSES,
-        data=Classes(data="cls_mag_titles", target="label", sizes=Sizes(train=6000, test=2500)),
+        data=PaperClasses(data="cls_mag_titles", target="label", sizes=SampleSizes(train=6000, test=2500)),
         group="coarse",
         in_train=True,
         reference="7 fields of Microsoft Academic Graph from titles alone (Beltagy et al. 2019, Paper Field)",
     ),
-    Task(
+    classification(
         name="ohsumed",
-        format="classification",
-        protocol=CLASSES,
-        data=Classes(data="cls_ohsumed", target="label", sizes=MEDLINE),
+        data=PaperClasses(data="cls_ohsumed", target="label", sizes=MEDLINE),
         group="coarse",
         in_train=False,  # diseases are MeSH, but the set and its years (1987-1991) are in no recipe
         reference="23 disease classes, the single-label part (Hersh et al. 1994; Yao et al. 2019)",
     ),
-    Task(
+    classification(
         name="hallmarks",
-        format="classification",
-        protocol=CLASSES,
-        data=Classes(data="cls_hallmarks_of_cancer", target="labels"),
-        group="classification",
+        data=PaperClasses(data="cls_hallmarks_of_cancer", target="labels"),
         in_train=False,  # processes of a disease, not topics
         reference="10 hallmarks of cancer, several a paper (Baker et al. 2016), split of BLURB",
     ),
-    Task(
+    classification(
         name="biomimicry",
-        format="classification",
         protocol=FEW_SHOT,
-        data=Classes(data="cls_biomimicry", target="labels_level1"),
-        group="classification",
+        data=PaperClasses(data="cls_biomimicry", target="labels_level1"),
         in_train=False,  # functions of organisms, not topics
         reference="10 functions of the first level, several a paper (SciRepEval, table 1, has a like task)",
     ),
-    Task(
+    classification(
         name="screening",
-        format="classification",
         protocol=RANKING,
-        data=Classes(
+        data=PaperClasses(
             data="cls_systematic_review_screening",
             target="label",
             group="topic",
             positive="1",
-            sizes=Sizes(train=2000, test=2000),
+            sizes=SampleSizes(train=2000, test=2000),
         ),
-        group="classification",
         in_train=False,  # whether a paper answers a review's question is another matter than its topic
         reference="13 systematic reviews (Cohen et al. 2006, ASReview), each a problem of its own",
     ),
-    Task(
+    classification(
         name="citation-intent",
-        format="classification",
-        protocol=CLASSES,
-        data=Classes(data="cls_citation_intent", target="label"),
-        group="classification",
+        data=PaperClasses(data="cls_citation_intent", target="label"),
         in_train=False,  # sentences, and why they cite
         reference="6 intents, ACL-ARC (Jurgens et al. 2018)",
     ),
-    Task(
+    classification(
         name="scicite",
-        format="classification",
-        protocol=CLASSES,
-        data=Classes(data="cls_scicite", target="label", sizes=SENTENCES),
-        group="classification",
+        data=PaperClasses(data="cls_scicite", target="label", sizes=SampleSizes(train=4000, dev=500)),
         in_train=False,  # sentences, and why they cite
         reference="3 intents (Cohan et al. 2019)",
     ),
 )
 
+regression = partial(Task, format="regression", protocol=NUMBERS, group="regression", in_train=True)
 REGRESSION = (
-    Task(
+    regression(
         name="citation-count",
-        format="regression",
-        protocol=NUMBERS,
-        data=Numbers(
-            data="conference_papers", target="citation_count", scale="rank share", sizes=CONFERENCES
-        ),
-        group="regression",
-        in_train=True,
+        data=PaperNumbers(data="conference_papers", target="citation_count", scale="rank share", sizes=CONFERENCES),
         reference="share of the papers of the same venue and year that are cited less",
     ),
-    Task(
+    regression(
         name="vis-citation-count",
-        format="regression",
-        protocol=NUMBERS,
-        data=Numbers(data="citegraph_vis", target="citation_count", scale="rank share", sizes=VIS),
-        group="regression",
-        in_train=True,
+        data=PaperNumbers(
+            data="citegraph_vis",
+            target="citation_count",
+            scale="rank share",
+            sizes=SampleSizes(train=1000, dev=100),
+        ),
         reference="the same over visualization papers; trained up to 2014, tested from 2016 on",
     ),
-    Task(
+    regression(
         name="conference-year",
-        format="regression",
-        protocol=NUMBERS,
-        data=Numbers(data="conference_papers", target="year", sizes=CONFERENCES),
-        group="regression",
-        in_train=True,
+        data=PaperNumbers(data="conference_papers", target="year", sizes=CONFERENCES),
         reference="year of publication, 1987-2025 (SciRepEval, table 1, has a like task)",
     ),
-    Task(
+    regression(
         name="arxiv-year",
-        format="regression",
-        protocol=NUMBERS,
-        data=Numbers(data="arxiv_multidomain", target="year", sizes=ARXIV_ALL_YEARS),
-        group="regression",
-        in_train=True,
+        data=PaperNumbers(
+            data="arxiv_multidomain",
+            target="year",
+            sizes=SampleSizes(train=2000, dev=500, test=1000, years=(1990, 2017)),  # no train paper is later
+        ),
         reference="year of the record over 17 fields; test papers of all years up to 2017",
     ),
-    Task(
+    regression(
         name="review-score",
-        format="regression",
-        protocol=NUMBERS,
-        data=Numbers(data="conference_papers", target="review_rating_mean", scale="deviation"),
-        group="regression",
+        data=PaperNumbers(data="conference_papers", target="review_rating_mean", scale="deviation"),
         in_train=False,  # what reviewers thought is in no recipe
         reference="mean rating, as deviation within venue and year: ICLR 2018, CoRL, COLM, ALT",
     ),
@@ -219,71 +187,54 @@ KEYWORDS = Headings(data="conference_papers", terms="keywords", sizes=CONFERENCE
 VIS_KEYWORDS = Headings(data="citegraph_vis", terms="keywords")
 
 
-def labels(name: str, data: Headings, protocol: LabelRanking, *, in_train: bool, reference: str) -> Task:
-    """Return a task of ranking a vocabulary for each paper."""
-    return Task(
-        name=name,
-        format="classification",
-        protocol=protocol,
-        data=data,
-        group="fine",
-        in_train=in_train,
-        reference=reference,
-    )
-
-
-def nearest(name: str, data: ClassNames, *, in_train: bool, reference: str) -> Task:
-    """Return a task of choosing the class whose name is nearest."""
-    return Task(
-        name=name,
-        format="classification",
-        protocol=NEAREST,
-        data=data,
-        group="coarse",
-        in_train=in_train,
-        reference=reference,
-    )
-
-
+labels = partial(Task, format="classification", protocol=LabelProtocol(), group="fine", in_train=True)
+nearest = partial(Task, format="classification", protocol=NearestLabelProtocol(), group="coarse", in_train=True)
 _FIRST, _ONLY = (
     "the same, labels whose name is in the paper first (SciMult, 4.1)",
     "the same, without definitions",
 )
 LABELS = (
-    labels("arxiv-categories", ARXIV_LABELS, FEW_RANKED, in_train=True, reference="152 categories, defined"),
-    labels("arxiv-categories-names-first", ARXIV_LABELS, FEW_NAMES_FIRST, in_train=True, reference=_FIRST),
-    labels("arxiv-categories-names-only", ARXIV_LABELS, FEW_NAMES_ONLY, in_train=True, reference=_ONLY),
-    labels("mesh-headings", MESH_LABELS, RANKED, in_train=True, reference="27,455 MeSH descriptors by name"),
-    labels("mesh-headings-names-first", MESH_LABELS, NAMES_FIRST, in_train=True, reference=_FIRST),
+    labels(name="arxiv-categories", data=ARXIV_LABELS, protocol=FEW_RANKED, reference="152 categories, defined"),
+    labels(name="arxiv-categories-names-first", data=ARXIV_LABELS, protocol=FEW_NAMES_FIRST, reference=_FIRST),
+    labels(name="arxiv-categories-names-only", data=ARXIV_LABELS, protocol=FEW_NAMES_ONLY, reference=_ONLY),
+    labels(name="mesh-headings", data=MESH_LABELS, reference="27,455 MeSH descriptors by name"),
+    labels(name="mesh-headings-names-first", data=MESH_LABELS, protocol=NAMES_FIRST, reference=_FIRST),
     # Words that authors chose freely; no recipe has them.
+    labels(name="conference-keywords", data=KEYWORDS, in_train=False, reference="keywords carried twice or more"),
     labels(
-        "conference-keywords", KEYWORDS, RANKED, in_train=False, reference="keywords carried twice or more"
+        name="conference-keywords-names-first",
+        data=KEYWORDS,
+        protocol=NAMES_FIRST,
+        in_train=False,
+        reference=_FIRST,
     ),
-    labels("conference-keywords-names-first", KEYWORDS, NAMES_FIRST, in_train=False, reference=_FIRST),
-    labels("vis-keywords", VIS_KEYWORDS, RANKED, in_train=False, reference="keywords carried twice or more"),
-    labels("vis-keywords-names-first", VIS_KEYWORDS, NAMES_FIRST, in_train=False, reference=_FIRST),
+    labels(name="vis-keywords", data=VIS_KEYWORDS, in_train=False, reference="keywords carried twice or more"),
+    labels(
+        name="vis-keywords-names-first",
+        data=VIS_KEYWORDS,
+        protocol=NAMES_FIRST,
+        in_train=False,
+        reference=_FIRST,
+    ),
     nearest(
-        "arxiv-field-names",
-        ClassNames(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS, sizes=ARXIV),
-        in_train=True,
+        name="arxiv-field-names",
+        data=ClassNames(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS, sizes=ARXIV),
         reference="the nearest of 17 field names (as SciMult, table 4, bi-encoder)",
     ),
     nearest(
-        "mag-title-names",
-        ClassNames(data="cls_mag_titles", target="label", names=MAG_FIELDS, sizes=Sizes(test=2500)),
-        in_train=True,
+        name="mag-title-names",
+        data=ClassNames(data="cls_mag_titles", target="label", names=MAG_FIELDS, sizes=SampleSizes(test=2500)),
         reference="the nearest of 7 field names, titles alone",
     ),
     nearest(
-        "ohsumed-names",
-        ClassNames(data="cls_ohsumed", target="label_name", names=same(OHSUMED), sizes=MEDLINE),
+        name="ohsumed-names",
+        data=ClassNames(data="cls_ohsumed", target="label_name", names=readable_classes(OHSUMED), sizes=MEDLINE),
         in_train=False,
         reference="the nearest of 23 names of disease classes",
     ),
     nearest(
-        "s2orc-field-names",
-        ClassNames(data="cls_s2orc_fields", target="fields", names=same(S2ORC)),
-        in_train=True,
+        name="s2orc-field-names",
+        data=ClassNames(data="cls_s2orc_fields", target="fields", names=readable_classes(S2ORC)),
         reference="the nearest of 18 field names, papers of all sciences (Lo et al. 2020)",
     ),
 )

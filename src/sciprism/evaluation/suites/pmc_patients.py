@@ -1,4 +1,4 @@
-"""PMC-Patients as it is on the hub now: patients like a patient, and articles for a patient.
+"""PMC-Patients as it is on the hub now: similar patients, and articles for a patient.
 
 SciMult's rows (suite `scimult`) are of an older release; of articles they cannot be compared with these. The
 texts of the articles are no longer on the hub: `PAR/corpus.jsonl` has to be made from PubMed.
@@ -7,9 +7,9 @@ texts of the articles are no longer on the hub: `PAR/corpus.jsonl` has to be mad
 from __future__ import annotations
 
 from sciprism.datasets.layouts.beir import BeirFiles
-from sciprism.evaluation.protocols.retrieve import Retrieve
-from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.task import Suite, Task
+from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.suites.registry import register_suite
+from sciprism.evaluation.task import Task
 
 PAPER = "PMC-Patients (Zhao et al., Scientific Data 2023)"
 REPO = "zhengyun21/PMC-Patients-ReCDS"
@@ -20,7 +20,7 @@ def task(name: str, part: str) -> Task:
     return Task(
         name=name,
         format="proximity",
-        protocol=Retrieve(metrics=("mrr@10000", "p@10", "ndcg@10", "recall@1000"), distance="encoder"),
+        protocol=RetrieveProtocol(metrics=("mrr@10000", "p@10", "ndcg@10", "recall@1000"), distance="encoder"),
         data=BeirFiles(
             repo=REPO,
             qrels=(f"{part}/qrels_test.tsv", f"{part}/{part}_test_qrels.tsv"),
@@ -35,10 +35,8 @@ def task(name: str, part: str) -> Task:
     )
 
 
-suites.register("pmc-patients")(
-    Suite(
-        name="pmc-patients",
-        tasks=(task("pmc-patients-ppr", "PPR"), task("pmc-patients-par", "PAR")),
-        reference=PAPER,
-    )
+register_suite(
+    "pmc-patients",
+    tasks=(task("pmc-patients-ppr", "PPR"), task("pmc-patients-par", "PAR")),
+    reference=PAPER,
 )

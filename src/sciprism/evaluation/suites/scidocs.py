@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from sciprism.datasets.layouts.scidocs import SciDocsClasses, SciDocsClicks, SciDocsPools
-from sciprism.evaluation.protocols.probe import Probe
-from sciprism.evaluation.protocols.recommend import Recommend
-from sciprism.evaluation.protocols.rerank import Rerank
-from sciprism.evaluation.suites.printed import printed
-from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.task import Average, Suite, Task
+from sciprism.evaluation.protocols.probe import ProbeProtocol
+from sciprism.evaluation.protocols.recommend import RecommendProtocol
+from sciprism.evaluation.protocols.rerank import RerankProtocol
+from sciprism.evaluation.suites.published import parse_published
+from sciprism.evaluation.suites.registry import register_suite
+from sciprism.evaluation.task import Average, Task
 
 PAPER = "SciDocs (Cohan et al., ACL 2020)"
-GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 RELATIONS = {"co-view": "coview", "co-read": "coread", "cite": "cite", "co-cite": "cocite"}
 
 
@@ -20,7 +19,7 @@ def coarse(name: str, classes: str) -> Task:
     return Task(
         name=name,
         format="classification",
-        protocol=Probe(metric="f1_macro", grid=GRID),
+        protocol=ProbeProtocol(metric="f1_macro", grid=(1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)),
         data=SciDocsClasses(classes=classes),
         group="classification",
         numbers="each",
@@ -33,7 +32,7 @@ def related(name: str, relation: str) -> Task:
     return Task(
         name=name,
         format="proximity",
-        protocol=Rerank(metrics=("map", "ndcg"), distance="euclidean", decimals=5),
+        protocol=RerankProtocol(metrics=("map", "ndcg"), distance="euclidean", decimals=5),
         data=SciDocsPools(relation=relation),
         group="reranking",
         numbers="each",
@@ -48,7 +47,7 @@ TASKS = (
     Task(
         name="recommend",
         format="proximity",
-        protocol=Recommend(),
+        protocol=RecommendProtocol(),
         data=SciDocsClicks(),
         group="recommendation",
         numbers="each",
@@ -60,7 +59,7 @@ COLUMNS = (
     "mag",
     "mesh-diseases",
     *(f"{name} {metric}" for name in RELATIONS for metric in ("map", "ndcg")),
-    *(f"recommend {metric}" for metric in Recommend().metrics),
+    *(f"recommend {metric}" for metric in RecommendProtocol().metrics),
     "Average",
 )
 SPECTER = """
@@ -87,19 +86,17 @@ SciNCL (multi-domain): - - - - - - - - - - - - 80.74
 Multi2SPE on SciNCL's data (multi-domain): - - - - - - - - - - - - 80.9
 """
 
-suites.register("scidocs")(
-    Suite(
-        name="scidocs",
-        tasks=TASKS,
-        averages=(
-            Average(name="Average", tasks=NAMES),
-            Average(name="without recommendation", tasks=NAMES[:-1]),
-        ),
-        views={"without-recommend": NAMES[:-1]},
-        published=(
-            *printed("SPECTER and SciNCL papers", COLUMNS, SPECTER),
-            *printed("Multi2SPE paper", COLUMNS, MULTI2SPE),
-        ),
-        reference=PAPER,
-    )
+register_suite(
+    "scidocs",
+    tasks=TASKS,
+    averages=(
+        Average(name="Average", tasks=NAMES),
+        Average(name="without recommendation", tasks=NAMES[:-1]),
+    ),
+    views={"without-recommend": NAMES[:-1]},
+    published=(
+        *parse_published("SPECTER and SciNCL papers", COLUMNS, SPECTER),
+        *parse_published("Multi2SPE paper", COLUMNS, MULTI2SPE),
+    ),
+    reference=PAPER,
 )

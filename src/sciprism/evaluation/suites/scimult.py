@@ -1,6 +1,6 @@
 """SciMult: the rows of its Tables 3 to 8 and A3, in five groups.
 
-The distance is the encoder's own: dot products for SciMult's models, cosine for most others, as published.
+The distance is the encoder's: dot products for SciMult's models, cosine for most others, as published.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from sciprism.datasets.layouts.scimult import (
     SearchFiles,
     SearchPools,
 )
-from sciprism.evaluation.protocols.label import LabelRanking
-from sciprism.evaluation.protocols.nearest_label import NearestLabel
-from sciprism.evaluation.protocols.rerank import Rerank
-from sciprism.evaluation.protocols.retrieve import Retrieve
-from sciprism.evaluation.suites import scimult_published as published
-from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.protocols.label import LabelProtocol
+from sciprism.evaluation.protocols.nearest_label import NearestLabelProtocol
+from sciprism.evaluation.protocols.rerank import RerankProtocol
+from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
+from sciprism.evaluation.suites.registry import register_suite
 from sciprism.evaluation.suites.scidocs import RELATIONS, coarse, related
-from sciprism.evaluation.task import Average, Data, Suite, Task
+from sciprism.evaluation.suites.scimult_published import published_rows
+from sciprism.evaluation.task import Average, DataLayout, Task
 
 PAPER = "SciMult (Zhang et al., Findings of EMNLP 2023)"
 FINE, COARSE = "scimult/classification_fine", "scimult/classification_coarse"
@@ -43,7 +43,6 @@ SEARCHES = {
     "scifact": "SciFact",
     "nfcorpus": "NFCorpus",
 }
-IN_POOLS = ("search", "trec-covid-scirepeval")
 
 
 def fine(name: str, *, names_first: bool = True) -> Task:
@@ -51,7 +50,7 @@ def fine(name: str, *, names_first: bool = True) -> Task:
     return Task(
         name=f"fine-{name}" if names_first else f"fine-{name}-without-names",
         format="classification",
-        protocol=LabelRanking(metrics=RECALLS, names_first=names_first, distance="encoder"),
+        protocol=LabelProtocol(metrics=RECALLS, names_first=names_first, distance="encoder"),
         data=MapleLabels(name=VOCABULARIES[name], folder=FINE, matched=names_first),
         group="fine" if names_first else "fine without names",
         numbers="each",
@@ -64,7 +63,7 @@ def nearest(name: str, classes: str) -> Task:
     return Task(
         name=name,
         format="classification",
-        protocol=NearestLabel(metrics=("f1_macro",), distance="encoder"),
+        protocol=NearestLabelProtocol(metrics=("f1_macro",), distance="encoder"),
         data=MapleLabels(name=classes, folder=COARSE, numbered=True),
         group="coarse",
         numbers="each",
@@ -73,17 +72,16 @@ def nearest(name: str, classes: str) -> Task:
 
 
 def linear(name: str, classes: str) -> Task:
-    """Return a coarse classification by a linear SVM, SciDocs' own protocol."""
-    task = coarse(name, classes)
-    return replace(task, group="coarse", reference=f"{PAPER}, Table 4")
+    """Return a coarse classification by a linear SVM, SciDocs' protocol."""
+    return replace(coarse(name, classes), group="coarse", reference=f"{PAPER}, Table 4")
 
 
-def links(name: str, data: Data) -> Task:
+def links(name: str, data: DataLayout) -> Task:
     """Return a link prediction over all papers; a query may find itself."""
     return Task(
         name=name,
         format="proximity",
-        protocol=Retrieve(metrics=RECALLS, distance="encoder"),
+        protocol=RetrieveProtocol(metrics=RECALLS, distance="encoder"),
         data=data,
         group="retrieval",
         numbers="each",
@@ -93,21 +91,20 @@ def links(name: str, data: Data) -> Task:
 
 def reranking(name: str, relation: str) -> Task:
     """Return one of SciDocs' rankings, always by Euclidean distance."""
-    task = related(f"rerank-{name}", relation)
-    return replace(task, reference=f"{PAPER}, Table 6")
+    return replace(related(f"rerank-{name}", relation), reference=f"{PAPER}, Table 6")
 
 
 def search(name: str) -> Task:
     """Return a search: among the scored papers of each query, or among all."""
     files = SearchFiles(name=SEARCHES[name])
-    pools = name in IN_POOLS
+    pools = name in ("search", "trec-covid-scirepeval")
     metrics = ("ndcg@10",)
     return Task(
         name=f"search-{name}" if name != "search" else "search-scirepeval",
         format="search",
-        protocol=Rerank(metrics=metrics, distance="encoder")
+        protocol=RerankProtocol(metrics=metrics, distance="encoder")
         if pools
-        else Retrieve(metrics=metrics, distance="encoder"),
+        else RetrieveProtocol(metrics=metrics, distance="encoder"),
         data=SearchPools(files=files) if pools else SearchCorpus(files=files),
         group="search",
         numbers="each",
@@ -120,7 +117,7 @@ def patients(name: str, task: Literal["PAR", "PPR"]) -> Task:
     return Task(
         name=name,
         format="proximity",
-        protocol=Retrieve(metrics=("mrr@10000", "p@10", "ndcg@10", "recall@1000"), distance="encoder"),
+        protocol=RetrieveProtocol(metrics=("mrr@10000", "p@10", "ndcg@10", "recall@1000"), distance="encoder"),
         data=PatientSearch(task=task),
         group="patients",
         numbers="each",
@@ -147,7 +144,7 @@ BY_GROUP = {
         Task(
             name="recommendation",
             format="proximity",
-            protocol=Rerank(metrics=("ndcg@5", "ndcg@10", "ndcg"), distance="encoder"),
+            protocol=RerankProtocol(metrics=("ndcg@5", "ndcg@10", "ndcg"), distance="encoder"),
             data=GradedPapers(),
             group="reranking",
             numbers="each",
@@ -159,18 +156,13 @@ BY_GROUP = {
 }
 AVERAGED = ("fine", "fine without names", "coarse", "retrieval", "reranking", "search")
 
-suites.register("scimult")(
-    Suite(
-        name="scimult",
-        tasks=tuple(task for tasks in BY_GROUP.values() for task in tasks),
-        averages=tuple(
-            Average(name=f"Average, {group}", tasks=tuple(task.name for task in BY_GROUP[group]))
-            for group in AVERAGED
-        ),
-        views={
-            group.replace(" ", "-"): tuple(task.name for task in tasks) for group, tasks in BY_GROUP.items()
-        },
-        published=published.rows(PAPER),
-        reference=PAPER,
-    )
+register_suite(
+    "scimult",
+    tasks=tuple(task for tasks in BY_GROUP.values() for task in tasks),
+    averages=tuple(
+        Average(name=f"Average, {group}", tasks=tuple(task.name for task in BY_GROUP[group])) for group in AVERAGED
+    ),
+    views={group.replace(" ", "-"): tuple(task.name for task in tasks) for group, tasks in BY_GROUP.items()},
+    published=published_rows(PAPER, BY_GROUP, AVERAGED),
+    reference=PAPER,
 )

@@ -1,12 +1,11 @@
-"""The rows that SciMult's tables print, times 100."""
+"""The published rows of SciMult's tables, times 100."""
 
 from __future__ import annotations
 
-from sciprism.evaluation.suites.printed import printed
-from sciprism.evaluation.task import Published
+from collections.abc import Mapping, Sequence
 
-RECALLS = ("recall@20", "recall@50", "recall@100")
-VOCABULARIES = ("cs-conference", "chemistry-mesh", "geography", "psychology")
+from sciprism.evaluation.suites.published import parse_published
+from sciprism.evaluation.task import Published, Task
 
 WITH_NAMES = """
 SPECTER: 47.38/53.18/58.43 34.26/39.35/43.41 59.12/65.33/70.75 47.07/51.30/56.17 52.15
@@ -87,39 +86,27 @@ DPR(PubMedBERT): 42.96/16.08/19.51/63.40 19.37/5.05/16.30/79.35
 DPR(BioLinkBERT): 40.89/15.33/18.47/62.44 21.20/5.59/18.06/80.49
 Contriever: 15.03/3.41/4.62/16.74 10.50/2.24/8.01/52.64
 """
+TABLES = {
+    "fine": ("Table 3", WITH_NAMES),
+    "fine without names": ("Table A3", WITHOUT_NAMES),
+    "coarse": ("Table 4", COARSE),
+    "retrieval": ("Table 5", RETRIEVAL),
+    "reranking": ("Table 6", RERANKING),
+    "search": ("Table 7", SEARCH),
+    "patients": ("Table 8", PATIENTS),
+}
+"""Group of tasks -> its table, the columns in the order of the tasks, the average last."""
 
 
-def each(tasks: tuple[str, ...], metrics: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns of every metric of every task, task by task."""
-    return tuple(f"{task} {metric}" for task in tasks for metric in metrics)
-
-
-FINE = each(tuple(f"fine-{name}" for name in VOCABULARIES), RECALLS)
-BARE = each(tuple(f"fine-{name}-without-names" for name in VOCABULARIES), RECALLS)
-CLASSES = ("mag-linear", "mag-nearest", "mesh-linear", "mesh-nearest")
-LINKS = each(("link-cite", "link-co-cite", "link-patients"), RECALLS)
-RANKED = (
-    *each(("rerank-co-view", "rerank-co-read", "rerank-cite", "rerank-co-cite"), ("map", "ndcg")),
-    *each(("recommendation",), ("ndcg@5", "ndcg@10", "ndcg")),
-)
-SEARCHES = (
-    "search-scirepeval",
-    "search-trec-covid-scirepeval",
-    "search-trec-covid-beir",
-    "search-scifact",
-    "search-nfcorpus",
-)
-OF_PATIENTS = each(("patients-par", "patients-ppr"), ("mrr@10000", "p@10", "ndcg@10", "recall@1000"))
-
-
-def rows(paper: str) -> tuple[Published, ...]:
-    """Return the rows of all tables."""
-    return (
-        *printed(f"{paper}, Table 3", (*FINE, "Average, fine"), WITH_NAMES),
-        *printed(f"{paper}, Table A3", (*BARE, "Average, fine without names"), WITHOUT_NAMES),
-        *printed(f"{paper}, Table 4", (*CLASSES, "Average, coarse"), COARSE),
-        *printed(f"{paper}, Table 5", (*LINKS, "Average, retrieval"), RETRIEVAL),
-        *printed(f"{paper}, Table 6", (*RANKED, "Average, reranking"), RERANKING),
-        *printed(f"{paper}, Table 7", (*SEARCHES, "Average, search"), SEARCH),
-        *printed(f"{paper}, Table 8", OF_PATIENTS, PATIENTS),
-    )
+def published_rows(paper: str, groups: Mapping[str, Sequence[Task]], averaged: Sequence[str]) -> tuple[Published, ...]:
+    """Return the rows of all tables; groups: the tasks of each. averaged: groups whose average is printed."""
+    rows: list[Published] = []
+    for group, (table, text) in TABLES.items():
+        columns = [
+            f"{task.name} {metric}" if len(task.protocol.metrics) > 1 else task.name
+            for task in groups[group]
+            for metric in task.protocol.metrics
+        ]
+        columns += [f"Average, {group}"] if group in averaged else []
+        rows += parse_published(f"{paper}, {table}", columns, text)
+    return tuple(rows)

@@ -1,69 +1,53 @@
 """SciRepEval: the released benchmark, and the tasks of the paper with its Feeds.
 
-Citation prediction, which the lists count as a task, is for training and has no test of its own.
+Citation prediction, which the lists count as a task, is for training and has no test.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from sciprism.datasets.layouts.s2and import S2andFolders
 from sciprism.datasets.layouts.scirepeval import HubTexts, PaperLabels, RankedPapers, ReviewerPapers
-from sciprism.evaluation.protocols.cluster_sources import ClusterSources
-from sciprism.evaluation.protocols.match import Match
-from sciprism.evaluation.protocols.probe import FewShot, Probe
-from sciprism.evaluation.protocols.rerank import Rerank
-from sciprism.evaluation.suites.printed import printed
-from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.task import Average, Suite, Task
-from sciprism.formats import Format, Role
+from sciprism.evaluation.protocols.cluster_sources import ClusterSourcesProtocol
+from sciprism.evaluation.protocols.match import MatchProtocol
+from sciprism.evaluation.protocols.probe import FewShot, ProbeProtocol
+from sciprism.evaluation.protocols.rerank import RerankProtocol
+from sciprism.evaluation.suites.published import parse_published
+from sciprism.evaluation.suites.registry import register_suite
+from sciprism.evaluation.task import Average, Task
 
 PAPER = "SciRepEval (Singh et al., EMNLP 2023)"
-NUMBERS = Probe(
+NUMBERS = ProbeProtocol(
     metric="kendall_tau", loss="epsilon_insensitive", grid=(1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 )
-MACRO = Probe(metric="f1_macro")
+MACRO = ProbeProtocol(metric="f1_macro")
+
+table_1 = partial(Task, in_train=False, reference=f"{PAPER}, Table 1")
 
 
-def classes(name: str, config: str, probe: Probe, *, labels: str = "", positive: str = "") -> Task:
+def classes(name: str, config: str, probe: ProbeProtocol, *, labels: str = "", positive: str = "") -> Task:
     """Return a task of one class per paper."""
-    at = HubTexts(texts=config, labels=labels or config)
-    return Task(
-        name=name,
-        format="classification",
-        protocol=probe,
-        data=PaperLabels(at=at, kind="class", positive=positive),
-        group="classification",
-        in_train=False,
-        reference=f"{PAPER}, Table 1",
-    )
+    data = PaperLabels(hub=HubTexts(texts=config, labels=labels or config), kind="class", positive=positive)
+    return table_1(name=name, format="classification", protocol=probe, data=data, group="classification")
 
 
 def numbers(name: str, config: str, labels: str = "", *, in_train: bool = False) -> Task:
     """Return a task of one number per paper."""
-    return Task(
-        name=name,
-        format="regression",
-        protocol=NUMBERS,
-        data=PaperLabels(at=HubTexts(texts=config, labels=labels or config), kind="number"),
-        group="regression",
-        in_train=in_train,
-        reference=f"{PAPER}, Table 1",
-    )
+    data = PaperLabels(hub=HubTexts(texts=config, labels=labels or config), kind="number")
+    return table_1(name=name, format="regression", protocol=NUMBERS, data=data, group="regression", in_train=in_train)
 
 
 def ranked(name: str, config: str, metric: str, *, search: bool = False, in_train: bool = False) -> Task:
-    """Return a task of queries with judged candidates."""
-    role: Role = "query" if search else "paper"
-    kind: Format = "search" if search else "proximity"
-    return Task(
+    """Return a task of queries with graded candidates."""
+    return table_1(
         name=name,
-        format=kind,
-        protocol=Rerank(metrics=(metric,)),
-        data=RankedPapers(at=HubTexts(texts=config, labels=config), query=role),
-        group=kind,
+        format="search" if search else "proximity",
+        protocol=RerankProtocol(metrics=(metric,)),
+        data=RankedPapers(hub=HubTexts(texts=config, labels=config), query="query" if search else "paper"),
+        group="search" if search else "proximity",
         in_train=in_train,
-        reference=f"{PAPER}, Table 1",
     )
 
 
@@ -72,8 +56,8 @@ def scidocs(name: str, labels: str) -> Task:
     return Task(
         name=name,
         format="proximity",
-        protocol=Rerank(metrics=("map", "ndcg")),
-        data=RankedPapers(at=HubTexts(texts="scidocs_view_cite_read", labels=labels), simple=True),
+        protocol=RerankProtocol(metrics=("map", "ndcg")),
+        data=RankedPapers(hub=HubTexts(texts="scidocs_view_cite_read", labels=labels), simple=True),
         group="scidocs",
         in_train=False,
         numbers="each",
@@ -81,26 +65,23 @@ def scidocs(name: str, labels: str) -> Task:
     )
 
 
-MESH = replace(classes("mesh", "mesh_descriptors", MACRO), in_train=True)
-FIELDS_OF_STUDY = Task(
-    name="fos",
-    format="classification",
-    protocol=Probe(
-        metric="f1_macro",
-        loss="hinge",
-        few_shot=(
-            FewShot(size=10, iterations=50, per_label=True),
-            FewShot(size=5, iterations=100, per_label=True),
-        ),
-    ),
-    data=PaperLabels(at=HubTexts(texts="fos", labels="fos"), kind="classes"),
-    group="classification",
-    in_train=True,
-    reference=f"{PAPER}, Table 1",
-)
 IN_TRAIN = (
-    MESH,
-    FIELDS_OF_STUDY,
+    replace(classes("mesh", "mesh_descriptors", MACRO), in_train=True),
+    table_1(
+        name="fos",
+        format="classification",
+        protocol=ProbeProtocol(
+            metric="f1_macro",
+            loss="hinge",
+            few_shot=(
+                FewShot(size=10, iterations=50, per_label=True),
+                FewShot(size=5, iterations=100, per_label=True),
+            ),
+        ),
+        data=PaperLabels(hub=HubTexts(texts="fos", labels="fos"), kind="classes"),
+        group="classification",
+        in_train=True,
+    ),
     numbers("citation-count", "cite_count", in_train=True),
     numbers("publication-year", "pub_year", in_train=True),
     ranked("same-author", "same_author", "map", in_train=True),
@@ -110,45 +91,39 @@ IN_TRAIN = (
         fields=("title", "abstract", "venue", "year"),
     ),
 )
-BIOMIMICRY = classes(
-    "biomimicry",
-    "biomimicry",
-    Probe(metric="f1_binary", few_shot=(FewShot(size=64, iterations=50), FewShot(size=16, iterations=100))),
-    positive="1",
-)
-DRSM = classes(
-    "drsm",
-    "drsm",
-    Probe(metric="f1_macro", few_shot=(FewShot(size=64, iterations=50), FewShot(size=24, iterations=100))),
-)
-REVIEWERS = Task(
-    name="reviewers",
-    format="proximity",
-    protocol=Match(),
-    data=ReviewerPapers(at=HubTexts(texts="paper_reviewer_matching", labels="paper_reviewer_matching")),
-    group="matching",
-    in_train=False,
-    reference=f"{PAPER}, Table 1",
-)
-# The paper's number is said to be the mean of all cells that S2AND's script prints; most of them are the grid
-# of models of one source on each source. The union's are in the details of the result.
-S2AND = Task(
-    name="s2and",
-    format="proximity",
-    protocol=ClusterSources(metrics=("grid",)),
-    data=S2andFolders(),
-    group="disambiguation",
-    in_train=False,
-    reference=f"{PAPER}, Table 1; S2AND (Subramanian et al., JCDL 2021)",
-)
 OUT_OF_TRAIN = (
-    BIOMIMICRY,
-    DRSM,
+    classes(
+        "biomimicry",
+        "biomimicry",
+        ProbeProtocol(metric="f1_binary", few_shot=(FewShot(size=64, iterations=50), FewShot(size=16, iterations=100))),
+        positive="1",
+    ),
+    classes(
+        "drsm",
+        "drsm",
+        ProbeProtocol(metric="f1_macro", few_shot=(FewShot(size=64, iterations=50), FewShot(size=24, iterations=100))),
+    ),
     numbers("peer-review", "peer_review_score_hIndex", "peer_review_score"),
     numbers("max-h-index", "peer_review_score_hIndex", "hIndex"),
     numbers("tweets", "tweet_mentions"),
-    REVIEWERS,
-    S2AND,
+    table_1(
+        name="reviewers",
+        format="proximity",
+        protocol=MatchProtocol(),
+        data=ReviewerPapers(hub=HubTexts(texts="paper_reviewer_matching", labels="paper_reviewer_matching")),
+        group="matching",
+    ),
+    # The paper's number is the mean of all cells that S2AND's script prints; most of them are the grid
+    # of models of one source on each source. The union's are in the details of the result.
+    Task(
+        name="s2and",
+        format="proximity",
+        protocol=ClusterSourcesProtocol(metrics=("grid",)),
+        data=S2andFolders(),
+        group="disambiguation",
+        in_train=False,
+        reference=f"{PAPER}, Table 1; S2AND (Subramanian et al., JCDL 2021)",
+    ),
     ranked("trec-covid", "trec_covid", "ndcg", search=True),
 )
 RELEASED = (
@@ -179,7 +154,7 @@ SCIDOCS = (
 )
 
 
-def named(tasks: tuple[Task, ...]) -> tuple[str, ...]:
+def task_names(tasks: tuple[Task, ...]) -> tuple[str, ...]:
     """Return the names of tasks."""
     return tuple(task.name for task in tasks)
 
@@ -231,52 +206,48 @@ SPECTER2 adapters: 62.3/74.1/71.1
 """
 NEAR_IN = ("same-author", "influential-citations")
 NEAR_FURTHER = ("reviewers", "s2and", "feeds-1", "feeds-m")
-NEAR_SCIDOCS = named(SCIDOCS[2:])
-LATER = named((*OUT_OF_TRAIN, *RELEASED, *SCIDOCS))
+NEAR_SCIDOCS = task_names(SCIDOCS[2:])
+LATER = task_names((*OUT_OF_TRAIN, *RELEASED, *SCIDOCS))
 PROXIMITY = tuple(f"{name} (proximity)" for name in AVERAGED)
 
 # SPECTER2's page has its own division: SciDocs belongs to the out-of-train numbers, 20 of 27 in all.
-suites.register("scirepeval")(
-    Suite(
-        name="scirepeval",
-        tasks=(*IN_TRAIN, *OUT_OF_TRAIN, *RELEASED, *SCIDOCS),
-        averages=(
-            Average(name="In-Train", tasks=named(IN_TRAIN)),
-            Average(name="Out-of-Train", tasks=LATER),
-            Average(name="Average", tasks=(*named(IN_TRAIN), *LATER)),
-        ),
-        views={
-            "proximity-only": (*NEAR_IN, "reviewers", "s2and", "relish", *NEAR_SCIDOCS),
-            "in-train": named(IN_TRAIN),
-            "scidocs": named(SCIDOCS),
-        },
-        published=printed("SPECTER2's page", ("In-Train", "Out-of-Train", "Average"), SPECTER2),
-        reference=f"{PAPER}; released task list of October 2023",
-    )
+register_suite(
+    "scirepeval",
+    tasks=(*IN_TRAIN, *OUT_OF_TRAIN, *RELEASED, *SCIDOCS),
+    averages=(
+        Average(name="In-Train", tasks=task_names(IN_TRAIN)),
+        Average(name="Out-of-Train", tasks=LATER),
+        Average(name="Average", tasks=(*task_names(IN_TRAIN), *LATER)),
+    ),
+    views={
+        "proximity-only": (*NEAR_IN, "reviewers", "s2and", "relish", *NEAR_SCIDOCS),
+        "in-train": task_names(IN_TRAIN),
+        "scidocs": task_names(SCIDOCS),
+    },
+    published=parse_published("SPECTER2's page", ("In-Train", "Out-of-Train", "Average"), SPECTER2),
+    reference=f"{PAPER}; released task list of October 2023",
 )
 
 # The average is the plain mean of 7 + 11 + 10 numbers, not of the three columns.
-suites.register("scirepeval-paper")(
-    Suite(
-        name="scirepeval-paper",
-        tasks=(*IN_TRAIN, *OUT_OF_TRAIN, *FEEDS, *SCIDOCS),
-        averages=(
-            Average(name="In-Train", tasks=named(IN_TRAIN)),
-            Average(name="Out-of-Train", tasks=named((*OUT_OF_TRAIN, *FEEDS))),
-            Average(name="SciDocs", tasks=named(SCIDOCS)),
-            Average(name="Average", tasks=named((*IN_TRAIN, *OUT_OF_TRAIN, *FEEDS, *SCIDOCS))),
-            Average(name=PROXIMITY[0], tasks=NEAR_IN),
-            Average(name=PROXIMITY[1], tasks=NEAR_FURTHER),
-            Average(name=PROXIMITY[2], tasks=NEAR_SCIDOCS),
-            Average(name=PROXIMITY[3], tasks=(*NEAR_IN, *NEAR_FURTHER, *NEAR_SCIDOCS)),
-        ),
-        views={"proximity-only": (*NEAR_IN, *NEAR_FURTHER, *NEAR_SCIDOCS), "feeds": named(FEEDS)},
-        published=(
-            *printed(f"{PAPER}, Table 2", AVERAGED, TABLES),
-            *printed(f"{PAPER}, Table 3", AVERAGED, OTHER_BASES),
-            *printed("SciRepEval's code page", AVERAGED, CODE_PAGE),
-            *printed(f"{PAPER}, comparison with ASPIRE", PROXIMITY, ASPIRE),
-        ),
-        reference=PAPER,
-    )
+register_suite(
+    "scirepeval-paper",
+    tasks=(*IN_TRAIN, *OUT_OF_TRAIN, *FEEDS, *SCIDOCS),
+    averages=(
+        Average(name="In-Train", tasks=task_names(IN_TRAIN)),
+        Average(name="Out-of-Train", tasks=task_names((*OUT_OF_TRAIN, *FEEDS))),
+        Average(name="SciDocs", tasks=task_names(SCIDOCS)),
+        Average(name="Average", tasks=task_names((*IN_TRAIN, *OUT_OF_TRAIN, *FEEDS, *SCIDOCS))),
+        Average(name=PROXIMITY[0], tasks=NEAR_IN),
+        Average(name=PROXIMITY[1], tasks=NEAR_FURTHER),
+        Average(name=PROXIMITY[2], tasks=NEAR_SCIDOCS),
+        Average(name=PROXIMITY[3], tasks=(*NEAR_IN, *NEAR_FURTHER, *NEAR_SCIDOCS)),
+    ),
+    views={"proximity-only": (*NEAR_IN, *NEAR_FURTHER, *NEAR_SCIDOCS), "feeds": task_names(FEEDS)},
+    published=(
+        *parse_published(f"{PAPER}, Table 2", AVERAGED, TABLES),
+        *parse_published(f"{PAPER}, Table 3", AVERAGED, OTHER_BASES),
+        *parse_published("SciRepEval's code page", AVERAGED, CODE_PAGE),
+        *parse_published(f"{PAPER}, comparison with ASPIRE", PROXIMITY, ASPIRE),
+    ),
+    reference=PAPER,
 )

@@ -1,7 +1,7 @@
-"""What is scored: encoders, and what stands beside them in the same tables (BM25, random, others' models).
+"""The systems of result tables: encoders, other libraries' models, BM25 and the random baseline.
 
 A system gives vectors, or scores without vectors. A protocol that needs vectors calls `vectors`; a system
-that has none raises `NotServedError`, and the table shows no number there.
+without vectors raises `NotServedError`, and the table shows no number there.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ Distance = Literal["encoder", "cosine", "dot", "euclidean"]
 
 
 class NotServedError(Exception):
-    """Say that a system cannot take part in a protocol, such as BM25 where vectors are needed."""
+    """Report that a system cannot take part in a protocol, such as BM25 where vectors are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """Items to encode and the way to do it; what a layout read and a task declares, together."""
+class EncodingInput:
+    """Items to encode, with the format, role and fields to encode them by."""
 
     items: Sequence[Item]
     format: Format
     role: Role = "paper"
     fields: tuple[str, ...] = FIELDS
 
-    def take(self, rows: Rows) -> Texts:
-        """Return these rows of the texts."""
+    def take(self, rows: Rows) -> EncodingInput:
+        """Return these rows of the items."""
         return replace(self, items=[self.items[row] for row in rows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """The seconds of one search: making documents and queries comparable (vectors, an index), and searching.
+class SearchTimes:
+    """The seconds of one search: encoding or indexing documents and queries, and searching.
 
-    None: some of it was there already, so that a time would say nothing.
+    None: some of it was cached, so a time would mean nothing.
     """
 
     documents: float | None
@@ -50,13 +50,13 @@ class Taken:
     search: float
 
     def per_query(self, count: int) -> float | None:
-        """Return all of it divided by the queries, as INDUS's Table 8 has it; None where one is missing."""
+        """Return the sum divided by the number of queries (INDUS, Table 8); None where a time is missing."""
         if self.documents is None or self.queries is None or not count:
             return None
         return (self.documents + self.queries + self.search) / count
 
-    def told(self, count: int) -> dict[str, float | str]:
-        """Return the times as JSON values, "cached" for those that are not known."""
+    def to_json(self, count: int) -> dict[str, float | str]:
+        """Return the times of `count` queries as JSON values, "cached" for those that are not known."""
         times = {
             "documents": self.documents,
             "queries": self.queries,
@@ -67,10 +67,10 @@ class Taken:
 
 
 @runtime_checkable
-class Timed(Protocol):
-    """A system that says how long its last `top` took."""
+class TimedSystem(Protocol):
+    """A system that measures how long its last `top` took."""
 
-    taken: Taken
+    search_times: SearchTimes
 
 
 class System(Protocol):
@@ -84,24 +84,37 @@ class System(Protocol):
         ...
 
     def describe(self) -> dict[str, Any]:
-        """Return what a result must say of it, as JSON values."""
+        """Return what results record of it, as JSON values."""
         ...
 
-    def vectors(self, texts: Texts) -> Floats:
+    def vectors(self, texts: EncodingInput) -> Floats:
         """Return one row per item, (n, dim), perhaps memory-mapped. Raises NotServedError."""
         ...
 
     def pool_scores(
-        self, queries: Texts, candidates: Texts, pools: Sequence[Rows], distance: Distance
+        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
     ) -> Sequence[NDArray[np.floating]]:
         """Return the score of each candidate row in each query's pool; higher is better."""
         ...
 
     def top(
-        self, queries: Texts, documents: Texts, k: int, distance: Distance, excluded: Sequence[Rows] | None
+        self,
+        queries: EncodingInput,
+        documents: EncodingInput,
+        k: int,
+        distance: Distance,
+        excluded: Sequence[Rows] | None,
     ) -> tuple[Floats, Rows]:
         """Return scores and rows (m, k) of the k best documents per query, -inf and -1 where there are fewer.
 
-        excluded[i]: document rows never to be returned for query i.
+        excluded[i]: document rows that are not returned for query i.
         """
         ...
+
+
+def encode_rows(system: System, texts: EncodingInput, rows: Rows) -> Floats:
+    """Return the vectors of some rows of the texts; other rows are zero. (n, dim)."""
+    found = system.vectors(texts.take(rows))
+    vectors = np.zeros((len(texts.items), found.shape[1]), np.float32)
+    vectors[rows] = found
+    return vectors

@@ -1,10 +1,9 @@
 """ASPIRE: papers compared sentence by sentence.
 
 Mysore, Cohan, Hope 2022: "Multi-Vector Models with Textual Guidance for Fine-Grained Scientific Document
-Similarity"; where it is silent, the code released with it. A sentence's vector is the mean of its tokens'
-states in one pass over title, separator and abstract. Two ways to turn the distances between the sentences of
-two papers into one: the best match ("ts": the smallest), and optimal transport ("ot": what it costs to move
-one paper's sentences onto the other's).
+Similarity", and the code released with it. A sentence's vector is the mean of its tokens' states in one pass
+over title, separator and abstract. The distances between the sentences of two papers become one: the smallest
+("ts", single match), or the cost of optimal transport between them ("ot").
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from sciprism.arrays import Floats, Rows
-from sciprism.cores import on_all_cores
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.inference import CPU_BUDGET, CUDA_BUDGET
 from sciprism.encoders.packing import pack, token_batches
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, NotServedError, Texts
-from sciprism.evaluation.systems.dense import shown
+from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError
+from sciprism.evaluation.systems.dense import display_name
 from sciprism.papers.records import Paper
+from sciprism.parallel import map_threads
 from sciprism.text.sentences import split_sentences
 from sciprism.text.template import Item
 
-Match = Literal["ts", "ot"]
+SentenceMatch = Literal["ts", "ot"]
 MATCHES = ("ts", "ot")
 EPS = 0.05
-"""Strength of the entropy in the transport, in units of distance: the value of the released models."""
+"""Strength of the entropic regularisation, in units of distance: the value of the released models."""
 TEMPERATURE = 1.0
 COOLING = 0.9
 TOLERANCE = 1e-6
@@ -45,24 +44,23 @@ TINY = 1e-300
 class AspireSystem:
     """Re-rank papers by their sentences, with the token states of an encoder.
 
-    match: "ts" or "ot". The title is read with the abstract but is no sentence of its own, as in the released
-    models; a paper without an abstract is compared by its title, an empty one by its special tokens. It
-    scores pools only: there is no one vector per paper that could be searched.
+    match: "ts" or "ot". The title is read with the abstract but is not a sentence, as in the released models;
+    a paper without an abstract is compared by its title, an empty one by its special tokens. It scores pools
+    only: a paper has several vectors, so a corpus cannot be searched.
     """
 
-    def __init__(self, encoder: Encoder, *, match: Match = "ts") -> None:
+    def __init__(self, encoder: Encoder, *, match: SentenceMatch = "ts") -> None:
         if match not in MATCHES:
             raise InputError(f"unknown match {match!r}; known: {', '.join(MATCHES)}")
         self.encoder = encoder
         self.match = match
-        self.name = f"aspire-{match}-{shown(encoder)}"
+        self.name = f"aspire-{match}-{display_name(encoder)}"
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of the encoder's fingerprint and of what this adds."""
+        """Return a hash of the encoder's fingerprint and these settings."""
         encoder = f"{self.encoder.fingerprint} {self.encoder.precision}"
-        settings = f"aspire {self.match} {EPS} {TEMPERATURE} {encoder}"
-        return hashlib.sha256(settings.encode()).hexdigest()[:16]
+        return hashlib.sha256(f"aspire {self.match} {EPS} {TEMPERATURE} {encoder}".encode()).hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
         """Return the settings and the encoder's own description."""
@@ -75,51 +73,50 @@ class AspireSystem:
             "fingerprint": self.fingerprint,
         }
 
-    def vectors(self, texts: Texts) -> Floats:  # noqa: ARG002 (the systems' signature)
+    def vectors(self, texts: EncodingInput) -> Floats:  # noqa: ARG002 (the systems' signature)
         """Raise NotServedError: a paper has a vector per sentence."""
         raise NotServedError("ASPIRE has a vector per sentence, none per paper")
 
     def top(
         self,
-        queries: Texts,  # noqa: ARG002
-        documents: Texts,  # noqa: ARG002
+        queries: EncodingInput,  # noqa: ARG002
+        documents: EncodingInput,  # noqa: ARG002
         k: int,  # noqa: ARG002
         distance: Distance,  # noqa: ARG002
         excluded: Sequence[Rows] | None,  # noqa: ARG002
     ) -> tuple[Floats, Rows]:
-        """Raise NotServedError: every pair is compared anew, which is for pools."""
-        raise NotServedError(
-            "ASPIRE compares pairs of papers; it re-ranks pools and does not search a corpus"
-        )
+        """Raise NotServedError: pairs are compared one by one, which is for pools."""
+        raise NotServedError("ASPIRE compares pairs of papers; it re-ranks pools and does not search a corpus")
 
     def pool_scores(
         self,
-        queries: Texts,
-        candidates: Texts,
+        queries: EncodingInput,
+        candidates: EncodingInput,
         pools: Sequence[Rows],
-        distance: Distance,  # noqa: ARG002 (it has one of its own: between sentences, euclidean)
+        distance: Distance,  # noqa: ARG002 (the distance of sentences is Euclidean)
     ) -> list[Floats]:
         """Return minus the distance of each candidate in each query's pool."""
-        asked = sentence_vectors(self.encoder, queries)
-        known = sentence_vectors(self.encoder, candidates)
+        left = sentence_vectors(self.encoder, queries)
+        right = sentence_vectors(self.encoder, candidates)
+        return map_threads(
+            lambda number: _scores(left[number], [right[row] for row in pools[number]], self.match),
+            range(len(pools)),
+        )
 
-        def score(number: int) -> Floats:
-            return _scores(asked[number], [known[row] for row in pools[number]], self.match)
 
-        return on_all_cores(score, range(len(pools)))
-
-
-def sentence_vectors(encoder: Encoder, texts: Texts) -> list[Tensor]:
+def sentence_vectors(encoder: Encoder, texts: EncodingInput) -> list[Tensor]:
     """Return the vectors of each item's sentences, (sentences, dim) each and at least one, on the CPU."""
     route = encoder.method.route(texts.format, texts.role)
-    start, end = _special(encoder)
+    special = encoder.tokenizer.encode("").ids
+    if len(special) != 2:
+        raise InputError(f"{encoder.name} puts {len(special)} special tokens around a text; ASPIRE needs two")
     sequences: list[list[int]] = []
     spans: list[list[slice]] = []
     for item in texts.items:
-        pieces = _pieces(encoder, item, texts)
-        ids, places = _lay(_tokens(encoder, pieces), encoder.settings.max_length - 2)
-        sequences.append([start, *ids, end])
-        spans.append(places)
+        pieces = encoder.tokenizer.encode_batch_fast(_pieces(encoder, item, texts), add_special_tokens=False)
+        ids, slices = _join_pieces([piece.ids for piece in pieces], encoder.settings.max_length - 2)
+        sequences.append([special[0], *ids, special[1]])
+        spans.append(slices)
     found: list[Tensor] = [torch.empty(0)] * len(sequences)
 
     def run(rows: list[int]) -> None:
@@ -133,7 +130,7 @@ def sentence_vectors(encoder: Encoder, texts: Texts) -> list[Tensor]:
     on_cpu = encoder.device.type == "cpu"
     batches = token_batches([len(ids) for ids in sequences], CPU_BUDGET if on_cpu else CUDA_BUDGET)
     if on_cpu:
-        on_all_cores(run, batches)
+        map_threads(run, batches)
     else:
         for batch in batches:
             run(batch)
@@ -149,12 +146,12 @@ def best_match(distances: Tensor, candidate: Tensor) -> Tensor:
 
 
 def transport(distances: Tensor, candidate: Tensor, *, eps: float = EPS) -> Tensor:
-    """Return what it costs to move one paper's sentences onto the other's ("OT"), (B,).
+    """Return the cost of moving one paper's sentences onto the other's ("OT"), (B,).
 
-    distances: (B, n, m); candidate: (B, m), True where there is a sentence. Each sentence weighs by its
-    nearness to the other paper: softmax over sentences of minus its smallest distance. The plan is Sinkhorn's
-    (Cuturi 2013) in logarithms, with `eps` cooled from the largest distance down; the cost leaves the
-    entropy out: the sum of plan times distance.
+    distances: (B, n, m); candidate: (B, m), True where there is a sentence. A sentence's weight
+    is the softmax over sentences of minus its smallest distance. The plan is Sinkhorn's (Cuturi 2013) in
+    logarithms, with `eps` annealed from the largest distance down; the cost is the sum of plan times
+    distance, without the entropy.
     """
     far = distances.masked_fill(~candidate[:, None, :], torch.inf)
     log_query = torch.log_softmax(-far.amin(dim=2) / TEMPERATURE, dim=1)
@@ -183,10 +180,10 @@ def sinkhorn(cost: Tensor, log_a: Tensor, log_b: Tensor, eps: float) -> Tensor:
 
 
 def _balance(plan: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Scale rows and columns of plans until they sum to a and b; what is still missing then is spread evenly.
+    """Scale rows and columns of plans until they sum to a and b, then spread the remainder evenly.
 
-    From a plan that is nearly right this is Sinkhorn's step without logarithms, at a tenth of its price. The
-    last part is the rounding of Altschuler et al. 2017 (algorithm 2).
+    From a nearly balanced plan this is Sinkhorn's step without logarithms, at a tenth of the cost. The last
+    part is the rounding of Altschuler et al. 2017 (algorithm 2).
     """
     rows, columns = torch.ones_like(a), torch.ones_like(b)
     for step in range(STEPS):
@@ -203,27 +200,26 @@ def _balance(plan: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return plan + missing_a[:, :, None] * missing_b[:, None, :] / missing[:, None, None]
 
 
-def _scores(query: Tensor, candidates: list[Tensor], match: Match) -> Floats:
+def _scores(query: Tensor, candidates: list[Tensor], match: SentenceMatch) -> Floats:
     """Return minus the distance of each candidate; query (n, dim), candidates (m_i, dim)."""
     if not candidates:
         return np.empty(0, np.float32)
     padded = pad_sequence(candidates, batch_first=True).double()  # (B, m, dim)
     lengths = torch.tensor([len(vectors) for vectors in candidates])
-    there = torch.arange(padded.shape[1]) < lengths[:, None]
-    # without matrix products: their cancellation is visible between near-equal sentences
+    present = torch.arange(padded.shape[1]) < lengths[:, None]
+    # Without matrix products: near-equal sentences would suffer from cancellation.
     distances = torch.cdist(
         query.double().expand(len(padded), -1, -1), padded, compute_mode="donot_use_mm_for_euclid_dist"
     )
-    found = best_match(distances, there) if match == "ts" else transport(distances, there)
+    found = best_match(distances, present) if match == "ts" else transport(distances, present)
     return (-found).float().numpy()
 
 
-def _pieces(encoder: Encoder, item: Item, texts: Texts) -> list[str]:
-    """Return what stands before the abstract (with its separator), then the abstract's sentences."""
+def _pieces(encoder: Encoder, item: Item, texts: EncodingInput) -> list[str]:
+    """Return the text before the abstract (with its separator), then the abstract's sentences."""
     template = encoder.settings.template
     if not isinstance(item, Paper):
-        sentences = split_sentences(template.text(item, texts.role, texts.fields))
-        return ["", *sentences]
+        return ["", *split_sentences(template.text(item, texts.role, texts.fields))]
     before = tuple(field for field in texts.fields if field != "abstract")
     head = template.text(item, texts.role, before)
     abstract = item.abstract if "abstract" in texts.fields else ""
@@ -231,22 +227,10 @@ def _pieces(encoder: Encoder, item: Item, texts: Texts) -> list[str]:
     return [head + template.separator if head and sentences else head, *sentences]
 
 
-def _tokens(encoder: Encoder, pieces: list[str]) -> list[list[int]]:
-    encodings = encoder.tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
-    return [encoding.ids for encoding in encodings]
-
-
-def _lay(pieces: list[list[int]], room: int) -> tuple[list[int], list[slice]]:
-    """Return all tokens, cut to `room`, and where the sentences lie once CLS stands in front."""
+def _join_pieces(pieces: list[list[int]], room: int) -> tuple[list[int], list[slice]]:
+    """Return all tokens, truncated to `room`, and the slices of the sentences after CLS is put in front."""
     ids = [token for piece in pieces for token in piece][:room]
     bounds = [min(bound, len(ids)) + 1 for bound in accumulate(map(len, pieces), initial=0)]
     spans = [slice(start, end) for start, end in pairwise(bounds) if end > start]
     sentences = [span for span in spans if span.start >= bounds[1]]
     return ids, sentences or spans or [slice(None)]
-
-
-def _special(encoder: Encoder) -> tuple[int, int]:
-    ids = encoder.tokenizer.encode("").ids
-    if len(ids) != 2:
-        raise InputError(f"{encoder.name} puts {len(ids)} special tokens around a text; ASPIRE needs two")
-    return ids[0], ids[1]

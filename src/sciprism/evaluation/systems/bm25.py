@@ -1,4 +1,4 @@
-"""BM25 as a row of result tables: what the words alone reach."""
+"""BM25, the lexical baseline of result tables."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, NotServedError, Taken, Texts
+from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, SearchTimes
 from sciprism.text.template import Template
 
 K1, B = 1.2, 0.75
-KEPT = 2
-"""Indexes that stay in memory, the one used last first."""
+MAX_INDEXES = 2
+"""Indexes kept in memory, the most recently used ones."""
 _TEMPLATE = Template(separator=" ")
 
 
 class BM25System:
-    """Rank by shared words: BM25 with Lucene's formula, English stop words left out, no stemming.
+    """Rank by shared words: BM25 with Lucene's formula, without English stop words, no stemming.
 
-    A document's text is its fields (title, abstract) joined by a space; a paper as a query is read the same
-    way. A word is two letters or digits at least, in lower case. k1: how soon repetitions of a word stop
-    counting; b: how much long documents are marked down, 0 to 1. Lucene's idf is above 0 for every word, so a
-    score above 0 means a shared word. Distances do not concern it.
+    A document's text is its fields (title, abstract) joined by a space; so is a paper's that is a query. A
+    word has at least two letters or digits and is lowercased. k1: saturation of term frequency; b: length
+    normalisation, 0 to 1. Lucene's idf is positive, so a score above 0 means a shared word. Distances are
+    ignored.
     """
 
     name = "bm25"
-    taken: Taken
+    search_times: SearchTimes
 
     def __init__(self, *, k1: float = K1, b: float = B) -> None:
         if k1 < 0 or not 0 <= b <= 1:
@@ -44,7 +44,7 @@ class BM25System:
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of its settings and of the release of `bm25s`, which cuts words and scores."""
+        """Return a hash of its settings and the version of `bm25s`, which tokenizes and scores."""
         settings = json.dumps([self._settings(), version("bm25s")], sort_keys=True)
         return hashlib.sha256(settings.encode()).hexdigest()[:16]
 
@@ -52,28 +52,28 @@ class BM25System:
         """Return its settings."""
         return {"name": self.name, **self._settings(), "fingerprint": self.fingerprint}
 
-    def vectors(self, texts: Texts) -> Floats:  # noqa: ARG002 (the systems' signature)
+    def vectors(self, texts: EncodingInput) -> Floats:  # noqa: ARG002 (the systems' signature)
         """Raise NotServedError: BM25 has no vectors."""
         raise NotServedError("BM25 has no vectors")
 
     def pool_scores(
         self,
-        queries: Texts,
-        candidates: Texts,
+        queries: EncodingInput,
+        candidates: EncodingInput,
         pools: Sequence[Rows],
         distance: Distance,  # noqa: ARG002
     ) -> list[Floats]:
         """Return the score of each candidate in each query's pool, 0 where no word is shared.
 
-        How rare a word is and how long documents are is counted over all candidates of the task.
+        Document frequencies and lengths are those of all candidates of the task.
         """
         index = self._index(candidates)
-        return [index.scores(text)[pool] for text, pool in zip(_read(queries), pools, strict=True)]
+        return [index.scores(text)[pool] for text, pool in zip(_to_texts(queries), pools, strict=True)]
 
     def top(
         self,
-        queries: Texts,
-        documents: Texts,
+        queries: EncodingInput,
+        documents: EncodingInput,
         k: int,
         distance: Distance,  # noqa: ARG002
         excluded: Sequence[Rows] | None,
@@ -82,7 +82,7 @@ class BM25System:
         known, began = set(self._indexes), perf_counter()
         index = self._index(documents)
         indexed = perf_counter()
-        texts = _read(queries)
+        texts = _to_texts(queries)
         best = np.full((len(texts), k), -np.inf, np.float32)
         rows = np.full((len(texts), k), -1, np.int64)
         for i, text in enumerate(texts):
@@ -91,7 +91,7 @@ class BM25System:
                 scores[excluded[i]] = 0
             found = _best(scores, k)
             best[i, : len(found)], rows[i, : len(found)] = scores[found], found
-        self.taken = Taken(
+        self.search_times = SearchTimes(
             documents=indexed - began if known != set(self._indexes) else None,
             queries=0.0,
             search=perf_counter() - indexed,
@@ -101,8 +101,8 @@ class BM25System:
     def _settings(self) -> dict[str, Any]:
         return {"k1": self.k1, "b": self.b, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
 
-    def _index(self, documents: Texts) -> _Index:
-        texts = _read(documents)
+    def _index(self, documents: EncodingInput) -> _Index:
+        texts = _to_texts(documents)
         digest = hashlib.sha256()
         for text in texts:
             content = text.encode("utf-8", "surrogatepass")
@@ -110,13 +110,13 @@ class BM25System:
         key = digest.digest()
         index = self._indexes.pop(key, None) or _Index(texts, self.k1, self.b)
         self._indexes[key] = index
-        while len(self._indexes) > KEPT:
+        while len(self._indexes) > MAX_INDEXES:
             del self._indexes[next(iter(self._indexes))]
         return index
 
 
 class _Index:
-    """The words of some documents, counted."""
+    """The BM25 index of some documents."""
 
     def __init__(self, texts: list[str], k1: float, b: float) -> None:
         from bm25s import BM25
@@ -132,17 +132,14 @@ class _Index:
 
     def scores(self, query: str) -> Floats:
         """Return the score of every document, (n,); a new array."""
-        if self._bm25 is None:
-            return np.zeros(self.size, np.float32)
-        words = self._tokenizer.tokenize([query], update_vocab=False, show_progress=False, allow_empty=False)[
-            0
-        ]
-        if not words:
-            return np.zeros(self.size, np.float32)
-        return np.array(self._bm25.get_scores_from_ids(words), np.float32)
+        if self._bm25 is not None:
+            (words,) = self._tokenizer.tokenize([query], update_vocab=False, show_progress=False, allow_empty=False)
+            if words:
+                return np.array(self._bm25.get_scores_from_ids(words), np.float32)
+        return np.zeros(self.size, np.float32)
 
 
-def _read(texts: Texts) -> list[str]:
+def _to_texts(texts: EncodingInput) -> list[str]:
     return [_TEMPLATE.text(item, texts.role, texts.fields) for item in texts.items]
 
 

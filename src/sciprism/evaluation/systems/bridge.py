@@ -1,4 +1,4 @@
-"""Models that only their own libraries can run, with the face of `Encoder`: baselines of any architecture."""
+"""Baselines of any architecture: models that run in their own libraries, behind the encoder API."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.checkpoints.sentence_transformers import DISTANCES, PROMPTS
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.formats import FORMATS, ROLES, Format, Role
-from sciprism.text.habits import vocabulary_and_habits
 from sciprism.text.template import FIELDS, Item, Template
+from sciprism.text.tokenizer_fingerprint import describe_tokenizer
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken", "max": "max"}
-"""Our word for a pooling -> the library's."""
+"""Our name of a pooling -> the library's."""
 LIBRARIES = ("sentence-transformers", "transformers")
-_OF_THE_MOMENT = (
+_VOLATILE_KEYS = (
     "_name_or_path",
     "transformers_version",
     "torch_dtype",
@@ -37,12 +37,11 @@ _OF_THE_MOMENT = (
 
 
 class BridgeEncoder:
-    """A model of sentence-transformers or transformers as they run it; code that comes with it is not run.
+    """A model of sentence-transformers or transformers, run by that library; its own code is not executed.
 
-    library: a folder of "sentence-transformers" states its pooling, prompts, length and distance, and is
-    taken at its word; texts are title, space, abstract. A plain folder of "transformers" states no pooling:
-    it has to be passed; texts are title, separator token, abstract, and the distance is cosine, as with
-    `Encoder`.
+    library: a folder of "sentence-transformers" states its pooling, prompts, length and distance, which are
+    used; texts are title, space, abstract. A folder of "transformers" states no pooling, so pass it; texts
+    are title, separator token, abstract, and the distance is cosine, as with `Encoder`.
     """
 
     formats = FORMATS
@@ -59,13 +58,13 @@ class BridgeEncoder:
     ) -> None:
         """Load a model by folder or hub id.
 
-        pooling: cls, mean, last or max; instead of what the folder states, if it does. max_length: tokens per
-        text. prompts: role (paper, query, label) -> words put in front, instead of the folder's. Raises
-        InputError with what to do about it, MissingExtraError without the libraries.
+        pooling: cls, mean, last or max, instead of the folder's. max_length: tokens per text. prompts: role
+        (paper, query, label) -> prefix, instead of the folder's. Raises InputError, and MissingExtraError
+        without the libraries.
         """
         _check(library, pooling, prompts)
         self.name, folder = resolve(str(name))
-        load = _modular if library == "sentence-transformers" else _plain
+        load = _load_sentence_transformers if library == "sentence-transformers" else _load_transformers
         self.model = load(folder, pooling, device)
         if max_length is not None:
             self.model.max_seq_length = max_length
@@ -76,8 +75,7 @@ class BridgeEncoder:
         )
         similarity = str(self.model.similarity_fn_name)
         if similarity not in DISTANCES:
-            known = ", ".join(DISTANCES)
-            raise InputError(f"{folder}: similarity {similarity!r} is not supported; known: {known}")
+            raise InputError(f"{folder}: similarity {similarity!r} is not supported; known: {', '.join(DISTANCES)}")
         self.distance = DISTANCES[similarity]
 
     @property
@@ -87,7 +85,7 @@ class BridgeEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of all that decides its vectors: weights, shape, pooling, vocabulary, prompts."""
+        """Return a hash of all that determines its vectors: weights, config, pooling, vocabulary, prompts."""
         digest = hashlib.sha256(json.dumps(self._settings(), sort_keys=True, default=str).encode())
         digest.update(json.dumps(_vocabulary(self.model.tokenizer), default=str).encode())
         for key, tensor in sorted(self.model.state_dict().items()):
@@ -97,12 +95,13 @@ class BridgeEncoder:
 
     def describe(self) -> dict[str, Any]:
         """Return what is loaded and active, as JSON values."""
+        poolings = [getattr(module, "pooling_mode", None) for module in self.model]
         return {
             "name": self.name,
             "bridge": "sentence-transformers",
             "parameters": sum(p.numel() for p in self.model.parameters()),
             "modules": [type(module).__name__ for module in self.model],
-            "pooling": _pooling_of(self.model),
+            "pooling": [mode if isinstance(mode, str) else "+".join(mode) for mode in poolings if mode],
             "template": self.template.to_json(),
             "max_length": self.model.max_seq_length,
             "distance": self.distance,
@@ -116,12 +115,12 @@ class BridgeEncoder:
         return "all"
 
     def path(self, format: Format = "proximity", role: Role = "paper") -> str:  # noqa: ARG002
-        """Name the way from text to vector: the same for every format, and for roles of the same prompt."""
+        """Return the name of its encoding path: one for all formats, and for roles of the same prompt."""
         prompt = self.template.prompts.get(role, "")
         return "all" + (f"|{prompt}" if prompt else "")
 
     def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
-        """Return the very texts that are tokenized for these items."""
+        """Return the texts that are tokenized for these items."""
         return [self.template.text(item, role, fields) for item in items]
 
     def encode(
@@ -137,9 +136,11 @@ class BridgeEncoder:
             return np.empty((0, self.dim), np.float32)
         prompt = self.template.prompts.get(role, "")
         texts = [text.removeprefix(prompt) for text in self.texts(items, role, fields)]
-        # The library puts the prompt in front itself: some poolings leave the prompt's tokens out.
-        rows = self.model.encode(texts, prompt=prompt, show_progress_bar=False, convert_to_numpy=True)
-        found = np.asarray(rows, np.float32)
+        # The library adds the prompt: some poolings skip its tokens.
+        found = np.asarray(
+            self.model.encode(texts, prompt=prompt, show_progress_bar=False, convert_to_numpy=True),
+            np.float32,
+        )
         if not np.isfinite(found).all():
             raise InputError(f"{self.name} gives vectors that are not finite")
         return found
@@ -147,7 +148,7 @@ class BridgeEncoder:
     def _settings(self) -> list[Any]:
         config = getattr(getattr(self.model[0], "auto_model", None), "config", None)
         row = {} if config is None else config.to_dict()
-        shape = {key: value for key, value in row.items() if key not in _OF_THE_MOMENT}
+        shape = {key: value for key, value in row.items() if key not in _VOLATILE_KEYS}
         modules: list[Any] = [
             [type(module).__name__, getattr(module, "get_config_dict", dict)()] for module in self.model
         ]
@@ -166,8 +167,8 @@ def _check(library: str, pooling: str | None, prompts: Mapping[str, str] | None)
         raise MissingExtraError("peers", "a model of another library")
 
 
-def _modular(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
-    """Load a folder of sentence-transformers, perhaps with another pooling."""
+def _load_sentence_transformers(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
+    """Load a folder of sentence-transformers, with another pooling if given."""
     if not (folder / "modules.json").exists():
         raise InputError(
             f"{folder}: no modules.json, so sentence-transformers would guess the pooling; load it as "
@@ -176,18 +177,18 @@ def _modular(folder: Path, pooling: str | None, device: str | None) -> SentenceT
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    with _said_plainly(folder):
+    with _load_errors(folder):
         model: SentenceTransformer = SentenceTransformer(str(folder), device=device, local_files_only=True)
     if pooling is not None:
-        places = [n for n, module in enumerate(model) if isinstance(module, Pooling)]
-        if len(places) != 1:
-            raise InputError(f"{folder}: has {len(places)} pooling modules; leave out pooling {pooling}")
-        model[places[0]] = Pooling(model[places[0]].embedding_dimension, POOLINGS[pooling])
+        found = [n for n, module in enumerate(model) if isinstance(module, Pooling)]
+        if len(found) != 1:
+            raise InputError(f"{folder}: has {len(found)} pooling modules; leave out pooling {pooling}")
+        model[found[0]] = Pooling(model[found[0]].embedding_dimension, POOLINGS[pooling])
     return model.eval()
 
 
-def _plain(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
-    """Load a folder of transformers under a stated pooling."""
+def _load_transformers(folder: Path, pooling: str | None, device: str | None) -> SentenceTransformer:
+    """Load a folder of transformers with the given pooling."""
     if pooling is None:
         raise InputError(
             f"{folder}: a plain transformers folder does not state its pooling; pass pooling "
@@ -196,15 +197,15 @@ def _plain(folder: Path, pooling: str | None, device: str | None) -> SentenceTra
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    with _said_plainly(folder):
+    with _load_errors(folder):
         backbone = Transformer(str(folder))
     modules: list[Any] = [backbone, Pooling(backbone.get_embedding_dimension(), POOLINGS[pooling])]
     return SentenceTransformer(modules=modules, device=device).eval()
 
 
 @contextmanager
-def _said_plainly(folder: Path) -> Iterator[None]:
-    """Turn what the libraries raise for a folder that they cannot load into an InputError."""
+def _load_errors(folder: Path) -> Iterator[None]:
+    """Raise InputError for the errors of libraries that cannot load a folder."""
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
@@ -213,24 +214,15 @@ def _said_plainly(folder: Path) -> Iterator[None]:
 
 
 def _prompts(model: SentenceTransformer) -> dict[str, str]:
-    """Return the folder's prompt of each role; the default prompt serves roles that have none."""
+    """Return the folder's prompt of each role, or the default prompt where a role has none."""
     given = {name: str(prompt) for name, prompt in (model.prompts or {}).items() if prompt}
     default = given.get(model.default_prompt_name or "", "")
-    found = {
-        role: next((given[n] for n in names if given.get(n)), default) for role, names in PROMPTS.items()
-    }
+    found = {role: next((given[n] for n in names if given.get(n)), default) for role, names in PROMPTS.items()}
     return {role: prompt for role, prompt in found.items() if prompt}
-
-
-def _pooling_of(model: SentenceTransformer) -> list[str]:
-    modes = [getattr(module, "pooling_mode", None) for module in model]
-    return [mode if isinstance(mode, str) else "+".join(mode) for mode in modes if mode]
 
 
 def _vocabulary(tokenizer: Any) -> Any:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
-        return vocabulary_and_habits(backend)
-    return (
-        sorted(tokenizer.get_vocab().items()) if hasattr(tokenizer, "get_vocab") else type(tokenizer).__name__
-    )
+        return describe_tokenizer(backend)
+    return sorted(tokenizer.get_vocab().items()) if hasattr(tokenizer, "get_vocab") else type(tokenizer).__name__

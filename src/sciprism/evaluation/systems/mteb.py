@@ -1,4 +1,4 @@
-"""An encoder as `mteb` wants one, so that its benchmarks score what has our face.
+"""An encoder behind the API of `mteb`, to run its benchmarks.
 
 `mteb.evaluate(MtebEncoder(Encoder.load(name)), tasks)`.
 """
@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.arrays import Floats
-from sciprism.encoders.face import Encodes
+from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.evaluation.results import folder_name
-from sciprism.evaluation.systems.dense import shown
+from sciprism.evaluation.systems.dense import display_name
 from sciprism.formats import Format, Role
 from sciprism.papers.records import Paper
 from sciprism.text.template import FIELDS, Item
@@ -41,25 +41,25 @@ FORMATS_OF: Mapping[str, Format] = {
 
 
 class MtebEncoder:
-    """Encode what a task of mteb hands over, in the format of its type.
+    """Encode the inputs of mteb's tasks in the format of the task's type (`mteb.models.EncoderProtocol`).
 
-    formats: name of a task, or a type -> format, where it differs from FORMATS_OF: mteb has retrieval between
-    papers too, which is proximity. In search its queries are queries, all else is papers; a document with a
-    title is a paper with title and abstract. It follows `mteb.models.EncoderProtocol`.
+    formats: name or type of a task -> format, where it differs from FORMATS_OF: retrieval between papers is
+    proximity. In search, queries are queries and all else is papers; a document with a title is a paper with
+    title and abstract.
     """
 
-    def __init__(self, encoder: Encodes, *, formats: Mapping[str, Format] | None = None) -> None:
+    def __init__(self, encoder: EncoderProtocol, *, formats: Mapping[str, Format] | None = None) -> None:
         self.encoder = encoder
         self.formats: dict[str, Format] = {**FORMATS_OF, **(formats or {})}
 
     @property
     def mteb_model_meta(self) -> Any:
-        """Return the model's name, fingerprint (as its revision), width and distance, as mteb keeps them."""
+        """Return the model's name, fingerprint (as its revision), width and distance."""
         try:
             from mteb.models.model_meta import ModelMeta, ScoringFunction
         except ImportError as error:
             raise MissingExtraError("mteb", "a run of mteb's tasks") from error
-        name = shown(self.encoder)
+        name = display_name(self.encoder)
         about = {
             "name": name if name.count("/") == 1 else f"local/{folder_name(name)}",
             "revision": self.encoder.fingerprint,
@@ -82,19 +82,24 @@ class MtebEncoder:
         inputs: batches, each a mapping from "text" (perhaps "title" and "body" too) to a list. task_metadata:
         the task's, of which name and type are read. prompt_type: query or document, in retrieval.
         """
-        format = self._format(task_metadata)
-        asks = format == "search" and getattr(prompt_type, "value", prompt_type) == "query"
-        role: Role = "query" if asks else "paper"
+        format = self.formats.get(task_metadata.name) or self.formats.get(task_metadata.type)
+        if format is None:
+            raise InputError(
+                f"no format is known for {task_metadata.name}, a task of type {task_metadata.type}; "
+                f"known: {', '.join(self.formats)}"
+            )
+        is_query = format == "search" and getattr(prompt_type, "value", prompt_type) == "query"
+        role: Role = "query" if is_query else "paper"
         items = [item for batch in inputs for item in _items(batch)]
         return self.encoder.encode(items, format=format, role=role, fields=FIELDS)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
-        """Return how near each row of the one is to each of the other, (n, m), by the encoder's distance."""
+        """Return the similarity of all pairs of rows, (n, m), by the encoder's distance."""
         left, right = self._rows(embeddings1), self._rows(embeddings2)
         return -torch.cdist(left, right) if self.encoder.distance == "euclidean" else left @ right.T
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Tensor:
-        """Return how near each row of the one is to the same row of the other, (n,)."""
+        """Return the similarity of rows at the same position, (n,)."""
         left, right = self._rows(embeddings1), self._rows(embeddings2)
         if self.encoder.distance == "euclidean":
             return -(left - right).square().sum(dim=1).sqrt()
@@ -103,15 +108,6 @@ class MtebEncoder:
     def _rows(self, embeddings: Any) -> Tensor:
         rows = torch.as_tensor(np.atleast_2d(np.asarray(embeddings, np.float32)))
         return F.normalize(rows, dim=1) if self.encoder.distance == "cosine" else rows
-
-    def _format(self, task: Any) -> Format:
-        found = self.formats.get(task.name) or self.formats.get(task.type)
-        if found is None:
-            known = ", ".join(self.formats)
-            raise InputError(
-                f"no format is known for {task.name}, a task of type {task.type}; known: {known}"
-            )
-        return found
 
 
 def _items(batch: Mapping[str, Any]) -> list[Item]:

@@ -1,4 +1,4 @@
-"""Vectors that know nothing: the floor of every result table."""
+"""Random vectors: the lower baseline of result tables."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 
-DIM = 384
 _TEMPLATE = Template(separator=" ")
 
 
 class RandomEncoder:
-    """Give each text a direction drawn at random, always the same one for the same text and seed.
+    """Encode each text as a random direction, the same for the same text and seed; an `EncoderProtocol`.
 
-    Directions are even over the sphere (normalised Gaussian). Equal texts get equal vectors, as with any
-    encoder, so duplicates are found even by chance. It has the face of `Encoder`.
+    Directions are uniform on the sphere (normalised Gaussian). Equal texts have equal vectors, as with any
+    encoder, so duplicates are found here too.
     """
 
     formats = FORMATS
     distance = "cosine"
 
-    def __init__(self, *, seed: int = 0, dim: int = DIM) -> None:
+    def __init__(self, *, seed: int = 0, dim: int = 384) -> None:
         if dim < 1:
-            raise InputError(f"vectors of {dim} numbers are none")
+            raise InputError(f"dim is {dim}; give a width of 1 or more")
         self.seed = seed
         self.dim = dim
         self.name = f"random-{seed}" if seed else "random"
@@ -40,7 +39,7 @@ class RandomEncoder:
         return hashlib.sha256(f"random {self.seed} {self.dim}".encode()).hexdigest()[:16]
 
     def describe(self) -> dict[str, Any]:
-        """Return what decides its vectors."""
+        """Return what determines its vectors."""
         return {
             "name": self.name,
             "method": "random",
@@ -73,12 +72,9 @@ class RandomEncoder:
         """Return one vector of length 1 per item, (n, dim), in the order given."""
         rows = np.empty((len(items), self.dim), np.float32)
         for row, text in zip(rows, self.texts(items, role, fields), strict=True):
-            row[:] = self._direction(text)
+            content = f"{self.seed} {text}".encode("utf-8", "surrogatepass")
+            number = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest(), "little")
+            # RandomState: NumPy guarantees that its samples stay the same in later releases.
+            vector = np.random.RandomState(np.random.PCG64(number)).standard_normal(self.dim)
+            row[:] = vector / np.linalg.norm(vector)
         return rows
-
-    def _direction(self, text: str) -> NDArray[np.float64]:
-        content = f"{self.seed} {text}".encode("utf-8", "surrogatepass")
-        number = int.from_bytes(hashlib.blake2b(content, digest_size=16).digest(), "little")
-        # RandomState, because its draws are promised to stay the same from release to release of NumPy.
-        drawn = np.random.RandomState(np.random.PCG64(number)).standard_normal(self.dim)
-        return drawn / np.linalg.norm(drawn)

@@ -1,1 +1,1 @@
-"""Fine-tuning: an encoder under a small head, from the same start for every setting and seed."""
+"""Fine-tuning: an encoder under a small head, with the same initial weights for every setting and seed."""

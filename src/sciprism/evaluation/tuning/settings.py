@@ -1,4 +1,4 @@
-"""What a fine-tuning run may choose from, and what all runs share."""
+"""Settings of fine-tuning: the grid, and what all runs share."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import product
 from sciprism.errors import InputError
 
 AXES = {"rate": "rates", "batch": "batches", "epochs": "epochs"}
-"""How the command line names what the grid is made of."""
+"""Name of an axis of the grid on the command line -> field of `Tuning`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """One point of the grid. rate: the peak of the learning rate. batch: examples of a step."""
+class Hyperparameters:
+    """One point of the grid. rate: the peak learning rate. batch: examples per step."""
 
     rate: float
     batch: int
@@ -26,11 +26,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """A grid of settings, and what every run has in common (Gu et al. 2021, section 3).
+    """A grid of hyperparameters, and what all runs share (Gu et al. 2021, section 3).
 
-    warmup: share of the steps in which the rate rises; then it falls to 0. dropout: of states and attention.
-    decay: of weights, not of biases and norms. clip: the largest norm of a gradient, 0 for any. seeds: how
-    many runs of the chosen setting a published number is the mean of.
+    warmup: share of the steps with a rising learning rate, which then falls to 0. dropout: of states and
+    attention. decay: weight decay, not of biases and norms. clip: maximum gradient norm, 0 for any. seeds:
+    runs of the chosen setting, whose scores are averaged.
     """
 
     rates: tuple[float, ...] = (1e-5, 3e-5, 5e-5)
@@ -48,27 +48,25 @@ class Tuning:
             if not values or min(values) <= 0 or len(set(values)) < len(values):
                 raise InputError(f"fine-tuning: {name} are {values}; give different numbers above 0")
         if not (0 <= self.warmup < 1 and 0 <= self.dropout < 1 and self.decay >= 0 and self.clip >= 0):
-            raise InputError(
-                "fine-tuning: warmup and dropout are shares below 1, decay and clip not negative"
-            )
+            raise InputError("fine-tuning: warmup and dropout are shares below 1, decay and clip not negative")
         if self.seeds < 1:
             raise InputError(f"fine-tuning: {self.seeds} seeds; at least 1 is needed")
 
     @property
-    def grid(self) -> tuple[Setting, ...]:
-        """Return every setting to be tried."""
+    def grid(self) -> tuple[Hyperparameters, ...]:
+        """Return all points of the grid."""
         return tuple(
-            Setting(rate=rate, batch=batch, epochs=epochs)
+            Hyperparameters(rate=rate, batch=batch, epochs=epochs)
             for rate, batch, epochs in product(self.rates, self.batches, self.epochs)
         )
 
-    def with_grid(self, given: Mapping[str, Sequence[float]]) -> Tuning:
-        """Return the same with other values on some axes: rate, batch, epochs. Raises InputError."""
-        unknown = sorted(set(given) - set(AXES))
+    def with_grid(self, axes: Mapping[str, Sequence[float]]) -> Tuning:
+        """Return a copy with other values on some axes: rate, batch, epochs. Raises InputError."""
+        unknown = sorted(set(axes) - set(AXES))
         if unknown:
-            raise InputError(f"unknown part of a grid {unknown[0]!r}; known: {', '.join(AXES)}")
+            raise InputError(f"unknown axis of the grid {unknown[0]!r}; known: {', '.join(AXES)}")
         changed: dict[str, tuple[float, ...]] = {}
-        for name, values in given.items():
+        for name, values in axes.items():
             if name != "rate" and any(value != int(value) for value in values):
                 raise InputError(f"grid: {name} takes whole numbers, not {list(values)}")
             changed[AXES[name]] = tuple(values) if name == "rate" else tuple(int(value) for value in values)
@@ -76,7 +74,5 @@ class Tuning:
 
     @property
     def shared(self) -> dict[str, float]:
-        """Return what every run has in common, as JSON values."""
-        return {
-            f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*AXES.values(), "seeds")
-        }
+        """Return the settings that all runs share, as JSON values."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*AXES.values(), "seeds")}

@@ -1,4 +1,4 @@
-"""One file per vocabulary format; importing this package registers them all."""
+"""Readers of vocabulary formats, one file each; importing this package registers all."""
 
 from sciprism.papers.label_readers import jsonl, maple, mesh, micol, skos, tables
 from sciprism.papers.label_readers.registry import label_readers

@@ -1,29 +1,28 @@
-"""Our own rows, as `Label.to_json` writes them, and rows of others that name things much as we do."""
+"""Labels as `Label.to_json` writes them, and JSON of others with similar keys."""
 
 from __future__ import annotations
 
 import re
 
-from sciprism.papers.json_records import JsonReader, Row, first, names
+from sciprism.papers.json_records import JsonObject, JsonReader, get_first, list_texts
 from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
 
-_ID = re.compile(r'"(id|label)"\s*:')
-_NAME = re.compile(r'"name"\s*:')
-_FOREIGN = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')  # MICoL's
+_KEYS = (re.compile(r'"(id|label)"\s*:'), re.compile(r'"name"\s*:'))
+_MICOL = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')
 
 
-def _label(row: Row) -> Label:
+def _build_label(row: JsonObject) -> Label:
     return Label.from_json(
         {
-            "id": first(row, "id", "label"),
+            "id": get_first(row, "id", "label"),
             "name": row.get("name"),
-            "synonyms": names(first(row, "synonyms", "alt_names", "aliases")),
-            "definition": first(row, "definition", "description", "scope_notes"),
-            "broader": names(first(row, "broader", "parents"), "id"),
-            "codes": names(first(row, "codes", "tree_numbers")),
+            "synonyms": list_texts(get_first(row, "synonyms", "alt_names", "aliases")),
+            "definition": get_first(row, "definition", "description", "scope_notes"),
+            "broader": list_texts(get_first(row, "broader", "parents"), "id"),
+            "codes": list_texts(get_first(row, "codes", "tree_numbers")),
         }
     )
 
 
-label_readers.register("jsonl")(JsonReader((_ID, _NAME), _label, foreign=_FOREIGN))
+label_readers.register("jsonl")(JsonReader(_KEYS, _build_label, excluded=_MICOL))

@@ -1,7 +1,7 @@
-"""Labels of the MAPLE release: `labels.txt` and `labels_mesh.txt`, columns parted by tabs, no header.
+"""Labels of the MAPLE release: `labels.txt` and `labels_mesh.txt`, tab-separated, no header.
 
-`labels.txt` has id, name and in most folders the depth in the tree, which a label has no place for;
-`labels_mesh.txt` has id, name and any number of synonyms.
+`labels.txt` has id, name and in most folders the depth in the tree, which is ignored; `labels_mesh.txt` has
+id, name and any number of synonyms.
 """
 
 from __future__ import annotations
@@ -9,31 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
-from sciprism.papers.source import BadRecord, ReadOptions, Source
 
 _LINES = re.compile(r"(?:[A-Z]?\d+\t[^\t\n]+(?:\t[^\t\n]*)*(?:\n|$))+")
 _DEPTH = re.compile(r"\d{1,2}")
 
 
-class Maple:
+class MapleReader:
     """Read one label a line."""
 
     suffixes: tuple[str, ...] = (".txt",)
 
     def recognises(self, head: str) -> bool:
-        """Look for a first line of a number (MeSH: a letter before it), a tab and a name."""
+        """Look for a first line of a number (MeSH: after a letter), a tab and a name."""
         return _LINES.match(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
         """Yield the label of every line that is not empty."""
-        number = 0
-        for line, text in source.lines():
-            if not text.strip():
-                continue
-            number += 1
-            source.record_line = line
+        filled = ((line, text) for line, text in file.lines() if text.strip())
+        for number, (line, text) in enumerate(filled, 1):
+            file.record_line = line
             identifier, *texts = (column.strip() for column in text.split("\t"))
             if len(texts) == 2 and _DEPTH.fullmatch(texts[1]):
                 texts.pop()
@@ -44,4 +41,4 @@ class Maple:
                 yield BadRecord(number, line, f"{text[:100]!r} is not an id, a tab and a name")
 
 
-label_readers.register("maple")(Maple())
+label_readers.register("maple")(MapleReader())

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
-from sciprism.papers.source import BadRecord, ReadOptions, Source
-from sciprism.papers.xml_records import text_of, texts_of, xml_records
+from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _START = re.compile(r"<DescriptorRecord(Set)?\b")
 
 
-class Mesh:
+class MeshReader:
     """Read descriptors: entry terms are synonyms, scope notes definitions, tree numbers codes.
 
-    The tree tells a descriptor's broader ones, and they may stand further down. So the labels (some 30,000,
-    not the XML) are held until the file has been read.
+    Tree numbers give a descriptor's broader ones, which may follow later. So all labels (some 30,000, not the
+    XML) are held until the file has been read.
     """
 
     suffixes: tuple[str, ...] = (".xml",)
@@ -28,18 +28,18 @@ class Mesh:
         """Look for the outer elements of a descriptor file."""
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Label | BadRecord]:
-        """Yield every descriptor; a broader one that is not in the file is left out."""
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
+        """Yield every descriptor; a broader one that is not in the file is dropped."""
         found = [
-            record if isinstance(record, BadRecord) else _label(record, number)
-            for number, record in enumerate(xml_records(source, ("DescriptorRecord",)), 1)
+            record if isinstance(record, BadRecord) else _build_label(record, number)
+            for number, record in enumerate(read_xml_records(file, ("DescriptorRecord",)), 1)
         ]
         owners = {code: item.id for item in found if isinstance(item, Label) for code in item.codes}
         for item in found:
-            yield item if isinstance(item, BadRecord) else replace(item, broader=_broader(item, owners))
+            yield item if isinstance(item, BadRecord) else replace(item, broader=_find_broader(item, owners))
 
 
-def _label(record: Element, number: int) -> Label | BadRecord:
+def _build_label(record: Element, number: int) -> Label | BadRecord:
     identifier, name = text_of(record, "DescriptorUI"), text_of(record, "DescriptorName/String")
     if not identifier or not name:
         return BadRecord(number, None, f"descriptor {identifier or name or ''!r} has no UI or no name")
@@ -53,10 +53,10 @@ def _label(record: Element, number: int) -> Label | BadRecord:
     )
 
 
-def _broader(label: Label, owners: dict[str, str]) -> tuple[str, ...]:
-    """Return the descriptors that stand one step up in the tree: C04.588 for C04.588.322."""
+def _find_broader(label: Label, owners: dict[str, str]) -> tuple[str, ...]:
+    """Return the descriptors one level up in the tree: C04.588 for C04.588.322."""
     parents = (code.rpartition(".")[0] for code in label.codes)
     return tuple(dict.fromkeys(owners[code] for code in parents if code in owners))
 
 
-label_readers.register("mesh")(Mesh())
+label_readers.register("mesh")(MeshReader())

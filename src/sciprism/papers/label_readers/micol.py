@@ -1,19 +1,18 @@
-"""Labels of the MICoL release (`MAG_label.json`): one object a line, the first name is the name."""
+"""Labels of the MICoL release (`MAG_label.json`): one object a line, its first name is the label's."""
 
 from __future__ import annotations
 
 import re
 
-from sciprism.papers.json_records import JsonReader, Row, names
+from sciprism.papers.json_records import JsonObject, JsonReader, list_texts
 from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
 
-_LABEL = re.compile(r'"label"\s*:')
-_NAMES = re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:')
+_KEYS = (re.compile(r'"label"\s*:'), re.compile(r'"name"\s*:\s*\[|"combined_text"\s*:'))
 
 
-def _label(row: Row) -> Label:
-    name, *synonyms = [*names(row.get("name")), ""]
+def _build_label(row: JsonObject) -> Label:
+    name, *synonyms = [*list_texts(row.get("name")), ""]
     return Label.from_json(
         {
             "id": row.get("label"),
@@ -24,4 +23,4 @@ def _label(row: Row) -> Label:
     )
 
 
-label_readers.register("micol")(JsonReader((_LABEL, _NAMES), _label))
+label_readers.register("micol")(JsonReader(_KEYS, _build_label))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sciprism.papers.source import LabelReader
+from sciprism.papers.input_file import LabelReader
 from sciprism.registry import Registry
 
 label_readers: Registry[LabelReader] = Registry("label reader")

@@ -1,4 +1,4 @@
-"""One file per paper format; importing this package registers them all."""
+"""Readers of paper formats, one file each; importing this package registers all."""
 
 from sciprism.papers.readers import (
     arxiv,

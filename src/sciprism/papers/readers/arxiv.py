@@ -1,4 +1,4 @@
-"""arXiv metadata, one record a line, as the snapshot of all of arXiv has it.
+"""arXiv metadata, one record a line, as in the snapshot of all of arXiv.
 
 Categories are the fields; the first version gives the year.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.json_records import JsonReader, Row, first, inside, names, year_in
+from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
 from sciprism.papers.latex import decode_latex
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -18,45 +18,42 @@ _AFFILIATION = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 _BETWEEN_AUTHORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 
 
-def _paper(row: Row) -> Paper:
+def _build_paper(row: JsonObject) -> Paper:
     number = row.get("id")
-    dois = str(first(row, "doi") or "").split()
+    dois = str(get_first(row, "doi") or "").split()
+    versions = row.get("versions")
+    first = get_path(versions[0], "created") if isinstance(versions, list) and versions else None
     categories = row.get("categories")
     return Paper.from_json(
         {
             "id": number,
             "title": row.get("title"),
             "abstract": row.get("abstract"),
-            "authors": _authors(row),
-            "venue": first(row, "journal-ref") or "arXiv",
-            "year": _first_version(row) or year_in(row.get("update_date")),
-            "fields": names(categories.split() if isinstance(categories, str) else categories),
+            "authors": _parse_authors(row),
+            "venue": get_first(row, "journal-ref") or "arXiv",
+            "year": parse_year(first) or parse_year(row.get("update_date")),
+            "fields": list_texts(categories.split() if isinstance(categories, str) else categories),
             "ids": {"arxiv": number, **({"doi": dois[0]} if dois else {})} if number else {},
         }
     )
 
 
-def _first_version(row: Row) -> int | None:
-    versions = row.get("versions")
-    return year_in(inside(versions[0], "created")) if isinstance(versions, list) and versions else None
-
-
-def _authors(row: Row) -> tuple[str, ...]:
-    """Prefer the split names: in them arXiv has turned LaTeX accents into letters."""
+def _parse_authors(row: JsonObject) -> tuple[str, ...]:
+    """Prefer the split names, in which arXiv has decoded LaTeX accents."""
     parsed = row.get("authors_parsed")
     if isinstance(parsed, list) and parsed:
-        return names([_name(parts) for parts in parsed])
+        return list_texts([_join_name(parts) for parts in parsed])
     listed = row.get("authors")
     if isinstance(listed, str):
         listed = _AFFILIATION.sub("", " ".join(decode_latex(listed).split()))
-        return names(list(filter(None, map(str.strip, _BETWEEN_AUTHORS.split(listed)))))
-    return names(listed)
+        return list_texts(list(filter(None, map(str.strip, _BETWEEN_AUTHORS.split(listed)))))
+    return list_texts(listed)
 
 
-def _name(parts: Any) -> str:
-    """Join a split name, [family, given, suffix ...], in reading order; what follows is an affiliation."""
-    family, given, suffix = [*names(parts[:3] if isinstance(parts, list) else parts), "", "", ""][:3]
+def _join_name(parts: Any) -> str:
+    """Join a split name, [family, given, suffix ...], in reading order; later items are affiliations."""
+    family, given, suffix = [*list_texts(parts[:3] if isinstance(parts, list) else parts), "", "", ""][:3]
     return " ".join(filter(None, (given, family, suffix)))
 
 
-paper_readers.register("arxiv")(JsonReader((_KEYS,), _paper))
+paper_readers.register("arxiv")(JsonReader((_KEYS,), _build_paper))

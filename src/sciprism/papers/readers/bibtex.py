@@ -1,4 +1,4 @@
-"""BibTeX and BibLaTeX: cut into entries here, each taken apart by bibtexparser."""
+"""BibTeX and BibLaTeX: split into entries here, each parsed by bibtexparser."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from sciprism.papers.bibliographic_fields import find_year, split_keywords
 from sciprism.papers.cleaning import normalise_arxiv
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.latex import decode_latex
-from sciprism.papers.notations import find_year, split_keywords
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
-from sciprism.papers.source import BadRecord, ReadOptions, Source
 
 _OPENING = re.compile(r"(?<![\w.])@\s*([A-Za-z][\w-]*)\s*([{(])")
 _TYPE_ALONE = re.compile(r"(?<![\w.])@\s*(?:[A-Za-z]+\s*)?$")
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
-# At the start of a line this opens an entry even where the one before it was never closed.
+# At the start of a line this opens an entry even if the one before it is not closed.
 _NEXT_ENTRY = re.compile(r"\s*@\s*[A-Za-z][\w-]*\s*\{[^{}=\",]*,\s*(?:$|[\w-]+\s*=)")
 _RECOGNISED = re.compile(r"^\s*@\s*[A-Za-z]+\s*[{(][^{}\"]*[,=]", re.MULTILINE)
 _NO_PAPERS = ("comment", "preamble", "string", "xdata", "set", "control", "bstctl", "ieeetranbstctl")
@@ -42,8 +42,8 @@ _ESCAPE = re.compile(r"\\([_%&#$~])")
 _WRAPPING = re.compile(r"\\url\s*|[{}]")
 
 
-class BibTeX:
-    """Read entries of every type but those that are no papers; the id is the citation key."""
+class BibTeXReader:
+    """Read entries of all types that are papers; the id is the citation key."""
 
     suffixes: tuple[str, ...] = (".bib", ".bibtex", ".biblatex")
 
@@ -51,31 +51,34 @@ class BibTeX:
         """Look for an entry at the start of a line."""
         return _RECOGNISED.search(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-        """Yield the entries; one that is never closed is a BadRecord, and those after it are still read."""
-        # The parser logs what it cannot read; here that is told as a BadRecord.
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+        """Yield the entries; an unclosed one is a BadRecord, and those after it are still read."""
+        # The parser logs what it cannot read; here that is a BadRecord.
         logging.getLogger("bibtexparser").addHandler(logging.NullHandler())
         macros: dict[str, str] = {}
         number = 0
-        for block in _blocks(source):
+        for block in _split_blocks(file):
             if block.type == "string" and block.closed:
-                _define(block, macros)
+                # `@string{name = value}`; the name of a malformed macro stays in the values.
+                name, _, value = block.text[block.text.index(block.bracket) + 1 : -1].partition("=")
+                with suppress(ValueError):
+                    macros[name.strip().lower()] = _evaluate(name, value, macros)
             if block.type in _NO_PAPERS and block.closed:
                 continue
             number += 1
-            source.record_line = block.line
+            file.record_line = block.line
             try:
-                yield _paper(_fields(block, macros))
+                yield _build_paper(_fields(block, macros))
             except ValueError as error:
                 yield BadRecord(number, block.line, str(error))
 
 
-paper_readers.register("bibtex")(BibTeX())
+paper_readers.register("bibtex")(BibTeXReader())
 
 
 @dataclass(slots=True)
 class _Block:
-    """One `@type{...}` while its lines are gathered; `closed` once its last brace is there."""
+    """One `@type{...}` while its lines are collected; `closed` after its last brace."""
 
     line: int
     type: str
@@ -89,8 +92,8 @@ class _Block:
     def text(self) -> str:
         return f"@{self.type}{self.bracket}" + "\n".join(self.lines)
 
-    def take(self, text: str) -> str | None:
-        """Take what belongs to the block; return what follows it in the line, None while it is open."""
+    def add(self, text: str) -> str | None:
+        """Add the part of a line that belongs to the block; return the rest, None while the block is open."""
         closing = text.count("}")
         if self.bracket == "{" and closing < self.depth and "\\" not in text:
             self.depth += text.count("{") - closing
@@ -111,12 +114,12 @@ class _Block:
         return None
 
 
-def _blocks(source: Source) -> Iterator[_Block]:
-    """Cut the file at the braces; a new entry at the start of a line also ends one left open."""
+def _split_blocks(file: InputFile) -> Iterator[_Block]:
+    """Split the file at the braces; a new entry at the start of a line also ends an open one."""
     block: _Block | None = None
-    waiting = ""  # a type whose brace stands in the next line
+    waiting = ""  # a type whose brace is in the next line
     line = 0
-    for line, text in source.lines():
+    for line, text in file.lines():
         if block is not None and block.type != "comment" and _NEXT_ENTRY.match(text):
             yield block
             block = None
@@ -126,12 +129,11 @@ def _blocks(source: Source) -> Iterator[_Block]:
             if block is None:
                 opening = _OPENING.search(rest)
                 if opening is None:
-                    alone = _TYPE_ALONE.search(rest)
-                    waiting = alone[0] if alone else ""
+                    waiting = alone[0] if (alone := _TYPE_ALONE.search(rest)) else ""
                     break
                 block = _Block(line, opening[1].lower(), opening[2])
                 rest = rest[opening.end() :]
-            rest = block.take(rest)
+            rest = block.add(rest)
             if rest is not None:
                 yield block
                 block = None
@@ -140,15 +142,15 @@ def _blocks(source: Source) -> Iterator[_Block]:
 
 
 def _fields(block: _Block, macros: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of an entry, and its key as `@`; ValueError tells what is wrong with it."""
+    """Return the values of an entry, and its key as `@`; raises ValueError for a malformed one."""
     if not block.closed:
-        raise ValueError("the entry is never closed: a brace is missing in it, or the file is cut off")
+        raise ValueError("the entry is never closed: a brace is missing, or the file is truncated")
     from bibtexparser.entrypoint import parse_string
 
     library = parse_string(block.text, parse_stack=[])
     entry: Any = library.entries[0] if library.entries else None
     for failed in library.failed_blocks:
-        entry = failed.ignore_error_block  # a field that stands there twice still has its first value
+        entry = failed.ignore_error_block  # of a duplicate field the first value counts
         if entry is None:
             reason = getattr(failed.error, "abort_reason", None) or str(failed.error)
             raise ValueError(f"not BibTeX: {' '.join(reason.split())}")
@@ -158,14 +160,6 @@ def _fields(block: _Block, macros: Mapping[str, str]) -> dict[str, str]:
     for item in entry.fields:
         fields.setdefault(item.key.lower(), _evaluate(item.key, item.value, macros))
     return fields
-
-
-def _define(block: _Block, macros: dict[str, str]) -> None:
-    """Learn what `@string{name = value}` says; where it is malformed, its name stays in the values."""
-    body = block.text[block.text.index(block.bracket) + 1 : -1]
-    name, _, value = body.partition("=")
-    with suppress(ValueError):
-        macros[name.strip().lower()] = _evaluate(name, value, macros)
 
 
 def _evaluate(name: str, raw: str, macros: Mapping[str, str]) -> str:
@@ -187,7 +181,7 @@ def _evaluate(name: str, raw: str, macros: Mapping[str, str]) -> str:
 
 
 def _first_piece(raw: str, macros: Mapping[str, str]) -> tuple[str, str]:
-    """Split a value after its first piece."""
+    """Return the first piece of a value, and the rest."""
     if raw[:1] not in ("{", '"'):
         word, hash_sign, rest = raw.partition("#")
         word = word.strip()
@@ -200,30 +194,26 @@ def _first_piece(raw: str, macros: Mapping[str, str]) -> tuple[str, str]:
     return raw[1:], ""
 
 
-def _paper(fields: Mapping[str, str]) -> Paper:
+def _build_paper(fields: Mapping[str, str]) -> Paper:
     def text(*names: str) -> str:
         return next((decode_latex(fields[name]) for name in names if fields.get(name)), "")
 
+    people = _split_outside_braces(_AND, (fields.get("author") or fields.get("editor") or "").strip())
     title, subtitle = text("title", "maintitle"), text("subtitle")
     return Paper(
         id=fields["@"],
         title=f"{title}: {subtitle}" if subtitle else title,
         abstract=text("abstract"),
-        authors=_people(fields.get("author") or fields.get("editor") or ""),
+        authors=tuple(name for name in map(_join_name, people) if name and name != "others"),
         venue=text(*_VENUES),
         year=find_year(fields.get("year", "")) or find_year(fields.get("date", "")),
         keywords=split_keywords(text("keywords", "keyword", "author_keywords")),
-        ids=_ids(fields),
+        ids=_collect_ids(fields),
     )
 
 
-def _people(text: str) -> tuple[str, ...]:
-    names = (_name(name) for name in _split_outside_braces(_AND, text.strip()))
-    return tuple(name for name in names if name and name != "others")
-
-
-def _name(name: str) -> str:
-    """Return `von Last, Junior, First` as one reads it aloud."""
+def _join_name(name: str) -> str:
+    """Return `First von Last Junior` of `von Last, Junior, First`."""
     parts = [decode_latex(part).strip() for part in _split_outside_braces(_COMMA, name)]
     if len(parts) > 2:
         parts = [parts[0], " ".join(parts[2:]), parts[1]]
@@ -244,7 +234,7 @@ def _split_outside_braces(separator: re.Pattern[str], text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def _ids(fields: Mapping[str, str]) -> dict[str, str]:
+def _collect_ids(fields: Mapping[str, str]) -> dict[str, str]:
     systems = ("doi", "pmid", "pmcid", "isbn", "url")
     ids = {system: _verbatim(fields[system]) for system in systems if fields.get(system)}
     if "doi.org/10." in ids.get("url", ""):
@@ -261,5 +251,5 @@ def _ids(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _verbatim(text: str) -> str:
-    """Return a link or an identifier without LaTeX's escapes, its dashes and tildes untouched."""
+    """Return a link or an identifier without LaTeX's escapes; dashes and tildes stay."""
     return _WRAPPING.sub("", _ESCAPE.sub(r"\1", text)).strip()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.json_records import JsonReader, Row, first, names
-from sciprism.papers.notations import find_year, split_keywords
+from sciprism.papers.bibliographic_fields import find_year, split_keywords
+from sciprism.papers.json_records import JsonObject, JsonReader, get_first, list_texts
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
@@ -14,36 +14,32 @@ _MARK = re.compile(
     r'"(?:issued|date-parts|container-title|family|citation-key)"\s*:'
     r'|"type"\s*:\s*"(?:article-(?:journal|magazine|newspaper)|paper-conference|post-weblog|entry-encyclopedia)"'
 )
-# Variables that CSL has no name for stand as "PMID: 123" in the note.
+# The note holds variables that CSL lacks as "PMID: 123".
 _NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
 
 
-def _paper(row: Row) -> Paper:
+def _build_paper(row: JsonObject) -> Paper:
+    people, words = get_first(row, "author", "editor"), get_first(row, "keyword", "categories")
     return Paper(
-        id=_text(first(row, "id", "citation-key")),
-        title=_text(first(row, "title", "title-short")),
+        id=_text(get_first(row, "id", "citation-key")),
+        title=_text(get_first(row, "title", "title-short")),
         abstract=_text(row.get("abstract")),
-        authors=_people(first(row, "author", "editor")),
-        venue=_text(first(row, "container-title", "event-title", "collection-title", "publisher")),
-        year=_year(first(row, "issued", "original-date", "submitted")),
-        keywords=_keywords(first(row, "keyword", "categories")),
-        ids=_ids(row),
+        authors=tuple(filter(None, map(_parse_person, people if isinstance(people, list) else [people]))),
+        venue=_text(get_first(row, "container-title", "event-title", "collection-title", "publisher")),
+        year=_parse_year(get_first(row, "issued", "original-date", "submitted")),
+        keywords=split_keywords(words) if isinstance(words, str) else list_texts(words, "tag", "name"),
+        ids=_collect_ids(row),
     )
 
 
 def _text(value: Any) -> str:
-    """Return a text or a number as text; of a list (Crossref's habit) the first item."""
-    found = names(value)
+    """Return a text or a number as text, the first item of a list (as in Crossref)."""
+    found = list_texts(value)
     return found[0] if found else ""
 
 
-def _people(value: Any) -> tuple[str, ...]:
-    people = value if isinstance(value, list) else [value]
-    return tuple(filter(None, map(_person, people)))
-
-
-def _person(value: Any) -> str:
+def _parse_person(value: Any) -> str:
     if not isinstance(value, dict):
         return _text(value)
     parts = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
@@ -51,7 +47,7 @@ def _person(value: Any) -> str:
     return _text(value.get("literal")) or whole or _text(value.get("name"))
 
 
-def _year(value: Any) -> int | None:
+def _parse_year(value: Any) -> int | None:
     if not isinstance(value, dict):
         return find_year(_text(value))
     parts = value.get("date-parts")
@@ -62,11 +58,7 @@ def _year(value: Any) -> int | None:
     return find_year(" ".join(_text(value.get(key)) for key in ("raw", "literal", "season")))
 
 
-def _keywords(value: Any) -> tuple[str, ...]:
-    return split_keywords(value) if isinstance(value, str) else names(value, "tag", "name")
-
-
-def _ids(row: Row) -> dict[str, str]:
+def _collect_ids(row: JsonObject) -> dict[str, str]:
     ids = {system.lower(): value for system in _SYSTEMS if (value := _text(row.get(system)))}
     note = row.get("note")
     for system, value in _NOTED.findall(note) if isinstance(note, str) else ():
@@ -78,5 +70,5 @@ def _ids(row: Row) -> dict[str, str]:
 
 
 paper_readers.register("csl_json")(
-    JsonReader((_MARK,), _paper, suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"))
+    JsonReader((_MARK,), _build_paper, suffixes=(".csl.json", ".csljson", ".json", ".jsonl", ".ndjson"))
 )

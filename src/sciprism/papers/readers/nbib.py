@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from sciprism.papers.notations import find_year, given_first
+from sciprism.papers.bibliographic_fields import find_year, reorder_name
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
-from sciprism.papers.source import BadRecord, ReadOptions, Source
 
 _TAGGED = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)")
 _START = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
@@ -16,31 +16,31 @@ _START = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
 Fields = Mapping[str, list[str]]
 
 
-class Nbib:
+class NbibReader:
     """Read from one PMID to the next; the id is the PMID."""
 
     suffixes: tuple[str, ...] = (".nbib", ".medline")
 
     def recognises(self, head: str) -> bool:
-        """Look for the line that every citation begins with."""
+        """Look for the first line of a citation."""
         return _START.search(head) is not None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
         """Yield one paper for each citation."""
-        for line, fields in _records(source):
-            source.record_line = line
-            yield _paper(fields)
+        for line, fields in _read_records(file):
+            file.record_line = line
+            yield _build_paper(fields)
 
 
-paper_readers.register("nbib")(Nbib())
+paper_readers.register("nbib")(NbibReader())
 
 
-def _records(source: Source) -> Iterator[tuple[int, Fields]]:
+def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
     """Yield the line in which a citation begins and the values of its tags."""
     start = 0
     fields: dict[str, list[str]] = {}
     values: list[str] = []
-    for line, text in source.lines():
+    for line, text in file.lines():
         tagged = _TAGGED.match(text)
         if tagged is None:
             if text.startswith(" ") and values:
@@ -58,13 +58,15 @@ def _records(source: Source) -> Iterator[tuple[int, Fields]]:
         yield start, fields
 
 
-def _paper(fields: Fields) -> Paper:
+def _build_paper(fields: Fields) -> Paper:
     pmid = _first(fields, "PMID")
-    ids = {"pmid": pmid, "pmcid": _first(fields, "PMC"), "doi": _marked(fields, "doi")}
-    # A star marks the main headings; what follows the slash is the aspect, not the topic.
+    marked = [*fields.get("AID", ()), *fields.get("LID", ())]  # each with the name of its system in brackets
+    doi = next((value.removesuffix("[doi]").strip() for value in marked if value.endswith("[doi]")), "")
+    ids = {"pmid": pmid, "pmcid": _first(fields, "PMC"), "doi": doi}
+    # A star marks the main headings; a slash precedes the aspect of a topic.
     headings = [heading.split("/")[0].replace("*", "") for heading in fields.get("MH", ())]
     words = [word.replace("*", "") for word in fields.get("OT", ())]
-    authors = [given_first(name) for name in fields.get("FAU", fields.get("AU", []))]
+    authors = [reorder_name(name) for name in fields.get("FAU", fields.get("AU", []))]
     return Paper(
         id=pmid,
         title=_first(fields, "TI", "BTI", "TT", "CTI"),
@@ -75,15 +77,6 @@ def _paper(fields: Fields) -> Paper:
         keywords=tuple(dict.fromkeys(filter(None, headings + words))),
         ids={system: value for system, value in ids.items() if value},
     )
-
-
-def _marked(fields: Fields, system: str) -> str:
-    """Return the identifier that is followed by the name of its system in brackets."""
-    values: list[str] = [*fields.get("AID", ()), *fields.get("LID", ())]
-    for value in values:
-        if value.endswith(f"[{system}]"):
-            return value.removesuffix(f"[{system}]").strip()
-    return ""
 
 
 def _first(fields: Fields, *tags: str) -> str:

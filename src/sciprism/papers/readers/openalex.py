@@ -1,8 +1,8 @@
 """OpenAlex works: pages of the API, or one work a line as in the snapshot.
 
-Ids and references are short (`W2741809807`); abstracts are put in order again from their inverted index.
-Fields are the 26 that topics belong to, or the 19 widest concepts of older files, so that a field has many
-papers; subfields, topics and narrower concepts are keywords.
+Ids and references are short (`W2741809807`); abstracts are rebuilt from their inverted index. Fields are the
+26 fields of topics, or the 19 top-level concepts of older files; subfields, topics and narrower concepts are
+keywords.
 """
 
 from __future__ import annotations
@@ -10,92 +10,90 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.json_records import JsonReader, Row, first, inside, names, year_in
+from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
-_WORK = re.compile(
-    r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:'
-)
-_SCORE = 0.3  # concepts below are guesses that OpenAlex itself did not assign
+_WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
+_MIN_SCORE = 0.3  # OpenAlex assigns no concepts below
 
 
-def _paper(row: Row) -> Paper:
-    number = _short(inside(row, "id") or inside(row, "ids", "openalex"))
+def _build_paper(row: JsonObject) -> Paper:
+    number = _shorten(get_path(row, "id") or get_path(row, "ids", "openalex"))
     ids = {
         "openalex": number,
-        "doi": first(row, "doi") or inside(row, "ids", "doi"),
-        **{system: _short(inside(row, "ids", system)) for system in ("pmid", "pmcid", "mag")},
+        "doi": get_first(row, "doi") or get_path(row, "ids", "doi"),
+        **{system: _shorten(get_path(row, "ids", system)) for system in ("pmid", "pmcid", "mag")},
     }
     fields, narrower = _fields(row)
     return Paper.from_json(
         {
             "id": number,
-            "title": first(row, "title", "display_name"),
-            "abstract": _abstract(row.get("abstract_inverted_index")) or row.get("abstract"),
-            "authors": names([_author(item) for item in _list(row, "authorships")]),
-            "venue": inside(row, "primary_location", "source", "display_name")
-            or inside(row, "host_venue", "display_name")
-            or inside(row, "primary_location", "raw_source_name"),
-            "year": year_in(first(row, "publication_year", "publication_date")),
+            "title": get_first(row, "title", "display_name"),
+            "abstract": _build_abstract(row.get("abstract_inverted_index")) or row.get("abstract"),
+            "authors": list_texts([_find_author(item) for item in _as_list(row, "authorships")]),
+            "venue": get_path(row, "primary_location", "source", "display_name")
+            or get_path(row, "host_venue", "display_name")
+            or get_path(row, "primary_location", "raw_source_name"),
+            "year": parse_year(get_first(row, "publication_year", "publication_date")),
             "fields": fields,
-            "keywords": names(
+            "keywords": list_texts(
                 [
-                    *names(_list(row, "keywords"), "display_name", "keyword"),
-                    *names(_list(row, "mesh"), "descriptor_name"),
+                    *list_texts(_as_list(row, "keywords"), "display_name", "keyword"),
+                    *list_texts(_as_list(row, "mesh"), "descriptor_name"),
                     *narrower,
                 ]
             ),
-            "references": names([_short(work) for work in _list(row, "referenced_works")]),
+            "references": list_texts([_shorten(work) for work in _as_list(row, "referenced_works")]),
             "ids": {system: value for system, value in ids.items() if value},
         }
     )
 
 
-def _abstract(index: Any) -> str:
+def _build_abstract(index: Any) -> str:
     """Put the words of an inverted index, word -> positions, in order."""
     if index is None:
         return ""
     try:
-        places = [(int(place), word) for word, found in index.items() for place in found]
+        words = [(int(position), word) for word, found in index.items() for position in found]
     except (AttributeError, TypeError) as error:
         raise ValueError(f"abstract_inverted_index does not map words to positions: {error}") from None
-    return " ".join(word for _, word in sorted(places))
+    return " ".join(word for _, word in sorted(words))
 
 
-def _fields(row: Row) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fields, and what is narrower; of concepts without levels all are fields."""
-    topics = _list(row, "topics") or _list(row, "primary_topic")
+def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields and the narrower topics; concepts without levels are all fields."""
+    topics = _as_list(row, "topics") or _as_list(row, "primary_topic")
     if topics:
         levels = (("subfield", "display_name"), ("display_name",))
-        narrower = names([inside(topic, *path) for path in levels for topic in topics])
-        return names([inside(topic, "field", "display_name") for topic in topics]), narrower
-    concepts = [item for item in _list(row, "concepts") if _score(item) >= _SCORE]
-    if all(inside(item, "level") is None for item in concepts):
-        return names(concepts, "display_name"), ()
-    widest = [item for item in concepts if inside(item, "level") == 0]
-    return names(widest, "display_name"), names([c for c in concepts if c not in widest], "display_name")
+        narrower = list_texts([get_path(topic, *path) for path in levels for topic in topics])
+        return list_texts([get_path(topic, "field", "display_name") for topic in topics]), narrower
+    concepts = [item for item in _as_list(row, "concepts") if _find_score(item) >= _MIN_SCORE]
+    if all(get_path(item, "level") is None for item in concepts):
+        return list_texts(concepts, "display_name"), ()
+    widest = [item for item in concepts if get_path(item, "level") == 0]
+    return list_texts(widest, "display_name"), list_texts([c for c in concepts if c not in widest], "display_name")
 
 
-def _score(concept: Any) -> float:
-    score = inside(concept, "score")
+def _find_score(concept: Any) -> float:
+    score = get_path(concept, "score")
     return score if isinstance(score, int | float) else 1.0
 
 
-def _author(authorship: Any) -> Any:
-    return inside(authorship, "author", "display_name") or inside(authorship, "raw_author_name")
+def _find_author(authorship: Any) -> Any:
+    return get_path(authorship, "author", "display_name") or get_path(authorship, "raw_author_name")
 
 
-def _short(address: Any) -> Any:
+def _shorten(address: Any) -> Any:
     """Return the last part of an address such as `https://openalex.org/W2741809807`."""
     return address.rstrip("/").rsplit("/", 1)[-1] if isinstance(address, str) else address
 
 
-def _list(row: Row, key: str) -> list[Any]:
+def _as_list(row: JsonObject, key: str) -> list[Any]:
     value = row.get(key)
     if isinstance(value, list):
         return value
     return [] if value is None else [value]
 
 
-paper_readers.register("openalex")(JsonReader((_WORK,), _paper))
+paper_readers.register("openalex")(JsonReader((_WORK,), _build_paper))

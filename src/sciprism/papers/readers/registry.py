@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sciprism.papers.source import PaperReader
+from sciprism.papers.input_file import PaperReader
 from sciprism.registry import Registry
 
 paper_readers: Registry[PaperReader] = Registry("paper reader")

@@ -1,17 +1,17 @@
-"""RIS, as reference managers and publishers write it: each in its own dialect."""
+"""RIS in the dialects of reference managers and publishers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from sciprism.papers.notations import find_year, given_first, split_list
+from sciprism.papers.bibliographic_fields import find_year, reorder_name, split_list
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
-from sciprism.papers.source import BadRecord, ReadOptions, Source
 
-# The standard asks for two spaces before the dash. Dialects with one, or with none after it, are only
-# believed for tags that we know: "IV - results" may stand in an abstract.
+# The standard has two spaces before the dash. Dialects with fewer spaces are read only for known tags, as an
+# abstract may contain "IV - results".
 _STRICT = re.compile(r"\ufeff?([A-Z][A-Z0-9])  -(?: (.*)|$)")
 _LOOSE = re.compile(
     r"\s*(TY|ER|ID|TI|T[12]|CT|BT|AB|N2|AU|A[123]|PY|Y1|DA|JO|JF|JA|KW|DO|UR|SN|AN)\s{0,3}-(?:\s*(.*)|$)"
@@ -20,45 +20,42 @@ _TYPE = re.compile(r"^\s*TY\s{0,3}-\s*[A-Z]", re.MULTILINE)
 _FIELD = re.compile(r"^(?:TI|T1|AU|A1|AB|N2|PY|Y1|JO|JF|ER)  - ", re.MULTILINE)
 _MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
 
-_TITLES = ("TI", "T1", "CT", "BT", "TT", "ST")
 _VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
 _PARAGRAPHS = ("AB", "N2", "N1")
-_BOOKS = ("BOOK", "EBOOK", "EDBOOK", "WHOLE")
-_DOI_TAGS = ("DO", "M3", "L3", "N1", "UR", "L2")
 
 Fields = Mapping[str, list[str]]
 
 
-class Ris:
-    """Read from one TY to the next or to ER; text that stands outside of records is passed over."""
+class RisReader:
+    """Read records from one TY to the next or to ER; text outside records is ignored."""
 
     suffixes: tuple[str, ...] = (".ris",)
 
     def recognises(self, head: str) -> bool:
-        """Look for a type line, or at least for tagged lines that are not MEDLINE's."""
+        """Look for a type line, or for several tagged lines that are not MEDLINE's."""
         if _TYPE.search(head):
             return True
         return len(_FIELD.findall(head)) > 1 and _MEDLINE.search(head) is None
 
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-        """Yield one paper for each record, also where ER is missing."""
-        for line, fields in _records(source):
-            source.record_line = line
-            yield _paper(fields)
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+        """Yield one paper for each record, even without ER."""
+        for line, fields in _read_records(file):
+            file.record_line = line
+            yield _build_paper(fields)
 
 
-paper_readers.register("ris")(Ris())
+paper_readers.register("ris")(RisReader())
 
 
-def _records(source: Source) -> Iterator[tuple[int, Fields]]:
+def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
     """Yield the line in which a record begins and the values of its tags."""
     start = 0
     fields: dict[str, list[str]] = {}
     last = ""
-    for line, text in source.lines():
+    for line, text in file.lines():
         tagged = _STRICT.match(text) or _LOOSE.match(text)
         if tagged is None:
-            last = _continue(fields, last, text)
+            last = _continue_value(fields, last, text)
             continue
         tag, value = tagged[1], (tagged[2] or "").strip()
         if tag in ("TY", "ER") and fields:
@@ -75,31 +72,31 @@ def _records(source: Source) -> Iterator[tuple[int, Fields]]:
         yield start, fields
 
 
-def _continue(fields: dict[str, list[str]], last: str, text: str) -> str:
-    """Add a line without a tag to the value before it; return the tag that the next such line continues."""
+def _continue_value(fields: dict[str, list[str]], last: str, text: str) -> str:
+    """Append a line without a tag to the value before it; return the tag that such a line continues next."""
     text = text.strip()
     if not last or (not text and last not in _PARAGRAPHS):
-        return ""  # after an empty line only a text of several paragraphs goes on
+        return ""  # only texts of several paragraphs continue after an empty line
     if last == "KW":
-        fields[last].append(text)  # EndNote writes the tag once and each keyword in its line
+        fields[last].append(text)  # EndNote writes one keyword a line under one tag
     else:
         fields[last][-1] = f"{fields[last][-1]} {text}"
     return last
 
 
-def _paper(fields: Fields) -> Paper:
-    title_tag = next((tag for tag in _TITLES if _first(fields, tag)), "")
-    ids = _ids(fields)
+def _build_paper(fields: Fields) -> Paper:
+    title_tag = next((tag for tag in ("TI", "T1", "CT", "BT", "TT", "ST") if _first(fields, tag)), "")
+    ids = _collect_ids(fields)
     own, accession = _first(fields, "ID"), _first(fields, "AN")
     if own.isdigit():
-        own = ""  # EndNote counts the records of each library from 1: no id, two libraries share them
+        own = ""  # EndNote numbers the records of each library from 1, so two libraries share these
     authors = [name for tag in ("AU", "A1") for name in fields.get(tag, ())]
     editors = [name for tag in ("A2", "A3", "ED") for name in fields.get(tag, ())]
     return Paper(
         id=own or ("" if "doi" in ids or "pmid" in ids else accession),
         title=_first(fields, title_tag),
         abstract=max((_first(fields, "AB"), _first(fields, "N2")), key=len),
-        authors=tuple(dict.fromkeys(map(given_first, filter(None, authors or editors)))),
+        authors=tuple(dict.fromkeys(map(reorder_name, filter(None, authors or editors)))),
         venue=next((_first(fields, tag) for tag in _VENUES if tag != title_tag and _first(fields, tag)), ""),
         year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(_first(fields, tag)))), None),
         keywords=tuple(dict.fromkeys(word for text in fields.get("KW", ()) for word in split_list(text))),
@@ -107,18 +104,16 @@ def _paper(fields: Fields) -> Paper:
     )
 
 
-def _ids(fields: Fields) -> dict[str, str]:
+def _collect_ids(fields: Fields) -> dict[str, str]:
     ids: dict[str, str] = {}
-    for tag in _DOI_TAGS:
+    for tag in ("DO", "M3", "L3", "N1", "UR", "L2"):
         for value in fields.get(tag, ()):
-            marked = tag == "DO" or re.match(
-                r"\s*(?:doi\b|10\.|https?://(?:dx\.)?doi\.org/)", value, re.IGNORECASE
-            )
+            marked = tag == "DO" or re.match(r"\s*(?:doi\b|10\.|https?://(?:dx\.)?doi\.org/)", value, re.IGNORECASE)
             if marked and "10." in value:
                 ids.setdefault("doi", value)
     if url := _first(fields, "UR"):
         ids["url"] = url
-    if (isbn := _first(fields, "SN")) and _first(fields, "TY") in _BOOKS:
+    if (isbn := _first(fields, "SN")) and _first(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE"):
         ids["isbn"] = isbn
     accession = _first(fields, "AN")
     database = f"{_first(fields, 'DB')} {_first(fields, 'DP')}".lower()

@@ -1,1 +1,1 @@
-"""Training triplets out of anybody's papers and citations (SPECTER, SciNCL, Multi2SPE)."""
+"""Training triplets from papers and citations (SPECTER, SciNCL, Multi2SPE)."""

@@ -9,101 +9,99 @@ from typing import Any
 
 import numpy as np
 
+from sciprism.deprecation import current_names
 from sciprism.errors import InputError
-from sciprism.prepare.citations.corpus import Corpus
-from sciprism.prepare.citations.sources import Papers
+from sciprism.prepare.citations.corpus import CitationCorpus
+from sciprism.prepare.citations.sources import CitationSources
 from sciprism.prepare.graphs.citations import rows_of
 from sciprism.prepare.graphs.embedding import embed_graph
-from sciprism.prepare.samplers.drawing import Draw, Sampled
-from sciprism.prepare.samplers.scincl import SciNCL
-from sciprism.prepare.samplers.specter import CitationTies, SpecterTriplets, draws
+from sciprism.prepare.samplers.sampling import QuerySample, SampleReport
+from sciprism.prepare.samplers.scincl import SciNCLSampler
+from sciprism.prepare.samplers.specter import CitationStrengths, SpecterTripletSampler, sample_triplets
 from sciprism.registry import Registry
 
-Queries = Callable[[Iterable[int]], list[tuple[int, int]]]
-"""Chooses (row, turn) of those that can be asked about."""
-Drawn = Iterator[tuple[int, Draw]]
+Samples = Iterator[tuple[int, QuerySample]]
 GIVEN = "given"
-"""The kind of a negative that was drawn elsewhere, and the sampler that takes such triplets as they are."""
-TOLD = ("names", "ties", "seed")
-"""What is no option: the corpus or the command says it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What is asked of a sampler, whatever the part."""
-
-    papers: Papers
-    options: Mapping[str, Any]
-    seed: int
-    workers: int
-
-
-Draws = Callable[[Corpus, Queries, Asked, Sampled], Drawn]
-"""Draws triplets of a corpus: yields (row, what was drawn for it)."""
+"""The sampler that takes triplets of a table as they are, and the kind of their negatives."""
+FORMER_OPTIONS = {"most": "max_queries"}
 
 
 @dataclass(frozen=True, slots=True)
-class Sampler:
-    """A way to draw triplets, and the names of its options."""
+class SamplerInputs:
+    """What a sampler works on besides the corpus.
+
+    select: returns the (row, turn) of the queries among rows that have positives. report: counts its samples.
+    """
+
+    sources: CitationSources
+    options: Mapping[str, Any]
+    seed: int
+    workers: int
+    select: Callable[[Iterable[int]], list[tuple[int, int]]]
+    report: SampleReport
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSampler:
+    """The names of a sampler's options, and its function, which yields (row, its sample) of a corpus."""
 
     options: tuple[str, ...]
-    draws: Draws
+    sample: Callable[[CitationCorpus, SamplerInputs], Samples]
 
 
-samplers: Registry[Sampler] = Registry("sampler")
+samplers: Registry[NamedSampler] = Registry("sampler")
 
 
-def options_of(name: str, words: Iterable[str]) -> dict[str, Any]:
-    """Read key=value as options of a sampler; a value is TOML, or else text.
+def parse_options(name: str, words: Iterable[str]) -> dict[str, Any]:
+    """Return the options of a sampler from key=value words; a value is TOML, or else text.
 
-    Raises InputError that names the known keys. What a value may be, the sampler itself says.
+    Raises InputError for an unknown key; the sampler itself checks the values.
     """
     known = samplers[name].options
     options: dict[str, Any] = {}
     for word in words:
         key, _, text = word.partition("=")
-        if key not in known:
-            raise InputError(
-                f"--set {word}: the sampler {name} has no {key!r}; known: {', '.join(known) or 'none'}"
-            )
+        if FORMER_OPTIONS.get(key, key) not in known:
+            raise InputError(f"--set {word}: the sampler {name} has no {key!r}; known: {', '.join(known) or 'none'}")
         try:
             options[key] = tomllib.loads(f"v = {text}")["v"]
         except tomllib.TOMLDecodeError:
             options[key] = text
-    return options
+    return current_names(options, FORMER_OPTIONS, f"option of the sampler {name}")
 
 
-def specter(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> Drawn:
-    """Yield SPECTER's triplets of all papers that cite others, or are tied to others."""
-    given = asked.papers.given(rows_of(corpus.names), report.dropped)
-    able = given.rows if given else np.flatnonzero(corpus.graph.cited.counts).tolist()
-    ties = given or CitationTies(corpus.graph)
-    draw = SpecterTriplets(names=corpus.names, ties=ties, seed=asked.seed, **asked.options)
-    return draws(draw, queries(able), workers=asked.workers, report=report)
+def sample_specter(corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
+    """Yield SPECTER's triplets of all papers that cite others, or have links of known strength."""
+    table = inputs.sources.load_link_strengths(rows_of(corpus.names), inputs.report.dropped)
+    rows = table.rows if table else np.flatnonzero(corpus.graph.cited.counts).tolist()
+    strengths = table or CitationStrengths(corpus.graph)
+    sampler = SpecterTripletSampler(names=corpus.names, strengths=strengths, seed=inputs.seed, **inputs.options)
+    return sample_triplets(sampler, inputs.select(rows), workers=inputs.workers, report=inputs.report)
 
 
-def scincl(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> Drawn:
+def sample_scincl(corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
     """Yield SciNCL's triplets of all papers that cite others."""
-    sampler = SciNCL(seed=asked.seed, **asked.options)
-    vectors = embed_graph(corpus.graph, dim=sampler.dim, seed=asked.seed)
-    chosen = queries(np.flatnonzero(corpus.graph.cited.counts).tolist())
-    return sampler.draws(corpus.names, vectors, chosen, workers=asked.workers, report=report)
+    sampler = SciNCLSampler(seed=inputs.seed, **inputs.options)
+    vectors = embed_graph(corpus.graph, dim=sampler.dim, seed=inputs.seed)
+    queries = inputs.select(np.flatnonzero(corpus.graph.cited.counts).tolist())
+    return sampler.sample(corpus.names, vectors, queries, workers=inputs.workers, report=inputs.report)
 
 
-def given(corpus: Corpus, queries: Queries, asked: Asked, report: Sampled) -> Drawn:
-    """Yield triplets that others drew, those of a query together and once: there are no others to draw."""
-    found = asked.papers.sampled(rows_of(corpus.names), report.dropped)
-    for row in dict.fromkeys(row for row, _ in queries(sorted(found))):
-        positives, negatives = zip(*found[row], strict=True)
-        draw = Draw(positives, negatives, (GIVEN,) * len(positives))
-        report.add(draw)
-        yield row, draw
+def sample_given(corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
+    """Yield the triplets of a table, those of a query together and once, however often it is repeated."""
+    triplets = inputs.sources.load_triplets(rows_of(corpus.names), inputs.report.dropped)
+    for row in dict.fromkeys(row for row, _ in inputs.select(sorted(triplets))):
+        positives, negatives = zip(*triplets[row], strict=True)
+        sample = QuerySample(positives, negatives, (GIVEN,) * len(positives))
+        inputs.report.add(sample)
+        yield row, sample
 
 
-def _options(record: type[SpecterTriplets] | type[SciNCL]) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(record) if each.name not in TOLD)
+def _options(sampler: type[SpecterTripletSampler] | type[SciNCLSampler]) -> tuple[str, ...]:
+    """Return the fields of a sampler that neither the corpus nor the command sets."""
+    return tuple(each.name for each in fields(sampler) if each.name not in ("names", "strengths", "seed"))
 
 
-samplers.register("specter")(Sampler(_options(SpecterTriplets), specter))
-samplers.register("scincl")(Sampler(_options(SciNCL), scincl))
-samplers.register(GIVEN)(Sampler((), given))
+samplers.register("specter")(NamedSampler(_options(SpecterTripletSampler), sample_specter))
+samplers.register("scincl")(NamedSampler(_options(SciNCLSampler), sample_scincl))
+samplers.register(GIVEN)(NamedSampler((), sample_given))

@@ -1,4 +1,4 @@
-"""Where papers and their ties come from: files of any format, tables of citations, SPECTER's files."""
+"""Read papers and their links: files of any format, tables of citations, SPECTER's files."""
 
 from __future__ import annotations
 
@@ -9,65 +9,68 @@ from pathlib import Path
 from sciprism.datasets.data_root import DataRoot
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.reading import FileReport, ReadReport, read_papers
+from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.papers.s2orc import check_shards, is_s2orc, read_s2orc, shards_in
-from sciprism.prepare.citations.corpus import Edges, table_of
+from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
+from sciprism.prepare.citations.corpus import Edges, read_citation_table
 from sciprism.prepare.citations.published import (
-    Triples,
-    given_ties,
-    given_triples,
-    is_keyed,
-    keyed_papers,
+    TripletRows,
+    is_keyed_json,
+    read_keyed_papers,
+    read_link_strengths,
+    read_triplets,
 )
-from sciprism.prepare.samplers.specter import GivenTies
+from sciprism.prepare.samplers.specter import LinkStrengthTable
 
-CANDIDATES = " (candidates alone)"
-ASKED, CORPUS = ("val.txt", "test.txt"), "data_final.json"
-"""Of a folder of Multi-SciDocs: the ids of the queries, and the papers."""
+QUERY_FILES, CORPUS = ("val.txt", "test.txt"), "data_final.json"
+"""In a folder of Multi-SciDocs: the ids of the queries, and the papers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What came of some files: papers of each, and what was left out of S2ORC's shards."""
+class PaperReader:
+    """Reads papers. report: papers of each file. dropped: records of S2ORC's shards."""
 
     report: ReadReport = field(default_factory=ReadReport)
     dropped: DropReport = field(default_factory=DropReport)
 
-    def papers(
-        self, path: Path, home: DataRoot, shards: Collection[int] = ()
-    ) -> Iterator[tuple[Paper, bool]]:
+    def read(self, path: Path, data_root: DataRoot, shards: Collection[int] = ()) -> Iterator[tuple[Paper, bool]]:
         """Yield the papers of a file of any format, an object keyed by id, or a folder of S2ORC.
 
-        shards: of S2ORC, those whose papers are asked about, () for all; with each paper comes whether it is.
-        Raises InputError where one of them is not there.
+        shards: of S2ORC, those whose papers are queries, () for all; each paper comes with whether it is.
+        Raises InputError if one of them is missing.
         """
         if is_s2orc(path):
-            there = shards_in(path, self.dropped)
-            if lost := sorted({*shards} - {*there}):
-                raise InputError(f"{path}: no shard {lost[0]}; there are {', '.join(map(str, there))}")
-            for shard in there:
-                asked = not shards or shard in shards
-                label = f"{path}, shard {shard}{'' if asked else CANDIDATES}"
-                found = read_s2orc(path, shards=[shard], tally=self.dropped)
-                yield from ((paper, asked) for paper in self._counted(label, "s2orc", found))
-        elif is_keyed(path):
-            found = self._counted(str(path), "keyed by id", keyed_papers(home, path))
-            yield from ((paper, True) for paper in found)
+            found = list_shards(path, self.dropped)
+            if missing := sorted({*shards} - {*found}):
+                raise InputError(f"{path}: no shard {missing[0]}; there are {', '.join(map(str, found))}")
+            for shard in found:
+                is_query = not shards or shard in shards
+                label = f"{path}, shard {shard}{'' if is_query else ' (candidates only)'}"
+                papers = read_s2orc(path, shards=[shard], dropped=self.dropped)
+                yield from ((paper, is_query) for paper in self._count(label, "s2orc", papers))
+        elif is_keyed_json(path):
+            papers = self._count(str(path), "keyed by id", read_keyed_papers(data_root, path))
+            yield from ((paper, True) for paper in papers)
         else:
             yield from ((paper, True) for paper in read_papers(path, skip_bad=True, report=self.report))
 
-    def tested(self, path: Path, home: DataRoot) -> Iterator[Paper]:
-        """Yield the papers of a test: those that a benchmark asks about, or all of any other file."""
-        if not all((path / name).is_file() for name in ASKED):
-            yield from (paper for paper, _ in self.papers(path, home))
+    def read_queries(self, path: Path, data_root: DataRoot) -> Iterator[Paper]:
+        """Yield the queries of a folder of Multi-SciDocs, or all papers of anything else."""
+        if not all((path / name).is_file() for name in QUERY_FILES):
+            yield from (paper for paper, _ in self.read(path, data_root))
             return
-        names = {name for part in ASKED for name in (path / part).read_text(encoding="utf-8").split("\n")}
-        papers = (paper for paper in keyed_papers(home, path / CORPUS) if paper.id in names)
-        yield from self._counted(str(path), "Multi-SciDocs", papers)
+        texts = ((path / name).read_text(encoding="utf-8") for name in QUERY_FILES)
+        names = {name for text in texts for name in text.split("\n")}
+        papers = (paper for paper in read_keyed_papers(data_root, path / CORPUS) if paper.id in names)
+        yield from self._count(str(path), "Multi-SciDocs", papers)
+
+    def unreadable(self) -> Iterator[str]:
+        """Yield the place of each record that could not be read; "" beyond those that the report names."""
+        yield from map(str, self.report.skipped)
+        yield from [""] * (self.report.skipped_count - len(self.report.skipped))
 
     def to_json(self) -> list[dict[str, object]]:
-        """Return what was read of each file."""
+        """Return the counts of each file as JSON values."""
         return [
             {
                 "file": Path(file.path).name,
@@ -78,7 +81,7 @@ class Read:
             for file in self.report.files
         ]
 
-    def _counted(self, path: str, name: str, papers: Iterator[Paper]) -> Iterator[Paper]:
+    def _count(self, path: str, name: str, papers: Iterator[Paper]) -> Iterator[Paper]:
         file = FileReport(path, name)
         self.report.files.append(file)
         for paper in papers:
@@ -87,75 +90,78 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Papers:
-    """Files of papers, and what is known about them.
+class CitationSources:
+    """Files of papers, and of their links.
 
-    citations: a table with the columns citing and cited, instead of the papers' own references. ties: how
-    strongly papers are tied, as SPECTER's data.json has it. triples: triplets that were sampled elsewhere, as
-    SciNCL's train_triples.csv has them. fields, shards: papers of these fields, and of these shards of S2ORC,
-    are asked about, () for all; the others are candidates alone. without: files of papers that take no part,
-    or folders of Multi-SciDocs, whose queries take none. read, tests: what came of the files, and of those
-    without. asked: ids of papers to ask about, where not all are; complete once all are read.
+    edges: a table with the columns citing and cited, instead of the papers' own references. link_strengths:
+    SPECTER's data.json. triplets: sampled elsewhere, as SciNCL's train_triples.csv. fields, shards: papers of
+    these fields, and of these shards of S2ORC, are queries, () for all; the others are only candidates.
+    exclude: files of papers to drop, or folders of Multi-SciDocs, whose queries are dropped. reader,
+    excluded: what was read of the files, and of those in `exclude`. query_ids: ids of the queries if not all
+    papers are; complete once all are read.
     """
 
     files: tuple[Path, ...]
-    citations: Path | None = None
-    ties: Path | None = None
-    triples: Path | None = None
+    edges: Path | None = None
+    link_strengths: Path | None = None
+    triplets: Path | None = None
     fields: tuple[str, ...] = ()
     shards: tuple[int, ...] = ()
-    without: tuple[Path, ...] = ()
-    home: DataRoot = field(default_factory=lambda: DataRoot(None))
-    read: Read = field(default_factory=Read)
-    tests: Read = field(default_factory=Read)
-    asked: set[str] = field(default_factory=set)
+    exclude: tuple[Path, ...] = ()
+    data_root: DataRoot = field(default_factory=lambda: DataRoot(None))
+    reader: PaperReader = field(default_factory=PaperReader)
+    excluded: PaperReader = field(default_factory=PaperReader)
+    query_ids: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         check_shards(self.files, self.shards)
-        if self.triples and (self.citations or self.ties):
-            raise InputError("triplets that are given need no citations and no ties; leave these out")
+        if self.triplets and (self.edges or self.link_strengths):
+            raise InputError("--triplets needs neither --edges nor --link-strengths; remove these")
 
     def __iter__(self) -> Iterator[Paper]:
         for path in self.files:
-            for paper, asked in self.read.papers(path, self.home, self.shards):
-                if self._some and asked and (not self.fields or {*self.fields} & {*paper.fields}):
-                    self.asked.add(paper.id)
+            for paper, is_query in self.reader.read(path, self.data_root, self.shards):
+                if self._restricted and is_query and (not self.fields or {*self.fields} & {*paper.fields}):
+                    self.query_ids.add(paper.id)
                 yield paper
 
     @property
-    def _some(self) -> bool:
+    def _restricted(self) -> bool:
         return bool(self.fields or self.shards)
 
-    def asks(self, name: str) -> bool:
-        """Tell of an id that was read whether its paper is asked about."""
-        return not self._some or name in self.asked
+    def is_query(self, name: str) -> bool:
+        """Return whether the paper of an id that was read is a query."""
+        return not self._restricted or name in self.query_ids
 
-    def tested(self) -> Iterator[Paper]:
-        """Yield the papers that take no part. Raises InputError where a file has none."""
-        for path in self.without:
-            before = self.tests.report.papers
-            yield from self.tests.tested(path, self.home)
-            if self.tests.report.papers == before:
-                raise InputError(f"--without {path}: no paper in it; `sciprism inspect` says what it holds")
+    def read_excluded(self) -> Iterator[Paper]:
+        """Yield the papers to drop. Raises InputError if a file has none."""
+        for path in self.exclude:
+            before = self.excluded.report.papers
+            yield from self.excluded.read_queries(path, self.data_root)
+            if self.excluded.report.papers == before:
+                raise InputError(f"--exclude {path}: no paper in it; `sciprism inspect` says what it holds")
 
-    def edges(self) -> Edges | None:
-        """Return (citing id, cited id) of the table; None where papers bring their own references."""
-        return None if self.citations is None else table_of(self.home, self.citations)
+    def read_edges(self) -> Edges | None:
+        """Return (citing id, cited id) of the table; None if the papers' own references count."""
+        return None if self.edges is None else read_citation_table(self.data_root, self.edges)
 
-    def given(self, rows: Mapping[str, int], dropped: DropReport) -> GivenTies | None:
-        """Return the ties of papers by row; None where there is no such file."""
-        if self.ties is None:
+    def load_link_strengths(self, rows: Mapping[str, int], dropped: DropReport) -> LinkStrengthTable | None:
+        """Return the link strengths of papers by row; None without such a file."""
+        if self.link_strengths is None:
             return None
-        return GivenTies(given_ties(self.home, self.ties, rows, dropped))
+        return LinkStrengthTable(read_link_strengths(self.data_root, self.link_strengths, rows, dropped))
 
-    def sampled(self, rows: Mapping[str, int], dropped: DropReport) -> Triples:
-        """Return the given triplets by the row of their query. Raises InputError where there is no file."""
-        if self.triples is None:
-            raise InputError("the sampler given takes triplets of a table; name it with --triples")
-        return given_triples(self.home, self.triples, rows, dropped)
+    def load_triplets(self, rows: Mapping[str, int], dropped: DropReport) -> TripletRows:
+        """Return the triplets of the table by the row of their query. Raises InputError without a table."""
+        if self.triplets is None:
+            raise InputError("the sampler given takes the triplets of a table; name it with --triplets")
+        return read_triplets(self.data_root, self.triplets, rows, dropped)
 
     def provenance(self) -> dict[str, object]:
-        """Return what was read of each file."""
-        read = {"papers": self.read.to_json(), "without": self.tests.to_json()}
-        asked = {"fields": list(self.fields) or "all", "shards": list(self.shards) or "all"}
-        return read | {"asked about": asked, "tables": self.home.provenance()}
+        """Return what was read of each file, and which papers are queries."""
+        return {
+            "papers": self.reader.to_json(),
+            "excluded": self.excluded.to_json(),
+            "queries": {"fields": list(self.fields) or "all", "shards": list(self.shards) or "all"},
+            "tables": self.data_root.provenance(),
+        }

@@ -1,1 +1,1 @@
-"""Citation graphs in arrays: who cites whom, where a paper lies among the others, who its neighbours are."""
+"""Citation graphs in arrays: citations, embeddings of papers, nearest neighbours."""

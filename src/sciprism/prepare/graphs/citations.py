@@ -1,4 +1,4 @@
-"""Who cites whom, in arrays: ten million citations take 160 MB and reach a worker fast."""
+"""A citation graph in arrays: ten million citations take 160 MB and are fast to send to a worker."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sciprism.errors import InputError
 
 Rows = NDArray[np.int32]
 
-NOT_THERE = "citation of or by a paper that is not there"
-OF_ITSELF = "citation of the paper itself"
-AGAIN = "citation that was there before"
-EACH_OTHER = "two papers that cite each other (kept)"
+UNKNOWN_PAPER = "citation of or by an unknown paper"
+SELF_CITATION = "self-citation"
+DUPLICATE_CITATION = "duplicate citation"
+MUTUAL_CITATION = "two papers that cite each other (retained)"
 
 
 @dataclass(frozen=True, slots=True)
 class Adjacency:
-    """Rows tied to each row, ascending. bounds: (n + 1,), where each row's part of `others` begins."""
+    """The rows linked to each row, ascending. bounds: (n + 1,), where each row's part of `others` begins."""
 
     bounds: NDArray[np.int64]
     others: Rows
@@ -34,15 +34,15 @@ class Adjacency:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Return how many rows are tied to each row, (n,)."""
+        """Return the number of rows linked to each row, (n,)."""
         return np.diff(self.bounds)
 
 
 class CitationGraph:
-    """Papers by row, and their citations both ways.
+    """Papers by row, and their citations in both directions.
 
-    size: papers. citing, cited: the rows of each citation, any order; `of` makes them from ids. `cited[row]`
-    are the papers that a paper cites, `citing[row]` those that cite it.
+    size: papers. citing, cited: the rows of each citation, in any order; `from_edges` makes them from ids.
+    `cited[row]` are the papers that a paper cites, `citing[row]` those that cite it.
     """
 
     def __init__(self, size: int, citing: Rows, cited: Rows) -> None:
@@ -51,24 +51,33 @@ class CitationGraph:
         self.citing = _adjacency(size, cited, citing)
 
     @classmethod
-    def of(cls, names: Sequence[str], edges: Iterable[tuple[str, str]], dropped: DropReport) -> CitationGraph:
-        """Build the graph of named papers. edges: (citing id, cited id), taken one by one.
+    def from_edges(cls, names: Sequence[str], edges: Iterable[tuple[str, str]], dropped: DropReport) -> CitationGraph:
+        """Build the graph of named papers. edges: (citing id, cited id), read one by one.
 
-        What leads out of the papers, from a paper to itself, or stands there twice is counted and left out;
-        citations in both directions are counted and kept. Raises InputError where two papers have one name.
+        Citations of or by unknown papers, self-citations and duplicates are counted and dropped; citations in
+        both directions are counted and retained. Raises InputError if two papers have the same name.
         """
         rows = rows_of(names)
         ones, others = array("i"), array("i")
         for one, other in edges:
             if one not in rows or other not in rows:
-                dropped.add(NOT_THERE, f"{one} -> {other}")
+                dropped.add(UNKNOWN_PAPER, f"{one} -> {other}")
             elif one == other:
-                dropped.add(OF_ITSELF, one)
+                dropped.add(SELF_CITATION, one)
             else:
                 ones.append(rows[one])
                 others.append(rows[other])
-        pairs = np.frombuffer(ones, np.int32).astype(np.int64) * len(rows) + np.frombuffer(others, np.int32)
-        return cls(len(rows), *_once(pairs, names, dropped))
+        size = max(1, len(names))
+        pairs = np.frombuffer(ones, np.int32).astype(np.int64) * size + np.frombuffer(others, np.int32)
+        pairs.sort()
+        again = np.flatnonzero(pairs[1:] == pairs[:-1])
+        duplicates, pairs = pairs[again], np.delete(pairs, again)
+        turned = pairs % size * size + pairs // size
+        mutual = pairs[np.isin(pairs, turned, assume_unique=True) & (pairs < turned)]
+        for reason, found in ((DUPLICATE_CITATION, duplicates), (MUTUAL_CITATION, mutual)):
+            for pair in found.tolist():
+                dropped.add(reason, f"{names[pair // size]} -> {names[pair % size]}")
+        return cls(len(names), (pairs // size).astype(np.int32), (pairs % size).astype(np.int32))
 
     @property
     def edges(self) -> tuple[Rows, Rows]:
@@ -76,67 +85,49 @@ class CitationGraph:
         return np.repeat(np.arange(self.size, dtype=np.int32), self.cited.counts), self.cited.others
 
     @property
-    def in_circles(self) -> Rows:
-        """Return the papers in circles of citations and between two circles, ascending.
+    def in_cycles(self) -> Rows:
+        """Return the papers in citation cycles and on paths between two cycles, ascending.
 
-        What no paper that is left cites is taken away until there is no such paper, then what cites none.
+        Papers that no remaining paper cites are removed until there are none, then papers that cite none.
         """
         left = np.ones(self.size, bool)
-        for ties in (self.cited, self.citing):
-            inside = left[ties.others] & np.repeat(left, ties.counts)
-            degrees = np.bincount(ties.others[inside], minlength=self.size)
+        for links in (self.cited, self.citing):
+            inside = left[links.others] & np.repeat(left, links.counts)
+            degrees = np.bincount(links.others[inside], minlength=self.size)
             gone = np.flatnonzero(left & (degrees == 0))
             while len(gone):
                 left[gone] = False
-                reached = np.concatenate([ties[row] for row in gone.tolist()])
+                reached = np.concatenate([links[row] for row in gone.tolist()])
                 near, counts = np.unique(reached[left[reached]], return_counts=True)
                 degrees[near] -= counts
                 gone = near[degrees[near] == 0]
         return np.flatnonzero(left).astype(np.int32)
 
-    def answers(self, row: int) -> list[int]:
-        """Return the papers that a paper cites."""
-        found: list[int] = self.cited[row].tolist()
-        return found
+    def targets(self, row: int) -> list[int]:
+        """Return the papers that a paper cites, ascending."""
+        return list(self.cited[row].tolist())
 
     def linked(self, row: int) -> set[int]:
         """Return the paper itself, those it cites and those that cite it."""
         return {row, *self.cited[row].tolist(), *self.citing[row].tolist()}
 
-    def near(self, row: int) -> set[int]:
+    def two_steps_away(self, row: int) -> set[int]:
         """Return the papers that the cited papers cite."""
         return set(chain.from_iterable(self.cited[other].tolist() for other in self.cited[row]))
 
-    def one(self, random: Random, row: int) -> int | None:
-        """Draw a cited paper."""
+    def sample_one(self, random: Random, row: int) -> int | None:
+        """Sample a cited paper; None if the paper cites none."""
         cited = self.cited[row]
         return int(random.choice(cited)) if len(cited) else None
 
 
 def rows_of(names: Iterable[str]) -> dict[str, int]:
-    """Return name -> row. Raises InputError where two papers have one name."""
+    """Return name -> row. Raises InputError if two papers have the same name."""
     rows: dict[str, int] = {}
     for row, name in enumerate(names):
         if rows.setdefault(name, row) != row:
-            raise InputError(f"two papers have the id {name!r}; give each its own")
+            raise InputError(f"two papers have the id {name!r}; give each paper its own id")
     return rows
-
-
-def _once(pairs: NDArray[np.int64], names: Sequence[str], dropped: DropReport) -> tuple[Rows, Rows]:
-    size = max(1, len(names))
-    pairs.sort()
-    again = np.flatnonzero(pairs[1:] == pairs[:-1])
-    _note(AGAIN, pairs[again], names, dropped)
-    pairs = np.delete(pairs, again)
-    turned = pairs % size * size + pairs // size
-    both = pairs[np.isin(pairs, turned, assume_unique=True) & (pairs < turned)]
-    _note(EACH_OTHER, both, names, dropped)
-    return (pairs // size).astype(np.int32), (pairs % size).astype(np.int32)
-
-
-def _note(reason: str, pairs: NDArray[np.int64], names: Sequence[str], dropped: DropReport) -> None:
-    for pair in pairs.tolist():
-        dropped.add(reason, f"{names[pair // len(names)]} -> {names[pair % len(names)]}")
 
 
 def _adjacency(size: int, ones: Rows, others: Rows) -> Adjacency:

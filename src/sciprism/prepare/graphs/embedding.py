@@ -1,4 +1,4 @@
-"""Vectors of papers from who cites whom: close where the papers around two papers are the same."""
+"""Vectors of papers from their citations: papers with the same surroundings in the graph are close."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.cores import on_all_cores
 from sciprism.errors import InputError
+from sciprism.parallel import map_threads
 from sciprism.prepare.graphs.citations import Adjacency, CitationGraph
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 BLOCK = 1 << 14
-"""Rows that one core takes at a time."""
-LOST = 1e-6
-"""Share of the largest eigenvalue below which a direction is rounding error."""
+"""Rows that one core processes at a time."""
+ROUNDING = 1e-6
+"""Share of the largest eigenvalue below which a direction is a rounding error."""
 
 
 def embed_graph(
     graph: CitationGraph, *, dim: int = 512, seed: int = 0, steps: int = 0, smoothing: int = 1
 ) -> NDArray[np.float32]:
-    """Return a unit vector of each paper, (size, dim): their cosine, here the dot product, compares papers.
+    """Return a unit vector of each paper, (size, dim), to compare papers by cosine (the dot product).
 
-    Citations count both ways. Random columns are multiplied by D^-1/2 A D^-1/2 and made orthonormal, `steps`
-    times: a basis of its main directions (the range finder of randomised SVD; Halko et al. 2011), all weighed
-    alike. 0 steps: log10 of the size, for larger graphs need more (found on held-out citations). Then each
-    row is averaged with the mean of its neighbours, `smoothing` times. A paper without citations has a zero
-    vector; columns beyond what a small graph can fill are zero. The same seed gives the same bytes with any
-    number of threads. A million papers with ten million citations take 110 s on 2 cores and 6.8 GB at dim
-    512 (results/graph.json). Raises InputError for a dim below 1 and for steps or smoothing below 0.
+    Citations count in both directions. Random columns are multiplied by D^-1/2 A D^-1/2 and orthonormalised,
+    `steps` times: a basis of its main directions with equal weights (the range finder of randomised SVD;
+    Halko et al. 2011). 0 steps: log10 of the size, since larger graphs need more (found on held-out
+    citations). Then each row is averaged with the mean of its neighbours, `smoothing` times. A paper without
+    citations has a zero vector; columns beyond the rank of a small graph are zero. The same seed gives the
+    same bytes with any number of threads. A million papers with ten million citations take 110 s on 2 cores
+    and 6.8 GB at dim 512 (results/graph.json). Raises InputError for a dim below 1 and for steps or smoothing
+    below 0.
     """
     import torch
 
@@ -43,24 +44,23 @@ def embed_graph(
     root = inverse.sqrt()
     start = np.random.default_rng(seed).standard_normal((graph.size, dim), np.float32)
     vectors = torch.from_numpy(start).mul_(root)
-    for _ in range(steps or usual_steps(graph.size)):
-        vectors = _whitened(_neighbours(graph, vectors).mul_(root)).mul_(root)
+    for _ in range(steps or default_steps(graph.size)):
+        vectors = _orthonormalize(_sum_neighbours(graph, vectors).mul_(root)).mul_(root)
     _to_unit(vectors)
     for _ in range(smoothing):
-        around = _neighbours(graph, vectors)
+        around = _sum_neighbours(graph, vectors)
         _to_unit(around)
         vectors.mul_(0.5).add_(around)
         _to_unit(vectors)
-    found: NDArray[np.float32] = vectors.numpy()
-    return found
+    return np.asarray(vectors)
 
 
-def usual_steps(size: int) -> int:
-    """Return how many steps a graph of so many papers takes: 4 for ten thousand, 6 for a million."""
+def default_steps(size: int) -> int:
+    """Return the number of steps for a graph of `size` papers: 4 for ten thousand, 6 for a million."""
     return max(2, round(math.log10(max(1, size))))
 
 
-def _neighbours(graph: CitationGraph, vectors: Tensor) -> Tensor:
+def _sum_neighbours(graph: CitationGraph, vectors: Tensor) -> Tensor:
     """Return the sum of the vectors of each paper's neighbours."""
     import torch
 
@@ -70,23 +70,23 @@ def _neighbours(graph: CitationGraph, vectors: Tensor) -> Tensor:
         end = min(start + BLOCK, graph.size)
         sums[start:end] = _sum(graph.cited, vectors, start, end) + _sum(graph.citing, vectors, start, end)
 
-    on_all_cores(work, range(0, graph.size, BLOCK))
+    map_threads(work, range(0, graph.size, BLOCK))
     return sums
 
 
-def _sum(ties: Adjacency, vectors: Tensor, start: int, end: int) -> Tensor:
-    """Sum the vectors tied to some rows; four times as fast as a sparse product."""
+def _sum(links: Adjacency, vectors: Tensor, start: int, end: int) -> Tensor:
+    """Return the sums of the vectors linked to rows start to end; four times as fast as a sparse product."""
     import torch
     from torch.nn.functional import embedding_bag
 
-    bounds = ties.bounds[start : end + 1]
-    others = torch.from_numpy(ties.others[bounds[0] : bounds[-1]])
+    bounds = links.bounds[start : end + 1]
+    others = torch.from_numpy(links.others[bounds[0] : bounds[-1]])
     begins = torch.from_numpy((bounds[:-1] - bounds[0]).astype(np.int32))
     return embedding_bag(others, vectors, begins, mode="sum")
 
 
-def _whitened(vectors: Tensor) -> Tensor:
-    """Make the columns orthonormal, in place, spanning the same; zeros where they span less."""
+def _orthonormalize(vectors: Tensor) -> Tensor:
+    """Make the columns an orthonormal basis of their span, in place; surplus columns become zero."""
     import torch
 
     def gram(start: int) -> Tensor:
@@ -97,13 +97,13 @@ def _whitened(vectors: Tensor) -> Tensor:
         vectors[start : start + BLOCK] = vectors[start : start + BLOCK] @ axes
 
     starts = range(0, len(vectors), BLOCK)
-    total: Any = sum(on_all_cores(gram, starts), start=torch.zeros(()).double())
+    total: Any = sum(map_threads(gram, starts), start=torch.zeros(()).double())
     if not total.ndim:
         return vectors
-    values, axes = on_all_cores(torch.linalg.eigh, [total])[0]
-    good = values > LOST * values[-1].clamp(min=1e-30)
+    values, axes = map_threads(torch.linalg.eigh, [total])[0]
+    good = values > ROUNDING * values[-1].clamp(min=1e-30)
     axes = (axes * torch.where(good, values, 1).rsqrt() * good).float()
-    on_all_cores(turn, starts)
+    map_threads(turn, starts)
     return vectors
 
 

@@ -1,1 +1,1 @@
-"""`sciprism prepare multi-scidocs`: Multi2SPE's benchmark, made of any corpus with citations and fields."""
+"""`sciprism prepare multi-scidocs`: Multi2SPE's benchmark from any corpus with citations and fields."""

@@ -1,4 +1,4 @@
-"""The papers that a benchmark is made of: names, fields and citations in memory, texts on disk."""
+"""The papers of a benchmark: names, fields and citations in memory, texts on disk."""
 
 from __future__ import annotations
 
@@ -11,22 +11,17 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards
-from sciprism.prepare.citations.corpus import Gathering, table_of
-from sciprism.prepare.citations.sources import Read
+from sciprism.prepare.citations.corpus import CorpusBuilder, read_citation_table
+from sciprism.prepare.citations.sources import PaperReader
 from sciprism.prepare.graphs.citations import CitationGraph
-
-NO_TITLE, NO_ABSTRACT, NO_FIELD = "paper without title", "paper without abstract", "paper without field"
-BAD_ID = "paper whose id has white space in it"
-NOT_READ = "record that cannot be used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """What a corpus is read from: papers in any format, or folders with S2ORC's shards.
+class CorpusInputs:
+    """The files of a corpus: papers in any format, or folders with S2ORC's shards.
 
     edges: a table with the columns `citing` and `cited`, instead of the papers' own references. fields: those
-    that count, all where none is named. shards: of S2ORC, those whose papers may be queries; candidates come
-    of all shards that are there.
+    that count, () for all. shards: of S2ORC, those whose papers may be queries; candidates come from all.
     """
 
     files: tuple[Path, ...]
@@ -36,63 +31,62 @@ class Given:
 
     def __post_init__(self) -> None:
         if not self.files:
-            raise InputError("no papers to make a benchmark of; name files, or a folder with S2ORC's shards")
+            raise InputError("no papers to build a benchmark from; name files, or a folder with S2ORC's shards")
         check_shards(self.files, self.shards)
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class BenchmarkCorpus:
     """Papers by row, each with a title, an abstract and a field.
 
-    asks: the rows that may be queries. texts: the file with the papers, a line each. dropped: what was left
-    out of papers and citations. read: what came of which file.
+    query_rows: the rows that may be queries. texts: the file with the papers, a line each. dropped: papers
+    and citations. files: counts of each file read.
     """
 
     names: Sequence[str]
     fields: Sequence[tuple[str, ...]]
-    asks: Sequence[int]
+    query_rows: Sequence[int]
     graph: CitationGraph
     texts: Path
     dropped: DropReport
-    read: Sequence[dict[str, object]]
+    files: Sequence[dict[str, object]]
 
 
-def read_corpus(given: Given, home: DataRoot, texts: Path) -> Corpus:
+def read_corpus(inputs: CorpusInputs, data_root: DataRoot, texts: Path) -> BenchmarkCorpus:
     """Read all papers once; memory holds ids, fields and citations, the file `texts` the texts.
 
-    Papers that lack a title, an abstract or a field, or that stand there again, are counted and left out,
-    whatever cites them or is cited by them. Raises InputError where none is left.
+    Papers without a title, an abstract or a field, and duplicates, are counted and dropped, with the
+    citations of and by them. Raises InputError if none is left.
     """
-    read = Read()
-    dropped = read.dropped
-    asking: set[str] = set()
+    reader = PaperReader()
+    dropped = reader.dropped
+    query_ids: set[str] = set()
 
     def papers() -> Iterator[Paper]:
-        for path in given.files:
-            for paper, asked in read.papers(path, home, given.shards):
-                asking.update([paper.id] if asked else ())
-                kept = tuple(f for f in paper.fields if not given.fields or f in given.fields)
-                yield replace(paper, fields=kept)
-        skipped = read.report.skipped
-        for place in [*map(str, skipped), *[""] * (read.report.skipped_count - len(skipped))]:
-            dropped.add(NOT_READ, place)
+        for path in inputs.files:
+            for paper, is_query in reader.read(path, data_root, inputs.shards):
+                query_ids.update([paper.id] if is_query else ())
+                fields = tuple(f for f in paper.fields if not inputs.fields or f in inputs.fields)
+                yield replace(paper, fields=fields)
+        for place in reader.unreadable():
+            dropped.add("record that cannot be used", place)
 
-    edges = None if given.edges is None else table_of(home, given.edges)
-    whole = Gathering(_useless, dropped).corpus(papers(), texts, edges)
-    if not whole.names:
+    edges = None if inputs.edges is None else read_citation_table(data_root, inputs.edges)
+    corpus = CorpusBuilder(_drop_reason, dropped).build(papers(), texts, edges)
+    if not corpus.names:
         counts = ", ".join(f"{reason}: {each['count']:,}" for reason, each in dropped.to_json().items())
         raise InputError(
-            f"{', '.join(map(str, given.files))}: no paper with title, abstract, field ({counts or 'none'})"
+            f"{', '.join(map(str, inputs.files))}: no paper with title, abstract, field ({counts or 'none'})"
         )
-    rows = [row for row, name in enumerate(whole.names) if name in asking]
-    return Corpus(whole.names, whole.fields, rows, whole.graph, texts, dropped, read.to_json())
+    rows = [row for row, name in enumerate(corpus.names) if name in query_ids]
+    return BenchmarkCorpus(corpus.names, corpus.fields, rows, corpus.graph, texts, dropped, reader.to_json())
 
 
-def _useless(paper: Paper) -> str:
+def _drop_reason(paper: Paper) -> str:
     if any(character.isspace() for character in paper.id):
-        return BAD_ID  # it would fall apart in a file of judgements
+        return "id with white space"  # a file of judgements is separated by spaces
     if not paper.title:
-        return NO_TITLE
+        return "paper without title"
     if not paper.abstract:
-        return NO_ABSTRACT
-    return "" if paper.fields else NO_FIELD
+        return "paper without abstract"
+    return "" if paper.fields else "paper without field"

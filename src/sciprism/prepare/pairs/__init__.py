@@ -1,1 +1,1 @@
-"""Pairs of texts to train retrievers on (INDUS, section 6), out of papers or of files that others publish."""
+"""Pairs of texts to train retrievers on (INDUS, section 6), from papers or from published files of pairs."""

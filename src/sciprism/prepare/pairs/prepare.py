@@ -1,4 +1,4 @@
-"""Write pairs of every shape asked for as DPR-style files, a train and a dev file each."""
+"""Write pairs of every requested shape as DPR-style files, a train and a dev file each."""
 
 from __future__ import annotations
 
@@ -14,72 +14,73 @@ from typing import Any
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_json
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.json_records import NOT_READ
 from sciprism.papers.records import Paper
-from sciprism.papers.source import Source
-from sciprism.prepare.citations.corpus import Gathering
-from sciprism.prepare.citations.sources import Papers, Read
-from sciprism.prepare.pairs.rows import read_rows
-from sciprism.prepare.pairs.shapes import Shape, shapes
+from sciprism.prepare.citations.corpus import CorpusBuilder
+from sciprism.prepare.citations.sources import CitationSources, PaperReader
+from sciprism.prepare.pairs.rows import read_pair_rows
+from sciprism.prepare.pairs.shapes import PairShape, shapes
 from sciprism.prepare.text.filters import Filters
 from sciprism.seeding import random_fraction
-from sciprism.text.documents.document import NOT_READ, Document
-from sciprism.text.documents.papers import of_paper
-from sciprism.text.documents.reading import read_documents
+from sciprism.text.documents.document import Document
+from sciprism.text.documents.papers import build_document
+from sciprism.text.documents.read import read_documents
 from sciprism.text.tokenizer import read_json
-from sciprism.training.examples import Example, key_of, write_examples
-from sciprism.training.paper_file import NAME, PaperFile
+from sciprism.training.examples import Example, item_key, write_examples
+from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
 
 ROWS = "rows"
-"""The shape of files whose rows are pairs already."""
-ACCOUNT = "pairs.json"
-ACROSS = "train paper that cites a dev paper"
+"""The shape of files whose rows are already pairs."""
+REPORT = "pairs.json"
 NO_TEXT = "a text of the pair is missing"
 PARTS = ("train", "dev")
 
 
 @dataclass(slots=True)
-class Part:
-    """A file that was written: its pairs and its checksum."""
+class PairFile:
+    """A written file and its number of pairs."""
 
     file: Path
     pairs: int
 
 
 @dataclass(slots=True)
-class Pairs:
-    """What came of each source, a shape or a file of rows: part -> file, and what was dropped.
+class PreparedPairs:
+    """What was written of each source, a shape or a file of rows.
 
-    files: that it was made of, name -> bytes. dropped: of the papers themselves.
+    inputs: source -> input file -> bytes. parts: source -> part -> file. dropped: by source. dropped_papers:
+    papers and citations.
     """
 
-    files: dict[str, dict[str, int]] = field(default_factory=dict)
-    parts: dict[str, dict[str, Part]] = field(default_factory=dict)
-    lost: dict[str, DropReport] = field(default_factory=dict)
-    dropped: DropReport = field(default_factory=DropReport)
+    inputs: dict[str, dict[str, int]] = field(default_factory=dict)
+    parts: dict[str, dict[str, PairFile]] = field(default_factory=dict)
+    dropped: dict[str, DropReport] = field(default_factory=dict)
+    dropped_papers: DropReport = field(default_factory=DropReport)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
             "sources": {
-                name: {"files": self.files[name]}
+                name: {"files": self.inputs[name]}
                 | {part: {"pairs": each.pairs, "sha256": sha256(each.file)} for part, each in parts.items()}
-                | {"dropped": self.lost[name].to_json()}
+                | {"dropped": self.dropped[name].to_json()}
                 for name, parts in self.parts.items()
             },
-            "dropped": self.dropped.to_json(),
+            "dropped": self.dropped_papers.to_json(),
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How pairs are made.
+class PairSettings:
+    """How pairs are built.
 
-    citations: a table citing, cited instead of papers' own references. dev: the share of papers (of rows: of
-    queries) that is held out, by hash. filters: which papers may take part.
+    edges: a table citing, cited instead of the papers' own references. dev: share of the papers (of rows: of
+    the queries) that is held out, by hash. filters: which papers are dropped.
     """
 
     shapes: tuple[str, ...]
-    citations: Path | None = None
+    edges: Path | None = None
     dev: float = 0.01
     seed: int = 0
     filters: Filters = field(default_factory=Filters)
@@ -93,7 +94,7 @@ class Settings:
 
     @property
     def held_out(self) -> dict[str, float]:
-        """Return what decides which papers are dev."""
+        """Return the settings that decide which papers are dev."""
         return {"dev": self.dev, "seed": self.seed}
 
     def part(self, name: str) -> str:
@@ -101,89 +102,88 @@ class Settings:
         return PARTS[random_fraction(self.seed, "dev", name) < self.dev]
 
 
-def prepare_pairs(out: Path, files: Sequence[Path], settings: Settings) -> Pairs:
-    """Write `train/SHAPE.jsonl`, `dev/SHAPE.jsonl` and `pairs.json` below `out`; of rows a source each file.
+def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> PreparedPairs:
+    """Write `train/SHAPE.jsonl`, `dev/SHAPE.jsonl` and `pairs.json` below `out`.
 
-    A citation is dev where the citing paper is, and train where neither is dev. What `out` holds already
-    stays, and its account too. Raises InputError where nothing gave a pair, or something would be lost.
+    Each file of rows is a source of its own. A citation is dev if the citing paper is, and train if neither
+    paper is dev. Other sources in `out` stay, and their entries in `pairs.json` too. Raises InputError if
+    there is no pair, or if a source of other files would be replaced.
     """
-    wanted = _wanted(files, settings)
-    made = Pairs(files={name: {each.name: _size(each) for each in own} for name, (_, own) in wanted.items()})
-    before = _before(out, made, settings)
+    sources = _list_sources(files, settings)
+    prepared = PreparedPairs()
+    for name, (_, own) in sources.items():
+        prepared.inputs[name] = {each.name: each.stat().st_size if each.is_file() else 0 for each in own}
+    former = _read_former_report(out, prepared, settings)
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".papers-", dir=out) as folder:
         citations: Iterable[tuple[Paper, Paper]] = ()
-        if any(name != ROWS and shapes[name].of == "citation" for name in settings.shapes):
-            citations = _Citations(Path(folder) / NAME, files, settings, made.dropped)
-        for name, (shape, own) in wanted.items():
-            lost = made.lost[name] = DropReport()
-            made.parts[name] = {}
+        if any(shape and shape.built_from == "citation" for shape, _ in sources.values()):
+            citations = _Citations(Path(folder) / PAPERS_FILE, files, settings, prepared.dropped_papers)
+        for name, (shape, own) in sources.items():
+            dropped = prepared.dropped[name] = DropReport()
+            prepared.parts[name] = {}
             for part in PARTS if settings.dev else PARTS[:1]:
                 if shape is None:
-                    found = _rows(own, settings, part, lost)
-                elif shape.of == "citation":
-                    found = _cited(citations, shape, settings, part, lost)
+                    examples = _row_examples(own, settings, part, dropped)
+                elif shape.built_from == "citation":
+                    examples = _citation_examples(citations, shape, settings, part, dropped)
                 else:
-                    found = _documents(own, shape, settings, part, lost)
+                    examples = _document_examples(own, shape, settings, part, dropped)
                 path = out / part / f"{name}.jsonl"
-                made.parts[name][part] = Part(path, write_examples(found, path))
-                lost = DropReport()  # what is dropped is told once, not for each part
-    if not any(part.pairs for parts in made.parts.values() for part in parts.values()):
-        reasons = [f"{r} {t.count(r):,}" for t in (made.dropped, *made.lost.values()) for r in t.ids]
-        raise InputError(f"no pair was made: {', '.join(reasons) or 'there was nothing to make one of'}")
-    told = made.to_json()
-    told["sources"] = before.get("sources", {}) | told["sources"]
-    told["dropped"] = told["dropped"] or before.get("dropped", {})
-    write_json(out / ACCOUNT, {"version": version("sciprism"), "settings": settings.held_out} | told)
-    return made
+                prepared.parts[name][part] = PairFile(path, write_examples(examples, path))
+                dropped = DropReport()  # each part reads everything; what is dropped counts once
+    if not any(part.pairs for parts in prepared.parts.values() for part in parts.values()):
+        reports = (prepared.dropped_papers, *prepared.dropped.values())
+        reasons = [f"{reason} {report.count(reason):,}" for report in reports for reason in report.ids]
+        raise InputError(f"no pair was built: {', '.join(reasons) or 'there was nothing to build one from'}")
+    report = prepared.to_json()
+    report["sources"] = former.get("sources", {}) | report["sources"]
+    report["dropped"] = report["dropped"] or former.get("dropped", {})
+    write_json(out / REPORT, {"version": version("sciprism"), "settings": settings.held_out} | report)
+    return prepared
 
 
-def _wanted(files: Sequence[Path], settings: Settings) -> dict[str, tuple[Shape | None, Sequence[Path]]]:
-    """Return of each source its shape, None for rows, and the files that it is made of."""
+def _list_sources(files: Sequence[Path], settings: PairSettings) -> dict[str, tuple[PairShape | None, Sequence[Path]]]:
+    """Return each source with its shape, None for rows, and its input files."""
     named = [(name, shapes[name], files) for name in settings.shapes if name != ROWS]
     rows = files if ROWS in settings.shapes else ()
     sources = [*named, *((Path(path.name.removesuffix(".gz")).stem, None, [path]) for path in rows)]
     names = Counter(name for name, _, _ in sources)
-    if twice := [name for name, count in names.items() if count > 1]:
-        raise InputError(f"two sources would be train/{twice[0]}.jsonl; rename a file of rows")
+    if repeated := [name for name, count in names.items() if count > 1]:
+        raise InputError(f"two sources would be train/{repeated[0]}.jsonl; rename a file of rows")
     return {name: (shape, own) for name, shape, own in sources}
 
 
-def _before(out: Path, made: Pairs, settings: Settings) -> dict[str, Any]:
-    """Return the account of what a folder holds already; refuse to replace what other files gave."""
-    if not (out / ACCOUNT).exists():
+def _read_former_report(out: Path, prepared: PreparedPairs, settings: PairSettings) -> dict[str, Any]:
+    """Return the report of what a folder has already. Raises InputError if other files would be replaced."""
+    if not (out / REPORT).exists():
         return {}
-    known = read_json(out / ACCOUNT)
-    if known.get("settings") != settings.held_out:
+    former = read_json(out / REPORT)
+    if former.get("settings") != settings.held_out:
         raise InputError(
-            f"{out / ACCOUNT}: made with {known.get('settings')}, now {settings.held_out}, so that other "
+            f"{out / REPORT}: prepared with {former.get('settings')}, now {settings.held_out}, so that other "
             "papers would be held out; name another folder"
         )
-    for name, own in made.files.items():
-        if known["sources"].get(name, {}).get("files", own) != own:
+    for name, own in prepared.inputs.items():
+        if former["sources"].get(name, {}).get("files", own) != own:
             raise InputError(
-                f"{out}/train/{name}.jsonl was made of other files; name another folder, or give all at once"
+                f"{out}/train/{name}.jsonl was built from other files; name another folder, or give all files"
             )
-    return known  # type: ignore[no-any-return]
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
+    return former  # type: ignore[no-any-return]
 
 
 class _Citations:
-    """Citing and cited papers, read anew each time; their texts stay on disk."""
+    """Citing and cited papers, read anew at each iteration; their texts stay on disk."""
 
-    def __init__(self, path: Path, files: Sequence[Path], settings: Settings, dropped: DropReport) -> None:
-        read = Read(dropped=dropped)
-        papers = Papers(files=tuple(files), citations=settings.citations, read=read)
-        fault = settings.filters.judge()
-        gathering = Gathering(lambda paper: fault(of_paper(paper)), dropped)
-        self._corpus = gathering.corpus(papers, path, papers.edges())
-        self._papers = PaperFile(path)
-        unnamed = read.report.skipped_count - len(read.report.skipped)
-        for name in [*map(str, read.report.skipped), *["another"] * unnamed]:
-            dropped.add(NOT_READ, name)
+    def __init__(self, path: Path, files: Sequence[Path], settings: PairSettings, dropped: DropReport) -> None:
+        reader = PaperReader(dropped=dropped)
+        sources = CitationSources(files=tuple(files), edges=settings.edges, reader=reader)
+        drop_reason = settings.filters.load_check()
+        builder = CorpusBuilder(lambda paper: drop_reason(build_document(paper)), dropped)
+        self._corpus = builder.build(sources, path, sources.read_edges())
+        self._papers = PaperLookup(path)
+        for place in reader.unreadable():
+            dropped.add(NOT_READ, place)
 
     def __iter__(self) -> Iterator[tuple[Paper, Paper]]:
         names, cited = self._corpus.names, self._corpus.graph.cited
@@ -192,54 +192,59 @@ class _Citations:
                 yield self._papers[names[row]], self._papers[names[other]]
 
 
-def _cited(
-    citations: Iterable[tuple[Paper, Paper]], shape: Shape, settings: Settings, part: str, lost: DropReport
+def _citation_examples(
+    citations: Iterable[tuple[Paper, Paper]],
+    shape: PairShape,
+    settings: PairSettings,
+    part: str,
+    dropped: DropReport,
 ) -> Iterator[Example]:
     for citing, cited in citations:
-        mine = settings.part(citing.id)
-        if mine == "train" and settings.part(cited.id) == "dev":
-            lost.add(ACROSS, f"{citing.id} -> {cited.id}")
+        own_part = settings.part(citing.id)
+        if own_part == "train" and settings.part(cited.id) == "dev":
+            dropped.add("train paper that cites a dev paper", f"{citing.id} -> {cited.id}")
             continue
-        examples = list(shape.make(citing, cited))
+        examples = list(shape.build(citing, cited))
         if not examples:
-            lost.add(NO_TEXT, f"{citing.id} -> {cited.id}")
-        if mine == part:
+            dropped.add(NO_TEXT, f"{citing.id} -> {cited.id}")
+        if own_part == part:
             yield from examples
 
 
-def _documents(
-    files: Sequence[Path], shape: Shape, settings: Settings, part: str, lost: DropReport
+def _document_examples(
+    files: Sequence[Path], shape: PairShape, settings: PairSettings, part: str, dropped: DropReport
 ) -> Iterator[Example]:
-    fault = settings.filters.judge()
+    drop_reason = settings.filters.load_check()
     for path in files:
-        for document in read_documents(path, dropped=lost):
-            if reason := fault(document):
-                lost.add(reason, document.id)
+        for document in read_documents(path, dropped=dropped):
+            if reason := drop_reason(document):
+                dropped.add(reason, document.id)
                 continue
-            examples = list(shape.make(document))
+            examples = list(shape.build(document))
             if not examples:
-                lost.add(NO_TEXT, document.id)
+                dropped.add(NO_TEXT, document.id)
             for example in examples:
-                if reason := _fault_of_texts(example, fault) if shape.cut else "":
-                    lost.add(reason, document.id)
+                if reason := _drop_reason_of_texts(example, drop_reason) if shape.excerpts else "":
+                    dropped.add(reason, document.id)
                 elif settings.part(document.id) == part:
                     yield example
 
 
-def _rows(files: Sequence[Path], settings: Settings, part: str, lost: DropReport) -> Iterator[Example]:
-    """Yield the pairs of rows whose query is of the part; the words of both sides may name a test paper."""
-    fault = settings.filters.judge()
+def _row_examples(files: Sequence[Path], settings: PairSettings, part: str, dropped: DropReport) -> Iterator[Example]:
+    """Yield the pairs of rows whose query is of the part; either text may be the title of a test paper."""
+    drop_reason = settings.filters.load_check()
     for path in files:
-        for example in read_rows(Source(path), seed=settings.seed, dropped=lost):
-            if reason := _fault_of_texts(example, fault):
-                lost.add(reason, key_of(example.query)[:80])
-            elif settings.part(key_of(example.query)) == part:
+        for example in read_pair_rows(InputFile(path), seed=settings.seed, dropped=dropped):
+            key = item_key(example.query)
+            if reason := _drop_reason_of_texts(example, drop_reason):
+                dropped.add(reason, key[:80])
+            elif settings.part(key) == part:
                 yield example
 
 
-def _fault_of_texts(example: Example, fault: Callable[[Document], str]) -> str:
-    """Return why a text of a pair may take no part, each as if it were a title; "" where all may."""
-    texts = (example.query, *example.positives, *example.negatives)
-    told = (text.abstract if isinstance(text, Paper) else text for text in texts)
-    papers = (Paper(id="", title=text) for text in told if isinstance(text, str))
-    return next(filter(None, (fault(of_paper(paper)) for paper in papers)), "")
+def _drop_reason_of_texts(example: Example, drop_reason: Callable[[Document], str]) -> str:
+    """Return why a text of a pair is dropped, each checked as if it were a title; "" if none is."""
+    items = (example.query, *example.positives, *example.negatives)
+    texts = (item.abstract if isinstance(item, Paper) else item for item in items)
+    papers = (Paper(id="", title=text) for text in texts if isinstance(text, str))
+    return next(filter(None, (drop_reason(build_document(paper)) for paper in papers)), "")

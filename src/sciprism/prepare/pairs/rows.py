@@ -1,4 +1,4 @@
-"""Rows of pairs as sentence-transformers' training data have them."""
+"""Read rows of pairs in the formats of sentence-transformers' training data."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from itertools import pairwise
 from typing import Any
 
 from sciprism.drop_report import DropReport
-from sciprism.papers.source import Source
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.json_records import NOT_READ
 from sciprism.seeding import random_bits
-from sciprism.text.documents.document import NOT_READ
 from sciprism.training.examples import Example
 
-SHAPES = '["a", "b"], ["anchor", "positive", "negative"], {"set": [..]} or {"query", "pos", "neg"}'
-SAME = "pair of a text and itself"
+ROW_FORMATS = '["a", "b"], ["anchor", "positive", "negative"], {"set": [..]} or {"query", "pos", "neg"}'
 
 
-def read_rows(source: Source, *, seed: int, dropped: DropReport) -> Iterator[Example]:
-    """Yield the pairs of a file of JSON lines, plain or gzip; rows of no known shape are counted.
+def read_pair_rows(source: InputFile, *, seed: int, dropped: DropReport) -> Iterator[Example]:
+    """Yield the pairs of a file of JSON lines, plain or gzip; rows of an unknown format are counted.
 
-    A set of n texts gives n - 1 pairs: its texts in an order by the seed, each with the next.
+    A set of n texts gives n - 1 pairs: each text with the next, in an order by hash with the seed.
     """
     for line, words in source.lines():
         if not words.strip():
@@ -29,7 +28,7 @@ def read_rows(source: Source, *, seed: int, dropped: DropReport) -> Iterator[Exa
         try:
             for example in _examples(json.loads(words), seed):
                 if example.query == example.positives[0]:
-                    dropped.add(SAME, name)
+                    dropped.add("pair of a text and itself", name)
                 else:
                     yield example
         except (ValueError, RecursionError) as error:
@@ -42,18 +41,18 @@ def _examples(value: Any, seed: int) -> list[Example]:
         return [Example(one, (other,)) for one, other in pairwise(texts)]
     if isinstance(value, Mapping) and "query" in value:
         (query,) = _texts([value["query"]], 1)
-        listed = _texts(_several(value.get("pos")), 1)
-        return [Example(query, listed, _texts(_several(value.get("neg") or []), 0))]
+        positives = _texts(_as_list(value.get("pos")), 1)
+        return [Example(query, positives, _texts(_as_list(value.get("neg") or []), 0))]
     query, positive, *negatives = _texts(value, 2)
     return [Example(query, (positive,), tuple(negatives))]
 
 
-def _several(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _texts(value: Any, least: int) -> tuple[str, ...]:
-    fits = isinstance(value, list) and all(isinstance(each, str) and each.strip() for each in value)
-    if not fits or len(value) < least:
-        raise ValueError(f"expected {SHAPES}")
+def _texts(value: Any, min_count: int) -> tuple[str, ...]:
+    valid = isinstance(value, list) and all(isinstance(each, str) and each.strip() for each in value)
+    if not valid or len(value) < min_count:
+        raise ValueError(f"expected {ROW_FORMATS}")
     return tuple(value)

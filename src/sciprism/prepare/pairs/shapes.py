@@ -1,91 +1,83 @@
-"""The shapes of pairs: what stands on either side of each."""
+"""The shapes of pairs: the texts on either side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from sciprism.formats import Role
 from sciprism.papers.records import Paper
 from sciprism.registry import Registry
-from sciprism.text.documents.document import BETWEEN, Document
+from sciprism.text.documents.document import PARAGRAPH_BREAK, Document
 from sciprism.text.sentences import split_sentences
 from sciprism.training.examples import Example
 
-BODY = 5_000
-"""Characters of a body that a pair keeps: more than any encoder here reads."""
-SENTENCE = 20
-"""Characters that a sentence has at least: less is a heading or a slip of the cut."""
+MAX_BODY = 5_000
+"""Characters of a body in a pair: more than any encoder here reads."""
+MIN_SENTENCE = 20
+"""Characters of a sentence: shorter ones are headings or splitting errors."""
 
-Made = Iterator[Example]
+Examples = Iterator[Example]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """One shape. query, candidate: the roles a recipe gives a file of it. sheet: s2p, p2p or s2s.
+class PairShape:
+    """One shape. query, candidate: the roles of a file's texts in a recipe. lengths: s2p, p2p or s2s.
 
-    of: what it is made of: each document, each citation (citing and cited paper), or rows of others. make:
-    yields the pairs of one of these. cut: its texts are pieces, each of which may stand in a test by itself.
+    build: yields the pairs of one document, or of one citation (citing and cited paper): built_from.
+    excerpts: its texts are excerpts, each of which may occur in a test by itself.
     """
 
     query: Role
-    candidate: Role
-    sheet: str
-    of: Literal["document", "citation", "row"]
-    make: Callable[..., Made]
-    cut: bool = False
+    candidate: Role = "paper"
+    lengths: str
+    build: Callable[..., Examples]
+    built_from: Literal["document", "citation"] = "document"
+    excerpts: bool = False
 
 
-shapes: Registry[Shape] = Registry("shape of pairs")
+shapes: Registry[PairShape] = Registry("shape of pairs")
 
 
-def _title_abstract(document: Document) -> Made:
+def _title_abstract(document: Document) -> Examples:
     paper = document.paper
     if paper.title and paper.abstract:
         yield Example(paper.title, (Paper(id=paper.id, abstract=paper.abstract),))
 
 
-def _title_body(document: Document) -> Made:
-    """Take the text behind the title and, where it is known, behind the abstract."""
+def _title_body(document: Document) -> Examples:
+    """Take the text after the title and, if it is known, after the abstract."""
     title, rest = document.paper.title, document.text
     for known in (title, document.paper.abstract):
         rest = rest.removeprefix(known).strip() if known else rest
-    body = rest[:BODY].replace(BETWEEN, " ")
+    body = rest[:MAX_BODY].replace(PARAGRAPH_BREAK, " ")
     if title and body:
         yield Example(title, (Paper(id=document.id, abstract=body),))
 
 
-def _neighbours(document: Document) -> Made:
+def _neighbour_sentences(document: Document) -> Examples:
     """Take the first and the second sentence of an abstract, the third and the fourth, and so on."""
     paper = document.paper
-    sentences = [each for each in split_sentences(paper.abstract) if len(each) >= SENTENCE]
+    sentences = [each for each in split_sentences(paper.abstract) if len(each) >= MIN_SENTENCE]
     for one, other in zip(sentences[::2], sentences[1::2], strict=False):
         yield Example(one, (Paper(id=paper.id, abstract=other),))
 
 
-def _abstracts(citing: Paper, cited: Paper) -> Made:
-    if citing.abstract and cited.abstract:
-        one, other = (Paper(id=each.id, abstract=each.abstract) for each in (citing, cited))
+def _citing_cited(citing: Paper, cited: Paper, *, text: Literal["title", "abstract"]) -> Examples:
+    """Take the title, or the abstract, of both papers alone."""
+    if getattr(citing, text) and getattr(cited, text):
+        one, other = (Paper(id=each.id, **{text: getattr(each, text)}) for each in (citing, cited))
         yield Example(one, (other,))
 
 
-def _titles(citing: Paper, cited: Paper) -> Made:
-    if citing.title and cited.title:
-        one, other = (Paper(id=each.id, title=each.title) for each in (citing, cited))
-        yield Example(one, (other,))
-
-
-shapes["title-abstract"] = Shape(
-    query="query", candidate="paper", sheet="s2p", of="document", make=_title_abstract
+shapes["title-abstract"] = PairShape(query="query", lengths="s2p", build=_title_abstract)
+shapes["title-body"] = PairShape(query="query", lengths="s2p", build=_title_body)
+shapes["neighbour-sentences"] = PairShape(query="query", lengths="s2s", build=_neighbour_sentences, excerpts=True)
+shapes["citing-cited-abstracts"] = PairShape(
+    query="paper", lengths="p2p", build=partial(_citing_cited, text="abstract"), built_from="citation"
 )
-shapes["title-body"] = Shape(query="query", candidate="paper", sheet="s2p", of="document", make=_title_body)
-shapes["neighbour-sentences"] = Shape(
-    query="query", candidate="paper", sheet="s2s", of="document", make=_neighbours, cut=True
-)
-shapes["citing-cited-abstracts"] = Shape(
-    query="paper", candidate="paper", sheet="p2p", of="citation", make=_abstracts
-)
-shapes["citing-cited-titles"] = Shape(
-    query="paper", candidate="paper", sheet="s2s", of="citation", make=_titles
+shapes["citing-cited-titles"] = PairShape(
+    query="paper", lengths="s2s", build=partial(_citing_cited, text="title"), built_from="citation"
 )

@@ -1,1 +1,1 @@
-"""PMC-Patients for training: who is like whom, and which articles concern whom, as DPR-style examples."""
+"""PMC-Patients for training: similar patients, and articles for a patient, as DPR-style examples."""

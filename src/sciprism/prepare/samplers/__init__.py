@@ -1,1 +1,1 @@
-"""Draw training examples from papers, edges, labels and queries; every sampler reports what it left out."""
+"""Sample training examples from papers, citations, labels and queries; samplers report what they drop."""

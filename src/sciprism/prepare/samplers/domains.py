@@ -1,4 +1,4 @@
-"""Which papers are asked about, so that no field of science drowns the others (Multi2SPE, section 4)."""
+"""Balance queries among fields of science, and count a sample by fields (Multi2SPE, section 4)."""
 
 from __future__ import annotations
 
@@ -13,66 +13,62 @@ from sciprism.seeding import random_fraction
 Fields = Sequence[Sequence[str]]
 """The fields of each paper, by row."""
 NO_FIELD = "no field"
-ONE_FIELD = "of one field alone"
-BEYOND = "beyond its field's number"
+SINGLE_FIELD = "query of a single field"
+BEYOND_LIMIT = "beyond the number of its field"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
-    """How queries are shared out among fields.
+@dataclass(frozen=True, slots=True)
+class FieldBalance:
+    """How many queries each field has.
 
-    smoothing: a field weighs its share of papers to this power; 1 leaves shares as they are, 0 makes all
-    fields equal, the published code has 0.7. cap: queries of a field at most, 0 for no limit. A field with
-    too few papers has some of them asked about again. crossing: the least share of queries with several
-    fields in what comes of that; others give way, of all fields alike, and 1 leaves none of them.
+    sampling_exponent: a field's weight is its share of papers to this power; 1 keeps the shares, 0 makes all
+    fields equal, the published code has 0.7. max_per_field: queries, 0 for no limit. A field with too few
+    papers has some of them as queries several times. min_multi_field: least share of queries with several
+    fields; queries of a single field are dropped for it, of all fields alike, and 1 drops all of them.
     """
 
-    smoothing: float = 1.0
-    cap: int = 0
-    crossing: float = 0.0
+    sampling_exponent: float = 1.0
+    max_per_field: int = 0
+    min_multi_field: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.smoothing <= 1 or self.cap < 0 or not 0 <= self.crossing <= 1:
+        shares = (self.sampling_exponent, self.min_multi_field)
+        if not all(0 <= share <= 1 for share in shares) or self.max_per_field < 0:
             raise InputError(
-                f"smoothing {self.smoothing}, cap {self.cap}, crossing {self.crossing}: a power and a share "
-                "from 0 to 1 and no negative cap are needed"
+                f"sampling_exponent {self.sampling_exponent}, max_per_field {self.max_per_field}, "
+                f"min_multi_field {self.min_multi_field}: numbers from 0 to 1, and a maximum of 0 or more, "
+                "are needed"
             )
 
-    @property
-    def idle(self) -> bool:
-        """Whether all queries stay as they are, those without a field too."""
-        return self.smoothing == 1 and not self.cap and not self.crossing
-
-    def queries(
+    def select(
         self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: DropReport
     ) -> list[tuple[int, int]]:
-        """Return (row, turn) of the queries in the order of the rows; turn counts how often one is asked.
+        """Return (row, turn) of the queries in the order of the rows; turn counts a row's repetitions from 0.
 
-        rows: papers that can be asked about. A paper of several fields stands for one of them, by hash.
+        rows: papers that can be queries. A paper of several fields counts for one of them, chosen by hash.
+        The defaults change nothing: papers without a field are queries too.
         """
-        if self.idle:
+        if self.sampling_exponent == 1 and not self.max_per_field and not self.min_multi_field:
             return [(row, 0) for row in rows]
         members = self._members(rows, fields, names, dropped)
         total = sum(map(len, members.values()))
-        weights = {field: (len(own) / total) ** self.smoothing for field, own in members.items()}
+        weights = {field: (len(own) / total) ** self.sampling_exponent for field, own in members.items()}
         scale = total / sum(weights.values()) if weights else 0.0
-        found: list[tuple[int, int]] = []
+        queries: list[tuple[int, int]] = []
         for field, own in members.items():
             wanted = round(weights[field] * scale)
-            if self.cap and wanted > self.cap:
-                wanted = self.cap
-            found += [(row, turn) for turn in range(wanted // len(own)) for row in own]
-            rest = own[: wanted % len(own)]
-            found += [(row, wanted // len(own)) for row in rest]
-            for row in own[len(rest) :] if wanted < len(own) else ():
-                dropped.add(BEYOND, names[row])
-        return self._crossing(sorted(found), fields, names, dropped)
+            turns, rest = divmod(min(wanted, self.max_per_field or wanted), len(own))
+            queries += [(row, turn) for turn in range(turns) for row in own]
+            queries += [(row, turns) for row in own[:rest]]
+            for row in own[rest:] if not turns else ():
+                dropped.add(BEYOND_LIMIT, names[row])
+        return self._with_multi_field_share(sorted(queries), fields, names, dropped)
 
     def _members(
         self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: DropReport
     ) -> dict[str, list[int]]:
-        """Return field -> its queries in the order of a hash."""
+        """Return field -> its queries, ordered by hash."""
         members: dict[str, list[int]] = defaultdict(list)
         for row in rows:
             own = sorted({*fields[row]})
@@ -80,28 +76,30 @@ class Balance:
                 members[own[int(random_fraction(self.seed, "field", names[row]) * len(own))]].append(row)
             else:
                 dropped.add(NO_FIELD, names[row])
-        for own_rows in members.values():
-            own_rows.sort(key=lambda row: random_fraction(self.seed, "query", names[row]))
-        return dict(sorted(members.items()))
 
-    def _crossing(
-        self, asked: list[tuple[int, int]], fields: Fields, names: Sequence[str], dropped: DropReport
+        def rank(row: int) -> float:
+            return random_fraction(self.seed, "query", names[row])
+
+        return {field: sorted(rows, key=rank) for field, rows in sorted(members.items())}
+
+    def _with_multi_field_share(
+        self, queries: list[tuple[int, int]], fields: Fields, names: Sequence[str], dropped: DropReport
     ) -> list[tuple[int, int]]:
-        """Leave queries of one field out until those of several have their share."""
-        if not self.crossing:
-            return asked
-        single = [(row, turn) for row, turn in asked if len({*fields[row]}) < 2]
-        several = len(asked) - len(single)
+        """Drop queries of a single field until those of several have their share."""
+        if not self.min_multi_field:
+            return queries
+        single = [(row, turn) for row, turn in queries if len({*fields[row]}) < 2]
+        several = len(queries) - len(single)
         single.sort(key=lambda each: random_fraction(self.seed, "crossing", names[each[0]], each[1]))
-        out = {*single[int(several / self.crossing) - several :]}
+        out = {*single[int(several / self.min_multi_field) - several :]}
         for row, _ in sorted(out):
-            dropped.add(ONE_FIELD, names[row])
-        return [each for each in asked if each not in out]
+            dropped.add(SINGLE_FIELD, names[row])
+        return [each for each in queries if each not in out]
 
 
 @dataclass(slots=True)
-class Domain:
-    """What a sample holds of one field. queries, papers: different ones, these in any place of a triplet."""
+class DomainCounts:
+    """What a sample has of one field. queries, papers: distinct ones; papers in any role of a triplet."""
 
     queries: int = 0
     triplets: int = 0
@@ -109,42 +107,44 @@ class Domain:
 
 
 class DomainTable:
-    """A sample by fields (Table 5): a paper of several fields counts in each of them."""
+    """A sample counted by fields (Multi2SPE, Table 5): a paper of several fields counts in each of them.
+
+    across_fields: triplets whose query and positive have fields, but none in common.
+    """
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
-        self._asked: set[int] = set()
+        self._queries: set[int] = set()
         self._papers: set[int] = set()
         self.triplets = 0
-        self.crossing = 0
-        """Triplets whose query and positive share no field, both having some."""
+        self.across_fields = 0
         self._triplets: Counter[str] = Counter()
 
     def add(self, row: int, positives: Iterable[int], negatives: Iterable[int]) -> None:
-        """Take in what was drawn for one query, for the first time or once more."""
+        """Count the sample of one query; a query may come several times."""
         found = list(positives)
         own = {*self._fields[row]}
-        self._asked.add(row)
+        self._queries.add(row)
         self.triplets += len(found)
         self._papers |= {row, *found, *negatives}
         for field in own or {NO_FIELD}:
             self._triplets[field] += len(found)
         for other in found:
-            theirs = {*self._fields[other]}
-            self.crossing += bool(own and theirs and not own & theirs)
+            theirs = self._fields[other]
+            self.across_fields += bool(own and theirs and own.isdisjoint(theirs))
 
     @property
     def queries(self) -> int:
-        """Return how many papers are asked about."""
-        return len(self._asked)
+        """Return the number of distinct queries."""
+        return len(self._queries)
 
-    def rows(self) -> Mapping[str, Domain]:
-        """Return field -> what the sample holds of it, the largest first."""
-        papers, queries = self._counted(self._papers), self._counted(self._asked)
+    def rows(self) -> Mapping[str, DomainCounts]:
+        """Return field -> what the sample has of it, the field with the most triplets first."""
+        papers, queries = self._by_field(self._papers), self._by_field(self._queries)
         names = sorted(papers, key=lambda field: (-self._triplets[field], -papers[field], field))
-        return {name: Domain(queries[name], self._triplets[name], papers[name]) for name in names}
+        return {name: DomainCounts(queries[name], self._triplets[name], papers[name]) for name in names}
 
-    def _counted(self, rows: Iterable[int]) -> Counter[str]:
+    def _by_field(self, rows: Iterable[int]) -> Counter[str]:
         return Counter(field for row in rows for field in {*self._fields[row]} or {NO_FIELD})
 
     def to_json(self) -> dict[str, object]:
@@ -153,6 +153,6 @@ class DomainTable:
             "queries": self.queries,
             "triplets": self.triplets,
             "papers": len(self._papers),
-            "across_fields": self.crossing,
+            "across_fields": self.across_fields,
             "fields": {name: asdict(row) for name, row in self.rows().items()},
         }

@@ -6,104 +6,99 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.graphs.citations import CitationGraph, rows_of
-from sciprism.prepare.samplers.drawing import Sampled, drawn, lowest
-from sciprism.prepare.samplers.other_labels import OtherLabels, Ties
-from sciprism.prepare.samplers.ties import Shared, references, with_text
+from sciprism.prepare.samplers.links import SharedAttributeLinks, references, rows_with_text
+from sciprism.prepare.samplers.negative_labels import NegativeLabelSampler, RelatedPapers
+from sciprism.prepare.samplers.sampling import SampleReport, sample_in_parallel, select_by_hash
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
 
-BEYOND = "pair beyond the cap of its label"
+BEYOND_LIMIT = "pair beyond the maximum of its label"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelPairs:
-    """Sample the labels of each paper, and for each a label that it does not have.
+class LabelPairSampler:
+    """Sample the labels of each paper, and for each of them a label that the paper does not have.
 
-    That one is a label of a paper that it cites, or that shares an author or the venue with it. cap: pairs
-    that one label may stand in, drawn at random, 0 for all; the paper says 100. hard: whether to draw
-    negatives at all. most: papers, 0 for all, drawn after the cap.
+    The negative is a label of a paper that it cites, or that shares an author or the venue with it.
+    max_pairs_per_label: selected by hash, 0 for all; SciMult has 100. hard_negatives: False for none.
+    max_papers: selected after that, 0 for all.
     """
 
-    cap: int = 100
-    hard: bool = True
-    most: int = 0
+    max_pairs_per_label: int = 100
+    hard_negatives: bool = True
+    max_papers: int = 0
     seed: int = 0
 
     def sample(
         self,
         papers: Sequence[Paper],
         labels: Sequence[Label],
-        carried: Sequence[Iterable[int]],
+        paper_labels: Sequence[Iterable[int]],
         *,
         workers: int = 1,
-        report: Sampled | None = None,
+        report: SampleReport | None = None,
     ) -> Iterator[Example]:
-        """Yield an example for each paper that keeps a label, in their order, its labels in random order.
+        """Yield an example for each paper with a label left, in their order, its labels in random order.
 
-        carried: label rows of each paper. References, authors and venue are the papers' own; authors tie
-        papers by what is written there, so put identifiers where there are such.
+        paper_labels: label rows of each paper. References, authors and venue are the papers' own; authors are
+        compared as written, so give identifiers where there are any.
         """
-        if len(carried) != len(papers):
-            raise InputError(f"{len(papers)} papers, but labels of {len(carried)}")
-        report = Sampled() if report is None else report
+        if len(paper_labels) != len(papers):
+            raise InputError(f"{len(papers)} papers, but labels of {len(paper_labels)}; give labels of each paper")
+        report = SampleReport() if report is None else report
         rows_of(paper.id for paper in papers)
-        rows = with_text(papers, report.dropped)
+        rows = rows_with_text(papers, report.dropped)
         papers = [papers[row] for row in rows]
-        every = [frozenset(carried[row]) for row in rows]
-        draw = OtherLabels(
+        all_labels = [frozenset(paper_labels[row]) for row in rows]
+        sample = NegativeLabelSampler(
             names=[paper.id for paper in papers],
-            labels=every,
-            kept=self._kept(papers, labels, every, report),
-            ties=_ties(papers) if self.hard else {},
+            labels=all_labels,
+            positives=self._positives(papers, labels, all_labels, report),
+            related=_related(papers) if self.hard_negatives else {},
             seed=self.seed,
         )
-        able = [row for row, kept in enumerate(draw.kept) if kept]
-        chosen = lowest([papers[row].id for row in able], self.most, self.seed, report.dropped)
-        asked = [able[at] for at in chosen]
-        for row, found in zip(asked, drawn(draw, asked, workers), strict=True):
+        labelled = [row for row, positives in enumerate(sample.positives) if positives]
+        rows = select_by_hash(sample.names, self.max_papers, self.seed, report.dropped, labelled)
+        for row, found in zip(rows, sample_in_parallel(sample, rows, workers), strict=True):
             report.add(found)
-            positives, negatives = ([labels[i] for i in rows] for rows in (found.positives, found.negatives))
-            yield Example(papers[row], tuple(positives), tuple(negatives))
+            yield found.to_example(papers[row], labels)
 
-    def _kept(
+    def _positives(
         self,
         papers: Sequence[Paper],
         labels: Sequence[Label],
-        every: Sequence[frozenset[int]],
-        report: Sampled,
+        all_labels: Sequence[frozenset[int]],
+        report: SampleReport,
     ) -> list[tuple[int, ...]]:
-        """Return the labels of each paper that the cap leaves, the pairs that hash lowest."""
+        """Return the labels of each paper that are within the label's maximum: the pairs that hash lowest."""
         holders: dict[int, list[int]] = defaultdict(list)
-        for row, each in enumerate(every):
+        for row, each in enumerate(all_labels):
             if not each:
                 report.dropped.add("no label", papers[row].id)
             for label in each:
                 holders[label].append(row)
-        kept: list[list[int]] = [[] for _ in papers]
+        positives: list[list[int]] = [[] for _ in papers]
+        limit = self.max_pairs_per_label or len(papers)
         for label, rows in sorted(holders.items()):
-            if self.cap and len(rows) > self.cap:
+            if len(rows) > limit:
                 name = labels[label].id
                 rows.sort(key=lambda row: (random_fraction(self.seed, papers[row].id, name), row))
-                for row in rows[self.cap :]:
-                    report.dropped.add(BEYOND, papers[row].id)
-            for row in rows[: self.cap or None]:
-                kept[row].append(label)
-        return [tuple(each) for each in kept]
+                for row in rows[limit:]:
+                    report.dropped.add(BEYOND_LIMIT, papers[row].id)
+            for row in rows[:limit]:
+                positives[row].append(label)
+        return [tuple(each) for each in positives]
 
 
-def _ties(papers: Sequence[Paper]) -> dict[str, Ties]:
-    cited = CitationGraph.of([paper.id for paper in papers], _inside(papers), Sampled().dropped)
-    return {
-        "citation": cited,
-        "author": Shared([paper.authors for paper in papers]),
-        "venue": Shared([(paper.venue,) for paper in papers]),
-    }
-
-
-def _inside(papers: Sequence[Paper]) -> Iterator[tuple[str, str]]:
-    """Yield the references between the papers: all others say nothing about labels."""
+def _related(papers: Sequence[Paper]) -> dict[str, RelatedPapers]:
     known = {paper.id for paper in papers}
-    return (edge for edge in references(papers) if edge[1] in known)
+    inside = (edge for edge in references(papers) if edge[1] in known)
+    return {
+        "citation": CitationGraph.from_edges([paper.id for paper in papers], inside, DropReport()),
+        "author": SharedAttributeLinks([paper.authors for paper in papers]),
+        "venue": SharedAttributeLinks([(paper.venue,) for paper in papers]),
+    }

@@ -14,26 +14,32 @@ from numpy.typing import NDArray
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.graphs.citations import Rows
-from sciprism.prepare.graphs.neighbours import able, nearest
-from sciprism.prepare.samplers.drawing import RANDOM, Draw, Sampled, chance, check_numbers, lowest
-from sciprism.prepare.samplers.linked import ALONE
+from sciprism.prepare.graphs.neighbours import nearest_neighbours, rows_with_vectors
+from sciprism.prepare.samplers.sampling import (
+    RANDOM,
+    QuerySample,
+    SampleReport,
+    check_numbers,
+    seeded_random,
+    select_by_hash,
+)
+from sciprism.prepare.samplers.triplets import NO_LINK
 
 FAR = "neighbour of a far rank"
 NO_EASY = "too few papers beyond the neighbours"
-WHOLE = ("triplets", "hard", "near_width", "far_width", "most", "dim", "seed")
 TRIES = 50
-"""Random draws before all that may be drawn is written out."""
+"""Random tries for an easy negative before all possible ones are listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SciNCL:
-    """Sample, for each paper, near neighbours as positives, far neighbours and strangers as negatives.
+class SciNCLSampler:
+    """Sample, for each paper, near neighbours as positives, far neighbours and other papers as negatives.
 
     triplets: of one query; hard: of them with a far neighbour as negative. near, far: ranks at which the
     bands of positives and of hard negatives end (k+ and k-): numbers, or shares of the papers that have
-    neighbours. near_width, far_width: ranks in a band, 0 for as many as are drawn. easy_from: where the easy
-    negatives, none of which is among the first `far` neighbours, come from; the published code took them
-    from the queries. most: papers that are asked about, 0 for all. dim: of the vectors.
+    neighbours. near_width, far_width: ranks in a band, 0 for as many as are sampled. easy_from: where the
+    easy negatives come from, none of which is among the first `far` neighbours; the published code took them
+    from the queries. max_queries: 0 for all. dim: of the graph's embedding.
     """
 
     triplets: int = 5
@@ -43,16 +49,16 @@ class SciNCL:
     near_width: int = 0
     far_width: int = 0
     easy_from: Literal["corpus", "queries"] = "corpus"
-    most: int = 0
+    max_queries: int = 0
     dim: int = 512
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_numbers(self, whole=WHOLE, other=("near", "far"))
-        if not 0 <= self.hard <= self.triplets or self.triplets < 1 or self.most < 0:
+        check_numbers(self)
+        if self.hard > self.triplets or self.triplets < 1:
             raise InputError(
-                f"{self.triplets} triplets, {self.hard} of them hard, most {self.most}: at least 1 triplet, "
-                "0 to all of them hard and 0 (all) or more queries are needed"
+                f"{self.triplets} triplets, {self.hard} of them hard: at least 1 triplet is needed, and "
+                "at most all of them hard"
             )
         if self.easy_from not in ("corpus", "queries"):
             raise InputError(f"easy negatives from {self.easy_from!r}; known: corpus, queries")
@@ -61,12 +67,15 @@ class SciNCL:
             ("far", self.far_width, self.hard),
         ):
             if width and width < count:
-                raise InputError(f"{name}_width {width} is narrower than the {count} that are drawn from it")
+                raise InputError(
+                    f"{name}_width {width} is narrower than the {count} ranks sampled from it; give 0 or at "
+                    f"least {count}"
+                )
 
     def bands(self, corpus: int) -> tuple[range, range]:
         """Return the ranks, from 0, of the positives and of the hard negatives among `corpus` papers.
 
-        Raises InputError where a band begins before rank 0, goes beyond the graph, or where they overlap.
+        Raises InputError if a band begins before rank 0 or ends beyond the graph, or if the bands overlap.
         """
         near = _band("near", self.near, self.near_width or self.triplets, corpus)
         far = _band("far", self.far, self.far_width or self.hard, corpus)
@@ -77,63 +86,65 @@ class SciNCL:
             )
         return near, far
 
-    def draws(
+    def sample(
         self,
         names: Sequence[str],
         vectors: NDArray[np.float32],
         queries: Iterable[tuple[int, int]],
         *,
         workers: int = 1,
-        report: Sampled,
-    ) -> Iterator[tuple[int, Draw]]:
-        """Yield what is drawn for each query, as rows of names, in the order of the rows.
+        report: SampleReport,
+    ) -> Iterator[tuple[int, QuerySample]]:
+        """Yield the sample of each query, as rows of names, in the order of the rows.
 
-        vectors: (names, dim), as of `embed_graph`. queries: (row, turn); those without a vector are counted,
-        and each turn of one is drawn anew, as far as the bands are wider than what is drawn from them. The
+        vectors: (names, dim), as of `embed_graph`. queries: (row, turn); those without a vector are dropped.
+        Another turn gives another sample, as far as the bands are wider than what is sampled from them. The
         triplets are zipped as published: the nearest positives meet easy negatives, the last ones hard
-        negatives. workers: threads; any number gives the same draws.
+        negatives. workers: threads; any number gives the same samples.
         """
-        rows = able(vectors)
+        rows = rows_with_vectors(vectors)
         near, far = self.bands(len(rows))
-        turns = self._asked(names, rows, queries, report.dropped)
-        asked = np.array([*turns], np.int32)
-        pool = asked if self.easy_from == "queries" else np.arange(len(names), dtype=np.int32)
-        ranks = nearest(vectors, asked, far.stop, workers=workers)
+        turns = self._turns(names, rows, queries, report.dropped)
+        query_rows = np.array([*turns], np.int32)
+        pool = query_rows if self.easy_from == "queries" else np.arange(len(names), dtype=np.int32)
+        ranks = nearest_neighbours(vectors, query_rows, far.stop, workers=workers)
         for (row, own), ranked in zip(turns.items(), ranks, strict=True):
             for turn in own:
-                found = self._draw(chance(self.seed, names[row], turn), row, ranked, (near, far), pool)
-                if found is None:
-                    report.dropped.add(NO_EASY, names[row])
-                    continue
-                report.add(found)
-                yield row, found
+                found = self._sample(names, (row, turn), ranked, (near, far), pool)
+                if report.add(found):
+                    yield row, found
 
-    def _asked(
+    def _turns(
         self, names: Sequence[str], rows: Rows, queries: Iterable[tuple[int, int]], dropped: DropReport
     ) -> dict[int, list[int]]:
-        """Return row -> its turns, rows ascending, of those that have a vector."""
-        there = {*rows.tolist()}
+        """Return row -> its turns, rows ascending, of the queries that have a vector."""
+        with_vectors = {*rows.tolist()}
         turns: dict[int, list[int]] = defaultdict(list)
         for row, turn in sorted(queries):
-            if row in there:
+            if row in with_vectors:
                 turns[row].append(turn)
             else:
-                dropped.add(ALONE, names[row])
-        asked = [*turns]
-        kept = lowest([names[row] for row in asked], self.most, self.seed, dropped)
-        return {asked[at]: turns[asked[at]] for at in kept}
+                dropped.add(NO_LINK, names[row])
+        selected = select_by_hash(names, self.max_queries, self.seed, dropped, turns)
+        return {row: turns[row] for row in selected}
 
-    def _draw(
-        self, random: Random, row: int, ranked: Rows, bands: tuple[range, range], pool: Rows
-    ) -> Draw | None:
+    def _sample(
+        self,
+        names: Sequence[str],
+        query: tuple[int, int],
+        ranked: Rows,
+        bands: tuple[range, range],
+        pool: Rows,
+    ) -> QuerySample:
+        row, turn = query
+        random = seeded_random(self.seed, names[row], turn)
         near, far = bands
-        positives = ranked[_some(random, near, self.triplets)].tolist()
-        hard = ranked[_some(random, far, self.hard)].tolist()
-        easy = _others(random, pool, {row, *ranked.tolist()}, self.triplets - self.hard)
+        positives = ranked[_sample_ranks(random, near, self.triplets)].tolist()
+        hard = ranked[_sample_ranks(random, far, self.hard)].tolist()
+        easy = _sample_others(random, pool, {row, *ranked.tolist()}, self.triplets - self.hard)
         if len(easy) < self.triplets - self.hard:
-            return None
-        kinds = (*[RANDOM] * len(easy), *[FAR] * len(hard))
-        return Draw(tuple(positives), (*easy, *hard), kinds)
+            return QuerySample(dropped=((NO_EASY, names[row]),))
+        return QuerySample(tuple(positives), (*easy, *hard), (*[RANDOM] * len(easy), *[FAR] * len(hard)))
 
 
 def _band(name: str, end: int | float, width: int, corpus: int) -> range:
@@ -147,19 +158,19 @@ def _band(name: str, end: int | float, width: int, corpus: int) -> range:
     return range(stop - width, stop)
 
 
-def _some(random: Random, band: range, count: int) -> list[int]:
-    """Draw ranks of a band, ascending; all of them where it is no wider."""
+def _sample_ranks(random: Random, band: range, count: int) -> list[int]:
+    """Sample ranks of a band, ascending; all of them if it is no wider."""
     return list(band) if len(band) == count else sorted(random.sample(band, count))
 
 
-def _others(random: Random, pool: Rows, barred: set[int], count: int) -> list[int]:
-    """Draw `count` different rows of the pool that are not barred, fewer where there are not so many."""
+def _sample_others(random: Random, pool: Rows, excluded: set[int], count: int) -> list[int]:
+    """Sample `count` different rows of the pool that are not excluded; fewer if there are not enough."""
     found: list[int] = []
     for _ in range(TRIES * count):
         if len(found) == count:
             return found
         other = int(pool[random.randrange(len(pool))])
-        if other not in barred and other not in found:
+        if other not in excluded and other not in found:
             found.append(other)
-    left = [other for other in pool.tolist() if other not in barred and other not in found]
+    left = [other for other in pool.tolist() if other not in excluded and other not in found]
     return found + random.sample(left, min(count - len(found), len(left)))

@@ -1,81 +1,120 @@
-"""Triplets from links between papers: linked, two steps away, at random."""
+"""Triplets from links between papers: linked papers, papers two steps away, random papers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
 from sciprism.errors import InputError
-from sciprism.prepare.samplers.drawing import NONE, RANDOM, Draw, chance
+from sciprism.papers.records import Paper
+from sciprism.prepare.samplers.sampling import (
+    NONE,
+    RANDOM,
+    QuerySample,
+    SampleReport,
+    check_numbers,
+    rows_with_candidates,
+    sample_in_parallel,
+    seeded_random,
+    select_by_hash,
+)
+from sciprism.training.examples import Example
+
+NO_LINK = "no link to another paper"
 
 
 class Links(Protocol):
     """Papers and their links, by rows."""
 
-    def answers(self, row: int) -> list[int]:
-        """Return the rows that answer a paper, in order."""
+    def targets(self, row: int) -> list[int]:
+        """Return the rows that a paper links to, ascending: its positives."""
 
     def linked(self, row: int) -> set[int]:
-        """Return the paper itself and all that is linked to it either way: no negative of it."""
+        """Return the paper itself and all that are linked to it in either direction: never its negatives."""
 
-    def near(self, row: int) -> set[int]:
-        """Return the rows two steps away; those that are linked as well may be among them."""
+    def two_steps_away(self, row: int) -> set[int]:
+        """Return the rows two steps away; linked rows may be among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Triplets:
-    """Draw, for a row that has answers, some of them and one negative for each.
+class LinkTripletSampler:
+    """Sample, for each paper with links, linked papers as positives and one negative for each.
 
-    names: of the rows. kind: what a row two steps away is called in reports. positives: at most so many,
-    0 for all. hard_share: of the negatives, as far as there are rows two steps away; the rest is random.
+    positives: of one query at most, 0 for all. hard_share: share of negatives from papers two steps away, as
+    far as there are enough of them; the rest is random. max_queries: 0 for all.
     """
 
+    positives: int = 5
+    hard_share: float = 0.4
+    max_queries: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        if not 0 <= self.hard_share <= 1:
+            raise InputError(f"hard_share is {self.hard_share}; give a share between 0 and 1")
+
+    def sample_links(
+        self,
+        papers: Sequence[Paper],
+        links: Links,
+        kind: str,
+        *,
+        queries: Iterable[str] | None,
+        workers: int,
+        report: SampleReport,
+    ) -> Iterator[Example]:
+        """Yield an example for each paper that has links, in their order.
+
+        kind: of a negative two steps away, in reports. queries: ids that may be queries, None for all.
+        """
+        names = [paper.id for paper in papers]
+        linked = rows_with_candidates(names, queries, links.targets, report.dropped, NO_LINK)
+        rows = select_by_hash(names, self.max_queries, self.seed, report.dropped, linked)
+        sample = _RowSampler(self, names, links, kind)
+        for row, found in zip(rows, sample_in_parallel(sample, rows, workers), strict=True):
+            report.add(found)
+            yield found.to_example(papers[row], papers)
+
+
+@dataclass(frozen=True, slots=True)
+class _RowSampler:
+    """Sample the triplets of one row; a class, not a closure, since it is pickled for other processes."""
+
+    settings: LinkTripletSampler
     names: Sequence[str]
     links: Links
     kind: str
-    positives: int
-    hard_share: float
-    seed: int
 
-    def __post_init__(self) -> None:
-        if self.positives < 0 or not 0 <= self.hard_share <= 1:
-            raise InputError(
-                f"{self.positives} positives and {self.hard_share} of hard negatives: at least 0 positives "
-                "(0: all) and a share between 0 and 1 are needed"
-            )
-
-    def __call__(self, row: int) -> Draw:
-        """Return what is drawn for a row; it decides, with the seed, alone."""
-        random = chance(self.seed, self.names[row])
-        answers = self.links.answers(row)
-        chosen = random.sample(answers, min(self.positives or len(answers), len(answers)))
-        negatives = self._negatives(random, row, len(chosen))
-        kinds = [kind for kind, _ in negatives] + [NONE] * (len(chosen) - len(negatives))
-        return Draw(tuple(chosen), tuple(other for _, other in negatives), tuple(kinds))
-
-    def _negatives(self, random: Random, row: int, count: int) -> list[tuple[str, int]]:
+    def __call__(self, row: int) -> QuerySample:
+        """Return the sample of a row; it depends on the row's name and the seed alone."""
+        random = seeded_random(self.settings.seed, self.names[row])
+        targets = self.links.targets(row)
+        count = min(self.settings.positives or len(targets), len(targets))
+        positives = random.sample(targets, count)
         linked = self.links.linked(row)
-        near = sorted(self.links.near(row) - linked)
-        wanted = int(self.hard_share * count + random.random())  # the share on average, not rounded down
-        hard = random.sample(near, min(wanted, len(near)))
-        rest = outside(random, len(self.names), linked.union(hard), count - len(hard))
-        negatives = [(self.kind, other) for other in hard] + [(RANDOM, other) for other in rest]
+        near = sorted(self.links.two_steps_away(row) - linked)
+        hard_count = int(self.settings.hard_share * count + random.random())  # the share holds on average
+        hard = random.sample(near, min(hard_count, len(near)))
+        easy = sample_outside(random, len(self.names), linked.union(hard), count - len(hard))
+        negatives = [(self.kind, other) for other in hard] + [(RANDOM, other) for other in easy]
         random.shuffle(negatives)
-        return negatives
+        kinds = [kind for kind, _ in negatives] + [NONE] * (count - len(negatives))
+        return QuerySample(tuple(positives), tuple(other for _, other in negatives), tuple(kinds))
 
 
-def outside(random: Random, size: int, barred: set[int], count: int) -> list[int]:
-    """Draw `count` different numbers below `size` that are not barred, fewer where there are not so many."""
+def sample_outside(random: Random, size: int, excluded: set[int], count: int) -> list[int]:
+    """Sample `count` different numbers below `size` that are not excluded; fewer if there are not enough."""
     found: list[int] = []
-    taken = sorted(barred)
-    for _ in range(min(count, size - len(taken))):
-        number = random.randrange(size - len(taken))
+    skipped = sorted(excluded)
+    for _ in range(min(count, size - len(skipped))):
+        number = random.randrange(size - len(skipped))
         at = 0
-        while at < len(taken) and taken[at] <= number:  # the number-th of those that are left
+        while at < len(skipped) and skipped[at] <= number:  # the number-th of the remaining ones
             number += 1
             at += 1
-        taken.insert(at, number)
+        skipped.insert(at, number)
         found.append(number)
     return found

@@ -1,3 +1,3 @@
-"""`sciprism prepare scimult`: SciMult's sources and test files, made of published data."""
+"""`sciprism prepare scimult`: SciMult's pre-training sources and test files, from published data."""
 
 from __future__ import annotations

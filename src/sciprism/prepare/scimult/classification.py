@@ -1,4 +1,4 @@
-"""The test files of classification: MAPLE's papers over vocabularies, SciDocs' papers over its classes."""
+"""The test files of classification: MAPLE's papers and vocabularies, SciDocs' papers and classes."""
 
 from __future__ import annotations
 
@@ -6,130 +6,141 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from sciprism.datasets.layouts.item_tables import note_text
+from sciprism.datasets.layouts.item_tables import count_missing_text
 from sciprism.datasets.layouts.scidocs import SciDocsClasses
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
-from sciprism.prepare.scimult.desk import Desk, Made, label_row, numbered, paper_row
+from sciprism.prepare.scimult.context import (
+    PreparedDataSet,
+    SciMultPrepareContext,
+    build_label_row,
+    build_paper_row,
+    read_located_records,
+)
 from sciprism.prepare.scimult.fields import MAG_CLASSES, MESH_CLASSES
-from sciprism.prepare.scimult.maple import Labelled, papers_within
+from sciprism.prepare.scimult.maple import LabelledPaper, read_labelled_papers
 from sciprism.prepare.scimult.vocabularies import (
-    cs_topics,
-    mag_labels,
-    maple,
-    mesh_names,
-    mesh_terms,
-    named_in,
+    find_maple_file,
+    read_cs_topics,
+    read_mag_labels,
+    read_mesh_names,
+    read_mesh_terms,
+    rename_labels,
 )
 from sciprism.uses.label_names import BLOCK, LabelNames
 
 FINE, COARSE = "scimult/classification_fine", "scimult/classification_coarse"
 MESH_FOLDERS = ("Chemistry_MeSH", "Biology_MeSH", "Medicine_MeSH")
-"""Whose lists of names serve the one space of MeSH terms, this one's own first."""
+"""Folders whose lists of names are merged for the one vocabulary of MeSH terms."""
 
 
-def cs_conference(desk: Desk) -> Made:
-    """Make the files of `CSRankings` over MICoL's topics, looked for by the names in the folder's list."""
-    maple(desk, "CSRankings")
-    labels = cs_topics(desk)
-    names = named_in(labels, mag_labels(desk, "CSRankings"))
-    return _fine(desk, "CSConference", "CSRankings", labels, names, (261_781, 15_808))
+def write_cs_conference(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the files of `CSRankings` over MICoL's topics, matched by the names in the folder's list."""
+    find_maple_file(context, "CSRankings")
+    labels = read_cs_topics(context)
+    names = rename_labels(labels, read_mag_labels(context, "CSRankings"))
+    return _write_fine(context, "CSConference", "CSRankings", labels, names, (261_781, 15_808))
 
 
-def chemistry_mesh(desk: Desk) -> Made:
-    """Make the files of `Chemistry_MeSH` over all MeSH terms, looked for by all their synonyms."""
-    maple(desk, "Chemistry_MeSH")
-    labels, lacking = mesh_terms(desk, MESH_FOLDERS)
-    names = named_in(labels, mesh_names(desk, "Chemistry_MeSH"))
-    return _fine(desk, "ChemistryMeSH", "Chemistry_MeSH", labels, names, (762_129, 30_194), lacking)
+def write_chemistry_mesh(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the files of `Chemistry_MeSH` over all MeSH terms, matched by all their synonyms."""
+    find_maple_file(context, "Chemistry_MeSH")
+    labels, missing_inputs = read_mesh_terms(context, MESH_FOLDERS)
+    names = rename_labels(labels, read_mesh_names(context, "Chemistry_MeSH"))
+    return _write_fine(context, "ChemistryMeSH", "Chemistry_MeSH", labels, names, (762_129, 30_194), missing_inputs)
 
 
-def geography(desk: Desk) -> Made:
-    """Make the files of `Geography` over the labels of its own list."""
-    labels = mag_labels(desk, "Geography")
-    return _fine(desk, "Geography", "Geography", labels, labels, (73_883, 3_285))
+def write_geography(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the files of `Geography` over its own labels."""
+    labels = read_mag_labels(context, "Geography")
+    return _write_fine(context, "Geography", "Geography", labels, labels, (73_883, 3_285))
 
 
-def psychology(desk: Desk) -> Made:
-    """Make the files of `Psychology` over the labels of its own list."""
-    labels = mag_labels(desk, "Psychology")
-    return _fine(desk, "Psychology", "Psychology", labels, labels, (372_954, 7_641))
+def write_psychology(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the files of `Psychology` over its own labels."""
+    labels = read_mag_labels(context, "Psychology")
+    return _write_fine(context, "Psychology", "Psychology", labels, labels, (372_954, 7_641))
 
 
-def mag_classes(desk: Desk) -> Made:
-    """Make the files of SciDocs' 19 fields of study; its three parts are merged."""
-    return _coarse(desk, "MAG", "mag", MAG_CLASSES, (25_001, 19))
+def write_mag_classes(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the files of SciDocs' 19 fields of study, its three parts merged."""
+    return _write_coarse(context, "MAG", "mag", MAG_CLASSES, (25_001, 19))
 
 
-def mesh_classes(desk: Desk) -> Made:
-    """Make the files of SciDocs' 11 kinds of diseases; its three parts are merged."""
-    return _coarse(desk, "MeSH", "mesh", MESH_CLASSES, (23_473, 11))
+def write_mesh_classes(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the files of SciDocs' 11 kinds of diseases, its three parts merged."""
+    return _write_coarse(context, "MeSH", "mesh", MESH_CLASSES, (23_473, 11))
 
 
-def _fine(
-    desk: Desk,
+def _write_fine(
+    context: SciMultPrepareContext,
     name: str,
     folder: str,
     labels: Sequence[Label],
     names: Sequence[Label],
     published: tuple[int, int],
-    lacking: tuple[str, ...] = (),
-) -> Made:
-    """Write labels, papers with at least one label of the space, and the labels whose names stand in each."""
-    tally = DropReport()
+    missing_inputs: tuple[str, ...] = (),
+) -> PreparedDataSet:
+    """Write labels, papers with at least one of them, and the labels whose names occur in each paper."""
+    dropped = DropReport()
     files = [f"{FINE}/{name}_{kind}.json" for kind in ("label", "papers_test", "matched")]
     known = {label.id for label in labels}
-    papers = papers_within(desk, [maple(desk, folder)], known, tally)
-    desk.write(files[0], map(label_row, labels))
-    count = desk.write(files[1], _papers(papers, tally))
-    desk.write(files[2], _matched(desk, files[1], names))
-    return Made(
+    papers = read_labelled_papers(context, [find_maple_file(context, folder)], known, dropped)
+    context.write(files[0], map(build_label_row, labels))
+    count = context.write(files[1], _build_paper_rows(papers, dropped))
+    context.write(files[2], _match_names(context, files[1], names))
+    return PreparedDataSet(
         name=name,
         files=tuple(files),
-        first=count,
-        second=len(labels),
+        queries=count,
+        targets=len(labels),
         published=published,
-        lacking=lacking,
-        tally=tally,
+        missing_inputs=missing_inputs,
+        dropped=dropped,
     )
 
 
-def _papers(papers: Iterable[Labelled], tally: DropReport) -> Iterator[dict[str, Any]]:
+def _build_paper_rows(papers: Iterable[LabelledPaper], dropped: DropReport) -> Iterator[dict[str, Any]]:
     for paper, labels in papers:
-        note_text(paper, paper.id, tally)
-        yield paper_row(paper) | {"label": labels}
+        count_missing_text(paper, paper.id, dropped)
+        yield build_paper_row(paper) | {"label": labels}
 
 
-def _matched(desk: Desk, papers: str, names: Sequence[Label]) -> Iterator[dict[str, Any]]:
+def _match_names(context: SciMultPrepareContext, papers: str, names: Sequence[Label]) -> Iterator[dict[str, Any]]:
     finder = LabelNames(names)
-    texts = (f"{row['title']} {row['abstract']}" for _, row in numbered(desk.written, desk.out / papers))
+    texts = (
+        f"{row['title']} {row['abstract']}" for _, row in read_located_records(context.written, context.out / papers)
+    )
     while block := list(islice(texts, BLOCK)):
         for rows in finder.match(block):
             yield {"candidate": [names[row].id for row in rows]}
 
 
-def _coarse(
-    desk: Desk,
+def _write_coarse(
+    context: SciMultPrepareContext,
     name: str,
     classes: Literal["mag", "mesh"],
     names: Sequence[str],
     published: tuple[int, int],
-) -> Made:
+) -> PreparedDataSet:
     for file in ("train.csv", "val.csv", "test.csv"):
-        desk.need(f"scidocs/{classes}/{file}")
-    desk.need("scidocs/paper_metadata_mag_mesh.json")
-    data = SciDocsClasses(classes=classes).read(desk.home)
+        context.need(f"scidocs/{classes}/{file}")
+    context.need("scidocs/paper_metadata_mag_mesh.json")
+    data = SciDocsClasses(classes=classes).read(context.data_root)
     files = (f"{COARSE}/{name}_label.json", f"{COARSE}/{name}_papers_test.json")
     labels = [Label(id=str(number), name=text) for number, text in enumerate(names)]
 
     def rows() -> Iterator[dict[str, Any]]:
+        """Yield the papers with the numbers of their classes."""
         for identifier, item, target in zip(data.ids, data.items, data.targets, strict=True):
             if not str(target).isdecimal() or int(str(target)) >= len(names):
-                raise InputError(f"{desk.raw}/scidocs/{classes}: paper {identifier}: no class {target!r}")
+                raise InputError(f"{context.raw}/scidocs/{classes}: paper {identifier}: unknown class {target!r}")
             paper = item if isinstance(item, Paper) else Paper(id=identifier)
-            yield paper_row(paper) | {"paper": identifier, "label": int(str(target))}
+            yield build_paper_row(paper) | {"paper": identifier, "label": int(str(target))}
 
-    desk.write(files[0], map(label_row, labels))
-    count = desk.write(files[1], rows())
-    return Made(name=name, files=files, first=count, second=len(names), published=published, tally=data.tally)
+    context.write(files[0], map(build_label_row, labels))
+    count = context.write(files[1], rows())
+    return PreparedDataSet(
+        name=name, files=files, queries=count, targets=len(names), published=published, dropped=data.dropped
+    )

@@ -1,4 +1,4 @@
-"""MAPLE's fields and folders, and SciDocs' classes, in the words of the papers."""
+"""MAPLE's fields and folders, and SciDocs' classes, as the papers name them."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ MESH_CLASSES = (
     "neoplasms",
     "neurological disorders",
 )
-"""The place of a name is SciDocs' number of the class."""
+"""The index of a name is SciDocs' number of the class."""

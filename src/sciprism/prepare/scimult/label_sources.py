@@ -1,4 +1,4 @@
-"""The pre-training sources of classification: MAPLE's papers with labels, and labels of related papers."""
+"""The pre-training sources of classification: MAPLE's papers with labels."""
 
 from __future__ import annotations
 
@@ -12,65 +12,83 @@ from pathlib import Path
 from sciprism.datasets.layouts.item_tables import NO_TEXT
 from sciprism.drop_report import DropReport
 from sciprism.papers.records import Label, Paper
-from sciprism.prepare.samplers.drawing import Sampled
-from sciprism.prepare.samplers.label_pairs import LabelPairs
-from sciprism.prepare.scimult.desk import Desk, Made, MissingFilesError
+from sciprism.prepare.samplers.label_pairs import LabelPairSampler
+from sciprism.prepare.samplers.sampling import SampleReport
+from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
 from sciprism.prepare.scimult.fields import FIELDS
-from sciprism.prepare.scimult.maple import Labelled, maple_papers, papers_within
-from sciprism.prepare.scimult.sources import FOLDER, Source, write_source
-from sciprism.prepare.scimult.vocabularies import cs_topics, maple, mesh_terms
+from sciprism.prepare.scimult.maple import LabelledPaper, read_labelled_papers, read_maple_papers
+from sciprism.prepare.scimult.sources import FOLDER, PretrainingSource, write_source
+from sciprism.prepare.scimult.vocabularies import find_maple_file, read_cs_topics, read_mesh_terms
 from sciprism.seeding import random_fraction
-from sciprism.training.examples import Example
+from sciprism.training.examples import Example, item_key
 
-CS = Source("MAPLE CS-Journal", "cs-journal.jsonl", (358_447, 1_242_885))
-MESH = Source("MAPLE Biology-MeSH + Medicine-MeSH", "biology-medicine.jsonl", (1_345_128, 1_976_858))
-COARSE = Source("MAPLE coarse", "coarse.jsonl", (900_000, 900_000))
+CS = PretrainingSource("MAPLE CS-Journal", "cs-journal.jsonl", (358_447, 1_242_885))
+MESH = PretrainingSource("MAPLE Biology-MeSH + Medicine-MeSH", "biology-medicine.jsonl", (1_345_128, 1_976_858))
+COARSE = PretrainingSource("MAPLE coarse", "coarse.jsonl", (900_000, 900_000))
 
-CAP = 100
-"""Pairs that one label may stand in (SciMult, section 4.1)."""
-OF_EACH_FIELD = 50_000
+MAX_PER_LABEL = 100
+"""Maximum number of pairs of one label (SciMult, section 4.1)."""
+PAPERS_PER_FIELD = 50_000
 
 
-def cs_journal(desk: Desk) -> Made:
+def write_cs_journal(context: SciMultPrepareContext) -> PreparedDataSet:
     """Write the papers of `Computer_Science` with MICoL's topics."""
-    path = maple(desk, "Computer_Science")
-    tally, labels = DropReport(), cs_topics(desk)
-    papers = papers_within(desk, [path], {label.id for label in labels}, tally)
-    return _pairs(desk, CS, papers, labels, cap=CAP, tally=tally)
+    path = find_maple_file(context, "Computer_Science")
+    dropped, labels = DropReport(), read_cs_topics(context)
+    papers = read_labelled_papers(context, [path], {label.id for label in labels}, dropped)
+    return _write_pairs(context, CS, papers, labels, max_per_label=MAX_PER_LABEL, dropped=dropped)
 
 
-def biology_and_medicine(desk: Desk) -> Made:
-    """Write the papers of `Biology_MeSH` and `Medicine_MeSH` with the MeSH terms, one space for both."""
+def write_biology_and_medicine(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the papers of `Biology_MeSH` and `Medicine_MeSH` with the MeSH terms, one vocabulary for both."""
     folders = ("Biology_MeSH", "Medicine_MeSH")
-    paths, missing = _present(desk, {folder: (folder,) for folder in folders})
-    tally = DropReport()
-    labels, lacking = mesh_terms(desk, folders)
-    papers = papers_within(desk, paths.values(), {label.id for label in labels}, tally)
-    return _pairs(desk, MESH, papers, labels, cap=CAP, tally=tally, lacking=(*missing, *lacking))
+    paths, missing = _find_papers(context, {folder: (folder,) for folder in folders})
+    dropped = DropReport()
+    labels, missing_inputs = read_mesh_terms(context, folders)
+    papers = read_labelled_papers(context, paths.values(), {label.id for label in labels}, dropped)
+    return _write_pairs(
+        context,
+        MESH,
+        papers,
+        labels,
+        max_per_label=MAX_PER_LABEL,
+        dropped=dropped,
+        missing_inputs=(*missing, *missing_inputs),
+    )
 
 
-def coarse(desk: Desk) -> Made:
-    """Write 50,000 papers of each of the 18 fields without computer science; the label is the field.
+def write_coarse(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write 50,000 papers of each of the 18 fields other than computer science; the label is the field.
 
-    Those whose hash with the seed is lowest are taken; a paper of several fields stands for the first of them
-    that took it. There is no cap: 18 labels have 900,000 pairs.
+    Papers with the lowest seeded hashes are sampled; a paper of several fields belongs to the first one that
+    sampled it. There is no maximum per label: 18 labels have 900,000 pairs.
     """
-    paths, missing = _present(desk, {field: [field, f"{field}_MAG", f"{field}_MeSH"] for field in FIELDS})
-    tally = DropReport()
+    paths, missing = _find_papers(context, {field: [field, f"{field}_MAG", f"{field}_MeSH"] for field in FIELDS})
+    dropped = DropReport()
     labels = [Label(id=field, name=name) for field, name in FIELDS.items()]
-    return _pairs(desk, COARSE, _of_fields(desk, paths, tally), labels, cap=0, tally=tally, lacking=missing)
+    return _write_pairs(
+        context,
+        COARSE,
+        _sample_fields(context, paths, dropped),
+        labels,
+        max_per_label=0,
+        dropped=dropped,
+        missing_inputs=missing,
+    )
 
 
-def _present(desk: Desk, folders: Mapping[str, Sequence[str]]) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Return the papers of each name, from the first of its folders that is there, and what is missing.
+def _find_papers(
+    context: SciMultPrepareContext, folders: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """Return name -> papers file, from the first of its folders that exists, and the missing files.
 
-    Raises MissingFilesError where nothing is there.
+    Raises MissingFilesError where none exists.
     """
     paths: dict[str, Path] = {}
     missing: list[str] = []
-    for name, places in folders.items():
+    for name, candidates in folders.items():
         try:
-            paths[name] = maple(desk, *places)
+            paths[name] = find_maple_file(context, *candidates)
         except MissingFilesError as error:
             missing.append(str(error))
     if not paths:
@@ -78,79 +96,80 @@ def _present(desk: Desk, folders: Mapping[str, Sequence[str]]) -> tuple[dict[str
     return paths, tuple(missing)
 
 
-def _of_fields(desk: Desk, paths: Mapping[str, Path], tally: DropReport) -> Iterator[Labelled]:
-    """Draw the papers of each field in one pass over its file, yield them in a second one."""
-    taken: set[str] = set()
+def _sample_fields(
+    context: SciMultPrepareContext, paths: Mapping[str, Path], dropped: DropReport
+) -> Iterator[LabelledPaper]:
+    """Sample the papers of each field in a first pass over its file, and yield them in a second one."""
+    used: set[str] = set()
     for field, path in paths.items():
-        names = {paper.id for paper, _ in maple_papers(desk, path) if paper.title or paper.abstract} - taken
-        chosen = set(
-            nsmallest(OF_EACH_FIELD, names, key=lambda name: (random_fraction(desk.seed, field, name), name))
+        names = {paper.id for paper, _ in read_maple_papers(context, path) if paper.title or paper.abstract} - used
+        selected = set(
+            nsmallest(PAPERS_PER_FIELD, names, key=lambda name: (random_fraction(context.seed, field, name), name))
         )
-        if len(chosen) < OF_EACH_FIELD:
-            tally.add(f"field of fewer than {OF_EACH_FIELD:,} papers, all of them taken", field)
-        taken |= chosen
-        for paper, _ in maple_papers(desk, path):
-            if paper.id in chosen and (paper.title or paper.abstract):
-                chosen.discard(paper.id)
+        if len(selected) < PAPERS_PER_FIELD:
+            dropped.add(f"field of fewer than {PAPERS_PER_FIELD:,} papers, all used", field)
+        used |= selected
+        for paper, _ in read_maple_papers(context, path):
+            if paper.id in selected and (paper.title or paper.abstract):
+                selected.discard(paper.id)
                 yield paper, (field,)
 
 
-def _pairs(
-    desk: Desk,
-    source: Source,
-    papers: Iterable[Labelled],
+def _write_pairs(
+    context: SciMultPrepareContext,
+    source: PretrainingSource,
+    papers: Iterable[LabelledPaper],
     labels: Sequence[Label],
     *,
-    cap: int,
-    tally: DropReport,
-    lacking: tuple[str, ...] = (),
-) -> Made:
+    max_per_label: int,
+    dropped: DropReport,
+    missing_inputs: tuple[str, ...] = (),
+) -> PreparedDataSet:
     """Write pairs of papers and labels with hard negatives.
 
-    The papers lie in a file beside the source while it is made. The sampler is given ids, authors, venues,
-    references and labels; texts pass by one at a time when the examples are written.
+    The papers are in a temporary file next to the source. The sampler receives ids, authors, venues,
+    references and labels; texts are streamed when the examples are written.
     """
     rows = {label.id: row for row, label in enumerate(labels)}
-    staged = desk.out / FOLDER / f".{source.file}.papers"
-    report = Sampled()
+    staged = context.out / FOLDER / f".{source.file}.papers"
+    report = SampleReport()
     try:
-        known = _stage(staged, papers, rows, tally)
+        known = _stage(staged, papers, rows, dropped)
         stubs, carried = [], []
-        for paper, mine in _staged(staged):
-            stubs.append(_stub(paper, known))
-            carried.append(tuple(mine))
-        sampler = LabelPairs(cap=cap, seed=desk.seed)
+        for paper, label_rows in _read_staged(staged):
+            stubs.append(_build_stub(paper, known))
+            carried.append(tuple(label_rows))
+        sampler = LabelPairSampler(max_pairs_per_label=max_per_label, seed=context.seed)
         examples = sampler.sample(stubs, labels, carried, report=report)
-        texts = (paper for paper, _ in _staged(staged))
-        examples = _with_texts(examples, texts)
-        return write_source(desk, source, examples, tally=tally, report=report, lacking=lacking)
+        examples = _add_texts(examples, (paper for paper, _ in _read_staged(staged)))
+        return write_source(context, source, examples, dropped=dropped, report=report, missing_inputs=missing_inputs)
     finally:
         staged.unlink(missing_ok=True)
 
 
-def _stage(path: Path, papers: Iterable[Labelled], rows: dict[str, int], tally: DropReport) -> dict[str, str]:
-    """Write the papers that have a text; return their ids, each under itself."""
+def _stage(path: Path, papers: Iterable[LabelledPaper], rows: dict[str, int], dropped: DropReport) -> dict[str, str]:
+    """Write the papers that have a text; return their ids, each mapped to itself."""
     known: dict[str, str] = {}
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
         for paper, labels in papers:
             if not paper.title and not paper.abstract:
-                tally.add(NO_TEXT, paper.id)
+                dropped.add(NO_TEXT, paper.id)
                 continue
             known[paper.id] = paper.id
             file.write(json.dumps([paper.to_json(), [rows[label] for label in labels]]) + "\n")
     return known
 
 
-def _staged(path: Path) -> Iterator[tuple[Paper, list[int]]]:
+def _read_staged(path: Path) -> Iterator[tuple[Paper, list[int]]]:
     with path.open(encoding="utf-8") as file:
         for line in file:
             paper, labels = json.loads(line)
             yield Paper.from_json(paper), labels
 
 
-def _stub(paper: Paper, known: dict[str, str]) -> Paper:
-    """Return a paper for the sampler: its title stands for whatever text there is; ids are held once."""
+def _build_stub(paper: Paper, known: dict[str, str]) -> Paper:
+    """Return a paper for the sampler, with a placeholder as title; equal ids are one object in memory."""
     return Paper(
         id=known[paper.id],
         title="-",
@@ -160,9 +179,8 @@ def _stub(paper: Paper, known: dict[str, str]) -> Paper:
     )
 
 
-def _with_texts(examples: Iterable[Example], papers: Iterator[Paper]) -> Iterator[Example]:
-    """Put each example's paper in the place of its stub; both come in the same order."""
+def _add_texts(examples: Iterable[Example], papers: Iterator[Paper]) -> Iterator[Example]:
+    """Replace each example's stub by its paper; both are in the same order."""
     for example in examples:
-        query = example.query
-        name = query if isinstance(query, str) else query.id
-        yield replace(example, query=next(paper for paper in papers if paper.id == name))
+        key = item_key(example.query)
+        yield replace(example, query=next(paper for paper in papers if item_key(paper) == key))

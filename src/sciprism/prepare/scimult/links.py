@@ -1,4 +1,4 @@
-"""Who cites whom among SciDocs' papers, and which papers are cited together."""
+"""Citations and co-citations of SciDocs' papers."""
 
 from __future__ import annotations
 
@@ -11,112 +11,126 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.datasets.layouts.item_tables import note_text, paper_of
+from sciprism.datasets.layouts.item_tables import count_missing_text, parse_paper
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.prepare.scimult.desk import Desk, Made, paper_row
+from sciprism.prepare.scimult.context import (
+    PreparedDataSet,
+    SciMultPrepareContext,
+    build_paper_row,
+    parse_ids,
+)
 
-TOGETHER = 10
-"""So many papers must cite two papers for them to count as co-cited."""
+MIN_CO_CITING = 10
+"""Papers that must cite two papers for these to be co-cited."""
 
 METADATA = "scidocs/paper_metadata_view_cite_read.json"
 FILE = "scimult/link_prediction_retrieval/SciDocs_papers_test.json"
 
 IntArray = NDArray[np.int64]
-Links = Mapping[int, list[int]]
 
 
-def scidocs_links(desk: Desk) -> list[Made]:
+def write_scidocs_links(context: SciMultPrepareContext) -> list[PreparedDataSet]:
     """Write SciDocs' papers, each with those that it cites and those that it is co-cited with.
 
-    A citation counts where either end tells of it (`references`, `cited_by`), and citing papers need not be
-    among the papers themselves; cited ones must. The file is read twice, its texts pass by.
+    A citation is known from either paper (`references`, `cited_by`); the citing paper need not be in the
+    file, the cited one must. The file is streamed twice.
     """
-    path, tally = desk.need(METADATA), DropReport()
-    names, citing, cited = _citations(desk, path, tally)
+    path, dropped = context.need(METADATA), DropReport()
+    names, citing, cited = _read_citations(context, path, dropped)
     relations = {
-        "cite": _cited_by_each(len(names), citing, cited),
-        "co-cite": co_cited(len(names), citing, cited),
+        "cite": _group_citations(len(names), citing, cited),
+        "co-cite": find_co_cited(len(names), citing, cited),
     }
-    size = desk.write(FILE, _rows(desk, path, names, relations, tally))
+    size = context.write(FILE, _build_rows(context, path, names, relations, dropped))
     queries = {"cite": 92_214, "co-cite": 54_543}
     return [
-        Made(
+        PreparedDataSet(
             name=f"SciDocs {kind}",
             files=(FILE,),
-            first=len(links),
-            second=size,
+            queries=len(links),
+            targets=size,
             published=(queries[kind], 142_009),
             counts={"links": sum(map(len, links.values()))},
-            tally=tally if kind == "cite" else DropReport(),  # one file, told of once
+            dropped=dropped if kind == "cite" else DropReport(),  # both are one file, reported once
         )
         for kind, links in relations.items()
     ]
 
 
-def co_cited(size: int, citing: IntArray, cited: IntArray, least: int = TOGETHER) -> dict[int, list[int]]:
-    """Return row -> rows, ascending, that at least `least` papers cite together with it.
+def find_co_cited(
+    size: int, citing: IntArray, cited: IntArray, min_citing: int = MIN_CO_CITING
+) -> dict[int, list[int]]:
+    """Return row -> rows, ascending, that at least `min_citing` papers cite together with it.
 
-    citing: any number for a citing paper; cited: rows below `size`. Each pair stands once.
+    citing: any number for a citing paper; cited: rows below `size`. Pairs are distinct.
     """
     order = np.argsort(citing, kind="stable")
     listed = cited[order]  # what each citing paper cites, one paper after the other
     _, starts, owner = np.unique(citing[order], return_index=True, return_inverse=True)
     ends = np.append(starts[1:], len(listed))
-    places = np.argsort(listed, kind="stable")
-    bounds = np.searchsorted(listed[places], np.arange(size + 1))
+    positions = np.argsort(listed, kind="stable")
+    bounds = np.searchsorted(listed[positions], np.arange(size + 1))
     found: dict[int, list[int]] = {}
-    for row in np.flatnonzero(np.diff(bounds) >= least).tolist():
-        citers = owner[places[bounds[row] : bounds[row + 1]]]
-        beside = np.concatenate([listed[starts[citer] : ends[citer]] for citer in citers])
-        others, counts = np.unique(beside, return_counts=True)
-        mine = others[(counts >= least) & (others != row)].tolist()
-        if mine:
-            found[row] = mine
+    for row in np.flatnonzero(np.diff(bounds) >= min_citing).tolist():
+        citers = owner[positions[bounds[row] : bounds[row + 1]]]
+        co_listed = np.concatenate([listed[starts[citer] : ends[citer]] for citer in citers])
+        others, counts = np.unique(co_listed, return_counts=True)
+        co_cited = others[(counts >= min_citing) & (others != row)].tolist()
+        if co_cited:
+            found[row] = co_cited
     return found
 
 
-def _rows(
-    desk: Desk, path: Path, names: list[str], relations: Mapping[str, Links], tally: DropReport
+def _build_rows(
+    context: SciMultPrepareContext,
+    path: Path,
+    names: list[str],
+    relations: Mapping[str, Mapping[int, list[int]]],
+    dropped: DropReport,
 ) -> Iterator[dict[str, Any]]:
-    waiting = {name: row for row, name in enumerate(names)}
-    for key, record in desk.home.members(path):
-        row = waiting.pop(as_id(key), None)
-        if row is None:  # it stood before
+    remaining = {name: row for row, name in enumerate(names)}
+    for key, record in context.data_root.members(path):
+        row = remaining.pop(as_id(key), None)
+        if row is None:  # a duplicate
             continue
-        paper = paper_of(record, names[row])
-        note_text(paper, paper.id, tally)
+        paper = parse_paper(record, names[row])
+        count_missing_text(paper, paper.id, dropped)
         linked = {kind: [names[other] for other in links.get(row, ())] for kind, links in relations.items()}
-        yield paper_row(paper) | linked
+        yield build_paper_row(paper) | linked
 
 
-def _citations(desk: Desk, path: Path, tally: DropReport) -> tuple[list[str], IntArray, IntArray]:
+def _read_citations(
+    context: SciMultPrepareContext, path: Path, dropped: DropReport
+) -> tuple[list[str], IntArray, IntArray]:
     """Return the papers' ids, and the number of the citing and the row of the cited paper of each citation.
 
-    A citing paper among the papers has its row for a number, any other one a greater number. Ids are held
-    as hashes of 8 bytes: there are millions of citing papers.
+    The number of a citing paper is its row, or a greater number if it is not in the file. Ids are held as
+    hashes of 8 bytes: there are millions of citing papers.
     """
     names: dict[str, None] = {}
     pool, citing, cited = array("q"), array("q"), array("q")
-    for key, record in desk.home.members(path):
+    for key, record in context.data_root.members(path):
         name = as_id(key)
         if not isinstance(record, Mapping):
             raise InputError(f"{path}, {name}: expected an object, got {record!r:.60}")
         if name in names:
-            tally.add("paper that stands twice, the first counts", name)
+            dropped.add("duplicate paper, the first is used", name)
             continue
         names[name] = None
         pool.append(_hash(name))
-        references, citers = (_hashes(record, key, f"{path}, {name}") for key in ("references", "cited_by"))
+        references, citers = (
+            list(map(_hash, parse_ids(record, key, f"{path}, {name}"))) for key in ("references", "cited_by")
+        )
         citing.extend([pool[-1]] * len(references) + citers)
         cited.extend(references + [pool[-1]] * len(citers))
-    return list(names), *_numbered(*(np.array(ids, np.int64) for ids in (pool, citing, cited)))
+    return list(names), *_number_pairs(*(np.array(ids, np.int64) for ids in (pool, citing, cited)))
 
 
-def _numbered(pool: IntArray, citing: IntArray, cited: IntArray) -> tuple[IntArray, IntArray]:
-    """Turn hashes into numbers, each pair once; what cites itself or is cited outside of the pool goes."""
-    sources, targets = _rows_in(pool, citing), _rows_in(pool, cited)
+def _number_pairs(pool: IntArray, citing: IntArray, cited: IntArray) -> tuple[IntArray, IntArray]:
+    """Turn hashes into numbers of distinct pairs, without self-citations and cited papers not in the pool."""
+    sources, targets = _find_rows(pool, citing), _find_rows(pool, cited)
     outside = sources < 0
     sources[outside] = len(pool) + np.unique(citing[outside], return_inverse=True)[1]
     stays = (targets >= 0) & (sources != targets)
@@ -124,26 +138,17 @@ def _numbered(pool: IntArray, citing: IntArray, cited: IntArray) -> tuple[IntArr
     return np.divmod(codes, max(len(pool), 1))
 
 
-def _rows_in(pool: IntArray, hashes: IntArray) -> IntArray:
-    """Return the row of each hash in the pool, -1 where it is not there."""
+def _find_rows(pool: IntArray, hashes: IntArray) -> IntArray:
+    """Return the row of each hash in the pool, -1 where it is not in it."""
     order = np.argsort(pool)
     rows = order[np.searchsorted(pool, hashes, sorter=order).clip(max=len(pool) - 1)]
     return np.where(pool[rows] == hashes, rows, -1)
 
 
-def _cited_by_each(size: int, citing: IntArray, cited: IntArray) -> dict[int, list[int]]:
-    """Return row -> rows that it cites; pairs come ascending. Those that cite nothing have no entry."""
+def _group_citations(size: int, citing: IntArray, cited: IntArray) -> dict[int, list[int]]:
+    """Return row -> rows that it cites, given ascending pairs. Papers that cite nothing have no entry."""
     bounds = np.searchsorted(citing, np.arange(size + 1))
-    return {
-        row: cited[bounds[row] : bounds[row + 1]].tolist() for row in np.flatnonzero(np.diff(bounds)).tolist()
-    }
-
-
-def _hashes(record: Mapping[str, Any], key: str, place: str) -> list[int]:
-    value = record.get(key) or []
-    if not isinstance(value, list):
-        raise InputError(f"{place}: {key} is {value!r:.60}, not a list of ids")
-    return [_hash(as_id(name)) for name in value]
+    return {row: cited[bounds[row] : bounds[row + 1]].tolist() for row in np.flatnonzero(np.diff(bounds)).tolist()}
 
 
 def _hash(name: str) -> int:

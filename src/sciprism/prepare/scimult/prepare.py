@@ -1,6 +1,6 @@
-"""Make all of SciMult's files that the published ones at hand allow, and record what was made of what.
+"""Write SciMult's files as far as the published files are present, and record the inputs and outputs.
 
-Where the published files are looked for, below one folder, each perhaps gzipped:
+The published files below one folder, each plain or gzipped:
 
 maple/FOLDER/{papers.json,labels.txt,labels_mesh.txt}          MAPLE (also directly as FOLDER/)
 micol/MAG_label.json                                           MICoL's topics with definitions
@@ -23,6 +23,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any, Literal, get_args
 
+from sciprism.deprecation import current_names
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.prepare.scimult import (
@@ -35,49 +36,49 @@ from sciprism.prepare.scimult import (
     search,
     searches,
 )
-from sciprism.prepare.scimult.desk import Desk, Made, MissingFilesError
+from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
 
 Purpose = Literal["pretrain", "test"]
-Build = Callable[[Desk], Made | Sequence[Made]]
+DataSetWriter = Callable[[SciMultPrepareContext], PreparedDataSet | Sequence[PreparedDataSet]]
 
-RECORD = "scimult.json"
-SECOND: dict[Purpose, str] = {"pretrain": "positive pairs", "test": "candidates"}
-"""What the tables count beside queries."""
+RECORD_FILE = "scimult.json"
+SECOND_COUNT: dict[Purpose, str] = {"pretrain": "positive pairs", "test": "candidates"}
+"""What the tables count besides queries."""
 
-PARTS: dict[Purpose, dict[str, Build]] = {
+WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
     "pretrain": {
-        "MAPLE CS-Journal": label_sources.cs_journal,
-        "MAPLE Biology-MeSH + Medicine-MeSH": label_sources.biology_and_medicine,
-        "MAPLE coarse": label_sources.coarse,
-        "citation triplets": citations.citation_triplets,
-        "SciRepEval-Search": searches.search_lists,
+        "MAPLE CS-Journal": label_sources.write_cs_journal,
+        "MAPLE Biology-MeSH + Medicine-MeSH": label_sources.write_biology_and_medicine,
+        "MAPLE coarse": label_sources.write_coarse,
+        "citation triplets": citations.write_citation_triplets,
+        "SciRepEval-Search": searches.write_search_lists,
     },
     "test": {
-        "CSConference": classification.cs_conference,
-        "ChemistryMeSH": classification.chemistry_mesh,
-        "Geography": classification.geography,
-        "Psychology": classification.psychology,
-        "MAG": classification.mag_classes,
-        "MeSH": classification.mesh_classes,
-        "SciDocs links": links.scidocs_links,
-        "PMC-Patients PPR": patients.similar_patients,
-        "Recommendation": recommendation.recommendation,
-        "Search": search.scirepeval_search,
-        "TRECCOVID_SciRepEval": search.scirepeval_trec_covid,
-        "TRECCOVID_BEIR": search.trec_covid,
-        "SciFact": search.scifact,
-        "NFCorpus": search.nfcorpus,
-        "PMC-Patients PAR, supervised": patients.supervised_articles,
-        "PMC-Patients PPR, supervised": patients.supervised_patients,
+        "CSConference": classification.write_cs_conference,
+        "ChemistryMeSH": classification.write_chemistry_mesh,
+        "Geography": classification.write_geography,
+        "Psychology": classification.write_psychology,
+        "MAG": classification.write_mag_classes,
+        "MeSH": classification.write_mesh_classes,
+        "SciDocs links": links.write_scidocs_links,
+        "PMC-Patients PPR": patients.write_similar_patients,
+        "Recommendation": recommendation.write_recommendation,
+        "Search": search.write_scirepeval_search,
+        "TRECCOVID_SciRepEval": search.write_scirepeval_trec_covid,
+        "TRECCOVID_BEIR": search.write_trec_covid,
+        "SciFact": search.write_scifact,
+        "NFCorpus": search.write_nfcorpus,
+        "PMC-Patients PAR, supervised": patients.write_supervised_articles,
+        "PMC-Patients PPR, supervised": patients.write_supervised_patients,
     },
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What was made for one purpose, in the order of its table, and what is missing: part -> raw file."""
+class PreparedPurpose:
+    """The data sets of one purpose, in the order of its table; missing: data set -> raw file."""
 
-    made: list[Made] = field(default_factory=list)
+    data_sets: list[PreparedDataSet] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
 
@@ -87,73 +88,85 @@ def prepare_scimult(
     *,
     seed: int = 12345,
     only: Purpose | None = None,
-    tell: Callable[[str], object] | None = None,
-) -> dict[Purpose, Prepared]:
-    """Make sources below `out/pretrain`, and below `out/scimult` test files that the suite reads.
+    on_start: Callable[[str], object] | None = None,
+) -> dict[Purpose, PreparedPurpose]:
+    """Write sources to `out/pretrain`, and to `out/scimult` the test files that the suite reads.
 
-    What is missing in `raw` is listed; where nothing is found, InputError. A second call makes everything
-    anew, the same bytes for the same seed. `out/scimult.json` tells of both purposes, whichever came last.
-    tell: is given the name of each part when its turn comes.
+    Missing raw files are listed. Calls with the same seed write the same bytes. `out/scimult.json` records
+    both purposes, also of separate calls. on_start: is called with the name of each data set. Raises
+    InputError where nothing can be written.
     """
     if only is not None and only not in get_args(Purpose):
-        raise InputError(f"--only {only}: {' or '.join(get_args(Purpose))}")
+        raise InputError(f"only is {only!r}; expected {' or '.join(get_args(Purpose))}")
     if not raw.is_dir():
         raise InputError(f"{raw}: no such folder")
     if out.resolve() == raw.resolve():
-        raise InputError(f"{out} is the folder that is read; name another one")
-    done: dict[Purpose, Prepared] = {}
-    records = _earlier(out / RECORD)
+        raise InputError(f"{out} is the input folder; choose another output folder")
+    done: dict[Purpose, PreparedPurpose] = {}
+    records = _read_earlier_record(out / RECORD_FILE)
     for purpose in get_args(Purpose) if only is None else (only,):
-        desk = Desk(raw, out, seed)
-        done[purpose] = _made(desk, PARTS[purpose], tell)
-        records[purpose] = _record(desk, done[purpose], SECOND[purpose])
-    if not any(part.made for part in done.values()):
+        context = SciMultPrepareContext(raw, out, seed)
+        done[purpose] = _run_writers(context, WRITERS[purpose], on_start)
+        records[purpose] = _build_record(context, done[purpose], SECOND_COUNT[purpose])
+    if not any(part.data_sets for part in done.values()):
         missing = dict.fromkeys(file for part in done.values() for file in part.missing.values())
-        raise InputError(f"{raw} holds nothing to make SciMult's files of; missing: {', '.join(missing)}")
-    write_json(out / RECORD, records, indent=2)
+        raise InputError(f"{raw} has none of the files for SciMult's data sets; missing: {', '.join(missing)}")
+    write_json(out / RECORD_FILE, records, indent=2)
     return done
 
 
-def _made(desk: Desk, parts: Mapping[str, Build], tell: Callable[[str], object] | None) -> Prepared:
-    done = Prepared()
+def _run_writers(
+    context: SciMultPrepareContext,
+    parts: Mapping[str, DataSetWriter],
+    on_start: Callable[[str], object] | None,
+) -> PreparedPurpose:
+    done = PreparedPurpose()
     for name, build in parts.items():
-        if tell:
-            tell(name)
+        if on_start:
+            on_start(name)
         try:
-            found = build(desk)
+            found = build(context)
         except MissingFilesError as missing:
             done.missing[name] = str(missing)
         else:
-            done.made.extend([found] if isinstance(found, Made) else found)
+            done.data_sets.extend([found] if isinstance(found, PreparedDataSet) else found)
     return done
 
 
-def _earlier(record: Path) -> dict[str, Any]:
-    """Return what an earlier call recorded: each purpose can be served by a call of its own."""
+def _read_earlier_record(record: Path) -> dict[str, Any]:
+    """Return the record of an earlier call, perhaps for the other purpose, with today's keys."""
     try:
-        return dict(json.loads(record.read_text(encoding="utf-8"))) if record.exists() else {}
-    except (ValueError, TypeError):
-        raise InputError(f"{record}: not the record of an earlier call; remove it") from None
+        found = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+        return {purpose: _rename_keys(facts) for purpose, facts in found.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError(f"{record}: not the record of an earlier call; delete it") from None
 
 
-def _record(desk: Desk, done: Prepared, second: str) -> dict[str, Any]:
-    return {
-        "seed": desk.seed,
-        "versions": {"python": python_version()} | {name: version(name) for name in ("sciprism", "numpy")},
-        "made": [_described(made, second) for made in done.made],
-        "missing": done.missing,
-        "inputs": desk.home.provenance(),
+def _rename_keys(facts: Mapping[str, Any]) -> dict[str, Any]:
+    facts = current_names(facts, {"made": "data_sets"}, "scimult.json", warn=None)
+    renamed = {"without": "missing_inputs"}
+    return facts | {
+        "data_sets": [current_names(each, renamed, "scimult.json", warn=None) for each in facts["data_sets"]]
     }
 
 
-def _described(made: Made, second: str) -> dict[str, Any]:
+def _build_record(context: SciMultPrepareContext, done: PreparedPurpose, second: str) -> dict[str, Any]:
     return {
-        "name": made.name,
-        "files": list(made.files),
-        "queries": made.first,
-        second: made.second,
-        "published": dict(zip(("queries", second), made.published, strict=True)),
-        "counts": {key: count for key, count in made.counts.items() if key != second},
-        "without": list(made.lacking),
-        "dropped": made.tally.to_json(),
+        "seed": context.seed,
+        "versions": {"python": python_version()} | {name: version(name) for name in ("sciprism", "numpy")},
+        "data_sets": [
+            {
+                "name": made.name,
+                "files": list(made.files),
+                "queries": made.queries,
+                second: made.targets,
+                "published": dict(zip(("queries", second), made.published, strict=True)),
+                "counts": {key: count for key, count in made.counts.items() if key != second},
+                "missing_inputs": list(made.missing_inputs),
+                "dropped": made.dropped.to_json(),
+            }
+            for made in done.data_sets
+        ],
+        "missing": done.missing,
+        "inputs": context.data_root.provenance(),
     }

@@ -6,89 +6,90 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.layouts.item_tables import note_text
+from sciprism.datasets.layouts.item_tables import count_missing_text
 from sciprism.drop_report import DropReport
 from sciprism.evaluation.suites.kanakia import read_study
-from sciprism.papers.reading import ReadReport, read_papers
+from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.prepare.scimult.desk import Desk, Made, MissingFilesError, paper_row
+from sciprism.prepare.scimult.context import (
+    MissingFilesError,
+    PreparedDataSet,
+    SciMultPrepareContext,
+    build_paper_row,
+)
 
 FILE = "scimult/link_prediction_reranking/Recommendation_papers_test.json"
-NO_PAPER, NO_TARGET = "recommending paper without a text, left out", "recommendation without a text, left out"
+NO_PAPER, NO_TARGET = "recommending paper without a text, dropped", "recommendation without a text, dropped"
 
 Grades = dict[str, dict[str, int]]
 
 
-def recommendation(desk: Desk) -> Made:
-    """Write the papers of the study whose texts there are; the first grade of a pair counts.
+def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the papers of the study that have a text; the first grade of a pair is used.
 
-    Texts: any file or folder `recommendation/papers*` that a paper reader knows. The study's ids are those of
-    Microsoft Academic Graph, which OpenAlex kept with a W in front.
+    Texts: any file or folder `recommendation/papers*` of a known format. The study's ids are those of
+    Microsoft Academic Graph, which OpenAlex uses with a leading W.
     """
-    study = desk.need("recommendation/user_study_results.tsv", "user_study_results.tsv")
-    sources = sorted((desk.raw / "recommendation").glob("papers*"))
+    study = context.need("recommendation/user_study_results.tsv", "user_study_results.tsv")
+    sources = sorted((context.raw / "recommendation").glob("papers*"))
     if not sources:
         raise MissingFilesError("recommendation/papers.* (titles and abstracts of the study's papers)")
-    tally = DropReport()
+    dropped = DropReport()
     grades: Grades = {}
-    for row in read_study(desk.note(study), tally):
-        mine = grades.setdefault(row.paper, {})
-        if row.recommended in mine:
-            tally.add("recommendation graded again, the first counts", f"{row.paper} {row.recommended}")
-        mine.setdefault(row.recommended, row.score)
-    wanted = grades.keys() | {name for mine in grades.values() for name in mine}
-    kept = _with_texts(grades, papers := _texts(desk, sources, wanted, tally), tally)
-    count = desk.write(FILE, _rows(kept, papers, tally))
-    pairs = sum(map(len, kept.values()))
-    mean = round(pairs / max(len(kept), 1), 2)
-    counts = {"papers": count, "graded pairs": pairs}
-    return Made(
+    for row in read_study(context.record_read(study), dropped):
+        own_grades = grades.setdefault(row.paper, {})
+        if row.recommended in own_grades:
+            dropped.add("duplicate recommendation, the first grade is used", f"{row.paper} {row.recommended}")
+        own_grades.setdefault(row.recommended, row.score)
+    wanted = grades.keys() | {name for own_grades in grades.values() for name in own_grades}
+    selected = _select_with_texts(grades, papers := _read_texts(context, sources, wanted, dropped), dropped)
+    count = context.write(FILE, _build_rows(selected, papers, dropped))
+    pairs = sum(map(len, selected.values()))
+    return PreparedDataSet(
         name="Recommendation",
         files=(FILE,),
-        first=len(kept),
-        second=mean,
+        queries=len(selected),
+        targets=round(pairs / max(len(selected), 1), 2),
         published=(137, 16.28),
-        counts=counts,
-        tally=tally,
+        counts={"papers": count, "graded pairs": pairs},
+        dropped=dropped,
     )
 
 
-def _texts(desk: Desk, sources: Sequence[Path], wanted: set[str], tally: DropReport) -> dict[str, Paper]:
+def _read_texts(
+    context: SciMultPrepareContext, sources: Sequence[Path], wanted: set[str], dropped: DropReport
+) -> dict[str, Paper]:
     papers: dict[str, Paper] = {}
     report = ReadReport()
     for paper in read_papers(sources, skip_bad=True, report=report):
-        if (name := _mag_id(paper)) in wanted:
+        name = (paper.ids.get("mag") or paper.ids.get("openalex") or paper.id).removeprefix("W")
+        if name in wanted:
             papers.setdefault(name, paper)
     for file in report.files:
-        desk.note(Path(file.path))
+        context.record_read(Path(file.path))
     for skipped in report.skipped:
-        tally.add("unusable record of the texts", str(skipped))
+        dropped.add("unusable record of the texts", str(skipped))
     return papers
 
 
-def _with_texts(grades: Grades, papers: dict[str, Paper], tally: DropReport) -> Grades:
-    kept: Grades = {}
-    for paper, mine in grades.items():
+def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropReport) -> Grades:
+    selected: Grades = {}
+    for paper, own_grades in grades.items():
         if paper not in papers:
-            tally.add(NO_PAPER, paper)
+            dropped.add(NO_PAPER, paper)
             continue
-        for name in mine:
+        for name in own_grades:
             if name not in papers:
-                tally.add(NO_TARGET, f"{paper} {name}")
-        if found := {name: grade for name, grade in mine.items() if name in papers}:
-            kept[paper] = found
+                dropped.add(NO_TARGET, f"{paper} {name}")
+        if found := {name: grade for name, grade in own_grades.items() if name in papers}:
+            selected[paper] = found
         else:
-            tally.add("paper without any recommendation left", paper)
-    return kept
+            dropped.add("paper without a remaining recommendation", paper)
+    return selected
 
 
-def _rows(kept: Grades, papers: dict[str, Paper], tally: DropReport) -> Iterator[dict[str, Any]]:
-    names = dict.fromkeys((*kept, *(name for mine in kept.values() for name in mine)))
+def _build_rows(selected: Grades, papers: dict[str, Paper], dropped: DropReport) -> Iterator[dict[str, Any]]:
+    names = dict.fromkeys((*selected, *(name for own_grades in selected.values() for name in own_grades)))
     for name in names:
-        note_text(papers[name], name, tally)
-        yield paper_row(papers[name]) | {"paper": name, "score": kept.get(name, {})}
-
-
-def _mag_id(paper: Paper) -> str:
-    found = paper.ids.get("mag") or paper.ids.get("openalex") or paper.id
-    return found.removeprefix("W")
+        count_missing_text(papers[name], name, dropped)
+        yield build_paper_row(papers[name]) | {"paper": name, "score": selected.get(name, {})}

@@ -1,136 +1,188 @@
-"""The test files of search: BEIR's sets with their splits merged, and SciRepEval's two."""
+"""The test files of search: BEIR's data sets with merged splits, and two of SciRepEval."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.inputs import Pools
-from sciprism.datasets.layouts.item_tables import note_text
-from sciprism.datasets.layouts.judgements import NO_DOCUMENT, NO_QUERY, Qrels, of_file, united
+from sciprism.datasets.inputs import RerankInput
+from sciprism.datasets.layouts.item_tables import count_missing_text
+from sciprism.datasets.layouts.judgements import (
+    NO_DOCUMENT,
+    NO_QUERY,
+    Qrels,
+    merge_judgements,
+    read_judgements,
+)
 from sciprism.datasets.layouts.scirepeval import LABELS, TEXTS, HubTexts, RankedPapers
 from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
-from sciprism.prepare.scimult.desk import Desk, Made, beir_texts, paper_row
+from sciprism.prepare.scimult.context import (
+    PreparedDataSet,
+    SciMultPrepareContext,
+    build_paper_row,
+    read_beir_papers,
+)
+
+Row = dict[str, Any]
 
 FOLDER = "scimult/search"
-TWICE = "text that stands twice, the first counts"
+DUPLICATE = "duplicate text, the first is used"
 
 
-def scifact(desk: Desk) -> Made:
-    """Merge train and test of SciFact."""
-    return _merged(desk, "SciFact", "scifact", ("train", "test"), (1_109, 5_183))
+def write_scifact(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write train and test of SciFact, merged."""
+    return _write_merged(context, "SciFact", "scifact", ("train", "test"), (1_109, 5_183))
 
 
-def nfcorpus(desk: Desk) -> Made:
-    """Merge the three splits of NFCorpus."""
-    return _merged(desk, "NFCorpus", "nfcorpus", ("train", "dev", "test"), (3_237, 3_633))
+def write_nfcorpus(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the three splits of NFCorpus, merged."""
+    return _write_merged(context, "NFCorpus", "nfcorpus", ("train", "dev", "test"), (3_237, 3_633))
 
 
-def trec_covid(desk: Desk) -> Made:
-    """Take TREC-COVID as BEIR has it."""
-    return _merged(desk, "TRECCOVID_BEIR", "trec-covid", ("test",), (50, 171_332))
+def write_trec_covid(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write TREC-COVID in BEIR's version."""
+    return _write_merged(context, "TRECCOVID_BEIR", "trec-covid", ("test",), (50, 171_332))
 
 
-def scirepeval_search(desk: Desk) -> Made:
-    """Take the test queries of SciRepEval's Search, each with its own candidates."""
-    return _ranked(desk, "Search", "search", (2_637, 10))
+def write_scirepeval_search(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the test queries of SciRepEval's Search, each with its candidates."""
+    return _write_ranked(context, "Search", "search", (2_637, 10))
 
 
-def scirepeval_trec_covid(desk: Desk) -> Made:
-    """Take TREC-COVID as SciRepEval has it: a query's title, question and narrative are one text."""
-    return _ranked(desk, "TRECCOVID_SciRepEval", "trec_covid", (50, 1386.36))
+def write_scirepeval_trec_covid(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write TREC-COVID in SciRepEval's version: title, question and narrative of a query are one text."""
+    return _write_ranked(context, "TRECCOVID_SciRepEval", "trec_covid", (50, 1386.36))
 
 
-def texts(desk: Desk, path: Path, tally: DropReport) -> Iterator[Paper]:
-    """Yield the texts of a corpus or of queries in BEIR's layout, each id once, as papers.
+def read_distinct_texts(context: SciMultPrepareContext, path: Path, dropped: DropReport) -> Iterator[Paper]:
+    """Yield the distinct texts of a corpus or of queries in BEIR's layout, as papers.
 
-    Raises InputError naming file and line of a record without an id.
+    Raises InputError that names file and line of a record without an id.
     """
     seen: set[str] = set()
-    for paper in beir_texts(desk.home, path):
+    for paper in read_beir_papers(context.data_root, path):
         if paper.id in seen:
-            tally.add(TWICE, paper.id)
+            dropped.add(DUPLICATE, paper.id)
             continue
         seen.add(paper.id)
-        note_text(paper, paper.id, tally)
+        count_missing_text(paper, paper.id, dropped)
         yield paper
 
 
-def note_absent(qrels: Qrels, queries: set[str], documents: set[str], tally: DropReport) -> None:
-    """Count judged queries and documents of which there is no record."""
-    for query, mine in qrels.items():
+def count_absent(qrels: Qrels, queries: set[str], documents: set[str], dropped: DropReport) -> None:
+    """Count graded queries and documents without a record."""
+    for query, grades in qrels.items():
         if query not in queries:
-            tally.add(NO_QUERY, query)
+            dropped.add(NO_QUERY, query)
             continue
-        for name in mine:
+        for name in grades:
             if name not in documents:
-                tally.add(NO_DOCUMENT, f"{query} {name}")
+                dropped.add(NO_DOCUMENT, f"{query} {name}")
 
 
-def _merged(desk: Desk, name: str, folder: str, splits: Sequence[str], published: tuple[int, int]) -> Made:
-    """Write a set of BEIR: all documents, and the queries that any of the splits judges."""
-    tally = DropReport()
-    place = [f"{above}{folder}" for above in ("beir/", "")]
-    corpus, queries = (desk.need(*(f"{p}/{file}.jsonl" for p in place)) for file in ("corpus", "queries"))
-    parts = [desk.need(*(f"{p}/qrels/{split}.tsv" for p in place)) for split in splits]
-    qrels = united((row for part in parts for row in of_file(desk.home, part)), tally)
+def write_collection(
+    context: SciMultPrepareContext,
+    files: Sequence[str],
+    texts: tuple[Path, Sequence[Path]],
+    rows: tuple[Callable[[Paper], Row], Callable[[Paper], Row | None]],
+    qrels: Qrels,
+    reports: tuple[DropReport, DropReport],
+) -> tuple[int, set[str]]:
+    """Write a corpus and its queries; return the number of documents and the ids of the queries.
+
+    texts: the corpus and the files of queries, in BEIR's layout. rows: build the row of a document and of a
+    query, None for a query that is dropped. reports: of documents (and absent ids) and of queries.
+    """
+    corpus, query_files = texts
+    build_document, build_query = rows
     documents: set[str] = set()
-    asked: set[str] = set()
+    written: set[str] = set()
 
-    def papers() -> Iterator[dict[str, Any]]:
-        for paper in texts(desk, corpus, tally):
-            documents.add(paper.id)
-            yield paper_row(paper)
+    def document_rows() -> Iterator[Row]:
+        """Yield all documents, and collect their ids."""
+        for document in read_distinct_texts(context, corpus, reports[0]):
+            documents.add(document.id)
+            yield build_document(document)
 
-    def judged() -> Iterator[dict[str, Any]]:
-        for query in texts(desk, queries, DropReport()):
-            if query.id in qrels:
-                asked.add(query.id)
-                yield _query(query.id, query.abstract, qrels[query.id])
+    def query_rows() -> Iterator[Row]:
+        """Yield the first query of each id that has a row, and collect their ids."""
+        for query in (q for path in query_files for q in read_distinct_texts(context, path, reports[1])):
+            if query.id not in written and (row := build_query(query)):
+                written.add(query.id)
+                yield row
 
-    files = _files(name)
-    size, count = desk.write(files[0], papers()), desk.write(files[1], judged())
-    note_absent(qrels, asked, documents, tally)
-    relevant = sum(grade > 0 for query in asked for grade in qrels[query].values())
-    counts = {"relevant": relevant}
-    return Made(
-        name=name, files=files, first=count, second=size, published=published, counts=counts, tally=tally
+    size, _ = context.write(files[0], document_rows()), context.write(files[1], query_rows())
+    count_absent(qrels, written, documents, reports[0])
+    return size, written
+
+
+def _write_merged(
+    context: SciMultPrepareContext, name: str, folder: str, splits: Sequence[str], published: tuple[int, int]
+) -> PreparedDataSet:
+    """Write a data set of BEIR: all documents, and the queries with judgements in any of the splits."""
+    dropped = DropReport()
+    folders = [f"{above}{folder}" for above in ("beir/", "")]
+    corpus, queries = (context.need(*(f"{p}/{name}.jsonl" for p in folders)) for name in ("corpus", "queries"))
+    parts = [context.need(*(f"{p}/qrels/{split}.tsv" for p in folders)) for split in splits]
+    rows = (row for part in parts for row in read_judgements(context.data_root, part))
+    qrels = merge_judgements(rows, dropped)
+
+    def query_row(query: Paper) -> Row | None:
+        """Return the row of a query with judgements."""
+        return _build_query_row(query.id, query.abstract, qrels[query.id]) if query.id in qrels else None
+
+    files, builders, reports = _name_files(name), (build_paper_row, query_row), (dropped, DropReport())
+    size, written = write_collection(context, files, (corpus, [queries]), builders, qrels, reports)
+    return PreparedDataSet(
+        name=name,
+        files=files,
+        queries=len(written),
+        targets=size,
+        published=published,
+        counts={"relevant": sum(grade > 0 for query in written for grade in qrels[query].values())},
+        dropped=dropped,
     )
 
 
-def _ranked(desk: Desk, name: str, config: str, published: tuple[int, float]) -> Made:
-    """Write a ranking set of SciRepEval: its judged queries and their candidates."""
-    desk.hub(TEXTS, config, "evaluation")
-    desk.hub(LABELS, config, "test")
-    data = RankedPapers(at=HubTexts(texts=config, labels=config), query="query").read(desk.home)
-    files = _files(name)
+def _write_ranked(
+    context: SciMultPrepareContext, name: str, config: str, published: tuple[int, float]
+) -> PreparedDataSet:
+    """Write a ranking data set of SciRepEval: its graded queries and their candidates."""
+    context.find_split(TEXTS, config, "evaluation")
+    context.find_split(LABELS, config, "test")
+    data = RankedPapers(hub=HubTexts(texts=config, labels=config), query="query").read(context.data_root)
+    files = _name_files(name)
     wanted = sorted({int(row) for pool in data.pools for row in pool})
-    desk.write(files[0], (paper_row(_paper(data, row)) for row in wanted))
-    count = desk.write(files[1], _pooled(data))
+    items = ((row, data.candidates[row]) for row in wanted)
+    papers = (
+        item if isinstance(item, Paper) else Paper(id=data.candidate_ids[row], abstract=str(item))
+        for row, item in items
+    )
+    context.write(files[0], map(build_paper_row, papers))
+    count = context.write(files[1], _build_query_rows(data))
     sizes = [len(pool) for pool in data.pools]
-    mean = round(sum(sizes) / max(len(sizes), 1), 2)
-    counts = {"papers": len(wanted), "pairs": sum(sizes)}
-    return Made(
-        name=name, files=files, first=count, second=mean, published=published, counts=counts, tally=data.tally
+    return PreparedDataSet(
+        name=name,
+        files=files,
+        queries=count,
+        targets=round(sum(sizes) / max(len(sizes), 1), 2),
+        published=published,
+        counts={"papers": len(wanted), "pairs": sum(sizes)},
+        dropped=data.dropped,
     )
 
 
-def _pooled(data: Pools) -> Iterator[dict[str, Any]]:
+def _build_query_rows(data: RerankInput) -> Iterator[Row]:
     for name, query, pool, grades in zip(data.query_ids, data.queries, data.pools, data.grades, strict=True):
         score = {data.candidate_ids[row]: int(grade) for row, grade in zip(pool, grades, strict=True)}
-        yield _query(name, str(query), score)
+        yield _build_query_row(name, str(query), score)
 
 
-def _paper(data: Pools, row: int) -> Paper:
-    item = data.candidates[row]
-    return item if isinstance(item, Paper) else Paper(id=data.candidate_ids[row], abstract=str(item))
-
-
-def _query(name: str, text: str, score: Mapping[str, int]) -> dict[str, Any]:
+def _build_query_row(name: str, text: str, score: Mapping[str, int]) -> Row:
     return {"query_id": name, "query": text, "score": dict(score)}
 
 
-def _files(name: str) -> tuple[str, str]:
+def _name_files(name: str) -> tuple[str, str]:
     return f"{FOLDER}/{name}_papers_test.json", f"{FOLDER}/{name}_queries_test.json"

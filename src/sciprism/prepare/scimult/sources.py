@@ -1,4 +1,4 @@
-"""What the pre-training sources share: their files, their counts, and SciRepEval's records."""
+"""Shared by the pre-training sources: their files, their counts, and SciRepEval's records."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sciprism.datasets.layouts.item_tables import ID_FIELDS, paper_of
+from sciprism.datasets.layouts.item_tables import ID_FIELDS, parse_paper
 from sciprism.datasets.layouts.scirepeval import TEXTS
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.prepare.samplers.drawing import Sampled
-from sciprism.prepare.scimult.desk import Desk, Made, MissingFilesError, numbered
-from sciprism.training.examples import Example, write_examples
+from sciprism.prepare.samplers.sampling import SampleReport
+from sciprism.prepare.scimult.context import (
+    MissingFilesError,
+    PreparedDataSet,
+    SciMultPrepareContext,
+    read_located_records,
+)
+from sciprism.training.examples import Example, item_key, write_examples
 
 FOLDER = "pretrain"
 SPLITS = ("train", "validation")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A source of Table A1: its name, its file, and the queries and positive pairs that the paper states."""
+class PretrainingSource:
+    """A source of Table A1: its name, its file, and its published numbers of queries and positive pairs."""
 
     name: str
     file: str
@@ -32,70 +37,68 @@ class Source:
 
 
 def write_source(
-    desk: Desk,
-    source: Source,
+    context: SciMultPrepareContext,
+    source: PretrainingSource,
     examples: Iterable[Example],
     *,
-    tally: DropReport,
-    report: Sampled | None = None,
-    lacking: tuple[str, ...] = (),
-) -> Made:
+    dropped: DropReport,
+    report: SampleReport | None = None,
+    missing_inputs: tuple[str, ...] = (),
+) -> PreparedDataSet:
     """Write a source; count its examples, distinct queries, positive pairs and hard negatives.
 
-    report: what a sampler says of the examples, complete when they are all taken.
+    report: the sampler's report, complete when all examples are consumed.
     """
     counts: Counter[str] = Counter()
     queries: set[str] = set()
 
     def counted() -> Iterator[Example]:
+        """Yield the examples, and count them."""
         for example in examples:
             pairs, negatives = len(example.positives), len(example.negatives)
             counts.update({"examples": 1, "positive pairs": pairs, "hard negatives": negatives})
-            queries.add(_query_id(example))
+            queries.add(item_key(example.query))
             yield example
 
-    place = f"{FOLDER}/{source.file}"
-    write_examples(counted(), desk.out / place)
+    file = f"{FOLDER}/{source.file}"
+    write_examples(counted(), context.out / file)
     if report is not None:
-        tally.update(report.dropped)
+        dropped.update(report.dropped)
         counts.update({f"negatives: {kind}": count for kind, count in sorted(report.negatives.items())})
-    return Made(
+    return PreparedDataSet(
         name=source.name,
-        files=(place,),
-        first=len(queries),
-        second=counts["positive pairs"],
+        files=(file,),
+        queries=len(queries),
+        targets=counts["positive pairs"],
         published=source.published,
         counts=counts,
-        lacking=lacking,
-        tally=tally,
+        missing_inputs=missing_inputs,
+        dropped=dropped,
     )
 
 
-def training_records(desk: Desk, config: str) -> tuple[Iterator[tuple[str, dict[str, Any]]], tuple[str, ...]]:
-    """Return the records of train and validation behind their places, and the split that is not there."""
+def read_training_records(
+    context: SciMultPrepareContext, config: str
+) -> tuple[Iterator[tuple[str, dict[str, Any]]], tuple[str, ...]]:
+    """Return (location, record) of train and validation, and the missing splits."""
     paths: list[Path] = []
-    lacking: list[str] = []
+    missing_inputs: list[str] = []
     for split in SPLITS:
         try:
-            paths += desk.hub(TEXTS, config, split)
+            paths += context.find_split(TEXTS, config, split)
         except MissingFilesError as missing:
-            lacking.append(str(missing))
+            missing_inputs.append(str(missing))
     if not paths:
-        raise MissingFilesError(lacking[0])
-    return (item for path in paths for item in numbered(desk.home, path)), tuple(lacking)
+        raise MissingFilesError(missing_inputs[0])
+    return (item for path in paths for item in read_located_records(context.data_root, path)), tuple(missing_inputs)
 
 
-def paper_in(record: Any, place: str) -> Paper:
-    """Return a paper of a record of SciRepEval; older files name papers by `sha`. Raises InputError."""
+def parse_source_paper(record: Any, where: str) -> Paper:
+    """Return the paper of a SciRepEval record; older files have `sha` as id. Raises InputError."""
     if not isinstance(record, Mapping):
-        raise InputError(f"{place}: expected a paper as an object, got {record!r:.60}")
+        raise InputError(f"{where}: expected a paper as an object, got {record!r:.60}")
     keys = (*ID_FIELDS, "sha")
     name = next((as_id(record[key]) for key in keys if record.get(key) not in (None, "")), "")
     if not name:
-        raise InputError(f"{place}: a paper without {', '.join(keys)}")
-    return paper_of(record, name)
-
-
-def _query_id(example: Example) -> str:
-    query = example.query
-    return query if isinstance(query, str) else query.id
+        raise InputError(f"{where}: a paper without {', '.join(keys)}")
+    return parse_paper(record, name)

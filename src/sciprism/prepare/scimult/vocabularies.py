@@ -1,4 +1,4 @@
-"""The label spaces that SciMult adopts, and the names by which its labels are looked for in papers."""
+"""SciMult's label vocabularies, and the names by which their labels are matched in papers."""
 
 from __future__ import annotations
 
@@ -7,68 +7,66 @@ from dataclasses import replace
 from pathlib import Path
 
 from sciprism.errors import InputError
-from sciprism.papers.reading import ReadReport, read_labels
+from sciprism.papers.read import ReadReport, read_labels
 from sciprism.papers.records import Label
-from sciprism.prepare.scimult.desk import Desk, MissingFilesError
+from sciprism.prepare.scimult.context import MissingFilesError, SciMultPrepareContext
 from sciprism.uses.label_names import normalize
 
 MICOL = ("micol/MAG_label.json", "MICoL/MAG_label.json", "MAG_label.json")
-EDITIONS = (2022, 2023, 2024, 2025, 2026)
-DESCRIPTORS = tuple(f"{folder}desc{year}.xml" for year in EDITIONS for folder in ("mesh/", ""))
-"""The 2022 edition is SciMult's: its 30,194 descriptors are the space of Table A2."""
+DESCRIPTORS = tuple(f"{folder}desc{year}.xml" for year in range(2022, 2027) for folder in ("mesh/", ""))
+"""SciMult uses the 2022 edition: its 30,194 descriptors are the vocabulary of Table A2."""
 
 
-def maple(desk: Desk, *folders: str, file: str = "papers.json") -> Path:
-    """Return a file of a MAPLE folder, the first of several that has it. Raises MissingFilesError."""
-    return desk.need(*(f"{above}{name}/{file}" for name in folders for above in ("maple/", "MAPLE/", "")))
+def find_maple_file(context: SciMultPrepareContext, *folders: str, file: str = "papers.json") -> Path:
+    """Return a file of the first MAPLE folder that has it. Raises MissingFilesError."""
+    return context.need(*(f"{above}{name}/{file}" for name in folders for above in ("maple/", "MAPLE/", "")))
 
 
-def cs_topics(desk: Desk) -> list[Label]:
+def read_cs_topics(context: SciMultPrepareContext) -> list[Label]:
     """Return MICoL's computer science topics with their definitions (15,808 as published)."""
-    return _labels(desk.note(desk.need(*MICOL)), "micol")
+    return _read_labels(context.record_read(context.need(*MICOL)), "micol")
 
 
-def mag_labels(desk: Desk, folder: str) -> list[Label]:
-    """Return the labels of a MAPLE folder: names alone, as published."""
-    return _labels(desk.note(maple(desk, folder, file="labels.txt")), "maple")
+def read_mag_labels(context: SciMultPrepareContext, folder: str) -> list[Label]:
+    """Return the labels of a MAPLE folder: names only, as published."""
+    return _read_labels(context.record_read(find_maple_file(context, folder, file="labels.txt")), "maple")
 
 
-def mesh_terms(desk: Desk, folders: Sequence[str]) -> tuple[list[Label], tuple[str, ...]]:
-    """Return the descriptors with their scope notes, and what had to be done without.
+def read_mesh_terms(context: SciMultPrepareContext, folders: Sequence[str]) -> tuple[list[Label], tuple[str, ...]]:
+    """Return the descriptors with their scope notes, and the missing inputs.
 
-    Names and synonyms are MAPLE's normalised ones where a folder lists the term, else the descriptor file's,
-    normalised. Without a descriptor file the space is what the folders list, without definitions.
+    Names and synonyms are MAPLE's where a folder lists the term, else the descriptor file's, normalized.
+    Without a descriptor file, the vocabulary is the terms of the folders, without definitions.
     """
     listed: dict[str, Label] = {}
     for folder in folders:
-        for label in mesh_names(desk, folder):
+        for label in read_mesh_names(context, folder):
             listed.setdefault(label.id, label)
-    path = desk.find(*DESCRIPTORS)
+    path = context.find(*DESCRIPTORS)
     if path is None:
         if not listed:
             raise MissingFilesError(DESCRIPTORS[0])
-        return list(listed.values()), (f"{DESCRIPTORS[0]}: no definitions, and the terms of MAPLE alone",)
+        return list(listed.values()), (f"{DESCRIPTORS[0]}: no definitions, and only the terms of MAPLE",)
     terms = [
-        replace(listed.get(term.id) or _normalized(term), definition=term.definition, broader=(), codes=())
-        for term in _labels(desk.note(path), "mesh")
+        replace(listed.get(term.id) or _normalize_label(term), definition=term.definition, broader=(), codes=())
+        for term in _read_labels(context.record_read(path), "mesh")
     ]
-    edition = () if "2022" in path.name else (f"{DESCRIPTORS[0]}: {path.name} stands in",)
-    return terms, edition
+    return terms, () if "2022" in path.name else (f"{DESCRIPTORS[0]}: {path.name} is used instead",)
 
 
-def mesh_names(desk: Desk, folder: str) -> list[Label]:
-    """Return the terms that a MAPLE folder lists with their synonyms; none where it has no such file."""
+def read_mesh_names(context: SciMultPrepareContext, folder: str) -> list[Label]:
+    """Return the terms of a MAPLE folder with their synonyms; an empty list where it has no such file."""
     try:
-        return _labels(desk.note(maple(desk, folder, file="labels_mesh.txt")), "maple")
+        return _read_labels(context.record_read(find_maple_file(context, folder, file="labels_mesh.txt")), "maple")
     except MissingFilesError:
         return []
 
 
-def named_in(labels: Sequence[Label], found: Iterable[Label]) -> list[Label]:
-    """Return the labels of a space under the names by which they are looked for in papers.
+def rename_labels(labels: Sequence[Label], found: Iterable[Label]) -> list[Label]:
+    """Return the labels of a vocabulary with the names by which they are matched in papers.
 
-    MAPLE's matching looks for the one name of a MAG label and for every synonym of a MeSH term, as the folder
-    lists them; a label that the folder does not list has none. Where it lists nothing the space's own serve.
+    MAPLE matches the name of a MAG label and every synonym of a MeSH term, as the folder lists them; a label
+    that the folder does not list has no name. A folder without a list leaves the labels as they are.
     """
     names = {label.id: label for label in found}
     if not names:
@@ -77,17 +75,17 @@ def named_in(labels: Sequence[Label], found: Iterable[Label]) -> list[Label]:
     return [replace(names.get(label.id, empty), id=label.id) for label in labels]
 
 
-def _normalized(label: Label) -> Label:
+def _normalize_label(label: Label) -> Label:
     names = dict.fromkeys(filter(None, map(normalize, (label.name, *label.synonyms))))
     name, *synonyms = names or (label.name,)
     return Label(id=label.id, name=name, synonyms=tuple(synonyms))
 
 
-def _labels(path: Path, reader: str) -> list[Label]:
+def _read_labels(path: Path, reader: str) -> list[Label]:
     report = ReadReport()
     labels = list(read_labels(path, reader=reader, skip_bad=True, report=report))
     if report.skipped:
-        raise InputError(f"{report.skipped[0]}; mend the file or fetch it anew")
+        raise InputError(f"{report.skipped[0]}; correct the file or download it again")
     first: dict[str, Label] = {}
     for label in labels:
         first.setdefault(label.id, label)

@@ -1,4 +1,4 @@
-"""SciRepEval's training config, a JSON list of tasks; wrong ones are told before any data are read."""
+"""SciRepEval's training config, a JSON list of tasks, checked before any data are read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from sciprism.datasets.sources import Part
-from sciprism.encoders.checkpoints.family import CODES as CODE_OF
+from sciprism.datasets.open_data import Part
+from sciprism.encoders.checkpoints.released_models import CODES as CODE_OF
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
 
@@ -20,10 +20,10 @@ TYPES: dict[str, Format] = {
     "triplet": "proximity",
 }
 CODES: dict[str, Format] = {CODE_OF[format]: format for format in FORMATS}
+KNOWN_CODES = f"; known: {', '.join(CODES)}"
 PARTS: tuple[Part, ...] = ("train", "dev")
 FIELDS = ("title", "abstract")
-"""What is read of a paper unless `input_fields` says more."""
-SIDES = ("query", "candidates")
+"""Default of `input_fields`, the fields that are read of a paper."""
 KEYS = (
     *("name", "type", "multi_label", "dataset", "data_files", "labels", "labels_field"),
     *("ctrl_token", "input_fields", "sample_size", "contrastive", "instr_prompt"),
@@ -31,8 +31,8 @@ KEYS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where the records of one part lie: local files, or a split of a hub data set."""
+class RecordLocation:
+    """The records of one part: local files, or a split of a hub data set."""
 
     files: tuple[Path, ...] = ()
     repo: str = ""
@@ -45,26 +45,26 @@ class Place:
 class PublishedTask:
     """One task of a config.
 
-    format: what its control code is for; None for lists without a code, where the queries tell. most: part ->
-    how many were asked for, 0 for all. labels: the classes in their file's order.
+    format: of its control code; None for lists without a code, where the queries decide. max_examples: part
+    -> requested number, 0 for all. labels: the classes in the order of their file.
     """
 
     name: str
     type: str
-    places: Mapping[Part, Place]
+    locations: Mapping[Part, RecordLocation]
     format: Format | None
     fields: tuple[str, ...] = FIELDS
     labels: tuple[str, ...] = ()
     labels_field: str = ""
     multi_label: bool = False
     contrastive: bool = False
-    most: Mapping[Part, int] = field(default_factory=dict)
+    max_examples: Mapping[Part, int] = field(default_factory=dict)
 
 
 def read_config(path: Path, data: Path | None = None) -> tuple[PublishedTask, ...]:
-    """Return the tasks of a config file. Raises InputError that names the task and the key that is wrong.
+    """Return the tasks of a config file. Raises InputError that names the task and the wrong key.
 
-    Files are looked for beside the config, in the folder above, here, and in `data`.
+    Files are searched for next to the config, in its parent folder, in the working folder, and in `data`.
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -75,63 +75,61 @@ def read_config(path: Path, data: Path | None = None) -> tuple[PublishedTask, ..
     rows = [rows] if isinstance(rows, dict) else rows
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: expected a list of tasks, such as SciRepEval's tasks_config.json")
+    here = path.resolve().parent
+    folders = (here, here.parent, Path(), *([data] if data else []))
     tasks = tuple(
-        _Reader(f"{path}, task {row.get('name') or number!r}", row, _folders(path, data)).task()
+        _TaskParser(f"{path}, task {row.get('name') or number!r}", row, folders).task()
         for number, row in enumerate(rows, 1)
     )
     names = [task.name for task in tasks]
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise InputError(f"{path}: two tasks are called {twice!r}; each needs a name of its own")
+        raise InputError(f"{path}: two tasks have the name {twice!r}; names must be unique")
     return tasks
 
 
-def _folders(path: Path, data: Path | None) -> tuple[Path, ...]:
-    here = path.resolve().parent
-    return (here, here.parent, Path(), *([data] if data else []))
-
-
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """One object of a config on its way to a task. where: for messages."""
+class _TaskParser:
+    """Parses one object of a config to a task. where: its name in messages."""
 
     where: str
     row: Mapping[str, Any]
     folders: tuple[Path, ...]
 
     def task(self) -> PublishedTask:
+        """Return the task. Raises InputError that names the wrong key."""
         if unknown := [key for key in self.row if key not in KEYS]:
-            raise self._wrong(unknown[0], f"unknown; known: {', '.join(KEYS)}")
+            raise self._error(unknown[0], f"unknown; known: {', '.join(KEYS)}")
         name, kind = self._text("name"), self._text("type")
         if kind not in TYPES:
-            raise self._wrong("type", f"{kind!r}; known: {', '.join(TYPES)}")
+            raise self._error("type", f"{kind!r}; known: {', '.join(TYPES)}")
         if "/" in name or name.startswith("."):
-            raise self._wrong("name", f"{name!r} is to be a file's name")
+            raise self._error("name", f"{name!r} must be usable as a file name")
         labelled = kind in ("classification", "regression")
         return PublishedTask(
             name=name,
             type=kind,
-            places=self._places(),
+            locations=self._locations(),
             format=self._format(kind),
             fields=self._fields(),
             labels=self._labels() if kind == "classification" else (),
             labels_field=self._text("labels_field") if labelled else "",
-            multi_label=self._switch("multi_label"),
-            contrastive=self._switch("contrastive"),
-            most=self._most(),
+            multi_label=self._flag("multi_label"),
+            contrastive=self._flag("contrastive"),
+            max_examples=self._max_examples(),
         )
 
-    def _places(self) -> dict[Part, Place]:
+    def _locations(self) -> dict[Part, RecordLocation]:
         files, hub = self.row.get("data_files"), self.row.get("dataset")
         if isinstance(files, Mapping):
             if "train" not in files:
-                raise self._wrong("data_files", f"no train file; it has {', '.join(files) or 'nothing'}")
-            return {part: Place(files=self._files(files[part])) for part in PARTS if files.get(part)}
+                raise self._error("data_files", f"no train file; it has {', '.join(files) or 'nothing'}")
+            return {part: RecordLocation(files=self._files(files[part])) for part in PARTS if files.get(part)}
         if not isinstance(hub, Mapping) or not isinstance(hub.get("path"), str):
-            raise self._wrong("dataset", "an object with path (and name), or data_files with train and dev")
-        place = Place(
+            raise self._error("dataset", "an object with path (and name), or data_files with train and dev")
+        location = RecordLocation(
             repo=hub["path"], config=str(hub.get("name") or ""), revision=str(hub.get("revision") or "")
         )
-        return {"train": replace(place, split="train"), "dev": replace(place, split="validation")}
+        return {"train": replace(location, split="train"), "dev": replace(location, split="validation")}
 
     def _files(self, names: Any) -> tuple[Path, ...]:
         listed = names if isinstance(names, list) else [names]
@@ -139,13 +137,13 @@ class _Reader:
 
     def _file(self, key: str, name: Any) -> Path:
         if not isinstance(name, str) or not name:
-            raise self._wrong(key, f"expected a file's name, got {name!r:.60}")
+            raise self._error(key, f"expected a file name, got {name!r:.60}")
         for folder in self.folders:
             for ending in ("", ".gz"):
                 if (folder / f"{name}{ending}").is_file():
                     return folder / f"{name}{ending}"
-        looked = ", ".join(dict.fromkeys(str(folder) for folder in self.folders))
-        raise self._wrong(key, f"no file {name}; looked for in {looked}")
+        searched = ", ".join(dict.fromkeys(str(folder) for folder in self.folders))
+        raise self._error(key, f"no file {name}; searched in {searched}")
 
     def _labels(self) -> tuple[str, ...]:
         given = self.row.get("labels")
@@ -154,57 +152,49 @@ class _Reader:
             try:
                 lines = path.read_text(encoding="utf-8-sig").splitlines()
             except UnicodeDecodeError as error:
-                raise self._wrong("labels", f"{path} is not UTF-8 ({error.reason})") from None
+                raise self._error("labels", f"{path} is not UTF-8 ({error.reason})") from None
             given = [line.strip() for line in lines if line.strip()]
         if not isinstance(given, list) or not given or not all(isinstance(each, str) for each in given):
-            raise self._wrong("labels", f"a file of one label a line, or a list, not {given!r:.60}")
+            raise self._error("labels", f"a file of one label a line, or a list, not {given!r:.60}")
         return tuple(dict.fromkeys(given))
 
     def _format(self, kind: str) -> Format | None:
         code = self.row.get("ctrl_token")
         if isinstance(code, Mapping):
-            if unknown := [side for side in SIDES if code.get(side) not in CODES]:
-                raise self._wrong("ctrl_token", f"{unknown[0]} is {code.get(unknown[0])!r}{_known()}")
+            if unknown := [side for side in ("query", "candidates") if code.get(side) not in CODES]:
+                raise self._error("ctrl_token", f"{unknown[0]} is {code.get(unknown[0])!r}{KNOWN_CODES}")
             return CODES[code["query"]]
         if code is None:
             return None if kind == "ir" else TYPES[kind]
         if code not in CODES:
-            raise self._wrong("ctrl_token", f"{code!r}{_known()}")
+            raise self._error("ctrl_token", f"{code!r}{KNOWN_CODES}")
         return CODES[cast(str, code)]
 
     def _fields(self) -> tuple[str, ...]:
         given = self.row.get("input_fields", FIELDS)
-        if (
-            not isinstance(given, list | tuple)
-            or not all(isinstance(each, str) for each in given)
-            or not given
-        ):
-            raise self._wrong("input_fields", f"a list of a record's fields, not {given!r:.60}")
+        if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given) or not given:
+            raise self._error("input_fields", f"a list of a record's fields, not {given!r:.60}")
         return tuple(given)
 
-    def _most(self) -> dict[Part, int]:
+    def _max_examples(self) -> dict[Part, int]:
         given = self.row.get("sample_size", -1)
         sizes = given if isinstance(given, Mapping) else dict.fromkeys(PARTS, given)
         for size in sizes.values():
             if isinstance(size, bool) or not isinstance(size, int) or size == 0 or size < -1:
-                raise self._wrong("sample_size", f"{size!r}; how many at most, -1 for all")
+                raise self._error("sample_size", f"{size!r}; expected a maximum number, or -1 for all")
         return {part: max(0, sizes.get(part, -1)) for part in PARTS}
 
     def _text(self, key: str) -> str:
         given = self.row.get(key)
         if not isinstance(given, str) or not given:
-            raise self._wrong(key, "missing" if given is None else f"expected a text, got {given!r:.60}")
+            raise self._error(key, "missing" if given is None else f"expected a text, got {given!r:.60}")
         return given
 
-    def _switch(self, key: str) -> bool:
+    def _flag(self, key: str) -> bool:
         given = self.row.get(key, False)
         if not isinstance(given, bool):
-            raise self._wrong(key, f"true or false, not {given!r:.60}")
+            raise self._error(key, f"true or false, not {given!r:.60}")
         return given
 
-    def _wrong(self, key: str, reason: str) -> InputError:
+    def _error(self, key: str, reason: str) -> InputError:
         return InputError(f"{self.where}: {key}: {reason}")
-
-
-def _known() -> str:
-    return f"; known: {', '.join(CODES)}"

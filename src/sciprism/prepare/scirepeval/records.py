@@ -1,4 +1,4 @@
-"""Records of SciRepEval's training files behind their places, and the papers in them."""
+"""Read records of SciRepEval's training files, with their locations, and the papers in them."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.item_tables import ID_FIELDS, number_of, text_of
+from sciprism.datasets.layouts.item_tables import ID_FIELDS, clean_text, parse_number
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.prepare.scimult.desk import numbered
-from sciprism.prepare.scirepeval.config import Place
-from sciprism.training.examples import MARK
+from sciprism.prepare.scimult.context import read_located_records
+from sciprism.prepare.scirepeval.config import RecordLocation
+from sciprism.training.examples import TITLE_SEPARATOR
 
 Record = Mapping[str, Any]
 IDS = (*ID_FIELDS, "sha")
 
 
-def records_in(home: DataRoot, place: Place) -> Iterator[tuple[str, Record]]:
-    """Yield each record behind what a message calls it ("FILE, line 3")."""
-    for path in place.files:
-        yield from numbered(home, path)
-    if place.repo:
-        rows = home.rows(place.repo, place.config, split=place.split, revision=place.revision)
+def read_records(data_root: DataRoot, location: RecordLocation) -> Iterator[tuple[str, Record]]:
+    """Yield (location such as "FILE, line 3", record)."""
+    for path in location.files:
+        yield from read_located_records(data_root, path)
+    if location.repo:
+        rows = data_root.rows(location.repo, location.config, split=location.split, revision=location.revision)
         for number, row in enumerate(rows, 1):
-            yield f"{place.repo}, {place.config or 'default'}, {place.split}, record {number}", row
+            yield f"{location.repo}, {location.config or 'default'}, {location.split}, record {number}", row
 
 
-def need(record: Any, key: str, where: str) -> Any:
-    """Return the value of a key. Raises InputError that says which keys there are."""
+def require_field(record: Any, key: str, where: str) -> Any:
+    """Return the value of a key. Raises InputError that lists the record's keys."""
     if not isinstance(record, Mapping):
         raise InputError(f"{where}: expected an object, got {record!r:.60}")
     if key not in record:
@@ -37,28 +37,28 @@ def need(record: Any, key: str, where: str) -> Any:
     return record[key]
 
 
-def paper_in(record: Any, fields: Sequence[str]) -> Paper:
-    """Return the paper of a record, with these fields alone; an id need not be there.
+def parse_record_paper(record: Any, fields: Sequence[str]) -> Paper:
+    """Return the paper of a record with these fields only; the id may be missing.
 
-    Fields beside title and abstract follow the abstract, divided as a training file divides title and
-    abstract, since such a file has no place of its own for them.
+    Further fields are appended to the abstract with the separator of training files, which have no other
+    field for them.
     """
     record = record if isinstance(record, Mapping) else {}
     name = next((as_id(record[key]) for key in IDS if record.get(key) not in (None, "")), "")
-    rest = (words_of(record.get(key)) for key in fields if key != "title")
-    title = words_of(record.get("title")) if "title" in fields else ""
-    return Paper(id=name, title=title, abstract=MARK.join(filter(None, rest)))
+    rest = (format_words(record.get(key)) for key in fields if key != "title")
+    title = format_words(record.get("title")) if "title" in fields else ""
+    return Paper(id=name, title=title, abstract=TITLE_SEPARATOR.join(filter(None, rest)))
 
 
-def words_of(value: Any) -> str:
-    """Return a field's value as words: 1964.0 as "1964", names of a list with commas between them."""
+def format_words(value: Any) -> str:
+    """Return a field's value as text: 1964.0 as "1964", the items of a list joined by commas."""
     if isinstance(value, list):
-        return ", ".join(filter(None, map(words_of, value)))
+        return ", ".join(filter(None, map(format_words, value)))
     if value is None or value != value:  # NaN
         return ""
-    return text_of(as_id(value))
+    return clean_text(as_id(value))
 
 
-def score_in(record: Any, where: str) -> float:
+def parse_score(record: Any, where: str) -> float:
     """Return a candidate's score. Raises InputError where it has none."""
-    return number_of(need(record, "score", where), f"{where}: the score")
+    return parse_number(require_field(record, "score", where), f"{where}: the score")

@@ -1,68 +1,57 @@
-"""A training source to be made: what its file is called, what its examples are for, where they come from."""
+"""The declaration of a training source: its name, its format and roles, and the builder of its examples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from sciprism.datasets.sources import Part
+from sciprism.datasets.open_data import Part
 from sciprism.formats import Format, Role
-from sciprism.prepare.open.making import Desk
-from sciprism.prepare.samplers.drawing import Sampled
-from sciprism.prepare.samplers.scored_lists import TRIPLETS
+from sciprism.prepare.open.builders import ExampleBuilder
+from sciprism.prepare.samplers.sampling import SampleReport
+from sciprism.prepare.samplers.scored_lists import MAX_TRIPLETS
 from sciprism.prepare.scirepeval.config import PARTS
-from sciprism.training.examples import Example
 
 
 @dataclass(slots=True)
-class Taken(Sampled):
-    """What was made of one part. records: of the data, those that a sample is drawn from."""
+class SourceReport(SampleReport):
+    """The report of one part. records: number of records that were sampled from."""
 
     records: int = 0
 
 
-class Form(Protocol):
-    """A form of data, read as examples."""
-
-    @property
-    def data(self) -> str:
-        """Return where the data lie, for the record."""
-
-    def examples(self, desk: Desk, part: Part, report: Taken) -> Iterator[Example]:
-        """Yield the examples of one part; `desk.most` of them at most, 0 for all."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingSource:
-    """One source. type: as SciRepEval's config has it. labels: the classes, in the order of a head's outputs.
+class SciRepEvalSource:
+    """A training source.
 
-    parts: those that there are data of. most: part -> examples that the config asks for, 0 for all. least: of
-    a dev file; fewer choose no checkpoint. told: more about it, for the record.
+    type: as in SciRepEval's config. labels: the classes, in the order of a head's outputs.
+    parts: those with data. max_examples: part -> number requested by the config, 0 for all. min_dev_examples:
+    smaller dev files are not written. facts: further keys of its record.
     """
 
     name: str
     type: str
     format: Format
-    form: Form
+    builder: ExampleBuilder[SourceReport]
     query: Role = "paper"
     candidate: Role = "paper"
     labels: tuple[str, ...] = ()
     multi_label: bool = False
     contrastive: bool = False
     parts: tuple[Part, ...] = PARTS
-    most: Mapping[Part, int] = field(default_factory=dict)
-    least: int = 1
-    told: Mapping[str, Any] = field(default_factory=dict)
+    max_examples: Mapping[Part, int] = field(default_factory=dict)
+    min_dev_examples: int = 1
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a recipe needs to know of it as JSON values."""
+        """Return what a recipe needs, as JSON values."""
         row = {"name": self.name, "type": self.type, "format": self.format}
-        row |= {"query": self.query, "candidate": self.candidate, "data": self.form.data}
+        row |= {"query": self.query, "candidate": self.candidate, "data": self.builder.data}
         more = {"multi_label": self.multi_label, "contrastive": self.contrastive, "labels": list(self.labels)}
-        return row | {key: value for key, value in (more | dict(self.told)).items() if value}
+        return row | {key: value for key, value in (more | dict(self.facts)).items() if value}
 
 
-def lists_for(most: int) -> int:
-    """Return how many queries give at most so many triplets; 0 for all."""
-    return max(1, most // TRIPLETS) if most else 0
+def count_lists(max_triplets: int) -> int:
+    """Return the number of queries that give at most this many triplets; 0 for all."""
+    return max(1, max_triplets // MAX_TRIPLETS) if max_triplets else 0

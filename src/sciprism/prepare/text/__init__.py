@@ -1,1 +1,1 @@
-"""Texts of many sources as one corpus: filtered, without duplicates, mixed by weight, in token shards."""
+"""Texts of many sources as one corpus: filtered, deduplicated, mixed by weight, in token shards."""

@@ -1,4 +1,4 @@
-"""Texts that occur more than once over all sources: the first stays."""
+"""Drop duplicate texts across all sources; the first is retained."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.papers.duplicates import TextSignatures
-from sciprism.prepare.text.sources import Gathered
+from sciprism.papers.duplicates import MinHashSignatures
+from sciprism.prepare.text.sources import FilteredSource
 
-SAME, NEAR = "same text as one before", "nearly the same text as one before"
+DUPLICATE, NEAR_DUPLICATE = "duplicate text", "near-duplicate text"
 
 
-def drop_duplicates(sources: Sequence[Gathered], near: float | None) -> None:
-    """Take documents out of `kept` whose text stands before, in the source or in one named before it.
+def drop_duplicates(sources: Sequence[FilteredSource], near_duplicates: float | None) -> None:
+    """Unmark duplicates in `retained`: documents whose text occurs before, in this source or an earlier one.
 
-    near: Jaccard similarity of the word 3-grams from which texts count as one (see `TextSignatures`); None
-    drops only equal ones. Memory: 8 bytes a document, 264 more with `near`.
+    near_duplicates: Jaccard similarity of word 3-grams from which texts are duplicates (`MinHashSignatures`);
+    None drops only equal texts. Memory: 8 bytes a document, 264 more with `near_duplicates`.
     """
     keys = np.concatenate([each.keys for each in sources])
-    again = np.ones(len(keys), np.bool_)
-    again[np.unique(keys, return_index=True)[1]] = False
-    _drop(sources, again, SAME)
-    if near is None:
+    repeated = np.ones(len(keys), np.bool_)
+    repeated[np.unique(keys, return_index=True)[1]] = False
+    _drop(sources, repeated, DUPLICATE)
+    if near_duplicates is None:
         return
-    signatures, place = TextSignatures(), 0
+    signatures, start = MinHashSignatures(), 0
     for each in sources:
-        places = place + np.flatnonzero(each.kept)
-        for row, (_, text) in zip(places.tolist(), each.rows(each.kept), strict=True):
+        rows = start + np.flatnonzero(each.retained)
+        for row, (_, text) in zip(rows.tolist(), each.rows(each.retained), strict=True):
             signatures.add(row, text)
-        place += len(each.kept)
-    again = np.zeros(len(keys), np.bool_)
-    for one, other in signatures.pairs(near):
-        again[max(one, other)] = True
-    _drop(sources, again, NEAR)
+        start += len(each.retained)
+    repeated = np.zeros(len(keys), np.bool_)
+    for one, other in signatures.pairs(near_duplicates):
+        repeated[max(one, other)] = True
+    _drop(sources, repeated, NEAR_DUPLICATE)
 
 
-def _drop(sources: Sequence[Gathered], again: NDArray[np.bool_], reason: str) -> None:
+def _drop(sources: Sequence[FilteredSource], repeated: NDArray[np.bool_], reason: str) -> None:
     start = 0
     for each in sources:
-        mine = again[start : start + len(each.kept)] & each.kept
-        for name, _ in each.rows(mine) if mine.any() else ():
+        dropped = repeated[start : start + len(each.retained)] & each.retained
+        for name, _ in each.rows(dropped) if dropped.any() else ():
             each.dropped.add(reason, name)
-        each.kept &= ~mine
-        start += len(each.kept)
+        each.retained &= ~dropped
+        start += len(each.retained)

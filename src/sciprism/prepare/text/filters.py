@@ -1,4 +1,4 @@
-"""Which documents may be trained on: by language, by licence, and not those of tests."""
+"""Filter documents for training by language and licence, and drop those of tests."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.split import SplitTable, names
+from sciprism.datasets.split import SplitTable, list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import SHORT_ID
 from sciprism.papers.languages import guess_language
-from sciprism.papers.reading import ReadReport, read_papers
+from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
-from sciprism.text.documents.document import Document, plain_licence
+from sciprism.text.documents.document import Document, normalise_licence
 
-TESTED, HELD_BACK = "paper of a test", "dev paper of the open data"
-NO_LICENCE, OTHER_LICENCE, OTHER_LANGUAGE = "no licence stated", "other licence", "other language"
+TEST_PAPER, DEV_PAPER = "test paper", "dev paper of the open data"
 UNCLEAR = ("Latin script", "none")
-"""What is guessed of a text too short, or too full of formulas, to tell its language."""
+"""The guesses for a text that is too short, or has too many formulas, to guess its language."""
 
 _CODES = """
 en eng English / de deu ger German / fr fra fre French / es spa Spanish / pt por Portuguese / it ita Italian
@@ -28,7 +27,7 @@ ru rus uk ukr bg bul Cyrillic script / ar ara fa fas per Arabic script / hi hin 
 """
 
 
-def _named() -> dict[str, str]:
+def _language_names() -> dict[str, str]:
     found: dict[str, str] = {}
     for row in _CODES.replace("\n", " / ").split("/"):
         codes = [word for word in row.split() if word.islower() and word != "script"]
@@ -37,58 +36,60 @@ def _named() -> dict[str, str]:
     return found
 
 
-LANGUAGES = _named()
+LANGUAGES = _language_names()
 """Code or lower-case name -> the name that `guess_language` uses."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Filters:
-    """What documents must be; empty allows everything.
+    """Which documents are retained; an empty filter retains all.
 
-    languages: codes or names; a document that states none is judged by a guess, and stays where its text is
-    too short to tell. licences: such as "CC BY", whatever the version ("CC BY-NC" is another); documents that
-    state none go. without: files of papers, or .txt with an id a line, that are tests. data: the folder of
-    the open data, whose test and dev papers go.
+    languages: codes or names; guessed for a document that states none, which is retained if its text is too
+    short to guess. licences: such as "CC BY", of any version ("CC BY-NC" is another); documents that state
+    none are dropped. exclude: files of papers, or .txt with an id a line, to drop. data: the folder of the
+    open data, whose test and dev papers are dropped.
     """
 
     languages: tuple[str, ...] = ()
     licences: tuple[str, ...] = ()
-    without: tuple[Path, ...] = ()
+    exclude: tuple[Path, ...] = ()
     data: Path | None = None
 
     def __post_init__(self) -> None:
         for each in self.languages:
             if each.lower() not in LANGUAGES:
-                raise InputError(f"language {each!r} is not known; known: {', '.join(LANGUAGES)}")
-        for path in self.without:
+                raise InputError(f"unknown language {each!r}; known: {', '.join(LANGUAGES)}")
+        for path in self.exclude:
             if not path.exists():
-                raise InputError(f"{path}: no such file or folder; --without names papers of tests")
+                raise InputError(f"{path}: no such file or folder; --exclude names papers of tests")
 
-    def judge(self) -> Callable[[Document], str]:
-        """Return what says why a document goes, "" for one that stays; it holds the names of all tests."""
+    def load_check(self) -> Callable[[Document], str]:
+        """Return a function of a document: the reason to drop it, or ""; it holds the ids of all tests."""
         wanted = {LANGUAGES[each.lower()] for each in self.languages}
-        licences = {plain_licence(each).casefold() for each in self.licences}
-        tested = self._tested()
-        table = SplitTable.of(DataRoot(self.data)) if self.data else None
+        licences = {normalise_licence(each).casefold() for each in self.licences}
+        excluded = self._excluded_names()
+        table = SplitTable.load(DataRoot(self.data)) if self.data else None
 
-        def fault(document: Document) -> str:
-            if licences and (reason := _licence_fault(document.licence, licences)):
-                return reason
+        def check(document: Document) -> str:
+            if licences and not document.licence:
+                return "no licence stated"
+            if licences and document.licence.casefold() not in licences:
+                return "other licence"
             if wanted and _language(document) not in (*wanted, *UNCLEAR):
-                return OTHER_LANGUAGE
+                return "other language"
             keys = _names(document.paper)
-            if tested and not tested.isdisjoint(keys):
-                return TESTED
+            if excluded and not excluded.isdisjoint(keys):
+                return TEST_PAPER
             if table is None:
                 return ""
             part = table.part(*keys, *_ids(document.paper.id, table))
-            return {"test": TESTED, "dev": HELD_BACK}.get(part or "", "")
+            return {"test": TEST_PAPER, "dev": DEV_PAPER}.get(part or "", "")
 
-        return fault
+        return check
 
-    def _tested(self) -> set[str]:
+    def _excluded_names(self) -> set[str]:
         found: set[str] = set()
-        for path in self.without:
+        for path in self.exclude:
             if path.suffix == ".txt":
                 lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
                 found.update(f"id:{line.strip()}" for line in lines if line.strip())
@@ -99,12 +100,12 @@ class Filters:
 
 
 def _names(paper: Paper) -> list[str]:
-    """Return all names of a paper, its bare ids too."""
-    return [*names(paper), f"id:{paper.id}", *(f"id:{value}" for value in paper.ids.values())]
+    """Return all keys of a paper, and its bare ids."""
+    return [*list_paper_keys(paper), f"id:{paper.id}", *(f"id:{value}" for value in paper.ids.values())]
 
 
 def _ids(name: str, table: SplitTable) -> list[str]:
-    """Return an id as each data set has it; nothing for one so short or plain that it means no one paper."""
+    """Return the key of an id in each data set; none for an id so short or plain that papers share it."""
     return [] if len(name) < SHORT_ID or name.isdigit() else [f"{data}:{name}" for data in table.tests]
 
 
@@ -112,9 +113,3 @@ def _language(document: Document) -> str:
     stated = document.language.strip().lower()
     code = stated.replace("_", "-").partition("-")[0]
     return LANGUAGES.get(stated) or LANGUAGES.get(code) or (stated or guess_language(document.text))
-
-
-def _licence_fault(licence: str, allowed: set[str]) -> str:
-    if not licence:
-        return NO_LICENCE
-    return "" if licence.casefold() in allowed else OTHER_LICENCE

@@ -1,4 +1,4 @@
-"""One source of texts: its files, how much it weighs, and what is gathered of it on disk."""
+"""One source of texts: its files, its weight, and its filtered documents on disk."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.prepare.text.filters import Filters
-from sciprism.text.documents.reading import read_documents
+from sciprism.text.documents.read import read_documents
 from sciprism.text.documents.registry import document_readers
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSource:
     """Files of one kind of text.
 
-    name: of a folder too. weight: how often it is gone through; a part of one time is that share of its
-    documents. kind: of document, "" to judge each file. columns: of rows, where their text stands.
+    name: also of its folder. weight: number of passes; a fraction is that share of the documents. kind: of
+    document, "" to detect that of each file. columns: of rows, those with the text.
     """
 
     name: str
@@ -37,7 +35,7 @@ class TextSource:
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
             raise InputError(f"source name {self.name!r}: letters, digits, dots, dashes and underscores only")
         if not 0 < self.weight <= 1000:
             raise InputError(f"{self.name}: weight {self.weight}; above 0 and up to 1,000 is allowed")
@@ -49,11 +47,11 @@ class TextSource:
 
 
 @dataclass(slots=True)
-class Gathered:
-    """The documents of a source that passed the filters, in a file of their own, a JSON line each.
+class FilteredSource:
+    """The documents of a source that passed the filters, in a file, a JSON line each.
 
-    read: documents with text that there were. keys: hash of each text. sizes: its characters. kept: those
-    that are no duplicates, set later. dropped: the others, by reason.
+    read: documents with text before the filters. keys: hash of each text without case and white space. sizes:
+    its characters. retained: those that are not dropped later as duplicates. dropped: the others, by reason.
     """
 
     source: TextSource
@@ -61,7 +59,7 @@ class Gathered:
     read: int = 0
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     sizes: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    kept: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    retained: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     dropped: DropReport = field(default_factory=DropReport)
 
     def rows(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
@@ -73,33 +71,28 @@ class Gathered:
                     yield name, text
 
     def texts(self, passes: list[NDArray[np.bool_]]) -> Iterator[str]:
-        """Yield the texts of one pass after the other."""
+        """Yield the texts of one pass after another."""
         for chosen in passes:
             yield from (text for _, text in self.rows(chosen))
 
 
-def gather(source: TextSource, filters: Filters, file: Path) -> Gathered:
-    """Read a source, write what passes the filters, count the rest; 13 bytes a document stay in memory."""
-    found = Gathered(source, file)
-    fault, keys, sizes = filters.judge(), array("Q"), array("I")
+def filter_source(source: TextSource, filters: Filters, file: Path) -> FilteredSource:
+    """Read a source, write what passes the filters, count the rest; memory holds 13 bytes a document."""
+    found = FilteredSource(source, file)
+    check, keys, sizes = filters.load_check(), array("Q"), array("I")
     with file.open("w", encoding="utf-8", errors="replace") as spool:
         for path in source.paths:
             documents = read_documents(path, kind=source.kind, columns=source.columns, dropped=found.dropped)
             for document in documents:
                 found.read += 1
-                if reason := fault(document):
+                if reason := check(document):
                     found.dropped.add(reason, document.id)
                     continue
                 spool.write(json.dumps([document.id, document.text], ensure_ascii=False) + "\n")
-                keys.append(_key(document.text))
+                plain = " ".join(document.text.casefold().split()).encode("utf-8", "replace")
+                keys.append(int.from_bytes(blake2b(plain, digest_size=8).digest()))
                 sizes.append(min(len(document.text), 2**32 - 1))
     found.keys = np.frombuffer(keys, np.uint64) if keys else found.keys
     found.sizes = np.frombuffer(sizes, np.uint32) if sizes else found.sizes
-    found.kept = np.ones(len(found.keys), np.bool_)
+    found.retained = np.ones(len(found.keys), np.bool_)
     return found
-
-
-def _key(text: str) -> int:
-    """Hash a text whatever its case and white space."""
-    plain = " ".join(text.casefold().split())
-    return int.from_bytes(blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest())

@@ -1,4 +1,4 @@
-"""The papers' claims in our words, one file per paper: what decides each of them here."""
+"""The papers' claims, one file per paper: how each is tested here."""
 
 from sciprism.reproduce.claims import indus, multi2spe, prism, scimult, scirepeval
 from sciprism.reproduce.claims.registry import claims

@@ -1,42 +1,41 @@
-"""From results to the verdict on a claim, and the verdicts of a paper: RESULTS/<paper>/claims.json."""
+"""Verdicts on claims from stored results, and their file: RESULTS/<paper>/claims.json."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import compress
 from pathlib import Path
-from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.reproduce.claims.declared import (
+from sciprism.reproduce.claims.claim import (
     Claim,
-    Contrast,
-    Question,
-    Side,
+    ClaimQuestion,
+    ContrastSide,
+    ScoreContrast,
     Verdict,
     all_held,
     any_held,
-    verdict,
+    decide,
 )
-from sciprism.reproduce.tables.declared import Number, Reproduction, Shape, metrics_of
-from sciprism.reproduce.tables.kept import Kept, read_models
-from sciprism.reproduce.tables.scores import Named, Scores
+from sciprism.reproduce.tables.result_folder import ResultFolder, read_models, read_records
+from sciprism.reproduce.tables.scores import SuiteScores
+from sciprism.reproduce.tables.table import GroupedSuite, Reproduction, TaskScore, select_scores
 
 FILE = "claims.json"
 UNITS = {"points": 100.0, "%": 100.0}
-"""What a value is multiplied by to be printed; any other unit is printed as it is."""
+"""Unit -> factor of printed values; other units are printed unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One contrast as it was found on one part of the data.
+class ClaimFinding:
+    """One contrast, measured on one view of the data.
 
-    value, low, high: in natural units. seeds: models of either side; one_seed: a model of ours had only one,
-    so that the interval speaks of items alone. n: items. view: suite, or suite/view. verdict: what this says.
-    decides: whether the claim rests on it.
+    value, low, high: in natural units. seeds: number of models of each side; one_seed: a model of ours had
+    only one, so the interval is over items alone. n: items. view: suite, or suite/view. decides: whether it
+    counts for the claim's verdict.
     """
 
     name: str
@@ -55,33 +54,37 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """The verdict on a claim: held, not held or undecided, what it rests on, and what made it."""
+class ClaimRecord:
+    """The verdict on a claim, its findings, and the commands that measured them.
+
+    lacking: names of contrasts and measurements without results.
+    """
 
     claim: str
     verdict: Verdict
-    findings: tuple[Finding, ...]
+    findings: tuple[ClaimFinding, ...]
     commands: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     date: str = ""
     remarks: tuple[str, ...] = field(default=())
 
 
-def write(home: Path, record: Record) -> Path:
-    """Write a record into the file of a paper's claims, in order of id; return the file."""
-    write_json(home / FILE, dict(sorted((_rows(home) | {record.claim: asdict(record)}).items())))
-    return home / FILE
+def write_record(folder: Path, record: ClaimRecord) -> Path:
+    """Write a record into the file of a paper's claims, sorted by id; return the file."""
+    rows = read_records(folder / FILE, "claims", "records") | {record.claim: asdict(record)}
+    write_json(folder / FILE, dict(sorted(rows.items())))
+    return folder / FILE
 
 
-def read(home: Path, claim: str) -> Record | None:
-    """Read the record of a claim, None where there is none. Raises InputError where the file is no record."""
-    row = _rows(home).get(claim)
+def read_record(folder: Path, claim: str) -> ClaimRecord | None:
+    """Return the record of a claim, None if there is none; InputError for an invalid file."""
+    row = read_records(folder / FILE, "claims", "records").get(claim)
     if row is None:
         return None
     try:
-        findings = [Finding(**each | {"seeds": tuple(each.get("seeds", ()))}) for each in row["findings"]]
+        findings = [ClaimFinding(**each | {"seeds": tuple(each.get("seeds", ()))}) for each in row["findings"]]
         texts = {key: tuple(row.get(key, ())) for key in ("commands", "lacking", "remarks")}
-        return Record(
+        return ClaimRecord(
             claim=row["claim"],
             verdict=row["verdict"],
             findings=tuple(findings),
@@ -89,18 +92,18 @@ def read(home: Path, claim: str) -> Record | None:
             **texts,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"{home / FILE}, {claim}: no record of a claim: {error}") from None
+        raise InputError(f"{folder / FILE}, {claim}: not the record of a claim: {error}") from None
 
 
-def measure(claim: Claim, paper: Reproduction, shape: Shape, home: Path) -> Record | None:
-    """Return the verdict on a claim from the results below a folder; None where none of it was measured.
+def decide_claim(claim: Claim, paper: Reproduction, suite: GroupedSuite, folder: Path) -> ClaimRecord | None:
+    """Return the verdict on a claim from the results in a folder; None if nothing was measured.
 
-    What another command measured is taken from the record that is there (`Claim.measured`).
+    Findings of other commands (`Claim.measured`) come from the existing record.
     """
-    bench = _Bench(paper, shape, home)
-    found = [(question, _answers(question, bench)) for question in claim.questions]
+    evaluator = _ContrastEvaluator(paper, suite, folder)
+    found = [(question, _find_answers(question, evaluator)) for question in claim.questions]
     findings = [finding for _, answers in found for some in answers.values() for finding in some]
-    known = read(home, claim.id) if claim.measured else None
+    known = read_record(folder, claim.id) if claim.measured else None
     measured = {f.name: f for f in (known.findings if known else ()) if f.name in claim.measured}
     if not findings and not measured:
         return None
@@ -112,64 +115,46 @@ def measure(claim: Claim, paper: Reproduction, shape: Shape, home: Path) -> Reco
         if question.decisive
     ]
     decided += [measured[name].verdict if name in measured else "undecided" for name in claim.measured]
-    commands = (*bench.commands, *(known.commands if known and measured else ()))
-    return Record(
+    commands = (*evaluator.commands, *(known.commands if known and measured else ()))
+    return ClaimRecord(
         claim=claim.id,
         verdict=all_held(decided),
         findings=(*findings, *measured.values()),
         commands=tuple(dict.fromkeys(filter(None, commands))),
         lacking=tuple(lacking),
-        date=max({*bench.dates, known.date if known and measured else ""}),
+        date=max({*evaluator.dates, known.date if known and measured else ""}),
     )
 
 
-def _always(names: Sequence[str]) -> Named:
-    return lambda _task: names
-
-
-def _rows(home: Path) -> dict[str, Any]:
-    """Return the records of a paper's claims as they are in the file."""
-    if not (home / FILE).exists():
-        return {}
-    try:
-        rows = json.loads((home / FILE).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{home / FILE} is no file of claims: {error}") from None
-    if not isinstance(rows, dict):
-        raise InputError(f"{home / FILE} is no file of claims: expected an object of records")
-    return rows
-
-
 @dataclass(slots=True)
-class _Bench:
-    """The results of a paper's models on the views of one suite, and the commands that made what was used."""
+class _ContrastEvaluator:
+    """Evaluates contrasts on the views of one suite; collects the commands and dates of the used results."""
 
     paper: Reproduction
-    shape: Shape
-    home: Path
+    suite: GroupedSuite
+    folder: Path
     commands: dict[str, None] = field(default_factory=dict)
     dates: set[str] = field(default_factory=set)
-    scores: Mapping[str, Scores] = field(init=False)
+    views: Sequence[SuiteScores] = field(init=False)
     models: Mapping[str, tuple[str, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        kept = Kept(self.home, self.shape)
-        views = [self.shape]
-        views += [self.shape.part("quick")] if "quick" in self.shape.suite.views else []
-        whole = Scores(self.shape, kept)
-        self.scores = {view.name: replace(whole, shape=view) for view in views}
-        self.models = read_models(self.home)
+        scores = SuiteScores(self.suite, ResultFolder(self.folder, self.suite))
+        self.views = [scores]
+        if "quick" in self.suite.suite.views:
+            self.views.append(replace(scores, suite=self.suite.select_view("quick")))
+        self.models = read_models(self.folder)
 
-    def finding(self, contrast: Contrast, scores: Scores, level: float) -> Finding | None:
-        """Return what a contrast comes to on one view, None where a side has no results there."""
+    def evaluate(self, contrast: ScoreContrast, scores: SuiteScores, level: float) -> ClaimFinding | None:
+        """Return the finding of a contrast on one view, None if a side has no results there."""
         sides = (contrast.ours, contrast.other)
-        numbers = [_numbers(scores.shape, side, contrast.metrics) for side in sides]
-        if not numbers[0] or len(numbers[0]) != len(numbers[1]):
+        wanted = [_select_side(scores.suite, side, contrast.metrics) for side in sides]
+        if not wanted[0] or len(wanted[0]) != len(wanted[1]):
             return None
-        names = self._complete(scores, sides, numbers)
+        names = self._find_complete(scores, sides, wanted)
         ours, other = (
-            scores.sample(wanted, _always(some), side.variant)
-            for side, wanted, some in zip(sides, numbers, names, strict=True)
+            scores.sample(of_side, lambda _task: systems, side.variant)  # noqa: B023  # called at once
+            for side, of_side, systems in zip(sides, wanted, names, strict=True)
         )
         if isinstance(ours, str) or isinstance(other, str):
             return None
@@ -180,71 +165,60 @@ class _Bench:
             self.commands[run.result.provenance.get("command", "")] = None
             self.dates.add(run.result.provenance.get("date", ""))
         fixed = [self.paper.models[re.split("[+@]", side.model)[0]].fixed for side in sides]
-        return Finding(
+        return ClaimFinding(
             name=contrast.name,
             value=above.value,
             low=above.low,
             high=above.high,
-            verdict=verdict((above.low, above.high), contrast.direction, contrast.margin),
+            verdict=decide((above.low, above.high), contrast.direction, contrast.margin),
             unit="%" if contrast.relative else "points",
             seeds=above.seeds,
-            one_seed=any(k == 1 and not own for k, own in zip(above.seeds, fixed, strict=True)),
+            one_seed=any(k == 1 and not is_fixed for k, is_fixed in zip(above.seeds, fixed, strict=True)),
             n=above.n,
-            tasks=len({number.task for number in numbers[0]}),
-            view=scores.shape.name,
+            tasks=len({score.task for score in wanted[0]}),
+            view=scores.suite.name,
             level=level,
         )
 
-    def _complete(
-        self, scores: Scores, sides: Sequence[Side], numbers: Sequence[Sequence[Number]]
+    def _find_complete(
+        self, scores: SuiteScores, sides: Sequence[ContrastSide], wanted: Sequence[Sequence[TaskScore]]
     ) -> list[list[str]]:
-        """Return the models of each side that have every number, in pairs where they were named in pairs."""
-        declared = scores.shape.declared()
-        named = [self.models.get(side.model, ()) for side in sides]
-        whole = [
-            [all(scores.kept.status(name, declared[task]) == "done" for task in tasks) for name in names]
-            for names, tasks in zip(named, map(_tasks, sides, numbers), strict=True)
+        """Return each side's systems that have every score; equally many systems are filtered in pairs."""
+        tasks = scores.suite.tasks_by_name()
+        names = [self.models.get(side.model, ()) for side in sides]
+
+        def is_complete(name: str, side: ContrastSide, of_side: Sequence[TaskScore]) -> bool:
+            found = (tasks[side.task(score.task)] for score in of_side)
+            return all(scores.results.status(name, task) == "done" for task in found)
+
+        complete = [
+            [is_complete(name, side, of_side) for name in systems]
+            for systems, side, of_side in zip(names, sides, wanted, strict=True)
         ]
-        if len(named[0]) == len(named[1]):
-            whole = [[a and b for a, b in zip(*whole, strict=True)]] * 2
-        return [
-            [name for name, kept in zip(names, flags, strict=True) if kept]
-            for names, flags in zip(named, whole, strict=True)
-        ]
+        if len(names[0]) == len(names[1]):
+            complete = [[a and b for a, b in zip(*complete, strict=True)]] * 2
+        return [list(compress(*pair)) for pair in zip(names, complete, strict=True)]
 
 
-def _answers(question: Question, bench: _Bench) -> dict[str, list[Finding]]:
-    """Return what each contrast comes to on every view that has results, the deciding one first.
+def _find_answers(question: ClaimQuestion, evaluator: _ContrastEvaluator) -> dict[str, list[ClaimFinding]]:
+    """Return each contrast's findings on all views with results, the deciding one first.
 
-    The view with the most seeds decides, of such views the one with the most tasks.
+    The view with the most seeds decides; of several, the one with the most tasks.
     """
     answers = {}
     for contrast in question.contrasts:
-        found = [bench.finding(contrast, scores, question.level) for scores in bench.scores.values()]
-        there = sorted(
-            (each for each in found if each),
-            key=lambda f: (min(f.seeds), sum(f.seeds), f.tasks),
-            reverse=True,
-        )
-        parts = {(each.seeds, each.tasks): each for each in reversed(there)}  # a view may be the whole group
-        kept = [each for each in there if each in parts.values()]
+        views = (evaluator.evaluate(contrast, scores, question.level) for scores in evaluator.views)
+        found = sorted(filter(None, views), key=lambda f: (min(f.seeds), sum(f.seeds), f.tasks), reverse=True)
+        distinct: dict[object, ClaimFinding] = {}  # a view may have all tasks of the group
+        for each in found:
+            distinct.setdefault((each.seeds, each.tasks), each)
         answers[contrast.name] = [
-            replace(each, decides=question.decisive and i == 0) for i, each in enumerate(kept)
+            replace(each, decides=question.decisive and i == 0) for i, each in enumerate(distinct.values())
         ]
     return answers
 
 
-def _numbers(shape: Shape, side: Side, metrics: tuple[str, ...]) -> tuple[Number, ...]:
-    declared = shape.declared()
-    names = shape.groups.get(side.group, ())
-    return tuple(
-        n for name in names if _has(declared, name, side) for n in metrics_of(declared[name], metrics)
-    )
-
-
-def _has(declared: Mapping[str, object], name: str, side: Side) -> bool:
-    return not side.variant or f"{name}-{side.variant}" in declared
-
-
-def _tasks(side: Side, numbers: Sequence[Number]) -> list[str]:
-    return [f"{number.task}-{side.variant}" if side.variant else number.task for number in numbers]
+def _select_side(suite: GroupedSuite, side: ContrastSide, metrics: tuple[str, ...]) -> tuple[TaskScore, ...]:
+    tasks = suite.tasks_by_name()
+    names = (name for name in suite.groups.get(side.group, ()) if side.task(name) in tasks)
+    return tuple(score for name in names for score in select_scores(tasks[name], metrics))

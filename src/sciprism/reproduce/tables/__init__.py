@@ -1,4 +1,4 @@
-"""The papers' tables, one file per paper: rows, columns and printed numbers."""
+"""The papers' tables, one file per paper: rows, columns and published numbers."""
 
 from sciprism.reproduce.tables import indus, multi2spe, prism, scimult, scirepeval
 from sciprism.reproduce.tables.registry import reproductions

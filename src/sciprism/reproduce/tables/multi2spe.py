@@ -1,43 +1,50 @@
-"""Multi2SPE's tables: one CLS and several, one field and many, each part left out, and SciDocs."""
+"""Multi2SPE's tables: one CLS and several, one field and many, ablations, and SciDocs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from sciprism.evaluation.protocols.rerank import Rerank
+from sciprism.evaluation.protocols.rerank import RerankProtocol
 from sciprism.evaluation.suites.multi_scidocs import PAPER, TASKS
-from sciprism.evaluation.suites.printed import printed
+from sciprism.evaluation.suites.published import parse_published
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.suites.scidocs import TASKS as SCIDOCS
 from sciprism.evaluation.task import Published
-from sciprism.reproduce.tables.declared import Model, Reproduction, Row, Shape, Table
 from sciprism.reproduce.tables.registry import reproductions
+from sciprism.reproduce.tables.table import (
+    BACKBONE,
+    GroupedSuite,
+    ModelRow,
+    PaperTable,
+    Reproduction,
+    TableModel,
+)
 
 TRAIN = (
-    "train it: sciprism train recipes/{recipe}.toml{sets} --sources TRIPLETS -o RUN, with TRIPLETS {made}, "
-    "then --models {key}=RUN"
+    "train it: sciprism train recipes/{recipe}.toml{sets} --sources TRIPLETS -o RUN, "
+    "with TRIPLETS {triplets}, then --models {key}=RUN"
 )
 CORPORA = {"": "multi-domain", "cs": "CS", "medicine": "Medicine"}
 S2ORC = "of `sciprism prepare citations S2ORC {} --dev 0.2 --hold-out queries --seed 321 -o TRIPLETS`"
 RELEASED = (
-    "of `sciprism prepare citations train_metadata.jsonl --triples train_triples.csv --hold-out queries "
+    "of `sciprism prepare citations train_metadata.jsonl --triplets train_triples.csv --hold-out queries "
     "-o TRIPLETS` over SciNCL's release {}"
 )
 TRIPLETS = {
     ("", "specter"): S2ORC.format("--shard 11"),
     ("cs", "specter"): S2ORC.format("--field 'Computer Science'")
-    + ", since the paper's are SPECTER's own, released as pickles that nothing reads here",
+    + ", since the paper's are SPECTER's, published as pickles, which are not read here",
     ("medicine", "specter"): S2ORC.format("--shard 22 --shard 33 --shard 44 --field Medicine"),
     ("", "scincl"): RELEASED.format("without leakage (0.1-wol)"),
     ("cs", "scincl"): RELEASED.format("with leakage (0.1)"),
 }
-"""Corpus and sampler -> where the paper's triplets come from (its S2ORC is 20200705v1)."""
+"""Corpus and sampler -> how to get the paper's triplets (its S2ORC is 20200705v1)."""
 VARIANTS = {
     "specter": ("SPECTER", "specter", ""),
     "facets": ("Multi2SPE", "multi2spe", ""),
-    "facets-lambda-0": ("lambda 0", "multi2spe", "stages.0.objective.best=0"),
-    "facets-lambda-05": ("lambda 0.5", "multi2spe", "stages.0.objective.best=0.5"),
-    "facets-lambda-1": ("lambda 1", "multi2spe", "stages.0.objective.best=1"),
+    "facets-lambda-0": ("lambda 0", "multi2spe", "stages.0.objective.best_pair_weight=0"),
+    "facets-lambda-05": ("lambda 0.5", "multi2spe", "stages.0.objective.best_pair_weight=0.5"),
+    "facets-lambda-1": ("lambda 1", "multi2spe", "stages.0.objective.best_pair_weight=1"),
     "facets-1": ("1 CLS", "multi2spe", "stages.0.options.facets=1"),
     "facets-5": ("5 CLS", "multi2spe", "stages.0.options.facets=5"),
     "facets-no-maps": ("no maps between layers", "multi2spe", "stages.0.options.after=[]"),
@@ -47,40 +54,40 @@ VARIANTS = {
         "stages.0.options.reparameterise=false",
     ),
 }
-"""Key -> row, recipe, and what is changed in it."""
+"""Key -> row, recipe, and its change."""
 ABLATED = tuple(key for key, (_, _, change) in VARIANTS.items() if change)
 DEFAULT = "3 CLS, lambda 0.1"
 SIDES = {"specter": "1 CLS", "facets": "3 CLS"}
 SIZES = {"one-field": "1 field", "few-fields": "4 fields", "all-fields": "17 fields"}
-PAIRS = "of {} of arXiv, where papers of one category stand in for cited ones (benchmarks/multi2spe_data.py)"
+PAIRS = "of {} of arXiv, where papers of one category replace cited ones (benchmarks/multi2spe_data.py)"
 
 
-def trained(variant: str, corpus: str, sampler: str = "specter") -> tuple[str, Model]:
-    """Return the key and the model of a variant, trained on triplets of a corpus, drawn in some way."""
+def trained_model(variant: str, corpus: str, sampler: str = "specter") -> tuple[str, TableModel]:
+    """Return the key and model of a variant, trained on a corpus's triplets by a sampler."""
     key = "-".join(filter(None, (variant, "" if sampler == "specter" else sampler, corpus)))
     title = f"{VARIANTS[variant][0]}, {sampler} triplets, {CORPORA[corpus]}"
-    return key, Model(title=title, obtain=obtain(key, variant, TRIPLETS[corpus, sampler]))
+    return key, TableModel(title, obtain=training_hint(key, variant, TRIPLETS[corpus, sampler]))
 
 
-def obtain(key: str, variant: str, made: str) -> str:
-    """Say how one comes by a model. made: where its triplets come from."""
+def training_hint(key: str, variant: str, triplets: str) -> str:
+    """Return how to get a model. triplets: how to get its triplets."""
     _, recipe, change = VARIANTS[variant]
-    return TRAIN.format(key=key, recipe=recipe, sets=f" --set {change}" if change else "", made=made)
+    return TRAIN.format(key=key, recipe=recipe, sets=f" --set {change}" if change else "", triplets=triplets)
 
 
-MODELS = dict(
-    [
-        *(trained(key, corpus) for corpus in ("", "cs") for key in VARIANTS),
-        *(trained(key, "medicine") for key in ("specter", "facets")),
-        *(trained(key, corpus, "scincl") for corpus in ("", "cs") for key in ("specter", "facets")),
-    ]
-)
-MODELS |= {
-    "backbone": Model(title="the untouched backbone", fixed=True, obtain="--models backbone=NAME"),
+MODELS = {
+    **dict(
+        [
+            *(trained_model(key, corpus) for corpus in ("", "cs") for key in VARIANTS),
+            *(trained_model(key, "medicine") for key in ("specter", "facets")),
+            *(trained_model(key, corpus, "scincl") for corpus in ("", "cs") for key in ("specter", "facets")),
+        ]
+    ),
+    "backbone": BACKBONE,
     **{
-        f"{variant}-{size}": Model(
-            title=f"{title}, {count} of arXiv, pairs of one category",
-            obtain=obtain(f"{variant}-{size}", variant, PAIRS.format(count)),
+        f"{variant}-{size}": TableModel(
+            f"{title}, {count} of arXiv, pairs of one category",
+            obtain=training_hint(f"{variant}-{size}", variant, PAIRS.format(count)),
         )
         for variant, title in SIDES.items()
         for size, count in SIZES.items()
@@ -114,15 +121,15 @@ PRINTED = {
     "SPECTER (medicine)": "SPECTER (Medicine)",
     "Multi2SPE (medicine)": "Multi2SPE (Medicine)",
 }
-"""Rows of the suite's figures that say more than the field."""
+"""Name of a published row of the suite -> name of the row here."""
 
 
-def figures(suite: str, average: str, source: str = "") -> tuple[Published, ...]:
-    """Return the printed rows that a suite holds, its average named as here."""
+def published_rows(suite: str, average: str, source: str = "") -> tuple[Published, ...]:
+    """Return the published rows of a suite, with our name of the average."""
     return tuple(
-        Published(
+        replace(
+            row,
             name=PRINTED.get(row.name, row.name),
-            source=row.source,
             scores={average if name == "Average" else name: score for name, score in row.scores.items()},
         )
         for row in suites[suite].published
@@ -130,124 +137,112 @@ def figures(suite: str, average: str, source: str = "") -> tuple[Published, ...]
     )
 
 
-OF_SUITE = figures("multi-scidocs", f"Average, {GROUP}")
-
-
-def pair(corpus: str, sampler: str = "specter") -> tuple[Row, Row]:
-    """Return one CLS and three, trained on the same triplets."""
-    own = CORPORA[corpus]
+def row_pair(corpus: str, sampler: str = "specter") -> tuple[ModelRow, ModelRow]:
+    """Return the rows of one CLS and of three, trained on the same triplets."""
     names = {"specter": ("SPECTER", "Multi2SPE"), "scincl": ("SciNCL", "Multi2SPE on SciNCL's data")}
-    one, three = (f"{name} ({own})" for name in names[sampler])
-    base = Row(name=one, model=trained("specter", corpus, sampler)[0])
-    return base, Row(name=three, model=trained("facets", corpus, sampler)[0], against=one)
+    one, three = (f"{name} ({CORPORA[corpus]})" for name in names[sampler])
+    base = ModelRow(one, trained_model("specter", corpus, sampler)[0])
+    return base, ModelRow(three, trained_model("facets", corpus, sampler)[0], against=one)
 
 
-def ablation(name: str, corpus: str, figures: str) -> Table:
-    """Return the model of the paper, and what each choice changes."""
-    shown = CORPORA[corpus]
-    rows = [Row(name=DEFAULT, model=trained("facets", corpus)[0])]
-    rows += [Row(name=VARIANTS[k][0], model=trained(k, corpus)[0], against=DEFAULT) for k in ABLATED]
-    return Table(
-        name=name,
-        title=f"Lambda, the number of CLS tokens, and their maps ({shown})",
-        rows=tuple(rows),
-        groups=(GROUP,),
-        form="errors",
-        published=printed(f"{PAPER}, ablation", ABLATION, figures),
-    )
+def error_table(
+    name: str,
+    title: str,
+    rows: tuple[ModelRow, ...],
+    published: tuple[Published, ...] = (),
+    group: str = GROUP,
+) -> PaperTable:
+    """Return a table of scores with standard errors, and of changes of the error."""
+    return PaperTable(name=name, title=title, rows=rows, groups=(group,), form="errors", published=published)
+
+
+def ablation_table(name: str, corpus: str, scores: str) -> PaperTable:
+    """Return the paper's model and its ablations on one corpus."""
+    rows = [ModelRow(DEFAULT, trained_model("facets", corpus)[0])]
+    rows += [ModelRow(VARIANTS[k][0], trained_model(k, corpus)[0], against=DEFAULT) for k in ABLATED]
+    title = f"Lambda, the number of CLS tokens, and their maps ({CORPORA[corpus]})"
+    return error_table(name, title, tuple(rows), parse_published(f"{PAPER}, ablation", ABLATION, scores))
+
+
+def published_on(corpus: str) -> tuple[Published, ...]:
+    """Return the suite's published rows of models trained on a corpus."""
+    rows = published_rows("multi-scidocs", f"Average, {GROUP}")
+    return tuple(row for row in rows if row.name.endswith(f"({CORPORA[corpus]})"))
 
 
 TABLES = (
-    Table(
-        name="1",
-        title="Trained on one field",
-        rows=(*pair("cs"), *pair("cs", "scincl")),
-        groups=(GROUP,),
-        form="errors",
-        published=tuple(row for row in OF_SUITE if row.name.endswith("(CS)")),
-    ),
-    Table(
-        name="2",
-        title="Trained on many fields",
-        rows=(*pair(""), *pair("", "scincl")),
-        groups=(GROUP,),
-        form="errors",
-        published=tuple(row for row in OF_SUITE if row.name.endswith("(multi-domain)")),
-    ),
-    ablation("3", "", MULTI),
-    ablation("3-cs", "cs", SINGLE),
-    Table(
-        name="4",
-        title="SciDocs",
-        rows=(*pair("cs"), *pair("cs", "scincl"), *pair("medicine"), *pair(""), *pair("", "scincl")),
-        groups=("SciDocs",),
-        form="errors",
-        published=figures("scidocs", "Average, SciDocs", source="Multi2SPE"),
-    ),
-    # Ours, after the question of the paper's section on domains.
-    Table(
-        name="M1",
-        title="One CLS and three, and the untouched backbone",
-        rows=(
-            Row(name="backbone", model="backbone"),
-            Row(name="1 CLS, as SPECTER", model="specter-cs", against="backbone"),
-            Row(name="3 CLS", model="facets-cs", against="1 CLS, as SPECTER"),
+    error_table("1", "Trained on one field", (*row_pair("cs"), *row_pair("cs", "scincl")), published_on("cs")),
+    error_table("2", "Trained on many fields", (*row_pair(""), *row_pair("", "scincl")), published_on("")),
+    ablation_table("3", "", MULTI),
+    ablation_table("3-cs", "cs", SINGLE),
+    error_table(
+        "4",
+        "SciDocs",
+        (
+            *(*row_pair("cs"), *row_pair("cs", "scincl"), *row_pair("medicine")),
+            *(*row_pair(""), *row_pair("", "scincl")),
         ),
-        groups=(GROUP,),
-        form="errors",
+        published_rows("scidocs", "Average, SciDocs", source="Multi2SPE"),
+        group="SciDocs",
     ),
-    Table(
-        name="domains",
-        title="As many triplets from 1, 4 and 17 fields: papers of one arXiv category, no citations",
-        rows=tuple(
-            Row(
-                name=f"{title}, {count}",
-                model=f"{variant}-{size}",
+    # Ours, for the question of the paper's section on domains.
+    error_table(
+        "M1",
+        "One CLS and three, and the untouched backbone",
+        (
+            ModelRow("backbone", "backbone"),
+            ModelRow("1 CLS, as SPECTER", "specter-cs", against="backbone"),
+            ModelRow("3 CLS", "facets-cs", against="1 CLS, as SPECTER"),
+        ),
+    ),
+    error_table(
+        "domains",
+        "Equally many triplets from 1, 4 and 17 fields: papers of one arXiv category, no citations",
+        tuple(
+            ModelRow(
+                f"{title}, {count}",
+                f"{variant}-{size}",
                 against="" if size == "one-field" else f"{title}, {SIZES['one-field']}",
             )
             for variant, title in SIDES.items()
             for size, count in SIZES.items()
         ),
-        groups=(GROUP,),
-        form="errors",
     ),
 )
 BY_COSINE = tuple(
     replace(task, protocol=replace(task.protocol, distance="cosine"))
-    if isinstance(task.protocol, Rerank)
+    if isinstance(task.protocol, RerankProtocol)
     else task
     for task in SCIDOCS
 )
 THREE = tuple(task.name for task in TASKS)
-NO_CITATIONS = (
-    "arXiv papers with a category or an author in common, no citations; negatives of a query's field"
-)
-STAND_IN = {"SciDocs": "the tasks of Multi-SciDocs stand in for those of SciDocs"}
+SUBSTITUTE = {"SciDocs": "the tasks of Multi-SciDocs replace those of SciDocs"}
 reproductions.register("multi2spe")(
     Reproduction(
         name="multi2spe",
         title=PAPER,
         tables={table.name: table for table in TABLES},
         models=MODELS,
-        shapes={
-            "multi-scidocs": Shape(
+        suites={
+            "multi-scidocs": GroupedSuite(
                 suite=suites["multi-scidocs"],
                 tasks=BY_COSINE,
                 groups={GROUP: THREE, "SciDocs": tuple(task.name for task in BY_COSINE)},
-                own=True,
+                original=True,
                 remarks={"SciDocs": "ranked by cosine, as the published commands do; SciDocs itself by L2"},
             ),
-            "built": Shape(
-                suite=suites["multi-scidocs"],
-                groups={GROUP: THREE, "SciDocs": THREE},
-                remarks=STAND_IN,
+            "built": GroupedSuite(
+                suite=suites["multi-scidocs"], groups={GROUP: THREE, "SciDocs": THREE}, remarks=SUBSTITUTE
             ),
-            "fields": Shape(
+            "fields": GroupedSuite(
                 suite=replace(suites["multi-scidocs"], name="multi-scidocs-fields", published=()),
                 groups={GROUP: THREE, "SciDocs": THREE},
-                remarks=STAND_IN | {GROUP: NO_CITATIONS},
+                remarks={
+                    **SUBSTITUTE,
+                    GROUP: "arXiv papers with a common category or author, no citations; negatives of a query's field",
+                },
             ),
-            "open": Shape(
+            "open": GroupedSuite(
                 suite=suites["open"],
                 groups={
                     GROUP: ("mag-titles", "vis-citation", "vis-co-citation"),
@@ -262,6 +257,6 @@ reproductions.register("multi2spe")(
                 },
             ),
         },
-        samples={"5": "A training sample by fields"},
+        sample_tables={"5": "A training sample by fields"},
     )
 )

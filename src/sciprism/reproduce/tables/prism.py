@@ -1,38 +1,48 @@
-"""Our own study: prism's variants beside the methods of the four papers, on the same data and steps."""
+"""Our own study: prism's variants and the methods of the four papers, on the same data and steps."""
 
 from __future__ import annotations
 
 from shlex import quote
 
 from sciprism.evaluation.suites.registry import suites
-from sciprism.reproduce.tables.declared import Model, Reproduction, Row, Shape, Table
 from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.scirepeval import open_groups
+from sciprism.reproduce.tables.table import (
+    BACKBONE,
+    GroupedSuite,
+    ModelRow,
+    Reproduction,
+    TableModel,
+    averages_table,
+)
 
 TRAIN = "train it: sciprism train recipes/laptop/prism.toml {0} -o RUN, then --models {1}=RUN"
 
 
-def of(method: str, rate: str, *more: str, options: str = "{}") -> tuple[str, ...]:
-    """Return what makes another method's recipe of prism's laptop recipe."""
+def method_changes(method: str, rate: str, *more: str, options: str = "{}") -> tuple[str, ...]:
+    """Return the changes that turn prism's laptop recipe into another method's."""
     return (
         f"stages.formats.method={method}",
         f"stages.formats.options={options}",
-        f"defaults.optimiser.lr={rate}",
+        f"defaults.optimizer.lr={rate}",
         *more,
     )
 
 
 RIVALS = {
-    "single": ("one vector", of("single", "2e-4")),
+    "single": ("one vector", method_changes("single", "2e-4")),
     "control-codes": (
         "control codes",
-        of("control-codes", "2e-4", "model.pooling=code", options='{start="random"}'),
+        method_changes("control-codes", "2e-4", "model.pooling=code", options='{start="random"}'),
     ),
-    "adapters": ("adapters", of("adapters", "1e-3")),
-    "attention-experts": ("attention experts", of("attention-experts", "2e-4")),
-    "facets": ("three facets", of("facets", "2e-4", "model.pooling=facets", options='{start="kept"}')),
+    "adapters": ("adapters", method_changes("adapters", "1e-3")),
+    "attention-experts": ("attention experts", method_changes("attention-experts", "2e-4")),
+    "facets": (
+        "three facets",
+        method_changes("facets", "2e-4", "model.pooling=facets", options='{start="kept"}'),
+    ),
 }
-"""The methods of the papers: key -> title, and what is changed in prism's laptop recipe."""
+"""The methods of the papers: key -> title and changes of prism's laptop recipe."""
 VARIANTS = {
     "prism": ("prism", ()),
     "prism-bottleneck": ("prism, bottlenecks", ("stages.formats.options.weights=bottleneck",)),
@@ -51,49 +61,40 @@ VARIANTS = {
     "prism-alone": ("prism, without the pooled text", ("stages.formats.options.plus=false",)),
     "prism-trained": (
         "prism, the text trained",
-        ("stages.formats.options.text=trained", "defaults.optimiser.lr=2e-4"),
+        ("stages.formats.options.text=trained", "defaults.optimizer.lr=2e-4"),
     ),
 }
-"""Choices to compare: key -> title, and what is changed in the laptop recipe."""
+"""Ablations: key -> title and changes of the laptop recipe."""
 GROUPS = ("In-Train", "Out-of-Train", "Average")
 
 
-def model(key: str, title: str, changes: tuple[str, ...]) -> tuple[str, Model]:
-    """Return a model that the laptop recipe trains, with some changes."""
-    told = " ".join(f"--set {quote(change)}" for change in changes)
-    return key, Model(title=title, obtain=TRAIN.format(told, key))
+def prism_model(key: str, title: str, changes: tuple[str, ...]) -> tuple[str, TableModel]:
+    """Return the key and model of the laptop recipe with some changes."""
+    options = " ".join(f"--set {quote(change)}" for change in changes)
+    return key, TableModel(title, obtain=TRAIN.format(options, key))
 
 
-MODELS = dict(
-    [
-        ("backbone", Model(title="the untouched backbone", fixed=True, obtain="--models backbone=NAME")),
-        *(model(key, title, changes) for key, (title, changes) in (RIVALS | VARIANTS).items()),
-    ]
-)
+MODELS = {
+    "backbone": BACKBONE,
+    **dict(prism_model(key, title, changes) for key, (title, changes) in (RIVALS | VARIANTS).items()),
+}
 
 
-def rows(against: str, *keys: str) -> tuple[Row, ...]:
-    """Return a row of each model, held against one of them."""
+def rows_against(against: str, *keys: str) -> tuple[ModelRow, ...]:
+    """Return one row per model, all compared with one of them."""
     title = MODELS[against].title
-    others = (Row(name=MODELS[key].title, model=key, against=title) for key in keys if key != against)
-    return (Row(name=title, model=against), *others)
+    others = (ModelRow(MODELS[key].title, key, against=title) for key in keys if key != against)
+    return (ModelRow(title, against), *others)
 
 
 TABLES = (
-    Table(
-        name="P1",
-        title="One pass for all formats, and a pass for each",
-        rows=rows("backbone", *RIVALS, "prism"),
-        groups=GROUPS,
-        form="groups",
+    averages_table(
+        "P1",
+        "One pass for all formats, and a pass for each",
+        rows_against("backbone", *RIVALS, "prism"),
+        GROUPS,
     ),
-    Table(
-        name="variants",
-        title="What a format has of its own",
-        rows=rows("prism", *VARIANTS),
-        groups=GROUPS,
-        form="groups",
-    ),
+    averages_table("variants", "Parts of prism that a format owns", rows_against("prism", *VARIANTS), GROUPS),
 )
 
 reproductions.register("prism")(
@@ -102,6 +103,6 @@ reproductions.register("prism")(
         title="prism",
         tables={table.name: table for table in TABLES},
         models=MODELS,
-        shapes={"open": Shape(suite=suites["open"], groups=open_groups())},
+        suites={"open": GroupedSuite(suite=suites["open"], groups=open_groups())},
     )
 )

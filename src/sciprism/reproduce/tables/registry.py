@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sciprism.registry import Registry
-from sciprism.reproduce.tables.declared import Reproduction
+from sciprism.reproduce.tables.table import Reproduction
 
 reproductions: Registry[Reproduction] = Registry("paper to reproduce")

@@ -1,4 +1,4 @@
-"""Make a table: find what is missing, score what is not yet scored, fill the cells."""
+"""Make a table: check for missing data and models, score what has no result yet, fill the cells."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.evaluation import run as runs
-from sciprism.evaluation.report.numbers import apart
+from sciprism.evaluation.report.estimates import are_apart
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.systems import System
-from sciprism.reproduce.tables.declared import Column, Reproduction, Row, Shape, Table, columns_of
-from sciprism.reproduce.tables.kept import Kept, read_models, write_models
-from sciprism.reproduce.tables.measured import Estimate, Sample, estimate, missing
-from sciprism.reproduce.tables.missing import missing_data
-from sciprism.reproduce.tables.models import Cast, Given, keys_of
-from sciprism.reproduce.tables.scores import Scores
+from sciprism.reproduce.tables.estimates import Estimate, ScoreSample, estimate_mean, to_error
+from sciprism.reproduce.tables.missing_data import list_missing_data
+from sciprism.reproduce.tables.models import ModelNames, TableSystems, model_keys
+from sciprism.reproduce.tables.result_folder import ResultFolder, read_models, write_models
+from sciprism.reproduce.tables.scores import SuiteScores
+from sciprism.reproduce.tables.table import (
+    GroupedSuite,
+    ModelRow,
+    PaperTable,
+    Reproduction,
+    TableColumn,
+    build_columns,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One row at one column: its number, and how far it is above the row that it is held against.
+class TableCell:
+    """One row at one column: its score, and how far it is above the baseline row.
 
-    above: relative to that row in tables of changes. published: the printed figure. marked: the two are more
-    than two standard deviations over runs apart, the larger row's.
+    above: relative to the baseline in tables of changes. published: the paper's number. marked: the two rows
+    differ by more than two standard deviations over runs, the larger one's.
     """
 
     status: str = "published only"
@@ -37,22 +44,22 @@ class Cell:
     remark: str = ""
 
 
-Names = Mapping[str, Sequence[str]]
+SystemNames = Mapping[str, Sequence[str]]
 """Task -> the names of a row's systems there, one per seed."""
-Times = Mapping[str, Mapping[str, Any]]
-"""Task -> its parts in seconds, as a result's details tell them (`systems.Taken`)."""
+SearchTimes = Mapping[str, Mapping[str, Any]]
+"""Task -> the seconds of its search, by part, from a result's details."""
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
-    """A table with its numbers. models: of each row the names of its systems. times: of each row."""
+class FilledTable:
+    """A table with its numbers. models: each row's system names. times: each row's search times."""
 
-    table: Table
-    shape: Shape
-    columns: tuple[Column, ...]
+    table: PaperTable
+    suite: GroupedSuite
+    columns: tuple[TableColumn, ...]
     models: tuple[tuple[str, ...], ...]
-    cells: tuple[tuple[Cell, ...], ...]
-    times: tuple[Times, ...] = ()
+    cells: tuple[tuple[TableCell, ...], ...]
+    times: tuple[SearchTimes, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -60,204 +67,193 @@ class Filled:
         return any(cell.status == "failed" for row in self.cells for cell in row)
 
 
-def chosen_rows(table: Table, shape: Shape, only: Sequence[str] = ()) -> Table:
-    """Return the table with the rows of some models, those that they are held against and those always shown.
+def choose_rows(table: PaperTable, suite: GroupedSuite, only: Sequence[str] = ()) -> PaperTable:
+    """Return the table with the rows of some models (default: all), their baselines, and rows always shown.
 
-    All by default. Rows that are only printed have no place beside other data, or where models are chosen.
-    A row that is there for another's sake is held against none that is not. Raises InputError for a model
-    that no row has.
+    Rows with published numbers only are dropped on other data, or if models are selected. A baseline row is
+    not compared with a row that is dropped. Raises InputError for a model that no row has.
     """
-    unknown = sorted(set(only) - set(keys_of(table.rows)))
+    unknown = sorted(set(only) - set(model_keys(table.rows)))
     if unknown:
-        known = ", ".join(keys_of(table.rows))
-        raise InputError(f"table {table.name} has no row of the model {unknown[0]!r}; it has {known}")
-    rows = [
-        row for row in table.rows if (row.model in only or row.always if only else row.model or shape.own)
-    ]
-    bases = {row.against for row in rows}
-    kept = {row.name for row in table.rows if row in rows or row.name in bases}
-    return replace(
-        table,
-        rows=tuple(
-            row if row.against in kept else replace(row, against="") for row in table.rows if row.name in kept
-        ),
-    )
+        raise InputError(
+            f"table {table.name} has no row of the model {unknown[0]!r}; it has {', '.join(model_keys(table.rows))}"
+        )
+
+    def is_selected(row: ModelRow) -> bool:
+        return row.model in only or row.always_shown if only else bool(row.model) or suite.original
+
+    selected = {name for row in table.rows if is_selected(row) for name in (row.name, row.against)}
+    rows = (row for row in table.rows if row.name in selected)
+    return replace(table, rows=tuple(row if row.against in selected else replace(row, against="") for row in rows))
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A table to make: who is scored on what, with everything at hand."""
+class TablePlan:
+    """A table to make, with the systems of its rows."""
 
-    table: Table
-    shape: Shape
-    columns: tuple[Column, ...]
-    cast: Cast
+    table: PaperTable
+    suite: GroupedSuite
+    columns: tuple[TableColumn, ...]
+    row_systems: TableSystems
 
-    def tasks(self) -> list[str]:
-        """Return the names of all tasks, of every row."""
-        rows = [row for row in self.table.rows if row.model]
-        return list(dict.fromkeys(task for row in rows for task in self.tasks_of(row)))
+    def tasks_of(self, row: ModelRow) -> list[str]:
+        """Return the names of a row's tasks; none for rows with published numbers only."""
+        scores = (score for column in self.columns for score in column.scores if row.model)
+        return list(dict.fromkeys(row.task(score.task) for score in scores))
 
-    def tasks_of(self, row: Row) -> list[str]:
-        """Return the names of a row's tasks."""
-        numbers = (number for column in self.columns for number in column.numbers)
-        return list(dict.fromkeys(row.task(number.task) for number in numbers))
+    def systems(self, row: ModelRow) -> dict[str, tuple[System, ...]]:
+        """Return task -> the systems of a row."""
+        return {task: self.row_systems.load(row, task) for task in self.tasks_of(row)}
 
-    def systems(self, row: Row) -> dict[str, tuple[System, ...]]:
-        """Return the systems of a row at each of its tasks."""
-        return {name: self.cast.systems(row, name) for name in self.tasks_of(row)} if row.model else {}
-
-    def names(self, row: Row) -> Names:
-        """Return the names of a row's systems at each of its tasks."""
-        return {task: [system.name for system in some] for task, some in self.systems(row).items()}
+    def names(self, row: ModelRow) -> SystemNames:
+        """Return task -> the names of a row's systems."""
+        return {task: [system.name for system in found] for task, found in self.systems(row).items()}
 
 
-def plan(
+def plan_table(
     paper: Reproduction,
-    table: Table,
-    shape: Shape,
-    given: Given,
+    table: PaperTable,
+    suite: GroupedSuite,
+    models: ModelNames,
     data: Path | None,
     precision: str = "float32",
-) -> Plan:
-    """Return what is to be done. Raises InputError that lists all data and models that are missing."""
-    found = Plan(table, shape, columns_of(table, shape), Cast(paper, given, precision))
-    declared = shape.declared()
-    lines = missing_data([declared[name] for name in found.tasks()], data)
+) -> TablePlan:
+    """Return the plan of a table; InputError lists all data and models that are missing."""
+    plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, models, precision))
+    tasks = suite.tasks_by_name()
+    names = dict.fromkeys(task for row in table.rows for task in plan.tasks_of(row))
+    lines = list_missing_data([tasks[name] for name in names], data)
     for row in table.rows:
-        found.systems(row)
-    lines += found.cast.missing
+        plan.systems(row)
+    lines += plan.row_systems.missing
     if lines:
         raise InputError(
-            f"table {table.name} of {paper.title} cannot be made on {shape.name}; missing:\n"
+            f"table {table.name} of {paper.title} cannot be made on {suite.name}; missing:\n"
             + "\n".join(f"- {line}" for line in lines)
             + "\nname models with --models KEY=NAME, or choose rows with --only KEY; nothing was run"
         )
-    return found
+    return plan
 
 
-def make(wanted: Plan, run: runs.Run, tell: runs.Tell) -> Filled:
-    """Score what has no result yet, then fill the table from the results; a failed task has no number."""
-    asked: dict[tuple[str, str], dict[str, System]] = {}
-    for row in wanted.table.rows:
-        for task, some in wanted.systems(row).items():
-            asked.setdefault((task, row.as_format), {}).update({s.fingerprint: s for s in some})
-    together: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for (task, as_format), systems in asked.items():
-        place = wanted.shape.home(task).name, as_format, tuple(systems)
-        together.setdefault(place, []).append(task)
-    declared = wanted.shape.declared()
-    for (_, as_format, _), names in together.items():
-        systems = asked[names[0], as_format]
-        tasks = [declared[name] for name in names]
-        viewed = replace(run, as_format=as_format)
-        runs.evaluate(wanted.shape.home(names[0]), tasks, list(systems.values()), viewed, tell)
-    note_models(wanted, run.out)
-    return fill(wanted, Kept(run.out, wanted.shape), wanted.names)
+def score_table(plan: TablePlan, run: runs.EvaluationRun, tell: runs.ProgressCallback) -> FilledTable:
+    """Score what has no result yet, then fill the table; a failed task has no score."""
+    systems_of: dict[tuple[str, str], dict[str, System]] = {}
+    for row in plan.table.rows:
+        for task, systems in plan.systems(row).items():
+            by_fingerprint = {system.fingerprint: system for system in systems}
+            systems_of.setdefault((task, row.encoded_format), {}).update(by_fingerprint)
+    batches: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for (task, encoded_format), by_fingerprint in systems_of.items():
+        key = plan.suite.suite_of(task).name, encoded_format, tuple(by_fingerprint)
+        batches.setdefault(key, []).append(task)
+    tasks = plan.suite.tasks_by_name()
+    for (_, encoded_format, _), names in batches.items():
+        batch = list(systems_of[names[0], encoded_format].values())
+        formatted = replace(run, encoded_format=encoded_format)
+        runs.evaluate(plan.suite.suite_of(names[0]), [tasks[name] for name in names], batch, formatted, tell)
+    record_models(plan, run.out)
+    return fill_table(plan, ResultFolder(run.out, plan.suite), plan.names)
 
 
-def recall(paper: Reproduction, name: str, shape: Shape, only: Sequence[str], home: Path) -> Filled:
-    """Fill a table from results alone: no model is there, nothing is scored.
+def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequence[str], folder: Path) -> FilledTable:
+    """Fill a table from the results in a folder: no model is loaded, nothing is scored.
 
-    home: the folder of the results, whose file of models says who stands in which row. InputError where
-    that knows nobody of the table.
+    The folder's models.json says which systems are in which row; InputError if it has none of the table.
     """
-    known = read_models(home)
-    there = [row.model for row in paper.table(name).rows if known.get(row.key)]
-    if lost := sorted(set(only) - set(there)) or ["the table"] * (not there):
-        raise InputError(f"{home} holds no results of {lost[0]} (models.json says whose are there)")
-    table, kept = chosen_rows(paper.table(name), shape, only or there), Kept(home, shape)
-    wanted = Plan(table, shape, columns_of(table, shape), Cast(paper, {}))
-    declared = shape.declared()
+    known = read_models(folder)
+    present = [row.model for row in paper.table(name).rows if known.get(row.key)]
+    if lacking := sorted(set(only) - set(present)) or ["the table"] * (not present):
+        raise InputError(f"{folder} holds no results of {lacking[0]} (models.json lists the models)")
+    table, results = choose_rows(paper.table(name), suite, only or present), ResultFolder(folder, suite)
+    plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, {}))
+    tasks = suite.tasks_by_name()
 
-    def names(row: Row) -> Names:
-        known_as = {folder: folder.removesuffix(f"--as-{row.as_format}") for folder in known.get(row.key, ())}
+    def names(row: ModelRow) -> SystemNames:
+        folders = known.get(row.key, ())
+        suffix = f"--as-{row.encoded_format}"
         scored = {
-            task: [name for folder, name in known_as.items() if kept.run(folder, declared[task])]
-            for task in wanted.tasks_of(row)
+            task: [folder for folder in folders if results.run(folder, tasks[task])] or folders
+            for task in plan.tasks_of(row)
         }
-        return {task: some or list(known_as.values()) for task, some in scored.items()}
+        return {task: [each.removesuffix(suffix) for each in found] for task, found in scored.items()}
 
-    return fill(wanted, kept, names)
+    return fill_table(plan, results, names)
 
 
-def note_models(wanted: Plan, home: Path) -> None:
-    """Write down which systems stand for which model, for the claims that are drawn from the results."""
+def record_models(plan: TablePlan, folder: Path) -> None:
+    """Record which systems belong to which model, for `read_table` and the claims."""
     found: dict[str, dict[str, None]] = {}
-    for row in wanted.table.rows:
-        for names in wanted.names(row).values():
-            folders = (folder_name(name, row.as_format) for name in names)
+    for row in plan.table.rows:
+        for names in plan.names(row).values():
+            folders = (folder_name(name, row.encoded_format) for name in names)
             found.setdefault(row.key, {}).update(dict.fromkeys(folders))
-    write_models(home, {key: tuple(names) for key, names in found.items()})
+    write_models(folder, {key: tuple(names) for key, names in found.items()})
 
 
-def fill(wanted: Plan, kept: Kept, names: Callable[[Row], Names]) -> Filled:
-    """Return the table from results that are there."""
-    scores = Scores(wanted.shape, kept)
-    systems = {row.name: names(row) for row in wanted.table.rows}
+def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow], SystemNames]) -> FilledTable:
+    """Return the table filled from stored results."""
+    scores = SuiteScores(plan.suite, results)
+    systems = {row.name: names(row) if row.model else {} for row in plan.table.rows}
 
-    def sampled(row: Row, column: Column) -> Sample | str:
-        named = {
-            task: [folder_name(name, row.as_format) for name in some]
-            for task, some in systems[row.name].items()
-        }
+    def sample(row: ModelRow, column: TableColumn) -> ScoreSample | str:
         if not row.model:
             return "published only"
-        return scores.sample(column.numbers, lambda task: named[task], row.variant, column.weights)
+        folders = {
+            task: [folder_name(name, row.encoded_format) for name in found] for task, found in systems[row.name].items()
+        }
+        return scores.sample(column.scores, lambda task: folders[task], row.variant, column.weights)
 
-    samples = {row.name: [sampled(row, column) for column in wanted.columns] for row in wanted.table.rows}
+    samples = {row.name: [sample(row, column) for column in plan.columns] for row in plan.table.rows}
     cells = []
-    for row in wanted.table.rows:
-        bases = samples[row.against] if row.against else [""] * len(wanted.columns)
-        printed = _printed(wanted, row)
+    for row in plan.table.rows:
+        bases = samples[row.against] if row.against else [""] * len(plan.columns)
+        columns = zip(samples[row.name], bases, _published_scores(plan, row), strict=True)
         cells.append(
             tuple(
-                replace(_cell(mine, base, wanted.table, scores), published=figure)
-                for mine, base, figure in zip(samples[row.name], bases, printed, strict=True)
+                replace(_build_cell(score, base, plan.table, scores), published=published)
+                for score, base, published in columns
             )
         )
-    models = [
-        tuple(dict.fromkeys(name for some in systems[row.name].values() for name in some))
-        for row in wanted.table.rows
-    ]
-    times = tuple(_times(wanted, row, systems[row.name], kept) for row in wanted.table.rows)
-    return Filled(wanted.table, wanted.shape, wanted.columns, tuple(models), tuple(cells), times)
+    models = tuple(
+        tuple(dict.fromkeys(name for found in systems[row.name].values() for name in found)) for row in plan.table.rows
+    )
+    times = tuple(_collect_times(plan, row, systems[row.name], results) for row in plan.table.rows)
+    return FilledTable(plan.table, plan.suite, plan.columns, models, tuple(cells), times)
 
 
-def _times(wanted: Plan, row: Row, systems: Names, kept: Kept) -> Times:
-    """Return what a row's searches took: of its first model with none from the cache, else the first."""
-    declared, found = wanted.shape.declared(), {}
-    for task in wanted.shape.groups.get(wanted.table.timed, ()):
-        names = [folder_name(name, row.as_format) for name in systems.get(task, ())]
-        details = [run.result.details for name in names if (run := kept.run(name, declared[task]))]
-        told = [each["seconds"] for each in details if "seconds" in each]
-        if told:
-            found[task] = next((one for one in told if isinstance(one["per query"], float)), told[0])
+def _collect_times(plan: TablePlan, row: ModelRow, systems: SystemNames, results: ResultFolder) -> SearchTimes:
+    """Return a row's search times: of its first model without cached vectors, else of the first."""
+    tasks, found = plan.suite.tasks_by_name(), {}
+    for task in plan.suite.groups.get(plan.table.timed_group, ()):
+        names = [folder_name(name, row.encoded_format) for name in systems.get(task, ())]
+        details = [run.result.details for name in names if (run := results.run(name, tasks[task]))]
+        times = [each["seconds"] for each in details if "seconds" in each]
+        if times:
+            found[task] = next((one for one in times if isinstance(one["per query"], float)), times[0])
     return found
 
 
-def _cell(mine: Sample | str, base: Sample | str, table: Table, scores: Scores) -> Cell:
-    if isinstance(mine, str):
-        return Cell(status=mine)
-    above = _above(mine, base, table, scores) if isinstance(base, Sample) else None
-    remark = above if isinstance(above, str) else ""
-    found = None if isinstance(above, str) else above
-    if isnan(mine.value):
-        return Cell(status="undefined")
-    marked = table.form == "runs" and isinstance(base, Sample) and apart(mine.seeds, base.seeds)
-    return Cell(status="done", found=estimate(mine), above=found, marked=marked, remark=remark)
-
-
-def _above(mine: Sample, base: Sample, table: Table, scores: Scores) -> Estimate | str:
-    """Return a difference, a relative change, or the relative change of the error."""
+def _build_cell(score: ScoreSample | str, base: ScoreSample | str, table: PaperTable, scores: SuiteScores) -> TableCell:
+    if isinstance(score, str):
+        return TableCell(status=score)
+    if isnan(score.value):
+        return TableCell(status="undefined")
+    cell = TableCell(status="done", found=estimate_mean(score))
+    if isinstance(base, str):
+        return cell
+    marked = table.form == "runs" and are_apart(score.seeds, base.seeds)
     if table.form == "errors":
-        return scores.contrast(missing(mine), missing(base), relative=True)
-    return scores.contrast(mine, base, relative=table.form == "relative")
+        above = scores.contrast(to_error(score), to_error(base), relative=True)
+    else:
+        above = scores.contrast(score, base, relative=table.form == "relative")
+    if isinstance(above, str):
+        return replace(cell, remark=above, marked=marked)
+    return replace(cell, above=above, marked=marked)
 
 
-def _printed(wanted: Plan, row: Row) -> list[float | None]:
-    """Return a row's printed figure in each column, where the data are the paper's own."""
-    named = (p for p in wanted.table.published if p.name == (row.as_published or row.name))
-    printed = next(named, None) if wanted.shape.own else None
-    figures = printed.scores if printed else {}
-    return [next((figures[n] for n in c.printed if n in figures), None) for c in wanted.columns]
+def _published_scores(plan: TablePlan, row: ModelRow) -> list[float | None]:
+    """Return a row's published score in each column, if the data are the paper's own."""
+    rows = (p for p in plan.table.published if p.name == (row.published_name or row.name))
+    published = next(rows, None) if plan.suite.original else None
+    scores = published.scores if published else {}
+    return [next((scores[n] for n in c.published_names if n in scores), None) for c in plan.columns]

@@ -1,102 +1,102 @@
-"""SciMult's tables: its five models, its ablations, and the same questions put to the open suite."""
+"""SciMult's tables: its five models and its ablations, on its own data and on the open suite."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from sciprism.evaluation.protocols.label import LabelRanking
+from sciprism.evaluation.protocols.label import LabelProtocol
 from sciprism.evaluation.suites.open import COUNTED
-from sciprism.evaluation.suites.printed import printed
+from sciprism.evaluation.suites.published import parse_published
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.suites.scimult import BY_GROUP, PAPER
 from sciprism.evaluation.task import Published, Task
-from sciprism.reproduce.tables.declared import Instruction, Model, Reproduction, Row, Shape, Table
 from sciprism.reproduce.tables.registry import reproductions
+from sciprism.reproduce.tables.table import (
+    BACKBONE,
+    DOWNLOAD,
+    AlternativeInstruction,
+    GroupedSuite,
+    ModelRow,
+    PaperTable,
+    Reproduction,
+    TableModel,
+    averages_table,
+    baseline_model,
+    paired_rows,
+)
 
 RELEASED = "yuz9yuz/SciMult"
 TRAIN = "it is not released; train it: sciprism train recipes/scimult-{0}.toml -o RUN, then --models {0}=RUN"
-FETCH = "where there is a network: hf download {0}; or --models {1}=FOLDER"
 FIVE = ("fine", "coarse", "retrieval", "reranking", "search")
 
 
-def trained(key: str, title: str) -> Model:
-    """Return a model that nobody can download."""
-    return Model(title=title, obtain=TRAIN.format(key))
+def trained_model(key: str, title: str) -> TableModel:
+    """Return an unpublished model."""
+    return TableModel(title, obtain=TRAIN.format(key))
 
 
-def released(key: str, title: str, file: str) -> Model:
-    """Return a model of which the authors gave a checkpoint."""
-    return Model(title=title, default=f"{RELEASED}/{file}", obtain=FETCH.format(f"{RELEASED} {file}", key))
+def released_model(key: str, title: str, file: str) -> TableModel:
+    """Return a model with a published checkpoint."""
+    return TableModel(title, default=f"{RELEASED}/{file}", obtain=DOWNLOAD.format(f"{RELEASED} {file}", key))
 
 
-def encoder(key: str, title: str, name: str) -> Model:
-    """Return somebody else's encoder, with the pooling that the paper states for it."""
-    return Model(title=title, default=name, pooling="cls", fixed=True, obtain=FETCH.format(name, key))
-
-
-def fine_tuned(key: str, title: str) -> Model:
-    """Return an encoder fine-tuned for patients; one model for each of the two tasks."""
+def fine_tuned_model(key: str, title: str) -> TableModel:
+    """Return an encoder fine-tuned for patients, one model per task."""
     how = f"fine-tune it for each task, then --models {key}:patients-par=RUN --models {key}:patients-ppr=RUN"
-    return Model(title=title, obtain=how)
+    return TableModel(title, obtain=how)
 
 
 MODELS = {
-    "vanilla": released("vanilla", "Vanilla", "scimult_vanilla.ckpt"),
-    "mha-expert": released("mha-expert", "MHAExpert", "scimult_moe.ckpt"),
-    "ffn-expert": trained("ffn-expert", "FFNExpert"),
-    "prefix": trained("prefix", "Prefix"),
-    "instruction": trained("instruction", "Instruction"),
-    "vanilla-no-hard-negatives": trained("vanilla-no-hard-negatives", "Vanilla without hard negatives"),
-    "mha-expert-no-warm-up": trained("mha-expert-no-warm-up", "MHAExpert without warm-up"),
-    "citation-only": trained("citation-only", "a single encoder of citations alone"),
-    "backbone": Model(title="the untouched backbone", fixed=True, obtain="--models backbone=NAME"),
-    "bm25": Model(title="BM25", default="bm25", fixed=True),
-    "specter": encoder("specter", "SPECTER", "allenai/specter"),
-    "scincl": encoder("scincl", "SciNCL", "malteos/scincl"),
-    "specter2": encoder("specter2", "SPECTER 2.0", "allenai/specter2"),
-    "pubmedbert": encoder("pubmedbert", "PubMedBERT", "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"),
-    "dpr-mha-expert": Model(
-        title="MHAExpert fine-tuned for patients",
-        per_task={
-            f"patients-{task}": f"{RELEASED}/scimult_moe_pmcpatients_{task}.ckpt" for task in ("par", "ppr")
-        },
-        obtain=fine_tuned("dpr-mha-expert", "").obtain,
+    "vanilla": released_model("vanilla", "Vanilla", "scimult_vanilla.ckpt"),
+    "mha-expert": released_model("mha-expert", "MHAExpert", "scimult_moe.ckpt"),
+    "ffn-expert": trained_model("ffn-expert", "FFNExpert"),
+    "prefix": trained_model("prefix", "Prefix"),
+    "instruction": trained_model("instruction", "Instruction"),
+    "vanilla-no-hard-negatives": trained_model("vanilla-no-hard-negatives", "Vanilla without hard negatives"),
+    "mha-expert-no-warm-up": trained_model("mha-expert-no-warm-up", "MHAExpert without warm-up"),
+    "citation-only": trained_model("citation-only", "a single encoder of citations alone"),
+    "backbone": BACKBONE,
+    "bm25": TableModel("BM25", "bm25", fixed=True),
+    "specter": baseline_model("specter", "SPECTER", "allenai/specter"),
+    "scincl": baseline_model("scincl", "SciNCL", "malteos/scincl"),
+    "specter2": baseline_model("specter2", "SPECTER 2.0", "allenai/specter2"),
+    "pubmedbert": baseline_model("pubmedbert", "PubMedBERT", "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract"),
+    "dpr-mha-expert": TableModel(
+        "MHAExpert fine-tuned for patients",
+        per_task={f"patients-{task}": f"{RELEASED}/scimult_moe_pmcpatients_{task}.ckpt" for task in ("par", "ppr")},
+        obtain=fine_tuned_model("dpr-mha-expert", "").obtain,
     ),
-    "dpr-specter": fine_tuned("dpr-specter", "SPECTER fine-tuned for patients"),
-    "dpr-pubmedbert": fine_tuned("dpr-pubmedbert", "PubMedBERT fine-tuned for patients"),
-    "dpr-biolinkbert": fine_tuned("dpr-biolinkbert", "BioLinkBERT fine-tuned for patients"),
+    "dpr-specter": fine_tuned_model("dpr-specter", "SPECTER fine-tuned for patients"),
+    "dpr-pubmedbert": fine_tuned_model("dpr-pubmedbert", "PubMedBERT fine-tuned for patients"),
+    "dpr-biolinkbert": fine_tuned_model("dpr-biolinkbert", "BioLinkBERT fine-tuned for patients"),
 }
 
-OTHERS = (
-    Row(name="SPECTER", model="specter"),
-    Row(name="SciNCL", model="scincl"),
-    Row(name="SPECTER 2.0", model="specter2"),
-)
+OTHERS = (ModelRow("SPECTER", "specter"), ModelRow("SciNCL", "scincl"), ModelRow("SPECTER 2.0", "specter2"))
 VARIANTS = (
-    Row(name="MHAExpert", model="mha-expert", against="Vanilla"),
-    Row(name="FFNExpert", model="ffn-expert", against="Vanilla"),
-    Row(name="Prefix", model="prefix", against="Vanilla"),
-    Row(name="Instruction", model="instruction", against="Vanilla"),
+    ModelRow("MHAExpert", "mha-expert", against="Vanilla"),
+    ModelRow("FFNExpert", "ffn-expert", against="Vanilla"),
+    ModelRow("Prefix", "prefix", against="Vanilla"),
+    ModelRow("Instruction", "instruction", against="Vanilla"),
 )
-OURS = (Row(name="Vanilla", model="vanilla"), *VARIANTS)
-BM25 = Row(name="BM25", model="bm25")
-# Rows of which the paper's text does not say which checkpoint they are, or that are no encoder: as printed.
-PRINTED = tuple(Row(name=name) for name in ("SciBERT", "SentBERT", "LinkBERT", "BioLinkBERT", "OAG-BERT"))
-PUBMEDBERT = Row(name="PubMedBERT", model="pubmedbert")
+OUR_ROWS = (ModelRow("Vanilla", "vanilla"), *VARIANTS)
+BM25 = ModelRow("BM25", "bm25")
+# Rows whose checkpoint the paper does not state, or that are no encoder: published scores only.
+PRINTED = tuple(ModelRow(name) for name in ("SciBERT", "SentBERT", "LinkBERT", "BioLinkBERT", "OAG-BERT"))
+PUBMEDBERT = ModelRow("PubMedBERT", "pubmedbert")
 
 STEM = "Find a pair of scientific papers that"
-CITE = Instruction(key="cite", text=f"{STEM} one paper cites the other.")
-CO_VIEW = Instruction(key="co-view", text=f"{STEM} are co-viewed frequently.")
-CO_READ = Instruction(key="co-read", text=f"{STEM} are co-read frequently.")
-CO_CITE = Instruction(key="co-cite", text=f"{STEM} are co-cited frequently.")
-RELATED = Instruction(key="related", text=f"{STEM} one paper is related to the other.")
+CITE = AlternativeInstruction(key="cite", text=f"{STEM} one paper cites the other.")
+CO_VIEW = AlternativeInstruction(key="co-view", text=f"{STEM} are co-viewed frequently.")
+CO_READ = AlternativeInstruction(key="co-read", text=f"{STEM} are co-read frequently.")
+CO_CITE = AlternativeInstruction(key="co-cite", text=f"{STEM} are co-cited frequently.")
+RELATED = AlternativeInstruction(key="related", text=f"{STEM} one paper is related to the other.")
 
 
-def told(instruction: Instruction) -> Row:
-    """Return Instruction under an instruction, held against the one that it was trained with."""
+def instruction_row(instruction: AlternativeInstruction) -> ModelRow:
+    """Return the row of Instruction with an instruction, compared with the trained one."""
     base = f"{CITE.key} instruction" if instruction != CITE else ""
     name = f"{instruction.key} instruction"
-    return Row(name=name, model="instruction", instruction=instruction, against=base)
+    return ModelRow(name, "instruction", instruction=instruction, against=base)
 
 
 AVERAGES = tuple(f"Average, {group}" for group in FIVE)
@@ -137,129 +137,99 @@ Instruction: 0.68/0.93/0.95/-0.95/-3.32
 """
 
 
-def of_suite(table: str) -> tuple[Published, ...]:
-    """Return the printed rows that the suite holds already."""
+def published_rows(table: str) -> tuple[Published, ...]:
+    """Return the published rows of a table that the suite declares."""
     source = f"{PAPER}, Table {table}"
     return tuple(row for row in suites["scimult"].published if row.source == source)
 
 
-def of_ablation(table: str, columns: tuple[str, ...], rows: str) -> tuple[Published, ...]:
-    """Return the printed rows of an ablation."""
-    return printed(f"{PAPER}, Table {table}", columns, rows)
+def published_ablation(table: str, columns: tuple[str, ...], rows: str) -> tuple[Published, ...]:
+    """Return the published rows of an ablation."""
+    return parse_published(f"{PAPER}, Table {table}", columns, rows)
 
 
-def names_and_definitions(name: str, model: str) -> tuple[Row, Row]:
-    """Return a model with both ways of writing a label, the definitions held against the bare names."""
-    names = Row(name=f"{name}, names", model=model, variant="names-only")
-    return names, Row(name=f"{name}, names and definitions", model=model, against=names.name)
+def names_and_definitions(name: str, model: str) -> tuple[ModelRow, ModelRow]:
+    """Return a model's rows with label names only, and with definitions too, compared."""
+    names = ModelRow(f"{name}, names", model, variant="names-only")
+    return names, ModelRow(f"{name}, names and definitions", model, against=names.name)
+
+
+def group_table(name: str, title: str, rows: tuple[ModelRow, ...], group: str) -> PaperTable:
+    """Return a table of one group's tasks, with the suite's published rows."""
+    return PaperTable(name=name, title=title, rows=rows, groups=(group,), published=published_rows(name))
 
 
 TABLES = (
-    Table(
-        name="3",
-        title="Fine classification, labels whose name is in the paper first",
-        rows=(*PRINTED, PUBMEDBERT, *OTHERS, *OURS),
-        groups=("fine",),
-        published=of_suite("3"),
+    group_table(
+        "3",
+        "Fine classification, labels whose name is in the paper first",
+        (*PRINTED, PUBMEDBERT, *OTHERS, *OUR_ROWS),
+        "fine",
     ),
-    Table(
-        name="A3",
-        title="Fine classification, by the vectors alone",
-        rows=(BM25, *OTHERS, *OURS),
-        groups=("fine without names",),
-        published=of_suite("A3"),
+    group_table("A3", "Fine classification, by the vectors alone", (BM25, *OTHERS, *OUR_ROWS), "fine without names"),
+    group_table("4", "Coarse classification", (*OTHERS, *OUR_ROWS), "coarse"),
+    group_table("5", "Links among all papers", (BM25, *OTHERS, *OUR_ROWS), "retrieval"),
+    group_table(
+        "6",
+        "Links and recommendations, reranked",
+        (ModelRow("Kanakia et al."), *OTHERS, *OUR_ROWS),
+        "reranking",
     ),
-    Table(
-        name="4",
-        title="Coarse classification",
-        rows=(*OTHERS, *OURS),
-        groups=("coarse",),
-        published=of_suite("4"),
-    ),
-    Table(
-        name="5",
-        title="Links among all papers",
-        rows=(BM25, *OTHERS, *OURS),
-        groups=("retrieval",),
-        published=of_suite("5"),
-    ),
-    Table(
-        name="6",
-        title="Links and recommendations, reranked",
-        rows=(Row(name="Kanakia et al."), *OTHERS, *OURS),
-        groups=("reranking",),
-        published=of_suite("6"),
-    ),
-    Table(
-        name="7",
-        title="Search",
-        rows=(BM25, *OTHERS, PUBMEDBERT, *OURS),
-        groups=("search",),
-        published=of_suite("7"),
-    ),
-    Table(
+    group_table("7", "Search", (BM25, *OTHERS, PUBMEDBERT, *OUR_ROWS), "search"),
+    PaperTable(
         name="8",
         title="Patients, with fine-tuned models",
         rows=(
-            Row(name="DPR(MHAExpert)", model="dpr-mha-expert"),
+            ModelRow("DPR(MHAExpert)", "dpr-mha-expert"),
             BM25,
-            Row(name="DPR(SPECTER)", model="dpr-specter"),
-            Row(name="DPR(PubMedBERT)", model="dpr-pubmedbert"),
-            Row(name="DPR(BioLinkBERT)", model="dpr-biolinkbert"),
-            Row(name="Contriever"),
+            ModelRow("DPR(SPECTER)", "dpr-specter"),
+            ModelRow("DPR(PubMedBERT)", "dpr-pubmedbert"),
+            ModelRow("DPR(BioLinkBERT)", "dpr-biolinkbert"),
+            ModelRow("Contriever"),
         ),
         groups=("patients",),
         average=False,
-        published=of_suite("8"),
+        published=published_rows("8"),
     ),
-    Table(
+    PaperTable(
         name="9",
         title="Relative change against Vanilla, per group",
-        rows=OURS,
+        rows=OUR_ROWS,
         groups=FIVE,
         form="relative",
-        published=of_ablation("9", AVERAGES, CHANGES),
+        published=published_ablation("9", AVERAGES, CHANGES),
     ),
-    Table(
-        name="A4",
-        title="Vanilla with and without hard negatives",
-        rows=(
-            Row(name="Vanilla without hard negatives", model="vanilla-no-hard-negatives"),
-            Row(name="Vanilla", model="vanilla", against="Vanilla without hard negatives"),
-        ),
-        groups=FIVE,
-        form="groups",
-        published=of_ablation("A4", AVERAGES, HARD_NEGATIVES),
+    averages_table(
+        "A4",
+        "Vanilla with and without hard negatives",
+        paired_rows(("Vanilla without hard negatives", "vanilla-no-hard-negatives", "Vanilla", "vanilla")),
+        FIVE,
+        published_ablation("A4", AVERAGES, HARD_NEGATIVES),
     ),
-    Table(
-        name="A5",
-        title="MHAExpert with and without the warm-up from Vanilla",
-        rows=(
-            Row(name="MHAExpert without warm-up", model="mha-expert-no-warm-up"),
-            Row(name="MHAExpert", model="mha-expert", against="MHAExpert without warm-up"),
-        ),
-        groups=FIVE,
-        form="groups",
-        published=of_ablation("A5", AVERAGES, WARM_UP),
+    averages_table(
+        "A5",
+        "MHAExpert with and without the warm-up from Vanilla",
+        paired_rows(("MHAExpert without warm-up", "mha-expert-no-warm-up", "MHAExpert", "mha-expert")),
+        FIVE,
+        published_ablation("A5", AVERAGES, WARM_UP),
     ),
-    Table(
+    PaperTable(
         name="A6",
         title="Reranking under other instructions",
-        rows=tuple(map(told, (CO_VIEW, CO_READ, CITE, CO_CITE))),
+        rows=tuple(map(instruction_row, (CO_VIEW, CO_READ, CITE, CO_CITE))),
         groups=("reranking",),
         metrics=("map",),
         average=False,
-        published=of_ablation("A6", RERANKED, INSTRUCTIONS),
+        published=published_ablation("A6", RERANKED, INSTRUCTIONS),
     ),
-    Table(
-        name="A7",
-        title="Links under other instructions",
-        rows=tuple(map(told, (CITE, CO_CITE, RELATED))),
-        groups=("retrieval", "reranking"),
-        form="groups",
-        published=of_ablation("A7", AVERAGES[2:4], LINK_INSTRUCTIONS),
+    averages_table(
+        "A7",
+        "Links under other instructions",
+        tuple(map(instruction_row, (CITE, CO_CITE, RELATED))),
+        ("retrieval", "reranking"),
+        published_ablation("A7", AVERAGES[2:4], LINK_INSTRUCTIONS),
     ),
-    Table(
+    PaperTable(
         name="A8",
         title="Labels by name, and by name and definition",
         rows=(
@@ -268,27 +238,26 @@ TABLES = (
         ),
         groups=("fine with definitions",),
         average=False,
-        published=of_ablation("A8", WITH_DEFINITIONS, DEFINITIONS),
+        published=published_ablation("A8", WITH_DEFINITIONS, DEFINITIONS),
     ),
-    # Two of ours, by the names of the claims they serve: the paper has their numbers in several tables.
-    Table(
-        name="S1",
-        title="Vanilla, its untouched backbone, and citations alone",
-        rows=(
-            Row(name="backbone", model="backbone"),
-            Row(name="citations alone", model="citation-only", against="backbone"),
-            Row(name="Vanilla", model="vanilla", against="backbone"),
+    # Two of ours, named after the claims that they serve: the paper has these scores in several tables.
+    averages_table(
+        "S1",
+        "Vanilla, its untouched backbone, and citations alone",
+        (
+            ModelRow("backbone", "backbone"),
+            ModelRow("citations alone", "citation-only", against="backbone"),
+            ModelRow("Vanilla", "vanilla", against="backbone"),
         ),
-        groups=(*FIVE, "fine without names"),
-        form="groups",
+        (*FIVE, "fine without names"),
     ),
-    Table(name="S4", title="Domains that no training paper is from", rows=OURS, groups=("out of train",)),
+    PaperTable(name="S4", title="Domains without training papers", rows=OUR_ROWS, groups=("out of train",)),
 )
 
 
-def names_only(task: Task) -> Task:
-    """Return a task whose labels are their names alone."""
-    assert isinstance(task.protocol, LabelRanking)
+def names_only_task(task: Task) -> Task:
+    """Return a task whose labels are represented by their names alone."""
+    assert isinstance(task.protocol, LabelProtocol)
     return replace(
         task,
         name=f"{task.name}-names-only",
@@ -298,24 +267,23 @@ def names_only(task: Task) -> Task:
 
 
 def open_groups() -> dict[str, tuple[str, ...]]:
-    """Return the open suite's tasks in the paper's groups; it has no patients, so links stand for them."""
+    """Return the open suite's tasks in the paper's groups; links replace patients, which it lacks."""
     known = {task.name for task in suites["open"].tasks}
     found = {group: tuple(t.name for t in COUNTED if t.group == group) for group in FIVE}
-    found["fine without names"] = found["fine"]
-    pairs = tuple(f"{name}-names-first" for name in found["fine"])
-    found["fine"] = tuple(name for name in pairs if name in known)
-    found["fine with definitions"] = ("arxiv-categories",)
-    found["patients"] = found["retrieval"]
-    counted = [task for task in COUNTED if task.group in FIVE]
-    found["out of train"] = tuple(task.name for task in counted if task.in_train is False)
-    return found
+    first = (f"{name}-names-first" for name in found["fine"])
+    return found | {
+        "fine": tuple(name for name in first if name in known),
+        "fine without names": found["fine"],
+        "fine with definitions": ("arxiv-categories",),
+        "patients": found["retrieval"],
+        "out of train": tuple(t.name for t in COUNTED if t.group in FIVE and t.in_train is False),
+    }
 
 
-OWN = {group: tuple(task.name for task in tasks) for group, tasks in BY_GROUP.items()} | {
+PAPER_GROUPS = {group: tuple(task.name for task in tasks) for group, tasks in BY_GROUP.items()} | {
     "fine with definitions": DEFINED,
     "out of train": ("fine-geography", "fine-psychology"),
 }
-REMARKS = {"patients": "it has no patients, links among all papers stand for them"}
 
 reproductions.register("scimult")(
     Reproduction(
@@ -323,14 +291,18 @@ reproductions.register("scimult")(
         title=PAPER,
         tables={table.name: table for table in TABLES},
         models=MODELS,
-        shapes={
-            "scimult": Shape(
+        suites={
+            "scimult": GroupedSuite(
                 suite=suites["scimult"],
-                groups=OWN,
-                tasks=tuple(names_only(task) for task in BY_GROUP["fine"][:2]),
-                own=True,
+                groups=PAPER_GROUPS,
+                tasks=tuple(names_only_task(task) for task in BY_GROUP["fine"][:2]),
+                original=True,
             ),
-            "open": Shape(suite=suites["open"], groups=open_groups(), remarks=REMARKS),
+            "open": GroupedSuite(
+                suite=suites["open"],
+                groups=open_groups(),
+                remarks={"patients": "it has no patients; links among all papers replace them"},
+            ),
         },
     )
 )

@@ -1,51 +1,62 @@
-"""From results on disk to the samples that tables and claims compare."""
+"""From stored results to the samples that tables and claims compare."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from sciprism.evaluation.report.entrants import Run
 from sciprism.evaluation.report.resampling import Resampler
-from sciprism.evaluation.results import seeded
-from sciprism.reproduce.tables.declared import Number, Shape
-from sciprism.reproduce.tables.kept import Kept
-from sciprism.reproduce.tables.measured import Estimate, Sample, contrast, sample, unpaired
+from sciprism.evaluation.report.system_results import StoredResult
+from sciprism.evaluation.results import seed_folder
+from sciprism.reproduce.tables.estimates import (
+    Estimate,
+    ScoreSample,
+    build_sample,
+    estimate_difference,
+    find_mismatch,
+)
+from sciprism.reproduce.tables.result_folder import ResultFolder
+from sciprism.reproduce.tables.table import GroupedSuite, TaskScore
 
-Named = Callable[[str], Sequence[str]]
-"""Task -> the systems that stand in a row there, one per seed; a task may have several runs of each."""
+SystemsOfTask = Callable[[str], Sequence[str]]
+"""Task -> the systems of a row there, one per seed; a task may have several runs of each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """The numbers of one suite's results, resampled alike for all who ask."""
+class SuiteScores:
+    """The scores of one suite's results; all samples share their resampled items."""
 
-    shape: Shape
-    kept: Kept
+    suite: GroupedSuite
+    results: ResultFolder
     resampler: Resampler = field(default_factory=Resampler)
 
     def sample(
-        self, numbers: Sequence[Number], named: Named, variant: str = "", weights: Sequence[float] = ()
-    ) -> Sample | str:
-        """Return the mean of some numbers over a row's systems, or the word for why there is none."""
-        declared = self.shape.declared()
-        own = [replace(number, task=f"{number.task}-{variant}") if variant else number for number in numbers]
-        found: list[Sequence[Run]] = []  # number by number, over seeds
-        for number in own:
-            task = declared[number.task]
-            names = [seeded(name, seed) for name in named(number.task) for seed in range(task.seeds)]
-            statuses = [self.kept.status(name, task) for name in names] or ["not run"]
+        self,
+        scores: Sequence[TaskScore],
+        systems: SystemsOfTask,
+        variant: str = "",
+        weights: Sequence[float] = (),
+    ) -> ScoreSample | str:
+        """Return the mean of some scores over a row's systems, or a word for why there is none."""
+        tasks = self.suite.tasks_by_name()
+        if variant:
+            scores = [replace(score, task=f"{score.task}-{variant}") for score in scores]
+        found: list[Sequence[StoredResult]] = []  # per score, over seeds
+        for score in scores:
+            task = tasks[score.task]
+            names = [seed_folder(name, seed) for name in systems(score.task) for seed in range(task.seeds)]
+            statuses = [self.results.status(name, task) for name in names] or ["not run"]
             worst = next((word for word in ("failed", "not served", "not run") if word in statuses), "")
             if worst:
                 return worst
-            found.append([run for name in names if (run := self.kept.run(name, task))])
+            found.append([run for name in names if (run := self.results.run(name, task))])
         if len({len(runs) for runs in found}) > 1:
             return "seeds differ"
-        return sample(own, list(zip(*found, strict=True)), self.resampler, weights)
+        return build_sample(scores, list(zip(*found, strict=True)), self.resampler, weights)
 
     def contrast(
-        self, mine: Sample, base: Sample, *, relative: bool = False, level: float = 0.95
+        self, score: ScoreSample, base: ScoreSample, *, relative: bool = False, level: float = 0.95
     ) -> Estimate | str:
-        """Return how far one sample is above another, or why they do not compare."""
-        reason = unpaired(mine, base, self.resampler)
-        return reason or contrast(mine, base, relative=relative, level=level)
+        """Return the difference of two samples, or why they do not compare."""
+        reason = find_mismatch(score, base, self.resampler)
+        return reason or estimate_difference(score, base, relative=relative, level=level)

@@ -1,6 +1,9 @@
-"""One file per kind of document that gives text to train on; importing this package registers them all."""
+"""Readers of documents to train on, one file per kind; importing this package registers all.
 
-from sciprism.text.documents import ads, cmr, jats, papers, parquet, plain, rows, wikipedia
+The first reader that recognises a file reads it, so `rows`, which accepts any JSON, comes after the others.
+"""
+
+from sciprism.text.documents import ads, cmr, jats, papers, parquet, plain_text, rows, wikipedia
 from sciprism.text.documents.registry import document_readers
 
-__all__ = ["ads", "cmr", "document_readers", "jats", "papers", "parquet", "plain", "rows", "wikipedia"]
+__all__ = ["ads", "cmr", "document_readers", "jats", "papers", "parquet", "plain_text", "rows", "wikipedia"]

@@ -1,4 +1,4 @@
-"""Descriptions of data sets of NASA's Common Metadata Repository: UMM-C records as JSON."""
+"""Descriptions of data sets in NASA's Common Metadata Repository: UMM-C records as JSON."""
 
 from __future__ import annotations
 
@@ -7,52 +7,50 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sciprism.papers.cleaning import clean_paper
-from sciprism.papers.json_records import first, inside
-from sciprism.papers.json_values import json_values
+from sciprism.papers.json_records import get_first, get_path, read_json_objects
 from sciprism.papers.records import Paper
-from sciprism.text.documents.document import NOT_READ, Document, DocumentFile, joined, plain_licence
+from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs, normalise_licence
 from sciprism.text.documents.registry import document_readers
 
-_MARKS = (re.compile(r'"EntryTitle"\s*:'), re.compile(r'"(Abstract|umm)"\s*:'))
+_KEYS = (re.compile(r'"EntryTitle"\s*:'), re.compile(r'"(Abstract|umm)"\s*:'))
 
 
-class Cmr:
-    """Read title and abstract of each collection: a UMM-C object, alone or as `umm` beside its `meta`."""
+class CmrReader:
+    """Read title and abstract of each collection: a UMM-C object, alone or as `umm` next to its `meta`."""
 
     suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson", ".umm_json")
 
     def recognises(self, head: str) -> bool:
         """Look for the fields of UMM-C."""
-        return head.lstrip()[:1] in ("{", "[") and all(mark.search(head) for mark in _MARKS)
+        return head.lstrip()[:1] in ("{", "[") and all(key.search(head) for key in _KEYS)
 
     def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield each collection of the file, or of the `items` of an answer."""
-        for number, line, value, reason in json_values(file.source):
-            place = file.place(number, line)
-            umm = value.get("umm", value) if isinstance(value, Mapping) else None
-            if isinstance(value, Mapping) and isinstance(umm, Mapping):
-                yield _document(value, umm, place)
+        """Yield each collection of the file, or of the `items` of a response."""
+        for location, value in read_json_objects(file.input_file, file.dropped):
+            umm = value.get("umm", value)
+            if isinstance(umm, Mapping):
+                yield _build_document(value, umm, location)
             else:
-                file.dropped.add(NOT_READ, f"{place}: {reason or 'not an object'}"[:300])
+                file.drop_record(location, "umm is not an object")
 
 
-def _document(row: Mapping[str, Any], umm: Mapping[str, Any], place: str) -> Document:
-    doi = inside(umm, "DOI", "DOI")
+def _build_document(row: Mapping[str, Any], umm: Mapping[str, Any], location: str) -> Document:
+    doi = get_path(umm, "DOI", "DOI")
     paper = clean_paper(
         Paper(
-            id=str(inside(row, "meta", "concept-id") or first(row, "concept-id", "ShortName") or place),
+            id=str(get_path(row, "meta", "concept-id") or get_first(row, "concept-id", "ShortName") or location),
             title=_text(umm.get("EntryTitle")),
             abstract=_text(umm.get("Abstract")),
             ids={"doi": doi} if isinstance(doi, str) else {},
         )
     )
-    link = inside(umm, "UseConstraints", "LicenseURL", "Linkage")
+    link = get_path(umm, "UseConstraints", "LicenseURL", "Linkage")
     return Document(
         id=paper.id,
-        text=joined(paper.title, paper.abstract),
+        text=join_paragraphs(paper.title, paper.abstract),
         paper=paper,
         language=_text(umm.get("DataLanguage")),
-        licence=plain_licence(_text(link) or _text(inside(umm, "UseConstraints", "Description"))),
+        licence=normalise_licence(_text(link) or _text(get_path(umm, "UseConstraints", "Description"))),
     )
 
 
@@ -60,4 +58,4 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-document_readers.register("cmr")(Cmr())
+document_readers.register("cmr")(CmrReader())

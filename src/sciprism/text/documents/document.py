@@ -1,4 +1,4 @@
-"""A document to train on, the files that documents come in, and what their readers share."""
+"""Documents to train on, their files, and what their readers share."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from sciprism.drop_report import DropReport
+from sciprism.papers.input_file import HEAD_BYTES, InputFile
+from sciprism.papers.json_records import NOT_READ
 from sciprism.papers.records import Paper
-from sciprism.papers.source import HEAD, Source
 
-BETWEEN = "\n\n"
-"""What stands between the title and the paragraphs of a text: no sentence runs across it."""
+PARAGRAPH_BREAK = "\n\n"
+"""Separates the title and the paragraphs of a text; no sentence crosses it."""
 
-NOT_READ = "record that cannot be read"
-NOT_UTF8 = "file that is not clean UTF-8, read all the same"
+NOT_UTF8 = "file that is not valid UTF-8, still read"
 
 _COMMONS = re.compile(r"creativecommons\.org/(?:licen[sc]es|publicdomain)/([a-z-]+)", re.IGNORECASE)
 _CC = re.compile(r"(?:cc|creative commons)[\s-]*(0|by(?:[\s-]+(?:nc|nd|sa))*)(?![a-z])", re.IGNORECASE)
-_ZERO = ("zero", "0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One text with what its source states of it; empty where it states nothing.
+    """One text with its metadata; unknown metadata are empty.
 
-    language: a code (`en`) or a name (`English`). licence: in the form of `plain_licence`. paper: title and
-    ids, by which tests know it.
+    language: a code (`en`) or a name (`English`). licence: in the form of `normalise_licence`. paper: title
+    and ids, to recognise papers of tests.
     """
 
     id: str
@@ -43,28 +42,28 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFile:
-    """A file as its reader meets it.
+    """A file, as its reader sees it.
 
-    columns: of rows, where the text stands. dropped: what cannot be used, by reason.
+    columns: columns of rows that hold the text. dropped: unusable records, by reason.
     """
 
-    source: Source
+    input_file: InputFile
     columns: tuple[str, ...] = ()
     dropped: DropReport = field(default_factory=DropReport)
 
     @property
     def path(self) -> Path:
-        """Return where the file is."""
-        return self.source.path
+        """Return the path of the file."""
+        return self.input_file.path
 
-    def noted(self, note: str) -> None:
-        """Count the file as one whose bytes had to be mended, with a note how; nothing for no note."""
+    def note_repairs(self, note: str) -> None:
+        """Count the file as repaired, with a note how; does nothing for an empty note."""
         if note:
             self.dropped.add(NOT_UTF8, f"{self.path}: {note}")
 
-    def place(self, number: int, line: int | None) -> str:
-        """Name a record by the line it begins in, else by its number."""
-        return f"{self.path.name}, record {number}" if line is None else f"{self.path.name}, line {line}"
+    def drop_record(self, location: str, reason: str) -> None:
+        """Count a record that cannot be read."""
+        self.dropped.add(NOT_READ, f"{location}: {reason}"[:300])
 
 
 class DocumentReader(Protocol):
@@ -72,7 +71,7 @@ class DocumentReader(Protocol):
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Return the ends of file names, without .gz and .bz2."""
+        """Return the suffixes of file names, without .gz and .bz2."""
         ...
 
     def recognises(self, head: str) -> bool:
@@ -80,34 +79,34 @@ class DocumentReader(Protocol):
         ...
 
     def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield the documents in file order; count the unusable records by reason; never raise for content.
+        """Yield the documents in file order; count unusable records by reason; never raise for content.
 
-        A file that breaks off raises InputError or OSError where it does.
+        A truncated file raises InputError or OSError at its end.
         """
         ...
 
 
-class PackedSource(Source):
-    """A source whose bytes something else opens: a bz2 file, or a member of an archive."""
+class PackedInputFile(InputFile):
+    """An input file with its own way to open it: a bz2 file, or a member of an archive."""
 
-    def __init__(self, path: Path, opened: Callable[[], BinaryIO]) -> None:
+    def __init__(self, path: Path, open_bytes: Callable[[], BinaryIO]) -> None:
         super().__init__(path)
-        self._opened = opened
+        self._open_bytes = open_bytes
 
     def binary(self) -> BinaryIO:
         """Open the decompressed bytes."""
-        return self._opened()
+        return self._open_bytes()
 
 
-def open_source(path: Path) -> Source:
-    """Return the source of a file: plain, gzip or bz2."""
+def open_input_file(path: Path) -> InputFile:
+    """Return the input file of a path: plain, gzip or bz2."""
     if path.name.lower().endswith(".bz2"):
-        return PackedSource(path, lambda: io.BufferedReader(bz2.BZ2File(path)))
-    return Source(path)
+        return PackedInputFile(path, lambda: io.BufferedReader(bz2.BZ2File(path)))
+    return InputFile(path)
 
 
-def head_of(path: Path) -> str:
-    """Return the beginning of a file, decompressed; what is not UTF-8 is replaced."""
+def read_head(path: Path) -> str:
+    """Return the first characters of a file, decompressed; invalid UTF-8 is replaced."""
     with path.open("rb") as plain:
         start = plain.read(3)
         plain.seek(0)
@@ -116,29 +115,29 @@ def head_of(path: Path) -> str:
             stream = gzip.GzipFile(fileobj=plain)  # type: ignore[assignment]
         elif start == b"BZh":
             stream = bz2.BZ2File(plain)  # type: ignore[assignment]
-        return stream.read(HEAD).decode("utf-8-sig", "replace")
+        return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
 
 
-def plain_licence(text: str) -> str:
-    """Bring a Creative Commons licence into the form "CC BY-NC", without version; others stay as they are.
+def normalise_licence(text: str) -> str:
+    """Return a Creative Commons licence in the form "CC BY-NC", without version, and others unchanged.
 
-    >>> plain_licence("https://creativecommons.org/licenses/by-nc-sa/4.0/")
+    >>> normalise_licence("https://creativecommons.org/licenses/by-nc-sa/4.0/")
     'CC BY-NC-SA'
     """
     found = _COMMONS.search(text) or _CC.search(text)
     if found is None:
         return " ".join(text.split())
-    if found[1].lower() in _ZERO:
+    if found[1].lower() in ("zero", "0"):
         return "CC0"
     return "CC " + "-".join(re.split(r"[\s-]+", found[1].upper()))
 
 
-def titled(text: str, name: str) -> Paper:
-    """Return what is known of a bare text: its first line for a title, if there are more."""
+def build_paper(text: str, name: str) -> Paper:
+    """Return a bare text as a paper; the first of several lines is its title."""
     first, _, rest = text.strip().partition("\n")
     return Paper(id=name, title=first, abstract=rest) if rest.strip() else Paper(id=name, abstract=first)
 
 
-def joined(*parts: str) -> str:
+def join_paragraphs(*parts: str) -> str:
     """Join the parts that are not empty."""
-    return BETWEEN.join(filter(None, (part.strip() for part in parts)))
+    return PARAGRAPH_BREAK.join(filter(None, (part.strip() for part in parts)))

@@ -1,4 +1,4 @@
-"""The registry of document kinds; the first that recognises a file reads it."""
+"""The registry of document readers; the first that recognises a file reads it."""
 
 from __future__ import annotations
 

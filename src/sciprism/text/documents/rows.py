@@ -1,24 +1,29 @@
-"""Rows with a text: JSON lines, a JSON array."""
+"""Rows with a text: JSON lines or a JSON array."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from sciprism.papers.json_records import first
-from sciprism.papers.json_values import json_values
-from sciprism.papers.records import Paper
-from sciprism.text.documents.document import NOT_READ, Document, DocumentFile, joined, plain_licence, titled
+from sciprism.papers.json_records import get_first, read_json_objects
+from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+from sciprism.text.documents.document import (
+    Document,
+    DocumentFile,
+    build_paper,
+    join_paragraphs,
+    normalise_licence,
+)
 from sciprism.text.documents.registry import document_readers
 
 TEXTS = ("text", "body", "content", "contents", "abstract")
-SYSTEMS = ("doi", "pmid", "pmcid", "arxiv", "openalex", "s2")
-IDS = ("id", "_id", "paper_id", *SYSTEMS)
+IDS = ("id", "_id", "paper_id", *PAPER_ID_SYSTEMS)
 LANGUAGES, LICENCES = ("language", "lang"), ("licence", "license")
 
 
-class Rows:
-    """Read the text of each object: its title, then the first of `TEXTS`; or the columns asked for."""
+class JsonRowReader:
+    """Read the text of each object: its title and the first of `TEXTS`, or the columns given."""
 
     suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson")
 
@@ -28,40 +33,31 @@ class Rows:
 
     def read(self, file: DocumentFile) -> Iterator[Document]:
         """Yield the text of each row."""
-        for number, line, value, reason in json_values(file.source):
-            place = file.place(number, line)
-            if isinstance(value, Mapping):
-                yield of_row(value, file.columns, place)
-            else:
-                file.dropped.add(NOT_READ, f"{place}: {reason or 'not an object'}"[:300])
+        for location, row in read_json_objects(file.input_file, file.dropped):
+            yield build_row_document(row, file.columns, location)
 
 
-def of_row(row: Mapping[str, Any], columns: tuple[str, ...], place: str) -> Document:
-    """Return a row as a document; one without a text has an empty one. place: its name if it has no id."""
-    name = _words(first(row, *IDS)) or place
-    parts = [_words(row.get(each)) for each in columns]
-    parts = parts or [
-        _words(row.get("title")),
-        _words(first(row, *TEXTS)),
-    ]
-    text = joined(*parts)
-    ids = {system: _words(row[system]) for system in SYSTEMS if row.get(system)}
-    title = _words(row.get("title"))
-    known = Paper(id=name, title=title, abstract=text, ids=ids) if title else titled(text, name)
+def build_row_document(row: Mapping[str, Any], columns: tuple[str, ...], location: str) -> Document:
+    """Return a row as a document; its text may be empty. location: its id if it has none."""
+    name, title = _text(get_first(row, *IDS)) or location, _text(row.get("title"))
+    parts = [_text(row.get(each)) for each in columns] or [title, _text(get_first(row, *TEXTS))]
+    text = join_paragraphs(*parts)
+    paper = Paper(id=name, title=title, abstract=text) if title else build_paper(text, name)
+    ids = {system: _text(row[system]) for system in PAPER_ID_SYSTEMS if row.get(system)}
     return Document(
         id=name,
         text=text,
-        paper=Paper(id=name, title=known.title, abstract=known.abstract, ids=ids),
-        language=_words(first(row, *LANGUAGES)),
-        licence=plain_licence(_words(first(row, *LICENCES))),
+        paper=replace(paper, ids=ids),
+        language=_text(get_first(row, *LANGUAGES)),
+        licence=normalise_licence(_text(get_first(row, *LICENCES))),
     )
 
 
-def _words(value: Any) -> str:
-    """Return a text, a number as one, a list of them joined; "" for anything else."""
+def _text(value: Any) -> str:
+    """Return a text or number as text, the texts of a list joined, and "" for anything else."""
     if isinstance(value, list):
-        return joined(*map(_words, value))
+        return join_paragraphs(*map(_text, value))
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-document_readers.register("rows")(Rows())
+document_readers.register("rows")(JsonRowReader())

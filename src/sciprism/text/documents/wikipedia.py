@@ -1,26 +1,26 @@
-"""Articles of a Wikipedia dump: pages-articles XML, plain or packed."""
+"""Articles of a Wikipedia dump: pages-articles XML, plain or compressed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from sciprism.papers.input_file import BadRecord
 from sciprism.papers.records import Paper
-from sciprism.papers.source import BadRecord
-from sciprism.papers.xml_records import text_of, xml_records
-from sciprism.text.documents.document import NOT_READ, Document, DocumentFile, head_of, joined
+from sciprism.papers.xml_records import read_xml_records, text_of
+from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs, read_head
 from sciprism.text.documents.registry import document_readers
-from sciprism.text.documents.wikitext import plain_wikitext
+from sciprism.text.documents.wikitext import strip_wikitext
 
 LICENCE = "CC BY-SA"
-OTHER, REDIRECT = "page that is no article", "redirect"
+NOT_ARTICLE, REDIRECT = "page that is no article", "redirect"
 _START = re.compile(r"<mediawiki\b[^>]*>")
 _NAMESPACE = re.compile(r'xmlns="([^"]*)"')
 _LANGUAGE = re.compile(r'xml:lang="([^"]*)"')
 
 
-class Wikipedia:
-    """Read the articles (namespace 0, no redirects), one at a time."""
+class WikipediaReader:
+    """Read the articles (namespace 0, no redirects) one at a time."""
 
     suffixes: tuple[str, ...] = (".xml",)
 
@@ -29,29 +29,28 @@ class Wikipedia:
         return _START.search(head) is not None
 
     def read(self, file: DocumentFile) -> Iterator[Document]:
-        """Yield each article, its title first; ids are the page's."""
-        start = _START.search(head_of(file.path))
-        told = start[0] if start else ""
-        space = f"{{{found[1]}}}" if (found := _NAMESPACE.search(told)) else ""
-        language = found[1] if (found := _LANGUAGE.search(told)) else ""
-        for page in xml_records(file.source, (f"{space}page",)):
+        """Yield each article, its title first; ids are page ids."""
+        root = found[0] if (found := _START.search(read_head(file.path))) else ""
+        space = f"{{{found[1]}}}" if (found := _NAMESPACE.search(root)) else ""
+        language = found[1] if (found := _LANGUAGE.search(root)) else ""
+        for page in read_xml_records(file.input_file, (f"{space}page",)):
             if isinstance(page, BadRecord):
-                file.dropped.add(NOT_READ, f"{file.path.name}: {page.reason}"[:300])
+                file.drop_record(file.path.name, page.reason)
                 continue
             name, title = text_of(page, f"{space}id"), text_of(page, f"{space}title")
             if text_of(page, f"{space}ns") not in ("", "0"):
-                file.dropped.add(OTHER, title)
+                file.dropped.add(NOT_ARTICLE, title)
             elif page.find(f"{space}redirect") is not None:
                 file.dropped.add(REDIRECT, title)
             else:
-                text = plain_wikitext(page.findtext(f"{space}revision/{space}text") or "")
+                text = strip_wikitext(page.findtext(f"{space}revision/{space}text") or "")
                 yield Document(
                     id=f"wikipedia:{name}",
-                    text=joined(title, text) if text else "",
+                    text=join_paragraphs(title, text) if text else "",
                     paper=Paper(id=f"wikipedia:{name}", title=title, abstract=text[:2000]),
                     language=language,
                     licence=LICENCE,
                 )
 
 
-document_readers.register("wikipedia")(Wikipedia())
+document_readers.register("wikipedia")(WikipediaReader())

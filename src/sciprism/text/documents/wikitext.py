@@ -1,48 +1,49 @@
-"""Take the markup off the text of a wiki page."""
+"""Remove the markup from the text of a wiki page."""
 
 from __future__ import annotations
 
 import html
 import re
+from itertools import chain
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_NAMES = "ref|math|chem|gallery|timeline|syntaxhighlight|source|score|imagemap|hiero|graph"
-_LONE = re.compile(rf"<(?:{_NAMES})\b[^<>]*/>", re.IGNORECASE)
-_ELEMENT = re.compile(rf"(<(?:{_NAMES})\b[^<>]*>)|</(?:{_NAMES})\s*>", re.IGNORECASE)
+_HIDDEN_ELEMENTS = "ref|math|chem|gallery|timeline|syntaxhighlight|source|score|imagemap|hiero|graph"
+_EMPTY_ELEMENT = re.compile(rf"<(?:{_HIDDEN_ELEMENTS})\b[^<>]*/>", re.IGNORECASE)
+_ELEMENT = re.compile(rf"(<(?:{_HIDDEN_ELEMENTS})\b[^<>]*>)|</(?:{_HIDDEN_ELEMENTS})\s*>", re.IGNORECASE)
 _TEMPLATE = re.compile(r"(\{\{)|\}\}")
 _TABLE = re.compile(r"(^[ \t:]*\{\|)|^[ \t]*\|\}", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\[\]]*)\]\]")
-_OUTSIDE = re.compile(r"\[(?:https?:|ftp:|mailto:)?//[^\s\]]+[ \t]*([^\]\n]*)\]")
+_EXTERNAL_LINK = re.compile(r"\[(?:https?:|ftp:|mailto:)?//[^\s\]]+[ \t]*([^\]\n]*)\]")
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,300}>")
 _EMPHASIS = re.compile("'{2,5}")
 _HEADING = re.compile(r"^[ \t]*(={1,6})[ \t]*([^\n]*?)[ \t]*\1[ \t]*$", re.MULTILINE)
 _LIST_MARK = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
 _SWITCH = re.compile(r"__[A-Z]+__")
-_LEFT = re.compile(r"\{\{|\}\}|\[\[|\]\]|^[ \t:]*\{\||^[ \t]*\|\}?[^\n]*$", re.MULTILINE)
+_UNMATCHED = re.compile(r"\{\{|\}\}|\[\[|\]\]|^[ \t:]*\{\||^[ \t]*\|\}?[^\n]*$", re.MULTILINE)
 _BLANK = re.compile(r"\n\s*\n")
 _EMPTY_BRACKETS = re.compile(r"\(\s*[;,]?\s*\)")
 _SHOWN_ELSEWHERE = {"file", "image", "category", "media"}
-_DEEPEST = 5
-"""Links in captions in links: so many levels are looked at."""
+_MAX_LINK_DEPTH = 5
+"""Levels of links in captions of links that are resolved."""
 
 
-def plain_wikitext(text: str) -> str:
-    """Return the running text: no templates, tables, notes, formulas, files; of links their words."""
-    text = _without(_LONE.sub("", _COMMENT.sub("", text)), _ELEMENT)
-    text = _without(_without(text, _TEMPLATE), _TABLE)
-    for _ in range(_DEEPEST):
-        text, found = _LINK.subn(_words, text)
+def strip_wikitext(text: str) -> str:
+    """Return the running text: no templates, tables, notes, formulas, files; links as their text."""
+    text = _remove_enclosed(_EMPTY_ELEMENT.sub("", _COMMENT.sub("", text)), _ELEMENT)
+    text = _remove_enclosed(_remove_enclosed(text, _TEMPLATE), _TABLE)
+    for _ in range(_MAX_LINK_DEPTH):
+        text, found = _LINK.subn(_link_text, text)
         if not found:
             break
-    text = _OUTSIDE.sub(r"\1", text)
+    text = _EXTERNAL_LINK.sub(r"\1", text)
     text = _EMPHASIS.sub("", _SWITCH.sub("", _TAG.sub("", text)))
     text = _HEADING.sub(r"\n\n\2\n\n", text)
-    text = html.unescape(_LIST_MARK.sub("", _LEFT.sub("", text)))
+    text = html.unescape(_LIST_MARK.sub("", _UNMATCHED.sub("", text)))
     return _BLANK.sub("\n\n", _EMPTY_BRACKETS.sub("", text)).strip()
 
 
-def _without(text: str, marks: re.Pattern[str]) -> str:
-    """Cut out what stands between an opening mark (the pattern's group) and its closing one."""
+def _remove_enclosed(text: str, marks: re.Pattern[str]) -> str:
+    """Remove what is between an opening mark (the pattern's group) and its closing mark."""
     opened: list[int] = []
     spans: list[tuple[int, int]] = []
     for mark in marks.finditer(text):
@@ -53,14 +54,11 @@ def _without(text: str, marks: re.Pattern[str]) -> str:
             while spans and spans[-1][0] > start:
                 spans.pop()
             spans.append((start, mark.end()))
-    kept, at = [], 0
-    for start, end in spans:
-        kept.append(text[at:start])
-        at = end
-    return "".join([*kept, text[at:]])
+    edges = [0, *chain.from_iterable(spans), len(text)]
+    return "".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
 
 
-def _words(link: re.Match[str]) -> str:
+def _link_text(link: re.Match[str]) -> str:
     target, *shown = link[1].split("|")
     if target.partition(":")[0].strip().lower() in _SHOWN_ELSEWHERE:
         return ""

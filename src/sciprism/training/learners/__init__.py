@@ -1,4 +1,4 @@
-"""What a source's examples teach: the texts to encode and the loss of their vectors, one file per kind."""
+"""Training objectives: the texts of a source's examples that are encoded, and the loss; one file per kind."""
 
 from sciprism.training.learners import (
     auto_encoding,
@@ -11,7 +11,7 @@ from sciprism.training.learners import (
     relations,
     similarity,
     triplet,
-    vector,
+    vectors,
 )
 from sciprism.training.learners.registry import learners
 
@@ -27,5 +27,5 @@ __all__ = [
     "relations",
     "similarity",
     "triplet",
-    "vector",
+    "vectors",
 ]

@@ -1,4 +1,4 @@
-"""Masked auto-encoding: a weak decoder rebuilds a text from its vector (RetroMAE, section 3; INDUS, 3.4)."""
+"""Masked auto-encoding: a weak decoder reconstructs a text from its vector (RetroMAE, 3; INDUS, 3.4)."""
 
 from __future__ import annotations
 
@@ -14,95 +14,100 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.masked_lm import MaskedLM, read_head
-from sciprism.encoders.packing import PackedBatch, pack
+from sciprism.encoders.masked_lm import MaskedLMHead, read_head
+from sciprism.encoders.packing import pack
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.training.batch import Ids
 from sciprism.training.decoder import Decoder
-from sciprism.training.learners.learner import Tools
-from sciprism.training.learners.masked_lm import MaskedBlock, MaskedLanguage
+from sciprism.training.learners.learner import LearnerContext
+from sciprism.training.learners.masked_lm import MaskedBlock, MaskedLMLearner
 from sciprism.training.learners.registry import learners
-from sciprism.training.masking import chosen, masked, rows_hidden
-from sciprism.training.tables import Table
+from sciprism.training.masking import choose_tokens, mask_tokens, sample_row_masks
+from sciprism.training.recipe_tables import NamedTable, renamed
 
 
-class AutoEncodingSettings(Table):
-    """share: of the tokens hidden from the encoder; decoder_share: from each of the decoder's rows.
+class AutoEncodingSettings(NamedTable):
+    """Settings of auto-encoding.
 
-    head: an earlier stage or a folder whose masked-LM head it begins with, where the model has none itself.
+    mask_probability: of the encoder's tokens. decoder_mask_probability: of the tokens in each of the
+    decoder's rows. head_from: an earlier stage or a folder with the initial masked-LM head, where the model
+    has none.
     """
 
+    former_keys = renamed(head="head_from", share="mask_probability", decoder_share="decoder_mask_probability")
     name: Literal["auto-encoding"]
-    head: str = ""
-    share: float = Field(0.3, gt=0, lt=1)
-    decoder_share: float = Field(0.5, gt=0, lt=1)
+    head_from: str = ""
+    mask_probability: float = Field(0.3, gt=0, lt=1)
+    decoder_mask_probability: float = Field(0.5, gt=0, lt=1)
 
 
 @dataclass(frozen=True, slots=True)
-class TwiceMasked(MaskedBlock):
-    """whole: the block before anything was hidden. hidden: (n, n), what each row may not see."""
+class AutoEncodingBlock(MaskedBlock):
+    """A block for encoder and decoder. unmasked: its ids. hidden: (n, n), what each row may not see."""
 
-    whole: Ids
+    unmasked: Ids
     hidden: NDArray[np.bool_]
 
 
 @learners.register("auto-encoding")
-class AutoEncoding(MaskedLanguage):
-    """Masked language modelling, and the text again from the vector that the masked one got."""
+class AutoEncodingLearner(MaskedLMLearner):
+    """Masked language modelling, and reconstruction of the text from the vector of the masked one."""
 
     settings = AutoEncodingSettings
-    parts = 2
+    loss_count = 2
 
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        super().__init__(objective, tools)
-        self.decoder = Decoder(tools.encoder.model).to(tools.encoder.device)
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        self.decoder = Decoder(context.encoder.model).to(context.encoder.device)
         self.modules = nn.ModuleDict({"head": self.head, "decoder": self.decoder})
 
-    def kept_head(self) -> MaskedLM | None:
-        """Return the head beside the model, or that of the stage or folder which is named."""
-        found, named = super().kept_head(), self.objective.head
+    def load_head(self) -> MaskedLMHead | None:
+        """Return the head in the model's folder, or that of the stage or folder `head_from`."""
+        found, named = super().load_head(), self.objective.head_from
         if found is not None or not named:
             return found
-        other = self.tools.open(named)
+        other = self.context.load_model(named)
         folder = other.folder if isinstance(other, Encoder) else None
-        found = read_head(folder, self.tools.encoder.model.config)
+        found = read_head(folder, self.context.encoder.model.config)
         if found is None:
-            raise InputError(f"auto-encoding: head = {named} has no masked-LM head beside it")
+            raise InputError(f"auto-encoding: the model head_from = {named} has no masked-LM head")
         return found
 
-    def prepared(self, ids: Ids, draw: np.random.Generator) -> TwiceMasked:
-        """Return a block with whole words hidden, and what each of the decoder's rows may not see."""
-        settings = self.objective
-        places = chosen(ids, self.words, settings.share, draw, whole=True)
-        hidden = rows_hidden(ids, self.words, settings.decoder_share, draw)
-        weights = (float(len(places)), float(max(1, len(ids) - 2)))
-        return TwiceMasked(masked(ids, places, self.words, draw), weights, places, ids[places], ids, hidden)
+    def prepare_block(self, ids: Ids, rng: np.random.Generator) -> AutoEncodingBlock:
+        """Return a block with whole words masked, and what each of the decoder's rows may not see."""
+        settings, classes = self.objective, self.token_classes
+        chosen = choose_tokens(ids, classes, settings.mask_probability, rng, whole_words=True)
+        hidden = sample_row_masks(ids, classes, settings.decoder_mask_probability, rng)
+        weights = (float(len(chosen)), float(max(1, len(ids) - 2)))
+        masked = mask_tokens(ids, chosen, classes, rng)
+        return AutoEncodingBlock(masked, weights, chosen, ids[chosen], ids, hidden)
 
-    def sums(self, blocks: Sequence[Any]) -> Tensor:
-        """Return the sums over tokens hidden from the encoder, and over all but the first and last, (2,)."""
-        encoder = self.tools.encoder
-        batch = self.packed(blocks)
+    def loss_sums(self, blocks: Sequence[Any]) -> Tensor:
+        """Return the sums over the encoder's masked tokens, and over all but the first and last, (2,)."""
+        encoder = self.context.encoder
+        batch = self.pack_blocks(blocks)
         states = encoder.model(batch)
-        vectors = poolings[encoder.settings.pooling](states, batch, encoder.method.places)
-        rebuilt = self._rebuilt(vectors, blocks)
+        vectors = poolings[encoder.settings.pooling](states, batch, encoder.method.reserved_positions)
+        decoded = self._decode(vectors, blocks)
         inner = np.concatenate([np.arange(len(b.ids)) % (len(b.ids) - 1) > 0 for b in blocks])
-        targets = np.concatenate([block.whole[1:-1] for block in blocks])
-        again = self.of_tokens(rebuilt[torch.from_numpy(inner).to(rebuilt.device)], targets)
-        return torch.stack([self.of_states(states, blocks), again])
+        targets = np.concatenate([block.unmasked[1:-1] for block in blocks])
+        reconstruction = self.token_loss(decoded[torch.from_numpy(inner).to(decoded.device)], targets)
+        return torch.stack([self.masked_loss(states, blocks), reconstruction])
 
-    def told(self, score: float) -> str:
-        """Say it as the loss, a sum of two."""
+    def format_score(self, score: float) -> str:
+        """Return the score as the loss, a sum of two."""
         return f"loss {-math.log(score):.3f}"
 
-    def _rebuilt(self, vectors: Tensor, blocks: Sequence[TwiceMasked]) -> Tensor:
+    def _decode(self, vectors: Tensor, blocks: Sequence[AutoEncodingBlock]) -> Tensor:
         """Return the decoder's states, (T, hidden), from vectors (B, hidden) and what each row may see."""
-        encoder = self.tools.encoder
-        whole: PackedBatch = pack([b.whole.tolist() for b in blocks], encoder.route(), device=encoder.device)
+        encoder = self.context.encoder
+        batch = pack([block.unmasked.tolist() for block in blocks], encoder.route(), device=encoder.device)
         embeddings = encoder.model.embeddings
-        of_text = torch.repeat_interleave(vectors, torch.tensor(whole.lengths, device=vectors.device), dim=0)
-        queries = embeddings.position(whole.positions + embeddings.first_position) + of_text
-        first = (whole.positions == 0)[:, None]
-        keys = torch.where(first, of_text, embeddings(whole))
+        lengths = torch.tensor(batch.lengths, device=vectors.device)
+        of_text = torch.repeat_interleave(vectors, lengths, dim=0)
+        queries = embeddings.position(batch.positions + embeddings.first_position) + of_text
+        first = (batch.positions == 0)[:, None]
+        keys = torch.where(first, of_text, embeddings(batch))
         visible = [torch.from_numpy(~block.hidden).to(vectors.device) for block in blocks]
-        return self.decoder(queries, keys, whole, visible)  # type: ignore[no-any-return]
+        return self.decoder(queries, keys, batch, visible)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""In-batch contrastive learning: SciMult's objective over the vectors of a batch."""
+"""In-batch contrastive learning (SciMult, equation 2)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from torch import Tensor
 from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
-from sciprism.training.examples import key_of
-from sciprism.training.learners.learner import Asked, Learner
-from sciprism.training.learners.pairs import asked, hard_negatives, shared
+from sciprism.training.examples import item_key
+from sciprism.training.learners.pairs import PairLearner, gather_vectors
 from sciprism.training.learners.registry import learners
-from sciprism.training.tables import Table
+from sciprism.training.recipe_tables import NamedTable
 
 
-class ContrastSettings(Table):
-    """What the loss compares.
+class ContrastSettings(NamedTable):
+    """Settings of in-batch contrast.
 
-    hard_negatives: of each query, at most. similarity: dot (SciMult) or cosine. mask_known: leave out
-    candidates that are known to answer a query as well.
+    hard_negatives: of each query, at most. similarity: dot (SciMult) or cosine. mask_known: drop candidates
+    that are known positives of the same query.
     """
 
     name: Literal["contrast"]
@@ -35,36 +34,31 @@ class ContrastSettings(Table):
 
 
 @learners.register("contrast")
-class Contrast(Learner):
-    """Every query against all candidates of the batch, those of other processes included."""
+class ContrastLearner(PairLearner):
+    """Every query against all candidates of the batch, over all processes."""
 
     settings = ContrastSettings
-    whole = True
-
-    def asks(self, batch: Batch) -> list[Asked]:
-        """Return queries, the first positive of each, and hard negatives."""
-        return asked(batch, self.objective.hard_negatives)
+    gathers = True
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
-        parts = shared(vectors, self.objective.similarity, self.tools.processes)
-        known = self._known(batch) if self.objective.mask_known else None
-        return in_batch_contrastive(*parts, temperature=self.objective.temperature, known=known)
+        parts = gather_vectors(vectors, self.objective.similarity, self.context.processes)
+        known = self._known_positives(batch) if self.objective.mask_known else None
+        return in_batch_contrastive(*parts, temperature=self.objective.temperature, known_positives=known)
 
-    def _known(self, batch: Batch) -> Tensor:
+    def _known_positives(self, batch: Batch) -> Tensor:
         """Return which candidates of all processes are positives of which queries, or the query itself."""
-        gather, device = self.tools.processes.gather, self.tools.encoder.device
-        answers = [[_name(item) for item in (e.query, *e.positives)] for e in batch.examples]
+        gather, device = self.context.processes.gather, self.context.encoder.device
+        answers = [[_item_id(item) for item in (e.query, *e.positives)] for e in batch.examples]
         width = int(gather(torch.tensor([max(map(len, answers))], device=device)).max())
-        own = torch.tensor([names + [0] * (width - len(names)) for names in answers], device=device)
-        first = torch.tensor([_name(e.positives[0]) for e in batch.examples], device=device)
-        negatives = hard_negatives(batch, self.objective.hard_negatives)
-        hard = torch.tensor([_name(item) for item in negatives], dtype=torch.long, device=device)
-        asked = torch.cat([gather(first), gather(hard)])
-        return (gather(own)[:, :, None] == asked).any(dim=1)
+        padded = torch.tensor([ids + [0] * (width - len(ids)) for ids in answers], device=device)
+        first = torch.tensor([_item_id(e.positives[0]) for e in batch.examples], device=device)
+        hard = [_item_id(item) for item in self.hard_negatives(batch)]
+        candidates = torch.cat([gather(first), gather(torch.tensor(hard, dtype=torch.long, device=device))])
+        return (gather(padded)[:, :, None] == candidates).any(dim=1)
 
 
-def _name(item: Item) -> int:
-    """Return a number above 0 that stands for an item."""
-    digest = blake2b(key_of(item).encode("utf-8", "replace"), digest_size=8).digest()
+def _item_id(item: Item) -> int:
+    """Return a number above 0 that identifies an item."""
+    digest = blake2b(item_key(item).encode("utf-8", "replace"), digest_size=8).digest()
     return 1 + (int.from_bytes(digest) >> 2)

@@ -1,4 +1,4 @@
-"""Papers as wholes and by their best pair of facets, against hard negatives (Multi2SPE, section 3)."""
+"""Sums of facets and the best pair of facets, against hard negatives (Multi2SPE, section 3)."""
 
 from __future__ import annotations
 
@@ -10,49 +10,50 @@ from torch import Tensor
 
 from sciprism.objectives.facets import facet_contrast
 from sciprism.training.batch import Batch
-from sciprism.training.examples import Example
-from sciprism.training.learners.learner import Asked, Learner, Tools
-from sciprism.training.learners.pairs import asked
+from sciprism.training.learners.learner import LearnerContext
+from sciprism.training.learners.pairs import NegativePairLearner
 from sciprism.training.learners.registry import learners
-from sciprism.training.tables import Table
+from sciprism.training.recipe_tables import NamedTable, renamed
 
 
-class FacetsSettings(Table):
-    """What a recipe may say of it.
+class FacetsSettings(NamedTable):
+    """Settings of the contrast of facets.
 
-    best: the weight of the best pair of facets, lambda. mix: "losses", as the code has it, weighs two
-    cross-entropies; "logits", as the paper, the scores. in_batch: the other triplets' papers are negatives.
+    best_pair_weight: of the best pair of facets, lambda. mix: "losses", as in the code, weights two
+    cross-entropies; "logits", as in the paper, the scores. in_batch_negatives: the other triplets' papers are
+    negatives too.
     """
 
+    former_keys = renamed(best="best_pair_weight", in_batch="in_batch_negatives")
     name: Literal["facets"]
-    best: float = Field(0.1, ge=0, le=1)
+    best_pair_weight: float = Field(0.1, ge=0, le=1)
     mix: Literal["losses", "logits"] = "losses"
-    in_batch: bool = False
+    in_batch_negatives: bool = False
 
 
 @learners.register("facets")
-class Facets(Learner):
-    """The mean over queries of a contrast of each one's first positive and first hard negative."""
+class FacetsLearner(NegativePairLearner):
+    """The mean over queries of the contrast of the first positive with the first hard negative."""
 
     settings = FacetsSettings
-    wants: ClassVar[str] = "a positive and a hard negative"
     by_facet: ClassVar[bool] = True
 
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        super().__init__(objective, tools)
-        self.whole = objective.in_batch
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        self.gathers = objective.in_batch_negatives
 
-    @staticmethod
-    def fits(example: Example) -> bool:
-        """Say whether an example has both."""
-        return bool(example.positives and example.negatives)
-
-    def asks(self, batch: Batch) -> list[Asked]:
-        """Return queries, the first positive and the first hard negative of each."""
-        return asked(batch, 1)
+    @property
+    def max_negatives(self) -> int:
+        """Return one."""
+        return 1
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss. vectors: of queries, positives, negatives, each (B, K, D)."""
         settings = self.objective
-        parts = [self.tools.processes.gather(each) for each in vectors] if self.whole else vectors
-        return facet_contrast(*parts, best=settings.best, mix=settings.mix, in_batch=settings.in_batch)
+        parts = [self.context.processes.gather(each) for each in vectors] if self.gathers else vectors
+        return facet_contrast(
+            *parts,
+            best_pair_weight=settings.best_pair_weight,
+            mix=settings.mix,
+            in_batch_negatives=settings.in_batch_negatives,
+        )

@@ -1,6 +1,6 @@
-"""Linear heads over the vectors: classes, several labels, numbers (SciRepEval, section 4).
+"""Linear heads over the vectors: classification, multi-label classification, regression (SciRepEval, 4).
 
-A head is trained with the encoder and dropped with the run: only the vectors are kept.
+A head is trained with the encoder and dropped after training.
 """
 
 from __future__ import annotations
@@ -14,59 +14,61 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sciprism.encoders.dropout import Dropout
-from sciprism.encoders.starts import started
+from sciprism.encoders.initialization import initialize_weights
 from sciprism.errors import InputError
-from sciprism.metrics.numbers import kendall_tau
+from sciprism.metrics.regression import kendall_tau
 from sciprism.objectives.classification import classification, multi_label
 from sciprism.objectives.regression import regression
 from sciprism.objectives.supervised_contrastive import supervised_contrastive
 from sciprism.training.batch import Batch
 from sciprism.training.examples import Example
-from sciprism.training.learners.learner import Asked, Learner, Tools
+from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup
 from sciprism.training.learners.registry import learners
-from sciprism.training.tables import Table
+from sciprism.training.recipe_tables import NamedTable, renamed
 
 MOMENTUM = 0.05
 
 
-class HeadSettings(Table):
-    """dropout: of the vectors in front of the head, while it is trained. scale: what they are multiplied by.
+class HeadSettings(NamedTable):
+    """Settings of all heads.
 
-    From vectors of length 1 a new head says next to nothing, and learns slowly: 20 makes up for it, or
-    `standardise`: each direction less its running mean, over its running deviation, in front of all else;
-    so then are the numbers that it learns.
+    dropout: of the head's input. scale: factor of the vectors. standardize: each dimension (and the numbers
+    of a regression) to running mean 0 and variance 1, before all else. Vectors of length 1 give a new head
+    small outputs and slow learning; scale = 20 or standardize corrects that.
     """
 
+    former_keys = renamed(standardise="standardize")
     dropout: float = Field(0.2, ge=0, lt=1)
     scale: float = Field(1.0, gt=0)
-    standardise: bool = False
+    standardize: bool = False
 
 
 class ClassificationSettings(HeadSettings):
-    """contrastive: the share of the supervised contrastive loss (SciRepEval's option: 0.9)."""
+    """contrastive_weight: of the supervised contrastive loss in the sum (SciRepEval's option: 0.9)."""
 
+    former_keys = renamed(**HeadSettings.former_keys, contrastive="contrastive_weight")
     name: Literal["classification"]
-    contrastive: float = Field(0.0, ge=0, le=1)
+    contrastive_weight: float = Field(0.0, ge=0, le=1)
     temperature: float = Field(0.3, gt=0)
 
 
 class MultiLabelSettings(HeadSettings):
-    """Nothing besides what all heads have."""
+    """Settings of a multi-label head."""
 
     name: Literal["multi-label"]
 
 
 class RegressionSettings(HeadSettings):
-    """Nothing besides what all heads have."""
+    """Settings of a regression head."""
 
     name: Literal["regression"]
 
 
-class Standardised(nn.Module):
-    """Vectors (n, D) less their running mean, over their running deviation, each direction by itself.
+class RunningStandardizer(nn.Module):
+    """Vectors (n, D) to mean 0 and variance 1 in each dimension, by running statistics.
 
-    What a direction's mean and deviation are is learnt while training, the first batches counting alike; by
-    each of several processes from its own part, as usual for norms of batches.
+    The first batches have equal weights, later ones `MOMENTUM`. Each process uses its own part of the batch,
+    as usual for batch norms.
     """
 
     def __init__(self, dim: int) -> None:
@@ -83,66 +85,66 @@ class Standardised(nn.Module):
         if self.training:
             with torch.no_grad():
                 self.seen += 1
-                share = max(MOMENTUM, 1 / float(self.seen))
-                self.mean.lerp_(vectors.mean(dim=0), share)
-                self.square.lerp_((vectors - self.mean).square().mean(dim=0), share)
+                momentum = max(MOMENTUM, 1 / float(self.seen))
+                self.mean.lerp_(vectors.mean(dim=0), momentum)
+                self.square.lerp_((vectors - self.mean).square().mean(dim=0), momentum)
         return (vectors - self.mean) / (self.square + torch.finfo(torch.float32).eps).sqrt()
 
 
-class Head(Learner):
-    """A linear map of the queries' vectors; what the candidates are does not matter."""
+class HeadLearner(Learner):
+    """A linear map of the queries' vectors; candidates are ignored."""
 
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        super().__init__(objective, tools)
-        head = started(nn.Linear(tools.encoder.dim, self.width)).to(tools.encoder.device)
-        self.even = self._even(tools.encoder.dim)
-        self.before = Dropout(objective.dropout)
-        self.head = head
-        self.modules: nn.Module = nn.ModuleList([self.even, self.before, head])
-        self.places = {label: place for place, label in enumerate(tools.labels)}
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        self.head = initialize_weights(nn.Linear(context.encoder.dim, self.width)).to(context.encoder.device)
+        self.standardizer = self._build_standardizer(context.encoder.dim)
+        self.dropout = Dropout(objective.dropout)
+        self.modules = nn.ModuleList([self.standardizer, self.dropout, self.head])
+        self.columns = {label: column for column, label in enumerate(context.labels)}
 
     @property
     def width(self) -> int:
-        """Return how many numbers the head gives."""
-        if not self.tools.labels:
+        """Return the number of outputs."""
+        if not self.context.labels:
             raise InputError(f"{self.objective.name}: the source names no labels")
-        return len(self.tools.labels)
+        return len(self.context.labels)
 
-    def asks(self, batch: Batch) -> list[Asked]:
+    def select_texts(self, batch: Batch) -> list[TextGroup]:
         """Return the papers."""
         return [([example.query for example in batch.examples], batch.query)]
 
-    def said(self, vectors: Tensor) -> Tensor:
-        """Map vectors (n, D) to what the head says, (n, width)."""
-        return self.head(self.before(self.even(vectors) * self.objective.scale))  # type: ignore[no-any-return]
+    def predict(self, vectors: Tensor) -> Tensor:
+        """Map vectors (n, D) to outputs (n, width)."""
+        scaled = self.standardizer(vectors) * self.objective.scale
+        return self.head(self.dropout(scaled))  # type: ignore[no-any-return]
 
-    def _even(self, dim: int) -> nn.Module:
-        made = Standardised(dim) if self.objective.standardise else nn.Identity()
-        return made.to(self.tools.encoder.device)
+    def _build_standardizer(self, dim: int) -> nn.Module:
+        module = RunningStandardizer(dim) if self.objective.standardize else nn.Identity()
+        return module.to(self.context.encoder.device)
 
     def outputs(self, batch: Batch) -> Tensor:
-        """Return what the head says of held-out examples, (n, width)."""
+        """Return the outputs of held-out examples, (n, width)."""
         items = [example.query for example in batch.examples]
-        vectors = self.tools.encoder.encode(items, format=batch.format, role=batch.query)
+        vectors = self.context.encoder.encode(items, format=batch.format, role=batch.query)
         self.modules.eval()
         with torch.inference_mode():
-            found = self.said(torch.from_numpy(vectors).to(self.tools.encoder.device)).cpu()
+            found = self.predict(torch.from_numpy(vectors).to(self.context.encoder.device)).cpu()
         self.modules.train()
         return found
 
     def score(self, batch: Batch) -> float:
-        """Return the share of examples whose best label is right; labels unknown in training are wrong."""
+        """Return the accuracy; labels unknown in training are wrong."""
         best = self.outputs(batch).argmax(dim=1).tolist()
-        right = [self.tools.labels[b] in e.answers for b, e in zip(best, batch.examples, strict=True)]
+        right = [self.context.labels[b] in e.answers for b, e in zip(best, batch.examples, strict=True)]
         return float(np.mean(right))
 
 
 @learners.register("classification")
-class Classification(Head):
+class ClassificationLearner(HeadLearner):
     """One label of each paper, by cross-entropy."""
 
     settings = ClassificationSettings
-    wants: ClassVar[str] = "one label as its answer"
+    requires: ClassVar[str] = "one label as its answer"
 
     @staticmethod
     def fits(example: Example) -> bool:
@@ -152,21 +154,20 @@ class Classification(Head):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
-        labels = torch.tensor([self.places[str(e.answers[0])] for e in batch.examples], device=papers.device)
-        settings = self.objective
-        mean = classification(self.said(papers), labels)
-        if settings.contrastive:
-            alike = supervised_contrastive(papers, labels, temperature=settings.temperature)
-            mean = (1 - settings.contrastive) * mean + settings.contrastive * alike
+        labels = torch.tensor([self.columns[str(e.answers[0])] for e in batch.examples], device=papers.device)
+        mean, weight = classification(self.predict(papers), labels), self.objective.contrastive_weight
+        if weight:
+            contrast = supervised_contrastive(papers, labels, temperature=self.objective.temperature)
+            mean = (1 - weight) * mean + weight * contrast
         return mean
 
 
 @learners.register("multi-label")
-class MultiLabel(Head):
+class MultiLabelLearner(HeadLearner):
     """Any labels of each paper, by binary cross-entropy."""
 
     settings = MultiLabelSettings
-    wants: ClassVar[str] = "labels as its answers"
+    requires: ClassVar[str] = "labels as its answers"
 
     @staticmethod
     def fits(example: Example) -> bool:
@@ -178,21 +179,21 @@ class MultiLabel(Head):
         (papers,) = vectors
         labels = torch.zeros(len(papers), self.width)
         for row, example in zip(labels, batch.examples, strict=True):
-            row[[self.places[str(answer)] for answer in example.answers]] = 1
-        return multi_label(self.said(papers), labels.to(papers.device))
+            row[[self.columns[str(answer)] for answer in example.answers]] = 1
+        return multi_label(self.predict(papers), labels.to(papers.device))
 
 
 @learners.register("regression")
-class Regression(Head):
-    """A number of each paper, by squared error; of standardised vectors, a standardised number."""
+class RegressionLearner(HeadLearner):
+    """A number of each paper, by squared error."""
 
     settings = RegressionSettings
-    wants: ClassVar[str] = "a number as its answer"
+    requires: ClassVar[str] = "a number as its answer"
 
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        super().__init__(objective, tools)
-        self.numbers = self._even(1)
-        self.modules = nn.ModuleList([self.modules, self.numbers])
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        self.target_standardizer = self._build_standardizer(1)
+        self.modules = nn.ModuleList([self.modules, self.target_standardizer])
 
     @property
     def width(self) -> int:
@@ -208,9 +209,9 @@ class Regression(Head):
         """Return the mean. vectors: of the papers (B, D)."""
         (papers,) = vectors
         numbers = torch.tensor([[float(e.answers[0])] for e in batch.examples], device=papers.device)
-        return regression(self.said(papers).squeeze(1), self.numbers(numbers).squeeze(1))
+        return regression(self.predict(papers).squeeze(1), self.target_standardizer(numbers).squeeze(1))
 
     def score(self, batch: Batch) -> float:
-        """Return Kendall's tau between what the head says and the numbers, 0 where it says one number."""
+        """Return Kendall's tau of outputs and numbers, 0 where all outputs are equal."""
         tau = kendall_tau([float(e.answers[0]) for e in batch.examples], self.outputs(batch)[:, 0].numpy())
         return 0.0 if np.isnan(tau) else tau

@@ -1,4 +1,4 @@
-"""Papers against all labels of their source, as a benchmark ranks them: extreme classification."""
+"""Papers against all labels of their source: extreme classification by ranking."""
 
 from __future__ import annotations
 
@@ -15,67 +15,68 @@ from sciprism.seeding import sample
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
 from sciprism.training.dev import reciprocal_rank
-from sciprism.training.examples import key_of
-from sciprism.training.learners.learner import Asked, Learner, Tools
-from sciprism.training.learners.pairs import compared
+from sciprism.training.examples import item_key
+from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup
+from sciprism.training.learners.pairs import scale_for
 from sciprism.training.learners.registry import learners
-from sciprism.training.tables import Table
+from sciprism.training.recipe_tables import NamedTable, renamed
 
 
-class LabelRankingSettings(Table):
-    """What the loss compares.
+class LabelRankingSettings(NamedTable):
+    """Settings of label ranking.
 
-    most: labels of a step, 0 for all of the source; those of the batch's papers are among them, the others
-    are drawn, and count for those that were not.
+    max_labels: labels of a step, 0 for all of the source; those of the batch's papers are among them, the
+    others are sampled and weighted to stand for all others.
     """
 
+    former_keys = renamed(most="max_labels")
     name: Literal["label-ranking"]
     temperature: float = Field(1.0, gt=0)
     similarity: Literal["dot", "cosine"] = "dot"
-    most: int = Field(0, ge=0)
+    max_labels: int = Field(0, ge=0)
 
 
 @learners.register("label-ranking")
-class LabelRanking(Learner):
-    """Every label of a paper against all labels that it does not carry."""
+class LabelRankingLearner(Learner):
+    """Every label of a paper against all labels that the paper lacks."""
 
     settings = LabelRankingSettings
-    wants: ClassVar[str] = "a label as its positive"
+    requires: ClassVar[str] = "a label as its positive"
 
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        super().__init__(objective, tools)
-        self.labels = tools.candidates
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        self.labels = context.candidates
         if not self.labels:
-            raise InputError('label-ranking: the source has no labels; say candidate = "label"')
+            raise InputError('label-ranking: the source has no labels; set candidate = "label"')
 
-    def asks(self, batch: Batch) -> list[Asked]:
+    def select_texts(self, batch: Batch) -> list[TextGroup]:
         """Return the papers, and the labels of this step."""
         return [
             ([example.query for example in batch.examples], batch.query),
-            (list(self._step(batch).values()), batch.candidate),
+            (list(self._sample_labels(batch).values()), batch.candidate),
         ]
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean over the papers. vectors: of papers (B, D), and of the step's labels (L, D)."""
-        papers, labels = compared(vectors, self.objective.similarity)
-        places = {key: place for place, key in enumerate(self._step(batch))}
-        carried = torch.zeros(len(batch), len(places), dtype=torch.bool)
-        for row, example in zip(carried, batch.examples, strict=True):
-            row[[places[key_of(item)] for item in example.positives]] = True
-        carried = carried.to(papers.device)
-        own = carried.any(dim=0)
-        counts = torch.where(own, 1.0, (len(self.labels) - own.sum()) / (~own).sum())
-        return label_ranking(papers, labels, carried, temperature=self.objective.temperature, counts=counts)
+        papers, labels = scale_for(vectors, self.objective.similarity)
+        columns = {key: column for column, key in enumerate(self._sample_labels(batch))}
+        positives = torch.zeros(len(batch), len(columns), dtype=torch.bool)
+        for row, example in zip(positives, batch.examples, strict=True):
+            row[[columns[item_key(item)] for item in example.positives]] = True
+        positives = positives.to(papers.device)
+        used = positives.any(dim=0)
+        counts = torch.where(used, 1.0, (len(self.labels) - used.sum()) / (~used).sum())
+        return label_ranking(papers, labels, positives, temperature=self.objective.temperature, counts=counts)
 
     def score(self, batch: Batch) -> float:
         """Return the mean of 1 / rank of a held-out paper's best label among all of the source."""
-        return reciprocal_rank(self.tools.encoder, batch, beside=self.labels.values())
+        return reciprocal_rank(self.context.encoder, batch, more_candidates=self.labels.values())
 
-    def _step(self, batch: Batch) -> Mapping[str, Item]:
-        """Return the labels that a batch is ranked among: all, or its own and others drawn by its seed."""
-        most = self.objective.most
-        if not 0 < most < len(self.labels):
+    def _sample_labels(self, batch: Batch) -> Mapping[str, Item]:
+        """Return the labels of a step by key: all, or the batch's own and others sampled by its seed."""
+        limit = self.objective.max_labels
+        if not 0 < limit < len(self.labels):
             return self.labels
-        own = {key_of(item): item for example in batch.examples for item in example.positives}
-        others = sample([key for key in self.labels if key not in own], max(0, most - len(own)), batch.seed)
+        own = {item_key(item): item for example in batch.examples for item in example.positives}
+        others = sample([key for key in self.labels if key not in own], max(0, limit - len(own)), batch.seed)
         return own | {key: self.labels[key] for key in others}

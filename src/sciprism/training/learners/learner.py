@@ -1,4 +1,4 @@
-"""The base of all training objectives: what a learner asks for, and what it computes."""
+"""The base class of training objectives: which texts a loss needs, and the loss."""
 
 from __future__ import annotations
 
@@ -10,95 +10,94 @@ from typing import Any, ClassVar, Literal, Protocol
 from torch import Tensor, nn
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.face import Encodes
+from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.formats import Role
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import Example
 from sciprism.training.processes import Processes
-from sciprism.training.tables import Table
+from sciprism.training.recipe_tables import NamedTable
 
-Asked = tuple[Sequence[Item], Role]
-"""Texts to be encoded, and what they are."""
-
-
-class Open(Protocol):
-    """Gives the model that a name means, an earlier stage's for one, cut at so many tokens of a text."""
-
-    def __call__(self, name: str, max_length: int | None = None, precision: str = "float32") -> Encodes:
-        """Return the model, computing in a precision."""
+TextGroup = tuple[Sequence[Item], Role]
+"""Texts to encode, and their role."""
 
 
-def load(name: str, max_length: int | None = None, precision: str = "float32") -> Encodes:
-    """Load one of our own models."""
+class ModelLoader(Protocol):
+    """Load a model by name, an earlier stage's for one."""
+
+    def __call__(self, name: str, max_length: int | None = None, precision: str = "float32") -> EncoderProtocol:
+        """Return the model. max_length: tokens to which texts are truncated. precision: of computation."""
+
+
+def load_model(name: str, max_length: int | None = None, precision: str = "float32") -> EncoderProtocol:
+    """Load one of sciprism's models."""
     return Encoder.load(name, max_length=max_length, precision=precision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class LearnerContext:
     """What a learner works with.
 
-    labels: the names of all classes of its source. candidates: all labels among its positives, by key. open:
-    gives teachers.
+    labels: the names of all classes of its source. candidates: all labels among its positives, by key.
+    load_model: loads teachers.
     """
 
     encoder: Encoder
     processes: Processes
     labels: Sequence[str] = ()
     candidates: Mapping[str, Item] = field(default_factory=dict)
-    open: Open = load
+    load_model: ModelLoader = load_model
 
 
 class Learner:
-    """The loss of one source's examples.
+    """A training objective: the loss of one source's examples, with its heads.
 
-    settings: what a recipe may say. wants: what an example must have, in words. reads: examples, whose
-    texts become vectors, or blocks of tokens, whose states count (`BlockLearner`). whole: every process
-    computes the loss of all, even one without examples; else each the mean over its own. by_facet: the
-    vectors that it gets are (n, K, D), those of facets. looks_ahead: it is told of batches before they come.
-    modules: what is trained besides the encoder and dropped afterwards.
+    settings: its table in a recipe. requires: what an example must have, in words. reads: examples, whose
+    texts become vectors, or blocks of tokens, whose states count (`BlockLearner`). gathers: every process
+    computes the loss over all processes' examples, even one without any; else each the mean over its own.
+    by_facet: the vectors that it gets are (n, K, D), those of facets. prefetches: it is given the batches of
+    coming steps. modules: what is trained besides the encoder, and dropped after training.
     """
 
-    settings: ClassVar[type[Table]] = Table
-    wants: ClassVar[str] = "a positive"
+    settings: ClassVar[type[NamedTable]] = NamedTable
+    requires: ClassVar[str] = "a positive"
     reads: ClassVar[Literal["examples", "blocks"]] = "examples"
-    whole: bool = False
+    gathers: bool = False
     by_facet: ClassVar[bool] = False
-    looks_ahead: bool = False
-    modules: nn.Module | None = None
+    prefetches: bool = False
 
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        self.objective = objective
-        self.tools = tools
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        self.objective, self.context = objective, context
+        self.modules: nn.Module = nn.Module()
 
     @staticmethod
     def fits(example: Example) -> bool:
-        """Say whether an example has what this learner wants."""
+        """Say whether an example has what this learner requires."""
         return bool(example.positives)
 
-    def asks(self, batch: Batch) -> list[Asked]:
+    def select_texts(self, batch: Batch) -> list[TextGroup]:
         """Return the texts whose vectors the loss needs."""
         raise NotImplementedError
 
-    def ahead(self, batches: Sequence[Batch]) -> None:
-        """Make ready what coming batches need besides the encoder: many at once fill all cores."""
+    def prefetch(self, batches: Sequence[Batch]) -> None:
+        """Prepare what coming batches need besides the encoder: many at once use all cores."""
 
     def count(self, batch: Batch) -> int:
-        """Return over how many things the loss is a mean, so that several processes' means can be joined."""
+        """Return the number of terms in the loss's mean, with which means of several processes are joined."""
         return len(batch.examples)
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
-        """Return the loss. vectors: (n, D) for each list of texts asked."""
+        """Return the loss. vectors: (n, D) for each group of texts."""
         raise NotImplementedError
 
     def score(self, batch: Batch) -> float:
-        """Return how well held-out examples are answered, 1 at best: what chooses checkpoints."""
-        return reciprocal_rank(self.tools.encoder, batch)
+        """Return the score of held-out examples, 1 at best, which selects checkpoints."""
+        return reciprocal_rank(self.context.encoder, batch)
 
-    def told(self, score: float) -> str:
-        """Say a score to a person."""
+    def format_score(self, score: float) -> str:
+        """Return a score as text."""
         return f"{score:.4f}"
 
     def save(self, folder: Path) -> None:
-        """Write what is kept of `modules` beside the model: nothing, unless a learner says otherwise."""
+        """Write what is kept of `modules` to the model's folder: by default nothing."""

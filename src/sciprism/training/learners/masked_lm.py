@@ -10,82 +10,80 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
-from sciprism.encoders.masked_lm import MaskedLM, read_head, write_head
+from sciprism.encoders.masked_lm import MaskedLMHead, read_head, write_head
 from sciprism.objectives.masked_lm import masked_lm
-from sciprism.text.words import words_of
+from sciprism.text.token_classes import classify_tokens
 from sciprism.training.batch import Ids
-from sciprism.training.learners.blocks import Block, BlockLearner
-from sciprism.training.learners.learner import Tools
+from sciprism.training.learners.blocks import BlockLearner, TokenBlock
+from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.learners.registry import learners
-from sciprism.training.masking import Places, chosen, masked
-from sciprism.training.tables import Table
+from sciprism.training.masking import Positions, choose_tokens, mask_tokens
+from sciprism.training.recipe_tables import NamedTable, renamed
 
 
-class MaskedLMSettings(Table):
-    """share: of the tokens that are chosen. whole_words: never a part of a word."""
+class MaskedLMSettings(NamedTable):
+    """Settings of masked language modelling. whole_words: mask all tokens of a word or none."""
 
+    former_keys = renamed(share="mask_probability")
     name: Literal["masked-lm"]
-    share: float = Field(0.15, gt=0, lt=1)
+    mask_probability: float = Field(0.15, gt=0, lt=1)
     whole_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedBlock(Block):
-    """places: of the chosen tokens. targets: what stood there."""
+class MaskedBlock(TokenBlock):
+    """A block with masked tokens. positions: of these. targets: their ids before."""
 
-    places: Places
+    positions: Positions
     targets: Ids
 
 
 @learners.register("masked-lm")
-class MaskedLanguage(BlockLearner):
-    """What stood where tokens are hidden; the output layer is the table of words."""
+class MaskedLMLearner(BlockLearner):
+    """Prediction of masked tokens; the output layer is the word embeddings."""
 
-    settings: ClassVar[type[Table]] = MaskedLMSettings
+    settings: ClassVar[type[NamedTable]] = MaskedLMSettings
 
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        super().__init__(objective, tools)
-        encoder = tools.encoder
-        self.words = words_of(encoder.tokenizer)
-        head = self.kept_head()
-        self.head = (head or MaskedLM(encoder.model.config)).to(encoder.device)
-        self.modules: nn.Module = self.head
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        encoder = context.encoder
+        self.token_classes = classify_tokens(encoder.tokenizer)
+        self.head = (self.load_head() or MaskedLMHead(encoder.model.config)).to(encoder.device)
+        self.modules = self.head
 
-    def kept_head(self) -> MaskedLM | None:
-        """Return the head that lies beside the model, if there is one."""
-        encoder = self.tools.encoder
-        return read_head(encoder.folder, encoder.model.config)
+    def load_head(self) -> MaskedLMHead | None:
+        """Return the head in the model's folder, if there is one."""
+        return read_head(self.context.encoder.folder, self.context.encoder.model.config)
 
-    def prepared(self, ids: Ids, draw: np.random.Generator) -> MaskedBlock:
-        """Return a block some of whose tokens are hidden."""
-        settings = self.objective
-        places = chosen(ids, self.words, settings.share, draw, whole=settings.whole_words)
-        return MaskedBlock(masked(ids, places, self.words, draw), (float(len(places)),), places, ids[places])
+    def prepare_block(self, ids: Ids, rng: np.random.Generator) -> MaskedBlock:
+        """Return a block with masked tokens."""
+        settings, classes = self.objective, self.token_classes
+        chosen = choose_tokens(ids, classes, settings.mask_probability, rng, whole_words=settings.whole_words)
+        return MaskedBlock(mask_tokens(ids, chosen, classes, rng), (float(len(chosen)),), chosen, ids[chosen])
 
-    def sums(self, blocks: Sequence[Block]) -> Tensor:
-        """Return the sum over hidden tokens, (1,)."""
-        states = self.tools.encoder.model(self.packed(blocks))
-        return self.of_states(states, blocks).reshape(1)
+    def loss_sums(self, blocks: Sequence[TokenBlock]) -> Tensor:
+        """Return the sum over masked tokens, (1,)."""
+        states = self.context.encoder.model(self.pack_blocks(blocks))
+        return self.masked_loss(states, blocks).reshape(1)
 
-    def of_states(self, states: Tensor, blocks: Sequence[Any]) -> Tensor:
-        """Return the sum over hidden tokens. states: (T, hidden), of the blocks end to end."""
+    def masked_loss(self, states: Tensor, blocks: Sequence[Any]) -> Tensor:
+        """Return the sum over masked tokens. states: (T, hidden), of the blocks end to end."""
         starts = np.cumsum([0, *(len(block.ids) for block in blocks)])
-        places = np.concatenate([start + b.places for start, b in zip(starts[:-1], blocks, strict=True)])
+        rows = np.concatenate([start + b.positions for start, b in zip(starts[:-1], blocks, strict=True)])
         targets = np.concatenate([block.targets for block in blocks])
-        return self.of_tokens(states[torch.from_numpy(places).to(states.device)], targets)
+        return self.token_loss(states[torch.from_numpy(rows).to(states.device)], targets)
 
-    def of_tokens(self, states: Tensor, targets: Ids) -> Tensor:
-        """Return the sum over tokens. states: (n, hidden), theirs. targets: (n,)."""
-        right = torch.from_numpy(targets).to(states.device)
-        words = self.tools.encoder.model.embeddings.word.weight
-        return masked_lm(self.head(states), words, self.head.bias, right)
+    def token_loss(self, states: Tensor, targets: Ids) -> Tensor:
+        """Return the sum over tokens. states: (n, hidden). targets: (n,)."""
+        words = self.context.encoder.model.embeddings.word.weight
+        return masked_lm(self.head(states), words, self.head.bias, torch.from_numpy(targets).to(states.device))
 
-    def told(self, score: float) -> str:
-        """Say it as a perplexity."""
+    def format_score(self, score: float) -> str:
+        """Return the score as a perplexity."""
         return f"perplexity {1 / score:,.1f}"
 
     def save(self, folder: Path) -> None:
-        """Write the head, with which another stage goes on."""
+        """Write the head, which another stage may continue."""
         write_head(self.head, folder)

@@ -1,37 +1,57 @@
-"""What contrast and triplets have in common: queries, a positive of each, hard negatives."""
+"""Objectives of queries with a positive and hard negatives each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
-from sciprism.training.learners.learner import Asked
+from sciprism.training.examples import Example
+from sciprism.training.learners.learner import Learner, TextGroup
 from sciprism.training.processes import Processes
 
 
-def asked(batch: Batch, most: int) -> list[Asked]:
-    """Return the queries, the first positive of each, and at most so many hard negatives of each."""
-    return [
-        ([example.query for example in batch.examples], batch.query),
-        ([example.positives[0] for example in batch.examples], batch.candidate),
-        (hard_negatives(batch, most), batch.candidate),
-    ]
+class PairLearner(Learner):
+    """A loss of the vectors of queries, of the first positive of each, and of hard negatives."""
+
+    @property
+    def max_negatives(self) -> int:
+        """Return the number of hard negatives of a query, at most."""
+        return int(self.objective.hard_negatives)
+
+    def select_texts(self, batch: Batch) -> list[TextGroup]:
+        """Return queries, the first positive of each, and hard negatives."""
+        return [
+            ([example.query for example in batch.examples], batch.query),
+            ([example.positives[0] for example in batch.examples], batch.candidate),
+            (self.hard_negatives(batch), batch.candidate),
+        ]
+
+    def hard_negatives(self, batch: Batch) -> list[Item]:
+        """Return the first hard negatives of each example, example by example."""
+        return [item for example in batch.examples for item in example.negatives[: self.max_negatives]]
 
 
-def compared(vectors: Sequence[Tensor], similarity: str) -> list[Tensor]:
-    """Return the vectors, of length 1 where cosines compare them."""
+class NegativePairLearner(PairLearner):
+    """A `PairLearner` of examples that have a hard negative."""
+
+    requires: ClassVar[str] = "a positive and a hard negative"
+
+    @staticmethod
+    def fits(example: Example) -> bool:
+        """Say whether an example has a positive and a hard negative."""
+        return bool(example.positives and example.negatives)
+
+
+def scale_for(vectors: Sequence[Tensor], similarity: str) -> list[Tensor]:
+    """Return the vectors, scaled to length 1 where the similarity is the cosine."""
     return [F.normalize(each, dim=-1) for each in vectors] if similarity == "cosine" else list(vectors)
 
 
-def shared(vectors: Sequence[Tensor], similarity: str, processes: Processes) -> list[Tensor]:
-    """Return the vectors of all processes, of length 1 where cosines compare them."""
-    return [processes.gather(each) for each in compared(vectors, similarity)]
-
-
-def hard_negatives(batch: Batch, most: int) -> list[Item]:
-    """Return the first hard negatives of each example, at most so many, example by example."""
-    return [item for example in batch.examples for item in example.negatives[:most]]
+def gather_vectors(vectors: Sequence[Tensor], similarity: str, processes: Processes) -> list[Tensor]:
+    """Return the vectors of all processes, scaled to length 1 where the similarity is the cosine."""
+    return [processes.gather(each) for each in scale_for(vectors, similarity)]

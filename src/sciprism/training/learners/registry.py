@@ -7,11 +7,11 @@ from typing import Any
 
 from sciprism.registry import Registry
 from sciprism.training.learners.learner import Learner
-from sciprism.training.tables import Table, checked
+from sciprism.training.recipe_tables import NamedTable, check_table
 
 learners: Registry[type[Learner]] = Registry("objective")
 
 
-def settings_of(objective: Mapping[str, Any]) -> Table:
-    """Check an objective's table against its kind; InputError names what is wrong and the known keys."""
-    return checked(learners[str(objective.get("name"))].settings, objective, "objective")
+def check_objective(objective: Mapping[str, Any]) -> NamedTable:
+    """Return the settings in an objective's table; InputError names what is wrong and the known keys."""
+    return check_table(learners[str(objective.get("name"))].settings, objective, "objective")

@@ -1,4 +1,4 @@
-"""Relations between tokens, from a teacher to a student of any width (MiniLMv2; INDUS, section 3.2)."""
+"""A teacher's relations between tokens, for students of any width (MiniLMv2; INDUS, section 3.2)."""
 
 from __future__ import annotations
 
@@ -15,69 +15,68 @@ from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
 from sciprism.objectives.relations import relation_distillation
 from sciprism.training.batch import Ids
-from sciprism.training.learners.blocks import Block, BlockLearner
-from sciprism.training.learners.learner import Tools
+from sciprism.training.learners.blocks import BlockLearner, TokenBlock
+from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.learners.registry import learners
-from sciprism.training.tables import Table
+from sciprism.training.recipe_tables import NamedTable, renamed
 
-Kind = Literal["query", "key", "value"]
+RelationType = Literal["query", "key", "value"]
 
 
-class RelationSettings(Table):
-    """What is handed on.
+class RelationSettings(NamedTable):
+    """Settings of the distillation of relations.
 
-    teacher: an earlier stage, a folder, or a name. heads: relation heads, into which the widths of both are
-    divided. layer, student_layer: counted from 1, 0 for the last. kinds: of the states that are compared.
+    teacher: an earlier stage, a folder, or a name. relation_heads: into which the widths of both are split.
+    teacher_layer, student_layer: counted from 1, 0 for the last. relation_types: states that are compared.
     """
 
+    former_keys = renamed(heads="relation_heads", layer="teacher_layer", kinds="relation_types")
     name: Literal["relations"]
     teacher: str
-    heads: int = Field(48, ge=1)
-    layer: int = Field(0, ge=0)
+    relation_heads: int = Field(48, ge=1)
+    teacher_layer: int = Field(0, ge=0)
     student_layer: int = Field(0, ge=0)
-    kinds: tuple[Kind, ...] = ("query", "key", "value")
+    relation_types: tuple[RelationType, ...] = ("query", "key", "value")
 
 
 @learners.register("relations")
-class Relations(BlockLearner):
-    """How the states of a layer's tokens compare with each other, as in the teacher's layer."""
+class RelationLearner(BlockLearner):
+    """Similarities of the states of a layer's tokens, as in the teacher's layer."""
 
     settings = RelationSettings
 
-    def __init__(self, objective: Any, tools: Tools) -> None:
-        super().__init__(objective, tools)
-        teacher, student = tools.open(objective.teacher), tools.encoder
+    def __init__(self, objective: Any, context: LearnerContext) -> None:
+        super().__init__(objective, context)
+        teacher, student = context.load_model(objective.teacher), context.encoder
         if not isinstance(teacher, Encoder):
-            raise InputError(f"relations: {objective.teacher} is another library's: its states are not known")
+            raise InputError(f"relations: {objective.teacher} is an encoder of another library, which gives no states")
+        if teacher.tokenizer.get_vocab() != student.tokenizer.get_vocab():
+            raise InputError(f"relations: {objective.teacher} and its student have different vocabularies")
         self.teacher = teacher
-        if self.teacher.tokenizer.get_vocab() != student.tokenizer.get_vocab():
-            raise InputError(
-                f"relations: {objective.teacher} reads tokens of another vocabulary than its student"
-            )
-        self.layers = _layer(self.teacher, objective.layer), _layer(student, objective.student_layer)
-        for each in (self.teacher, student):
-            if each.dim % objective.heads:
+        self.layers = _layer(teacher, objective.teacher_layer), _layer(student, objective.student_layer)
+        for each in (teacher, student):
+            if each.dim % objective.relation_heads:
                 raise InputError(
-                    f"relations: {objective.heads} relation heads do not divide a width of {each.dim}"
+                    f"relations: {objective.relation_heads} relation_heads do not divide the width {each.dim}"
                 )
 
-    def prepared(self, ids: Ids, draw: np.random.Generator) -> Block:
-        """Return the block as it is; each counts as one."""
-        return Block(ids, (1.0,))
+    def prepare_block(self, ids: Ids, rng: np.random.Generator) -> TokenBlock:
+        """Return the block unchanged; each has the weight 1."""
+        return TokenBlock(ids, (1.0,))
 
-    def sums(self, blocks: Sequence[Block]) -> Tensor:
+    def loss_sums(self, blocks: Sequence[TokenBlock]) -> Tensor:
         """Return the sum over blocks of the divergence, (1,)."""
-        batch = self.packed(blocks)
-        there, here = self.layers
+        batch = self.pack_blocks(blocks)
+        teacher_layer, student_layer = self.layers
         with torch.no_grad():
-            teacher = self._states(self.teacher, batch, there)
-        student = self._states(self.tools.encoder, batch, here)
-        mean = relation_distillation(teacher, student, batch.bounds, heads=self.objective.heads)
+            teacher = self._states(self.teacher, batch, teacher_layer)
+        student = self._states(self.context.encoder, batch, student_layer)
+        mean = relation_distillation(teacher, student, batch.bounds, heads=self.objective.relation_heads)
         return (mean * len(blocks)).reshape(1)
 
     def _states(self, encoder: Encoder, batch: PackedBatch, layer: int) -> list[Tensor]:
         found = dict(zip(("query", "key", "value"), encoder.model.projections(batch, layer), strict=True))
-        return [found[kind] for kind in self.objective.kinds]
+        return [found[kind] for kind in self.objective.relation_types]
 
 
 def _layer(encoder: Encoder, number: int) -> int:

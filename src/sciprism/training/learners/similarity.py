@@ -1,4 +1,4 @@
-"""Which passages are near a query, from a teacher to a student with other words and widths (INDUS, 3.4)."""
+"""A teacher's similarities of queries to passages, for students of any width and vocabulary (INDUS, 3.4)."""
 
 from __future__ import annotations
 
@@ -11,49 +11,53 @@ from torch import Tensor
 
 from sciprism.objectives.similarity import similarity_distillation
 from sciprism.training.batch import Batch
-from sciprism.training.learners.pairs import shared
+from sciprism.training.learners.distillation import DistillationLearner, DistillationSettings
+from sciprism.training.learners.pairs import gather_vectors
 from sciprism.training.learners.registry import learners
-from sciprism.training.learners.taught import Taught, TaughtSettings
+from sciprism.training.recipe_tables import renamed
 
 
-class SimilaritySettings(TaughtSettings):
-    """What is handed on.
+class SimilaritySettings(DistillationSettings):
+    """Settings of the distillation of similarities.
 
-    temperature, teacher_temperature: of each one's cosines (or products). softness: a second temperature, of
-    both distributions (tau_KD). both_ways: passages over queries too, without hard negatives.
+    temperature, teacher_temperature: of each one's cosines (or products). distillation_temperature: a second
+    one, of both distributions (tau_KD). symmetric: passages over queries too, without hard negatives.
     """
 
+    former_keys = renamed(
+        **DistillationSettings.former_keys, softness="distillation_temperature", both_ways="symmetric"
+    )
     name: Literal["similarity"]
     temperature: float = Field(0.02, gt=0)
     teacher_temperature: float = Field(0.02, gt=0)
-    softness: float = Field(4.0, gt=0)
+    distillation_temperature: float = Field(4.0, gt=0)
     similarity: Literal["dot", "cosine"] = "cosine"
-    both_ways: bool = False
+    symmetric: bool = False
 
     @model_validator(mode="after")
-    def _square(self) -> SimilaritySettings:
-        if self.both_ways and self.hard_negatives:
-            raise ValueError("both_ways wants no hard negatives: they have no query of their own")
+    def _check_square(self) -> SimilaritySettings:
+        if self.symmetric and self.hard_negatives:
+            raise ValueError("symmetric needs hard_negatives = 0: hard negatives have no query of their own")
         return self
 
 
 @learners.register("similarity")
-class Similarity(Taught):
+class SimilarityLearner(DistillationLearner):
     """Each query's distribution over all passages of the batch."""
 
     settings = SimilaritySettings
-    whole = True
+    gathers = True
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
         settings = self.objective
-        own = self._scores(vectors) / settings.temperature
+        student = self._scores(vectors) / settings.temperature
         with torch.no_grad():
-            given = self._scores(self.taught(batch)) / settings.teacher_temperature
+            teacher = self._scores(self.teacher_vectors(batch)) / settings.teacher_temperature
         return similarity_distillation(
-            given, own, temperature=settings.softness, both_ways=settings.both_ways
+            teacher, student, temperature=settings.distillation_temperature, symmetric=settings.symmetric
         )
 
     def _scores(self, vectors: Sequence[Tensor]) -> Tensor:
-        queries, positives, negatives = shared(vectors, self.objective.similarity, self.tools.processes)
+        queries, positives, negatives = gather_vectors(vectors, self.objective.similarity, self.context.processes)
         return queries @ torch.cat([positives, negatives]).T

@@ -1,1 +1,1 @@
-"""Tell authors of one name apart: what two mentions share, models of it, and clusters of mentions."""
+"""Author disambiguation: pairwise features of mentions, models of them, and clusters of mentions."""

@@ -1,4 +1,4 @@
-"""What two mentions of an author share: the 39 pairwise features of S2AND, in its order."""
+"""The 39 pairwise features of two author mentions, in S2AND's order."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sciprism.arrays import Rows
 from sciprism.papers.languages import guess_language
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signatures
-from sciprism.uses.disambiguation.grams import Bags, character_grams, set_bags, word_grams
 from sciprism.uses.disambiguation.names import Name, advanced_similarity, name_similarity, parse_name
+from sciprism.uses.disambiguation.ngrams import BagMatrix, build_set_bags, character_ngrams, word_ngrams
 
-Table = NDArray[np.float32]
+FeatureTable = NDArray[np.float32]
 Column = NDArray[np.float32]
-CHUNK = 20_000  # pairs at once: n-gram rows of more would not stay in memory that is cheap to reach
-CAP = 5000  # of the union of long lists (coauthors, references)
-FAR = 50  # years or positions
-UNKNOWN = ("Latin script", "none")  # guesses of a language that say nothing
+CHUNK = 20_000  # pairs at once: the n-gram rows of more would exceed the cache
+MAX_UNION = 5000  # cap of the union of long lists (coauthors, references)
+MAX_DISTANCE = 50  # of years or positions
+UNKNOWN_LANGUAGES = ("Latin script", "none")  # guesses that name no language
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One column: its name, its group, and whether more of it may only raise (1) or lower (-1) sameness."""
+    """One column: name, group, and monotone constraint: 1 or -1 if it may only raise or lower the score."""
 
     name: str
     group: str
@@ -39,9 +39,7 @@ def _group(group: str, columns: str) -> list[Feature]:
 
 
 FEATURES: tuple[Feature, ...] = (
-    *_group(
-        "name", "+first-equal +middle-initials +middle-equal 0middle-missing 0first-initial 0middle-initial"
-    ),
+    *_group("name", "+first-equal +middle-initials +middle-equal 0middle-missing 0first-initial 0middle-initial"),
     *_group("affiliation", "0affiliation"),
     *_group("email", "+email-prefix +email-suffix"),
     *_group("coauthors", "+coauthor-blocks 0coauthor-grams +coauthor-names"),
@@ -59,20 +57,20 @@ FEATURES: tuple[Feature, ...] = (
     *_group("advanced", "0levenshtein 0prefix 0subsequence 0jaro-winkler"),
 )
 NAME_GROUPS = frozenset({"name", "counts", "advanced"})
-"""Groups that the second, "nameless" model does without."""
+"""Groups that the second, "nameless" model does not use."""
 
 
-def columns_of(groups: Iterable[str]) -> Rows:
+def find_columns(groups: Iterable[str]) -> Rows:
     """Return the column numbers of some groups."""
     wanted = set(groups)
     return np.array([i for i, feature in enumerate(FEATURES) if feature.group in wanted], np.int64)
 
 
 class PairFeatures:
-    """Compare mentions of authors by all that is known but the papers' vectors.
+    """All features of author mentions except those of the papers' vectors.
 
-    What the data do not have (emails, journals) stays NaN, and so does what either side lacks. Name counts
-    are those of the author lists of the data's papers, train, dev and test alike: they need no true persons.
+    A feature is NaN where either side, or the data set, has no value (emails, journals). Name counts are over
+    the author lists of all papers, train, dev and test: they need no true persons.
     """
 
     def __init__(self, data: Signatures) -> None:
@@ -81,50 +79,51 @@ class PairFeatures:
         self._positions = np.array([signature.position for signature in signatures], np.float32)
         self._names = [parse_name(signature.name) for signature in signatures]
         self._emails = [signature.email.casefold().partition("@")[::2] for signature in signatures]
-        self._counts = _name_counts(self._names, data.papers)
+        self._counts = _count_names(self._names, data.papers)
         coauthors = [[parse_name(name) for name in signature.coauthors] for signature in signatures]
-        self._affiliations = Bags(
-            [gram for place in signature.affiliations for gram in character_grams(place)]
-            for signature in signatures
+        self._affiliations = BagMatrix(
+            [gram for place in signature.affiliations for gram in character_ngrams(place)] for signature in signatures
         )
-        self._coauthor_blocks = set_bags([[name.block for name in names] for names in coauthors])
-        self._coauthor_names = set_bags([[name.whole for name in names] for names in coauthors])
-        self._coauthor_grams = Bags(
-            [gram for name in names for gram in character_grams(name.whole)] for names in coauthors
+        self._coauthor_blocks = build_set_bags([[name.block for name in names] for names in coauthors])
+        self._coauthor_names = build_set_bags([[name.whole for name in names] for names in coauthors])
+        self._coauthor_grams = BagMatrix(
+            [gram for name in names for gram in character_ngrams(name.whole)] for names in coauthors
         )
-        self._about = _PaperBags(data.papers, np.unique(self._papers))
+        self._about = _PaperFeatures(data.papers, np.unique(self._papers))
 
     @property
     def english(self) -> NDArray[np.bool_]:
-        """Say of each paper whether it is in English, as far as one can tell."""
+        """Say of each paper whether it is in English, as far as can be guessed."""
         return self._about.english
 
-    def table(self, left: Rows, right: Rows) -> Table:
-        """Return all features of pairs of mentions: (n,) and (n,) -> (n, 39), the embedding left NaN."""
+    def table(self, left: Rows, right: Rows) -> FeatureTable:
+        """Return all features of pairs of mentions: (n,), (n,) -> (n, 39); the embedding's is NaN."""
         table = np.full((len(left), len(FEATURES)), np.nan, np.float32)
         for start in range(0, len(left), CHUNK):
             part = slice(start, start + CHUNK)
             self._fill(table[part], left[part], right[part])
         return table
 
-    def _fill(self, table: Table, left: Rows, right: Rows) -> None:
-        table[:, columns_of(["name", "advanced"])] = self._name_features(left, right)
-        table[:, columns_of(["email"])] = self._email_features(left, right)
-        table[:, columns_of(["counts"])] = _count_features(self._counts[left], self._counts[right])
+    def _fill(self, table: FeatureTable, left: Rows, right: Rows) -> None:
+        table[:, find_columns(["name", "advanced"])] = self._name_features(left, right)
+        table[:, find_columns(["email"])] = self._email_features(left, right)
+        one, other = self._counts[left], self._counts[right]
+        counts = np.minimum(one, other), np.maximum(one, other)[:, :2]  # NaN where either side is
+        table[:, find_columns(["counts"])] = np.concatenate(counts, axis=1)
         columns = {
             "affiliation": self._affiliations.jaccard(left, right),
             "coauthor-blocks": self._coauthor_blocks.jaccard(left, right),
-            "coauthor-grams": self._coauthor_grams.jaccard(left, right, CAP),
+            "coauthor-grams": self._coauthor_grams.jaccard(left, right, MAX_UNION),
             "coauthor-names": self._coauthor_names.jaccard(left, right),
-            "position": np.minimum(np.abs(self._positions[left] - self._positions[right]), FAR),
+            "position": np.minimum(np.abs(self._positions[left] - self._positions[right]), MAX_DISTANCE),
             **self._about.columns(self._papers[left], self._papers[right]),
         }
         for number, feature in enumerate(FEATURES):
             if feature.name in columns:
                 table[:, number] = columns[feature.name]
 
-    def _name_features(self, left: Rows, right: Rows) -> Table:
-        """Compare names; in a block few differ, so each pair of names is compared once."""
+    def _name_features(self, left: Rows, right: Rows) -> FeatureTable:
+        """Compare names, each distinct pair once: a block has few."""
         known: dict[tuple[Name, Name], tuple[float, ...]] = {}
         rows = []
         for i, j in zip(left.tolist(), right.tolist(), strict=True):
@@ -134,16 +133,13 @@ class PairFeatures:
             rows.append(known[pair])
         return np.array(rows, np.float32)
 
-    def _email_features(self, left: Rows, right: Rows) -> Table:
+    def _email_features(self, left: Rows, right: Rows) -> FeatureTable:
         pairs = ((self._emails[i], self._emails[j]) for i, j in zip(left, right, strict=True))
-        rows = [
-            [float(a == b) if a and b else np.nan for a, b in zip(one, other, strict=True)]
-            for one, other in pairs
-        ]
+        rows = [[float(a == b) if a and b else np.nan for a, b in zip(one, other, strict=True)] for one, other in pairs]
         return np.array(rows, np.float32).reshape(-1, 2)
 
 
-def similarity_column(vectors: Table, usable: NDArray[np.bool_], left: Rows, right: Rows) -> Column:
+def embedding_similarity(vectors: FeatureTable, usable: NDArray[np.bool_], left: Rows, right: Rows) -> Column:
     """Return cosine + 1 of pairs of vectors, NaN where either is zero or not usable. vectors: (m, d)."""
     lengths = np.linalg.norm(vectors, axis=1)
     good = usable & (lengths > 0)
@@ -156,74 +152,75 @@ def similarity_column(vectors: Table, usable: NDArray[np.bool_], left: Rows, rig
     return column
 
 
-class _PaperBags:
-    """What is compared of papers: words of titles and venues, references, years, languages.
+class _PaperFeatures:
+    """The features of pairs of papers: words of titles and venues, references, years, languages.
 
-    used: rows of the papers that mentions stand on; the others are there as references only.
+    used: rows of the papers that have mentions; the others serve as references only.
     """
 
     def __init__(self, papers: Sequence[Paper], used: Rows) -> None:
-        kept = set(used.tolist())
+        with_mentions = set(used.tolist())
         by_id = {paper.id: paper for paper in papers}
         self._references = [frozenset(paper.references) for paper in papers]
         self._ids = [paper.id for paper in papers]
         self._years = np.array([np.nan if p.year is None else p.year for p in papers], np.float32)
         self._abstracts = np.array([bool(paper.abstract) for paper in papers], np.float32)
         guesses = ["none"] * len(papers)
-        for row in kept:
+        for row in with_mentions:
             guesses[row] = guess_language(f"{papers[row].title} {papers[row].abstract}")
         languages = {name: number for number, name in enumerate(dict.fromkeys(guesses))}
         self._languages = np.array([languages[guess] for guess in guesses])
-        self._certain = np.array([guess not in UNKNOWN for guess in guesses])
-        self.english = np.array([guess in ("English", *UNKNOWN) for guess in guesses])
+        self._certain = np.array([guess not in UNKNOWN_LANGUAGES for guess in guesses])
+        self.english = np.array([guess in ("English", *UNKNOWN_LANGUAGES) for guess in guesses])
 
-        def own(bag: Callable[[Paper], Iterable[str]]) -> Iterator[Iterable[str]]:
-            return (bag(paper) if row in kept else () for row, paper in enumerate(papers))
+        def used_bags(bag: Callable[[Paper], Iterable[str]]) -> Iterator[Iterable[str]]:
+            return (bag(paper) if row in with_mentions else () for row, paper in enumerate(papers))
 
-        def cited(bag: Callable[[Paper], Iterable[str]]) -> Bags:
-            return Bags(own(lambda paper: [x for r in paper.references if r in by_id for x in bag(by_id[r])]))
+        def cited_bags(bag: Callable[[Paper], Iterable[str]]) -> BagMatrix:
+            return BagMatrix(
+                used_bags(lambda paper: [x for r in paper.references if r in by_id for x in bag(by_id[r])])
+            )
 
         self._bags = {
-            "venue": (Bags(own(lambda paper: character_grams(paper.venue))), np.inf),
-            "title-words": (Bags(own(lambda paper: word_grams(paper.title))), np.inf),
-            "title-characters": (Bags(own(lambda paper: character_grams(paper.title))), np.inf),
+            "venue": (BagMatrix(used_bags(lambda paper: character_ngrams(paper.venue))), np.inf),
+            "title-words": (BagMatrix(used_bags(lambda paper: word_ngrams(paper.title))), np.inf),
+            "title-characters": (BagMatrix(used_bags(lambda paper: character_ngrams(paper.title))), np.inf),
             "reference-authors": (
-                cited(lambda p: [g for name in p.authors for g in character_grams(name)]),
-                CAP,
+                cited_bags(lambda p: [g for name in p.authors for g in character_ngrams(name)]),
+                MAX_UNION,
             ),
-            "reference-titles": (cited(lambda paper: word_grams(paper.title)), np.inf),
-            "reference-venues": (cited(lambda paper: character_grams(paper.venue)), np.inf),
-            "reference-blocks": (cited(lambda p: [parse_name(name).block for name in p.authors]), np.inf),
-            "references": (Bags(own(lambda paper: set(paper.references))), np.inf),
+            "reference-titles": (cited_bags(lambda paper: word_ngrams(paper.title)), np.inf),
+            "reference-venues": (cited_bags(lambda paper: character_ngrams(paper.venue)), np.inf),
+            "reference-blocks": (
+                cited_bags(lambda p: [parse_name(name).block for name in p.authors]),
+                np.inf,
+            ),
+            "references": (BagMatrix(used_bags(lambda paper: set(paper.references))), np.inf),
         }
 
     def columns(self, left: Rows, right: Rows) -> dict[str, Column]:
-        """Return the columns that pairs of papers (rows) give, by name."""
-        certain = self._certain[left].astype(np.float32) + self._certain[right]
-        found = {name: bags.jaccard(left, right, cap) for name, (bags, cap) in self._bags.items()}
-        return found | {
-            "year": np.minimum(np.abs(self._years[left] - self._years[right]), FAR),
-            "self-citation": self._self_citations(left, right),
-            "abstracts": self._abstracts[left] + self._abstracts[right],
-            "english": self.english[left].astype(np.float32) + self.english[right],
-            "same-language": (self._languages[left] == self._languages[right]).astype(np.float32),
-            "certain-languages": certain,
-        }
-
-    def _self_citations(self, left: Rows, right: Rows) -> Column:
-        found = [
+        """Return the feature columns of pairs of papers (rows), by name."""
+        cites = [
             float(self._ids[i] in self._references[j] or self._ids[j] in self._references[i])
             if self._references[i] and self._references[j]
             else np.nan
             for i, j in zip(left.tolist(), right.tolist(), strict=True)
         ]
-        return np.array(found, np.float32)
+        return {
+            **{name: bags.jaccard(left, right, cap) for name, (bags, cap) in self._bags.items()},
+            "year": np.minimum(np.abs(self._years[left] - self._years[right]), MAX_DISTANCE),
+            "self-citation": np.array(cites, np.float32),
+            "abstracts": self._abstracts[left] + self._abstracts[right],
+            "english": self.english[left].astype(np.float32) + self.english[right],
+            "same-language": (self._languages[left] == self._languages[right]).astype(np.float32),
+            "certain-languages": self._certain[left].astype(np.float32) + self._certain[right],
+        }
 
 
-def _name_counts(names: Sequence[Name], papers: Sequence[Paper]) -> Table:
-    """Count in the papers' author lists each mention's first name, whole, surname and block. -> (n, 4).
+def _count_names(names: Sequence[Name], papers: Sequence[Paper]) -> FeatureTable:
+    """Count each mention's first name, full name, surname and block in the papers' author lists -> (n, 4).
 
-    What needs a first name is NaN where that is an initial or missing; whole is first name and surname.
+    Full name: first name and surname. Counts of first and full names are NaN for an initial or no first name.
     """
     listed = [parse_name(name) for paper in papers for name in paper.authors]
     firsts = Counter(name.first for name in listed)
@@ -240,8 +237,3 @@ def _name_counts(names: Sequence[Name], papers: Sequence[Paper]) -> Table:
         for name in names
     ]
     return np.array(rows, np.float32).reshape(-1, 4)
-
-
-def _count_features(left: Table, right: Table) -> Table:
-    """Return the minima of all four counts and the maxima of first and whole; NaN where a side is."""
-    return np.concatenate([np.minimum(left, right), np.maximum(left, right)[:, :2]], axis=1)

@@ -1,4 +1,4 @@
-"""Gradient-boosted trees that say how likely two mentions are one person (S2AND)."""
+"""Gradient-boosted trees that predict whether two mentions are the same person (S2AND)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Rows
-from sciprism.cores import on_all_cores
 from sciprism.errors import InputError, MissingExtraError
+from sciprism.parallel import map_threads
 from sciprism.uses.disambiguation.features import FEATURES, NAME_GROUPS
 
-Table = NDArray[np.float32]
-PATIENCE = 50  # trees without a better AUC on dev, after which no more are grown
-Settings = Mapping[str, Any]
-DEFAULTS: Settings = {
+FeatureTable = NDArray[np.float32]
+PATIENCE = 50  # trees without a better dev AUC before training stops
+TreeSettings = Mapping[str, Any]
+DEFAULT_SETTINGS: TreeSettings = {
     "learning_rate": 0.1,
     "num_leaves": 31,
     "colsample_bytree": 0.8,
@@ -25,97 +25,97 @@ DEFAULTS: Settings = {
     "min_child_samples": 20,
     "n_estimators": 1000,
 }
-LEFT_OUT = (frozenset[str](), NAME_GROUPS)
-"""Groups that the main and the nameless model do not see."""
+EXCLUDED_GROUPS = (frozenset[str](), NAME_GROUPS)
+"""Groups that the main and the nameless model do not use."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Features of pairs (n, 39) and whether each is one person (n,)."""
+class MentionPairs:
+    """Features of pairs of mentions (n, 39), and whether each pair is one person (n,)."""
 
-    table: Table
+    table: FeatureTable
     same: NDArray[np.bool_]
 
     @classmethod
-    def united(cls, parts: Sequence[Pairs]) -> Pairs:
-        """Return the pairs of several sources as one."""
+    def concatenate(cls, parts: Sequence[MentionPairs]) -> MentionPairs:
+        """Return the pairs of several sources together."""
         return cls(np.concatenate([p.table for p in parts]), np.concatenate([p.same for p in parts]))
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
-    """One model with the settings that were best on dev, its trees and its AUC there."""
+class BoostedTrees:
+    """One trained model: its columns, settings, number of trees and dev AUC."""
 
     booster: Any
     columns: Rows
-    settings: Settings
+    settings: TreeSettings
     trees: int
     auc: float
 
 
-class SameAuthor:
-    """The mean of two models: one sees all features, the other none of names and their counts."""
+class SameAuthorModel:
+    """The mean of two models: one uses all features, the other no names and name counts."""
 
-    def __init__(self, models: Sequence[Grown]) -> None:
+    def __init__(self, models: Sequence[BoostedTrees]) -> None:
         self._models = tuple(models)
 
-    def distances(self, table: Table) -> Doubles:
-        """Return the chance that the mentions of each pair are two persons. (n, 39) -> (n,)."""
+    def distances(self, table: FeatureTable) -> Doubles:
+        """Return the probability that the mentions of each pair are two persons. (n, 39) -> (n,)."""
         if not len(table):
             return np.empty(0)
-        chances = [m.booster.predict(table[:, m.columns], num_threads=1) for m in self._models]
-        different: Doubles = 1.0 - np.mean(chances, axis=0)
+        probabilities = [m.booster.predict(table[:, m.columns], num_threads=1) for m in self._models]
+        different: Doubles = 1.0 - np.mean(probabilities, axis=0)
         return different
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return of each model its settings, its trees and its AUC on dev."""
+        """Return each model's settings, number of features, number of trees and dev AUC."""
         return [
             {**model.settings, "features": len(model.columns), "trees": model.trees, "dev AUC": model.auc}
             for model in self._models
         ]
 
 
-def choose_settings(train: Pairs, dev: Pairs, *, trials: int, seed: int) -> tuple[Settings, Settings]:
-    """Return settings of the main and the nameless model: of `trials` drawn ones the best on dev, by AUC.
+def choose_settings(
+    train: MentionPairs, dev: MentionPairs, *, trials: int, seed: int
+) -> tuple[TreeSettings, TreeSettings]:
+    """Return settings of the main and the nameless model: the best of `trials` random ones by dev AUC.
 
-    Without trials: `DEFAULTS` for both.
+    Without trials: `DEFAULT_SETTINGS` for both.
     """
     if not trials:
-        return DEFAULTS, DEFAULTS
-    _check(train, dev)
+        return DEFAULT_SETTINGS, DEFAULT_SETTINGS
+    _check_pairs(train, dev)
     rng = np.random.default_rng(seed)
-    drawn = [draw_settings(rng) for _ in range(trials)]
+    candidates = [sample_settings(rng) for _ in range(trials)]
     found = []
-    for without in LEFT_OUT:
-        columns = _columns(train, None, without)
-        grown = on_all_cores(lambda own: _grow(train, dev, columns, own, seed), drawn)  # noqa: B023
-        found.append(max(grown, key=lambda model: model.auc).settings)
+    for excluded in EXCLUDED_GROUPS:
+        columns = _select_columns(train, None, excluded)
+        models = map_threads(lambda each: _train_trees(train, dev, columns, each, seed), candidates)  # noqa: B023
+        found.append(max(models, key=lambda model: model.auc).settings)
     return found[0], found[1]
 
 
 def train_same_author(
-    train: Pairs,
-    dev: Pairs,
-    settings: tuple[Settings, Settings],
+    train: MentionPairs,
+    dev: MentionPairs,
+    settings: tuple[TreeSettings, TreeSettings],
     *,
     seeds: Sequence[int],
     groups: frozenset[str] | None = None,
-) -> list[SameAuthor]:
-    """Train, for each seed, the main and the nameless model on features of some groups (None: all).
+) -> list[SameAuthorModel]:
+    """Train the main and the nameless model for each seed, on the features of some groups (None: all).
 
-    Features that no training pair has are left out. No more trees are grown once dev does not gain by them.
+    Features that no training pair has are dropped. Training stops when the dev AUC no longer improves.
     """
-    _check(train, dev)
-    columns = [_columns(train, groups, without) for without in LEFT_OUT]
-    pieces = [(seed, which) for seed in seeds for which in range(len(LEFT_OUT))]
-    grown = on_all_cores(
-        lambda piece: _grow(train, dev, columns[piece[1]], settings[piece[1]], piece[0]), pieces
-    )
-    return [SameAuthor(grown[i : i + len(LEFT_OUT)]) for i in range(0, len(grown), len(LEFT_OUT))]
+    _check_pairs(train, dev)
+    columns = [_select_columns(train, groups, excluded) for excluded in EXCLUDED_GROUPS]
+    jobs = [(seed, which) for seed in seeds for which in (0, 1)]
+    models = map_threads(lambda job: _train_trees(train, dev, columns[job[1]], settings[job[1]], job[0]), jobs)
+    return [SameAuthorModel(pair) for pair in zip(models[::2], models[1::2], strict=True)]
 
 
-def draw_settings(rng: np.random.Generator) -> dict[str, Any]:
-    """Draw hyper-parameters from S2AND's space."""
+def sample_settings(rng: np.random.Generator) -> dict[str, Any]:
+    """Sample hyper-parameters from S2AND's search space."""
 
     def log_uniform(low: float, high: float) -> float:
         return float(np.exp(rng.uniform(low, high)))
@@ -136,7 +136,7 @@ def draw_settings(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _check(train: Pairs, dev: Pairs) -> None:
+def _check_pairs(train: MentionPairs, dev: MentionPairs) -> None:
     for name, pairs in (("train", train), ("dev", dev)):
         if pairs.same.all() or not pairs.same.any():
             raise InputError(
@@ -145,17 +145,19 @@ def _check(train: Pairs, dev: Pairs) -> None:
             )
 
 
-def _columns(train: Pairs, groups: frozenset[str] | None, without: frozenset[str]) -> Rows:
+def _select_columns(train: MentionPairs, groups: frozenset[str] | None, excluded: frozenset[str]) -> Rows:
     present = np.asarray((~np.isnan(train.table)).any(axis=0))
-    kept = [
+    selected = [
         number
         for number, feature in enumerate(FEATURES)
-        if present[number] and feature.group not in without and (groups is None or feature.group in groups)
+        if present[number] and feature.group not in excluded and (groups is None or feature.group in groups)
     ]
-    return np.array(kept, np.int64)
+    return np.array(selected, np.int64)
 
 
-def _grow(train: Pairs, dev: Pairs, columns: Rows, settings: Settings, seed: int) -> Grown:
+def _train_trees(
+    train: MentionPairs, dev: MentionPairs, columns: Rows, settings: TreeSettings, seed: int
+) -> BoostedTrees:
     try:
         import lightgbm
     except ModuleNotFoundError:
@@ -168,17 +170,17 @@ def _grow(train: Pairs, dev: Pairs, columns: Rows, settings: Settings, seed: int
         "seed": seed,
         "deterministic": True,
         "force_row_wise": True,
-        "num_threads": 1,  # whole models side by side are faster than one on all cores
+        "num_threads": 1,  # several models in parallel are faster than one on all cores
         "verbose": -1,
     }
     options = {key: value for key, value in settings.items() if key != "n_estimators"}
-    known = lightgbm.Dataset(train.table[:, columns], train.same.astype(np.int8))
+    data = lightgbm.Dataset(train.table[:, columns], train.same.astype(np.int8))
     booster = lightgbm.train(
         options | fixed,
-        known,
+        data,
         num_boost_round=settings["n_estimators"],
-        valid_sets=[lightgbm.Dataset(dev.table[:, columns], dev.same.astype(np.int8), reference=known)],
+        valid_sets=[lightgbm.Dataset(dev.table[:, columns], dev.same.astype(np.int8), reference=data)],
         callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)],
     )
     auc = booster.best_score["valid_0"]["auc"]
-    return Grown(booster, columns, settings, int(booster.best_iteration), float(auc))
+    return BoostedTrees(booster, columns, settings, int(booster.best_iteration), float(auc))

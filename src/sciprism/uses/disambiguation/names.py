@@ -1,4 +1,4 @@
-"""Parts of a person's name, and how alike two of them are (S2AND)."""
+"""Parse persons' names and compute the similarity of two names (S2AND)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 
-# Letters that do not come apart into a base letter and a mark.
+# letters that Unicode does not decompose into a base letter and a mark
 _PLAIN = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ß": "ss", "æ": "ae", "œ": "oe", "ı": "i", "ŋ": "ng"}
 )
 _APOSTROPHES = re.compile("['’‘`´ʻʼ]")
 _OTHER = re.compile(r"[\W\d_]+")
-SCALE = 0.1  # Winkler's weight of each letter of the common prefix, of which four at most count
+PREFIX_SCALE = 0.1  # Winkler's weight of each letter of the common prefix, four at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Name:
 
     @property
     def whole(self) -> str:
-        """Return all parts in reading order."""
+        """Return the full name: all parts in reading order."""
         return " ".join(filter(None, (self.first, *self.middles, self.last)))
 
     @property
@@ -38,7 +38,7 @@ class Name:
 def normalize(text: str) -> str:
     """Return a text in lower-case ASCII letters and single spaces, apostrophes removed.
 
-    Letters of scripts that have no ASCII base stay as they are: without them such a name would be empty.
+    Letters of scripts without an ASCII base stay, or such a name would be empty.
     """
     lower = _APOSTROPHES.sub("", text.casefold().translate(_PLAIN))
     bare = "".join(c for c in unicodedata.normalize("NFKD", lower) if not unicodedata.combining(c))
@@ -46,7 +46,7 @@ def normalize(text: str) -> str:
 
 
 def parse_name(name: str) -> Name:
-    """Divide a name as written: `Ann B. Lee`, where the last word is the surname, or `Lee, Ann B.`."""
+    """Parse a name: `Ann B. Lee`, where the last word is the surname, or `Lee, Ann B.`."""
     if "," in name:
         last, _, given = name.partition(",")
     else:
@@ -56,18 +56,22 @@ def parse_name(name: str) -> Name:
 
 
 def name_similarity(one: Name, other: Name) -> tuple[float, ...]:
-    """Return the six features of the names' given parts; NaN where a side is empty.
+    """Return six features of the given names; NaN where a side is empty.
 
     First names equal; multiset Jaccard of middle initials; middle names equal (an initial matches its name);
-    exactly one middle name missing; a first name of one letter; a middle name of one letter.
+    exactly one side without middle names; a first name of one letter; a middle name of one letter.
     """
     nan = float("nan")
     has_first = bool(one.first and other.first)
     has_middle = bool(one.middles and other.middles)
+    a, b = (Counter(part[0] for part in name.middles) for name in (one, other))
+    same_middles = len(one.middles) == len(other.middles) and all(
+        x == y or (1 in (len(x), len(y)) and x[0] == y[0]) for x, y in zip(one.middles, other.middles, strict=True)
+    )
     return (
         float(one.first == other.first) if has_first else nan,
-        _initials_overlap(one.middles, other.middles) if has_middle else nan,
-        float(_middles_fit(one.middles, other.middles)) if has_middle else nan,
+        (a & b).total() / (a | b).total() if has_middle else nan,
+        float(same_middles) if has_middle else nan,
         float(bool(one.middles) != bool(other.middles)),
         float(1 in (len(one.first), len(other.first))),
         float(any(len(part) == 1 for part in (*one.middles, *other.middles))),
@@ -111,7 +115,7 @@ def common_subsequence(one: str, other: str) -> int:
 
 
 def prefix_distance(one: str, other: str) -> float:
-    """Return 1 minus the share of the shorter text that is a prefix of both; 0 where one begins the other."""
+    """Return 1 - common prefix / length of the shorter text; 0 where one text is a prefix of the other."""
     shorter = min(len(one), len(other))
     return 1.0 - _common_prefix(one, other) / shorter if shorter else 1.0
 
@@ -119,41 +123,27 @@ def prefix_distance(one: str, other: str) -> float:
 def jaro_winkler(one: str, other: str) -> float:
     """Return the Jaro-Winkler similarity (Winkler 1990): 1 for equal texts, 0 for no common letter."""
     jaro = _jaro(one, other)
-    return jaro + SCALE * min(4, _common_prefix(one, other)) * (1.0 - jaro)
+    return jaro + PREFIX_SCALE * min(4, _common_prefix(one, other)) * (1.0 - jaro)
 
 
 def _jaro(one: str, other: str) -> float:
     reach = max(0, max(len(one), len(other)) // 2 - 1)
     free = list(other)
-    places: list[int] = []  # of the partner of each matched letter of `one`, in the order of `one`
+    partners: list[int] = []  # position in `other` of each matched letter of `one`
     letters: list[str] = []
     for i, letter in enumerate(one):
         for j in range(max(0, i - reach), min(len(other), i + reach + 1)):
             if free[j] == letter:
                 free[j] = ""
-                places.append(j)
+                partners.append(j)
                 letters.append(letter)
                 break
     if not letters:
         return 0.0
-    swapped = sum(a != other[j] for a, j in zip(letters, sorted(places), strict=True)) // 2
+    swapped = sum(a != other[j] for a, j in zip(letters, sorted(partners), strict=True)) // 2
     matched = len(letters)
     return (matched / len(one) + matched / len(other) + (matched - swapped) / matched) / 3
 
 
 def _common_prefix(one: str, other: str) -> int:
-    return next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
-
-
-def _initials_overlap(one: tuple[str, ...], other: tuple[str, ...]) -> float:
-    a, b = Counter(part[0] for part in one), Counter(part[0] for part in other)
-    return (a & b).total() / (a | b).total()
-
-
-def _middles_fit(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    if len(one) != len(other):
-        return False
-    pairs = zip(one, other, strict=True)
-    return all(a == b or (1 in (len(a), len(b)) and a[0] == b[0]) for a, b in pairs)
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

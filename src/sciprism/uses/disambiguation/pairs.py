@@ -1,4 +1,4 @@
-"""Pairs of mentions within blocks: all of them, or a seeded sample."""
+"""Pairs of mentions within blocks: all of them, or a random sample."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sciprism.arrays import Rows
 from sciprism.papers.signatures import Signature
 
 
-def rows_by_block(signatures: Sequence[Signature], blocks: frozenset[str]) -> dict[str, Rows]:
-    """Return the rows of the mentions in each of some blocks, blocks in order of name."""
+def group_by_block(signatures: Sequence[Signature], blocks: frozenset[str]) -> dict[str, Rows]:
+    """Return block -> rows of its mentions for some blocks, in the order of their names."""
     found: defaultdict[str, list[int]] = defaultdict(list)
     for row, signature in enumerate(signatures):
         if signature.block in blocks:
@@ -21,24 +21,26 @@ def rows_by_block(signatures: Sequence[Signature], blocks: frozenset[str]) -> di
 
 
 def all_pairs(rows: Rows) -> tuple[Rows, Rows]:
-    """Return every pair of some rows once, (0, 1), (0, 2) ..., the order of condensed distances."""
+    """Return every pair of rows once: (0, 1), (0, 2), ..., the order of condensed distance matrices."""
     one, other = np.triu_indices(len(rows), 1)
     return rows[one], rows[other]
 
 
-def sample_pairs(blocks: Mapping[str, Rows], most: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Draw at most `most` pairs, uniformly over all pairs that lie within a block, without repeats."""
+def sample_pairs(blocks: Mapping[str, Rows], max_pairs: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Sample at most `max_pairs` pairs, uniformly over all pairs within a block, without replacement."""
     groups = list(blocks.values())
     ends = np.cumsum([len(rows) * (len(rows) - 1) // 2 for rows in groups])
     total = int(ends[-1]) if groups else 0
-    drawn = np.sort(rng.choice(total, most, replace=False)) if total > most else np.arange(total)
-    owners = np.searchsorted(ends, drawn, "right")
+    sampled = np.arange(total)
+    if total > max_pairs:
+        sampled = np.sort(rng.choice(total, max_pairs, replace=False))
+    owners = np.searchsorted(ends, sampled, "right")
     left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for owner in np.unique(owners):
         rows = groups[owner]
         before = ends[owner] - len(rows) * (len(rows) - 1) // 2
         one, other = all_pairs(rows)
-        places = drawn[owners == owner] - before
-        left.append(one[places])
-        right.append(other[places])
+        here = sampled[owners == owner] - before
+        left.append(one[here])
+        right.append(other[here])
     return np.concatenate(left), np.concatenate(right)

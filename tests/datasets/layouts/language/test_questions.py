@@ -10,7 +10,7 @@ from build_data import hub, lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import Answer
 from sciprism.datasets.layouts.language.parts import PartFiles
-from sciprism.datasets.layouts.language.questions import DocumentQuestions, SquadFiles, located
+from sciprism.datasets.layouts.language.questions import DocumentQuestions, SquadFiles, locate_answer
 from sciprism.errors import InputError
 
 CONTEXT = "Sea level rose by 0.4 m and by 0.4 m again."
@@ -25,10 +25,7 @@ def question(name, *answers, **more):
 
 def squad(*articles):
     """Articles as (title, questions), each of one paragraph."""
-    data = [
-        {"title": title, "paragraphs": [{"context": CONTEXT, "qas": list(asked)}]}
-        for title, asked in articles
-    ]
+    data = [{"title": title, "paragraphs": [{"context": CONTEXT, "qas": list(asked)}]} for title, asked in articles]
     return json.dumps({"version": "v2.0", "data": data})
 
 
@@ -42,7 +39,7 @@ def nasa(folder, asked, **more):
 
 
 def counted(data):
-    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def test_answers_stand_where_they_are_said_to_or_are_moved_or_left_out(tmp_path):
@@ -70,13 +67,13 @@ def test_answers_stand_where_they_are_said_to_or_are_moved_or_left_out(tmp_path)
         assert all(context[a.start : a.start + len(a.text)] == a.text for a in answers)
     assert len({id(data.contexts[row]) for row in data.train}) == 1, "questions share their context"
     assert counted(data) == {
-        "answer that does not stand where it is said to, taken where it is nearest": 2,
-        "answer that does not stand in its context, left out": 2,
-        "question none of whose answers stands in its context, left out": 1,
-        "empty answer, as none": 2,
-        "answers of a question said to be impossible, left out": 1,
+        "answer with a wrong offset, moved to its nearest occurrence": 2,
+        "answer that is not in its context, dropped": 2,
+        "question without any answer in its context, dropped": 1,
+        "empty answer, ignored": 2,
+        "answers of a question marked as impossible, dropped": 1,
         "question without words": 1,
-        "id that stands again in its part": 1,
+        "duplicate id in its part": 1,
     }
 
 
@@ -89,9 +86,9 @@ def test_articles_of_squad_are_trained_on_too(tmp_path):
     data = nasa(tmp_path, [question("own", ("Sea", 0))], topics=(*TOPICS, "Geology"))
     assert data.ids == ["train/own", "train/g", "train/g#2", "train/none", "test/g"]
     assert len(data.train) == 4 and counted(data) == {
-        "topic without an article in the SQuAD files that are there": 1,
+        "topic without an article in the local SQuAD files": 1,
         "question of a SQuAD topic": 3,
-        "id that stands again in its part": 1,
+        "duplicate id in its part": 1,
     }
 
 
@@ -136,22 +133,16 @@ def test_dev_is_cut_by_contexts(tmp_path):
 
 def test_questions_about_documents_are_split_by_document(tmp_path):
     documents = [{"id": n, "context": f"\n Article {n} tells."} for n in range(80)]
-    asked = [
-        question(f"{n}.{i}", ("Article", 2), document_id=str(n)) for n in [*range(80), 999] for i in range(2)
-    ]
+    asked = [question(f"{n}.{i}", ("Article", 2), document_id=str(n)) for n in [*range(80), 999] for i in range(2)]
     lines(tmp_path / "qa_covidqa/documents.jsonl", documents)
     lines(tmp_path / "qa_covidqa/questions.jsonl", asked)
     data = DocumentQuestions(folder="qa_covidqa").read(DataRoot(tmp_path))
     parts = [{data.contexts[row] for row in rows} for rows in (data.train, data.dev, data.test)]
     assert sum(map(len, parts)) == 80 and not parts[0] & (parts[1] | parts[2]) and not parts[1] & parts[2]
     assert len(parts[0]) > 40 and 2 < len(parts[1]) < 20 and 10 < len(parts[2]) < 32
-    assert counted(data) == {"question without a context, left out": 2}
+    assert counted(data) == {"question without a context, dropped": 2}
     articles = [
-        {
-            "paragraphs": [
-                {"context": each["context"], "document_id": each["id"], "qas": asked[2 * n : 2 * n + 2]}
-            ]
-        }
+        {"paragraphs": [{"context": each["context"], "document_id": each["id"], "qas": asked[2 * n : 2 * n + 2]}]}
         for n, each in enumerate(documents)
     ]
     text(tmp_path / "qa_covidqa/COVID-QA.json", json.dumps({"data": articles}))
@@ -161,13 +152,13 @@ def test_questions_about_documents_are_split_by_document(tmp_path):
         DocumentQuestions(folder="covid", obtain="ask").read(DataRoot(tmp_path))
     (tmp_path / "qa_covidqa/COVID-QA.json").unlink()
     (tmp_path / "qa_covidqa/questions.jsonl").unlink()
-    with pytest.raises(InputError, match=r"needs COVID-QA.*, or documents.* and questions.*; it holds"):
+    with pytest.raises(InputError, match=r"needs COVID-QA.*, or documents.* and questions.*; it contains"):
         DocumentQuestions(folder="qa_covidqa").read(DataRoot(tmp_path))
 
 
 @given(st.text("ab ", max_size=12), st.text("ab ", min_size=1, max_size=3), st.integers(-3, 15))
 def test_an_answer_is_found_where_it_is_nearest(context, words, start):
-    found = located(context, words, start)
+    found = locate_answer(context, words, start)
     for tried in dict.fromkeys((words, words.strip())):
         places = [n for n in range(len(context) + 1) if context.startswith(tried, n)]
         if places and (tried or not words.strip()):

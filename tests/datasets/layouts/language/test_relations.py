@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.language.drugs import DrugPairs, masked
+from sciprism.datasets.layouts.language.drugs import DrugPairs, mask_drugs
 from sciprism.datasets.layouts.language.hallmarks import HALLMARKS, HallmarkAbstracts
 from sciprism.datasets.layouts.language.parts import PartFiles
 from sciprism.errors import InputError
@@ -15,7 +15,7 @@ BOTH = ("train", "test")
 
 
 def counted(data):
-    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def cells(*held):
@@ -45,16 +45,14 @@ def test_an_abstract_has_the_hallmarks_of_its_sentences(tmp_path):
 
 def test_abstracts_of_json_lines_are_the_same(tmp_path):
     for part in BOTH:
-        lines(
-            tmp_path / f"seqcls/HoC_hf/{part}.json", [{"id": "8", "sentence": "A.", "label": [0] * 9 + [1]}]
-        )
+        lines(tmp_path / f"seqcls/HoC_hf/{part}.json", [{"id": "8", "sentence": "A.", "label": [0] * 9 + [1]}])
         row = {"id": "8", "text": "A.", "labels": ["Tumor promoting inflammation"], "sentences": ["A."]}
         lines(tmp_path / f"open/{part}.jsonl", [row])
     first = hallmarks(tmp_path)
     (tmp_path / "seqcls").rename(tmp_path / "elsewhere")
     assert first.targets == hallmarks(tmp_path).targets == [(HALLMARKS[9],)] * 2
     lines(tmp_path / "open/train.jsonl", [{"text": "A.", "labels": ["ageing"]}])
-    with pytest.raises(InputError, match="record 1: 'ageing' is none of the ten hallmarks"):
+    with pytest.raises(InputError, match="record 1: 'ageing' is not one of the ten hallmarks"):
         hallmarks(tmp_path)
     lines(tmp_path / "open/train.jsonl", [{"text": "A.", "labels": []}])
     with pytest.raises(InputError, match="all train texts have no label"):
@@ -83,8 +81,8 @@ def document(name, pairs, label="effect"):
         drug("e3", "45-51"),
         drug("e4", "90-99"),
     ]
-    told = [{"e1": one, "e2": other, "label": label} for one, other in pairs]
-    return {"id": name, "sentences": [{"text": TEXT, "entities": drugs, "pairs": told}]}
+    labelled_pairs = [{"e1": one, "e2": other, "label": label} for one, other in pairs]
+    return {"id": name, "sentences": [{"text": TEXT, "entities": drugs, "pairs": labelled_pairs}]}
 
 
 def pairs(folder, train, test=None, **more):
@@ -106,17 +104,15 @@ def test_pairs_of_drugs(tmp_path):
     assert data.targets[:5] == ["effect"] * 4 + ["false"]
     assert data.ids[0] == "train/d1.s0.p0" and data.ids[4] == "train/d2.s0.p2"
     assert counted(data) == {
-        "drug named in several pieces, taken from the first to the last": 4,
+        "drug in several pieces, read from the first to the last": 4,
         "drugs that overlap": 2,
-        "pair of a drug that is not there, left out": 4,
-        "test text that train has too": 5,
+        "pair with an unknown drug, dropped": 4,
+        "test text that is also in train": 5,
     }
 
 
 def test_pairs_of_a_document_are_in_one_part(tmp_path):
-    rows = [
-        document(f"d{n}", [("e0", "e3"), ("e2", "e3")], "false" if n % 2 else "effect") for n in range(100)
-    ]
+    rows = [document(f"d{n}", [("e0", "e3"), ("e2", "e3")], "false" if n % 2 else "effect") for n in range(100)]
     data = pairs(tmp_path, rows, dev_share=0.13)
     parts = [{data.ids[row].split(".")[0].split("/")[1] for row in part} for part in (data.train, data.dev)]
     assert not parts[0] & parts[1] and 4 < len(parts[1]) < 30
@@ -138,7 +134,7 @@ SPAN = st.tuples(st.integers(0, 29), st.integers(1, 8)).map(lambda span: (span[0
 @given(SPAN, SPAN)
 def test_masks_stand_where_the_drugs_stood(one, other):
     whole = "".join(chr(0x4E00 + n) for n in range(40))  # every character once
-    found = masked(whole, one, other)
+    found = mask_drugs(whole, one, other)
     hidden = {n for span in (one, other) for n in range(*span)}
     if set(range(*one)) & set(range(*other)):
         hidden = set(range(min(hidden), max(hidden) + 1))
@@ -147,4 +143,4 @@ def test_masks_stand_where_the_drugs_stood(one, other):
         assert found.count("@DRUG$") == 2
     rest = found.replace("@DRUG-DRUG$", "").replace("@DRUG$", "")
     assert rest == "".join(c for n, c in enumerate(whole) if n not in hidden)
-    assert found.index("@") == min(one[0], other[0]) and found == masked(whole, other, one)
+    assert found.index("@") == min(one[0], other[0]) and found == mask_drugs(whole, other, one)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from build_data import lines
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.language.records import Record
-from sciprism.datasets.layouts.language.spans import MarkedDocuments, sentences, words_of
+from sciprism.datasets.layouts.language.records import LanguageRecord
+from sciprism.datasets.layouts.language.spans import MarkedDocuments, build_sentences, split_words
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 
@@ -29,7 +29,7 @@ def read(folder, rows):
 
 
 def counted(data):
-    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def test_sentences_of_words_with_tags(tmp_path):
@@ -67,9 +67,9 @@ def test_what_does_not_fit_is_counted(tmp_path):
     assert data.tags[1] == ("B-Mineral", "I-Mineral", "I-Mineral", "O", "O")
     assert counted(data) == {
         "span that begins or ends inside a word, widened to it": 1,
-        "span that shares a word with an earlier or longer one, left out": 2,
-        "span outside the text, left out": 2,
-        "span without a word, left out": 1,
+        "span that shares a word with an earlier or longer one, dropped": 2,
+        "span outside the text, dropped": 2,
+        "span without a word, dropped": 1,
         "no text": 1,
     }
 
@@ -86,11 +86,11 @@ def test_no_sentence_ends_inside_an_entity(tmp_path):
         ],
     )
     assert [len(words) for words in data.words] == [9, 2] * 3 and len(data.dev) == 2
-    assert counted(data) == {"sentence end inside an entity, not cut there": 3}
+    assert counted(data) == {"sentence end inside an entity, ignored": 3}
 
 
 def test_broken_records_are_named(tmp_path):
-    with pytest.raises(InputError, match="record 1: the split is 'all'; known: train"):
+    with pytest.raises(InputError, match="record 1: unknown split 'all'; known: train"):
         read(tmp_path, [document("a", "all", [])])
     with pytest.raises(InputError, match=r"record 1: entity 0 is .*; it needs start, end and label"):
         read(tmp_path, [document("a", "train", [{"start": 1}])])
@@ -102,15 +102,15 @@ SPANS = st.lists(st.tuples(st.integers(-2, 62), st.integers(-2, 62), st.sampled_
 
 @given(WHOLE, SPANS)
 def test_every_word_is_there_once_and_every_span_is_tagged_or_counted(whole, spans):
-    tally = DropReport()
+    dropped = DropReport()
     marks = [{"start": start, "end": end, "label": label} for start, end, label in spans]
-    found = list(sentences(Record("d", {"text": whole, "entities": marks}, "here"), tally))
-    assert [word for each in found for word in each.words] == [word.text for word in words_of(whole)]
+    found = list(build_sentences(LanguageRecord("d", {"text": whole, "entities": marks}, "here"), dropped))
+    assert [word for each in found for word in each.words] == [word.text for word in split_words(whole)]
     assert all(each.words for each in found)
     tags = [tag for each in found for tag in each.tags]
     firsts = [n for n, tag in enumerate(tags) if tag[0] == "B"]
-    left_out = sum(tally.count(reason) for reason in tally.ids if reason.endswith("left out"))
-    assert len(firsts) + left_out == len(spans) or not words_of(whole)
+    dropped_count = sum(dropped.count(reason) for reason in dropped.ids if reason.endswith("dropped"))
+    assert len(firsts) + dropped_count == len(spans) or not split_words(whole)
     for before, tag in zip(["O", *tags], tags, strict=False):
         assert tag[0] != "I" or before[2:] == tag[2:], "an entity goes on inside its sentence"
     for each in found:
@@ -125,7 +125,7 @@ def test_spans_of_whole_words_are_found_as_they_are(words, data):
     start = len(" ".join([*words[:first], ""]))
     end = len(" ".join(words[: last + 1]))
     mark = {"start": start, "end": end, "label": "x"}
-    found = list(sentences(Record("d", {"text": whole, "entities": [mark]}, "here"), DropReport()))
+    found = list(build_sentences(LanguageRecord("d", {"text": whole, "entities": [mark]}, "here"), DropReport()))
     tags = [tag for each in found for tag in each.tags]
     inside = ["B-x", *["I-x"] * (last - first)]
     assert tags == ["O"] * first + inside + ["O"] * (len(words) - last - 1)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.language.parts import PartFiles
-from sciprism.datasets.layouts.language.records import records
-from sciprism.datasets.layouts.language.texts import PAIRS, Texts
+from sciprism.datasets.layouts.language.records import read_records
+from sciprism.datasets.layouts.language.texts import PAIR_COLUMNS, LabelledTexts
 from sciprism.errors import InputError
 
 FILES = PartFiles(folders=("set", "set_hf"))
@@ -20,7 +20,7 @@ BOTH = ("train", "test")
 
 
 def read(folder, **more):
-    return Texts(files=FILES, **more).read(DataRoot(folder))
+    return LabelledTexts(files=FILES, **more).read(DataRoot(folder))
 
 
 def tables(folder, content):
@@ -36,7 +36,7 @@ def objects(folder, rows):
 
 
 def counted(data):
-    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def test_relations_without_a_header(tmp_path):
@@ -45,7 +45,7 @@ def test_relations_without_a_header(tmp_path):
     assert data.texts[:2] == [('@CHEMICAL$ inhibits "x" @GENE$ .',), ('He said "no" .',)]
     assert data.targets == ["CPR:4", "false"] * 2
     assert data.ids == ["train/p1.T1.T2", "train/p2", "test/p1.T1.T2", "test/p2"]
-    assert counted(data) == {"test text that train has too": 2}
+    assert counted(data) == {"test text that is also in train": 2}
 
 
 def test_a_header_is_no_row(tmp_path):
@@ -56,10 +56,10 @@ def test_a_header_is_no_row(tmp_path):
 
 def test_numbers_of_pairs(tmp_path):
     rows = "index\tsentence1\tsentence2\tscore\n3\ta\tb\t2.4\n4\tc\td\t0\n"
-    data = read(tables(tmp_path, rows), columns=PAIRS, pairs=True, target="number")
+    data = read(tables(tmp_path, rows), columns=PAIR_COLUMNS, pairs=True, target="number")
     assert data.texts[0] == ("a", "b") and data.targets == [2.4, 0.0] * 2
-    with pytest.raises(InputError, match=r"line 2: 'x' is no number"):
-        read(tables(tmp_path, rows.replace("2.4", "x")), columns=PAIRS, pairs=True, target="number")
+    with pytest.raises(InputError, match=r"line 2: 'x' is not a number"):
+        read(tables(tmp_path, rows.replace("2.4", "x")), columns=PAIR_COLUMNS, pairs=True, target="number")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_pairs_by_the_names_of_public_copies(tmp_path, rows, first):
     names = ("id", *first)
     data = read(objects(tmp_path, [dict(zip(names, row, strict=True)) for row in rows]), pairs=True)
     assert data.texts[:2] == [("a", "b"), ("c", "")] and data.targets[:2] == ["maybe", "no"]
-    assert counted(data) == {"no text": 2, "test text that train has too": 2}
+    assert counted(data) == {"no text": 2, "test text that is also in train": 2}
 
 
 def test_pubmedqa_keyed_by_id_in_its_own_folders(tmp_path):
@@ -92,7 +92,7 @@ def test_pubmedqa_keyed_by_id_in_its_own_folders(tmp_path):
         dev=("pqal_fold0/dev_set",),
         test=("test_set",),
     )
-    data = Texts(files=files, pairs=True).read(DataRoot(tmp_path))
+    data = LabelledTexts(files=files, pairs=True).read(DataRoot(tmp_path))
     assert data.texts == [("Does it?", "One. Two."), ("And this?", "Three.")] * 3
     assert data.ids[-1] == "test/18" and len(data.dev) == 2
 
@@ -102,7 +102,7 @@ def test_classes_that_mean_no_relation(tmp_path):
     rows = [{"id": n, "sentence": f"s{n}", "label": label} for n, label in enumerate(labels)]
     data = read(objects(tmp_path, rows), negative="none")
     assert data.targets[:4] == ["none", "none", "none", "DDI-effect"]
-    assert counted(data)["no label, left out"] == 2
+    assert counted(data)["no label, dropped"] == 2
     assert read(tmp_path).targets[:4] == ["DDI-false", "0", "0", "DDI-effect"]
 
 
@@ -112,15 +112,13 @@ def test_rows_without_ids_have_the_numbers_of_their_lines(tmp_path):
 
 
 def test_ids_that_stand_again_are_kept_apart(tmp_path):
-    data = read(
-        objects(tmp_path, [{"id": 1, "text": "a", "label": "x"}, {"id": 1, "text": "b", "label": "y"}])
-    )
+    data = read(objects(tmp_path, [{"id": 1, "text": "a", "label": "x"}, {"id": 1, "text": "b", "label": "y"}]))
     assert data.ids == ["train/1", "train/1#2", "test/1", "test/1#2"]
-    assert counted(data)["id that stands again in its part"] == 2
+    assert counted(data)["duplicate id in its part"] == 2
 
 
 def test_what_cannot_be_learnt_is_said(tmp_path):
-    with pytest.raises(InputError, match="set, set_hf: all train texts have x, so there is nothing to learn"):
+    with pytest.raises(InputError, match="set, set_hf: all train texts have x; two classes are needed"):
         read(objects(tmp_path, [{"text": "a", "label": "x"}, {"text": "b", "label": "x"}]))
     with pytest.raises(InputError, match=r"all train texts have 1\.0"):
         read(objects(tmp_path, [{"text": "a", "label": 1}]), target="number")
@@ -128,7 +126,7 @@ def test_what_cannot_be_learnt_is_said(tmp_path):
         read(objects(tmp_path, [{"text": "a"}]))
     with pytest.raises(InputError, match="no train rows"):
         read(objects(tmp_path, []))
-    with pytest.raises(InputError, match=r"train.tsv, line 1: 2 cells where 3 belong"):
+    with pytest.raises(InputError, match=r"train.tsv, line 1: 2 cells, expected 3"):
         read(tables(tmp_path, "a\tb\n"))
 
 
@@ -157,7 +155,7 @@ def test_tables_come_back_as_a_writer_of_tables_wrote_them(tmp_path_factory, row
     whole = io.StringIO()
     csv.writer(whole, delimiter="\t", lineterminator="\n").writerows([n, *row] for n, row in enumerate(rows))
     path = text(tmp_path_factory.mktemp("tsv") / "train.tsv", whole.getvalue())
-    found = list(records(DataRoot(path.parent), path, ("id", "one", "two")))
+    found = list(read_records(DataRoot(path.parent), path, ("id", "one", "two")))
     assert [(each.values["one"], each.values["two"]) for each in found] == rows
 
 
@@ -168,5 +166,5 @@ PLAIN = st.text("ab' ,é.", max_size=9) | st.sampled_from(['"x', 'x"', 'a "b" c'
 def test_tables_that_quote_nothing_come_back_too(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("tsv") / "train.tsv"
     text(path, "".join(f"{n}\t{one}\t{two}\n" for n, (one, two) in enumerate(rows)))
-    found = list(records(DataRoot(path.parent), path, ("id", "one", "two")))
+    found = list(read_records(DataRoot(path.parent), path, ("id", "one", "two")))
     assert [(each.values["one"], each.values["two"]) for each in found] == rows

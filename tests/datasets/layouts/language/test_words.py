@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from build_data import lines, text
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.language.parts import PartFiles
-from sciprism.datasets.layouts.language.words import WordTags, begins, one_type, types_of
+from sciprism.datasets.layouts.language.words import WordTags, find_entity_starts, list_types, merge_types
 from sciprism.errors import InputError
 
 FILES = PartFiles(folders=("BC2GM",))
@@ -22,7 +22,7 @@ def read(folder, layout=None, **more):
 
 
 def counted(data):
-    return {reason: entry["count"] for reason, entry in data.tally.to_json().items()}
+    return {reason: entry["count"] for reason, entry in data.dropped.to_json().items()}
 
 
 def made(folder, train, test=TEST):
@@ -49,9 +49,7 @@ def test_document_lines_of_any_width_end_a_sentence(tmp_path):
 
 
 def test_columns_between_are_not_read(tmp_path):
-    data = read(
-        made(tmp_path, "Aspirin NN I-NP S-Drug\nhelps VBZ I-VP O\nlow JJ x B-Dose\nfat NN x E-Dose\n")
-    )
+    data = read(made(tmp_path, "Aspirin NN I-NP S-Drug\nhelps VBZ I-VP O\nlow JJ x B-Dose\nfat NN x E-Dose\n"))
     assert data.words[0] == ("Aspirin", "helps", "low", "fat")
     assert data.tags[0] == ("B-Drug", "O", "B-Dose", "I-Dose")
 
@@ -86,8 +84,8 @@ def test_json_lines_of_linkbert_and_of_open_copies(tmp_path):
     assert data.ids == ["train/0", "train/0#2", "test/0"]
     assert counted(data) == {
         "sentence without words": 1,
-        "sentence with another number of tags than of words, left out": 1,
-        "id that stands again in its part": 1,
+        "sentence with unequal numbers of words and tags, dropped": 1,
+        "duplicate id in its part": 1,
     }
     open_copy = tmp_path / "ner_bc2gm"
     open_copy.mkdir()
@@ -131,7 +129,7 @@ def test_what_cannot_be_learnt_or_found_is_said(tmp_path):
     with pytest.raises(InputError, match="no train rows"):
         read(made(tmp_path, "\n\n"))
     (tmp_path / "data/BC2GM/test.tsv").unlink()
-    with pytest.raises(InputError, match=r"holds no test file .*; it holds train.tsv"):
+    with pytest.raises(InputError, match=r"has no test file .*; it contains train.tsv"):
         read(tmp_path)
     lines(tmp_path / "ner/train.json", [{"tokens": ["a"], "ner_tags": [1]}])
     lines(tmp_path / "ner/test.json", [{"tokens": ["a"], "ner_tags": ["B"]}])
@@ -183,6 +181,6 @@ def entities(tags):
 
 @given(st.lists(TAGS, max_size=12))
 def test_merging_keeps_every_entity_apart(tags):
-    assert [n for n, first in enumerate(begins(tags)) if first] == [start for start, _ in entities(tags)]
-    merged = one_type(tags)
-    assert entities(merged) == entities(tags) and types_of(merged) <= {"entity"}
+    assert [n for n, first in enumerate(find_entity_starts(tags)) if first] == [start for start, _ in entities(tags)]
+    merged = merge_types(tags)
+    assert entities(merged) == entities(tags) and list_types(merged) <= {"entity"}

@@ -1,4 +1,4 @@
-"""Where the files of train, dev and test lie, and rows of the three parts laid behind one another."""
+"""Find the files of train, dev and test, and concatenate the rows of the three parts."""
 
 from __future__ import annotations
 
@@ -9,44 +9,42 @@ from itertools import product
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import numpy as np
-
 from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.sources import PARTS, Part
+from sciprism.datasets.inputs import concatenate
+from sciprism.datasets.layouts.beir import find_file
+from sciprism.datasets.open_data import PARTS, Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.seeding import random_fraction
 
 ROOTS = ("", "blurb", "data_generation", "blurb/data_generation", "linkbert", "LinkBERT")
-"""Where people unpack BLURB's package and LinkBERT's copy of it, below the home of data."""
-INSIDE = ("", "data", "data/tokcls", "data/seqcls", "tokcls", "seqcls")
+"""Folders of BLURB's package and LinkBERT's copy of it, relative to the data root."""
+SUBFOLDERS = ("", "data", "data/tokcls", "data/seqcls", "tokcls", "seqcls")
 ENDINGS = ("", ".tsv", ".txt", ".json", ".jsonl")
 NO_TEXT = "no text"
 
 
-class Named(Protocol):
-    """What has an id."""
+class IdentifiedRow(Protocol):
+    """A row with an id."""
 
     @property
     def id(self) -> str:
-        """Return the id that the file gives, or the number of a line."""
-        ...
+        """Return the id in the file, or the line number."""
 
 
-Each = TypeVar("Each", bound=Named)
-Parts = dict[Part, list[Each]]
+RowT = TypeVar("RowT", bound=IdentifiedRow)
+Parts = dict[Part, list[RowT]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFiles:
-    """The files of a data set: one of train, one of test, perhaps one of dev.
+    """The files of a data set: one of train, one of test, optionally one of dev.
 
-    folders: the first that holds any of them counts; each is looked for below the home of data and where the
-    benchmarks' own packages put it (`ROOTS`, `INSIDE`). train, dev, test: what the file of a part may be
-    called, with or without one of `ENDINGS` and `.gz`; no name: there is no such part. repo: a data set of
-    the hub that holds the files; folders are not looked at then, and the first name of each part is its file
-    there. obtain: where the data come from.
+    folders: the first that contains any of the files is used; each is searched for under the data root and in
+    the folders of the benchmarks' packages (`ROOTS`, `SUBFOLDERS`). train, dev, test: names of the part's
+    file, with or without one of `ENDINGS` and `.gz`; no name: no such part. repo: a hub data set with the
+    files, instead of folders; the first name of each part is its file there. obtain: how to get the data.
     """
 
     folders: tuple[str, ...] = ()
@@ -58,53 +56,47 @@ class PartFiles:
 
     @property
     def where(self) -> str:
-        """Return the folders, or the data set of the hub, as messages name them."""
+        """Return the folders, or the hub data set, for messages."""
         return ", ".join(self.folders) or self.repo
 
-    def read(self, home: DataRoot, rows: Callable[[Path, Part], Iterable[Each]]) -> Parts[Each]:
-        """Return what `rows` gives of each part's file; nothing where there is no such part."""
-        paths = self.find(home)
+    def read(self, data_root: DataRoot, rows: Callable[[Path, Part], Iterable[RowT]]) -> Parts[RowT]:
+        """Return the rows of each part, as `rows` reads them from its file; empty where there is no file."""
+        paths = self.find(data_root)
         return {part: list(rows(paths[part], part)) if part in paths else [] for part in PARTS}
 
-    def find(self, home: DataRoot) -> dict[Part, Path]:
-        """Return the file of each part. Raises InputError that says what is missing and where it is had."""
+    def find(self, data_root: DataRoot) -> dict[Part, Path]:
+        """Return the file of each part. Raises InputError that says what is missing and how to get it."""
         named: dict[Part, tuple[str, ...]] = {"train": self.train, "dev": self.dev, "test": self.test}
         if self.repo:
             return {
-                part: home.file(self.repo, names[0], names=names[1:])
-                for part, names in named.items()
-                if names
+                part: data_root.file(self.repo, names[0], names=names[1:]) for part, names in named.items() if names
             }
-        top = home.folder or Path()
-        for folder, root, inside in product(self.folders, ROOTS, INSIDE):
-            place = top / root / inside / folder
-            found = {part: path for part, names in named.items() if (path := _first(place, names))}
-            if found:
-                return _whole(found, named, place)
-        return _whole({}, named, home.local(self.folders[0], self.obtain))
+        top = data_root.folder or Path()
+        for folder, root, inside in product(self.folders, ROOTS, SUBFOLDERS):
+            path = top / root / inside / folder
+            tried = {
+                part: find_file(path, *(f"{name}{end}" for name, end in product(names, ENDINGS)))
+                for part, names in named.items()
+            }
+            if found := {part: file for part, file in tried.items() if file}:
+                return _require_parts(found, named, path)
+        return _require_parts({}, named, data_root.local(self.folders[0], self.obtain))
 
 
-def _first(folder: Path, names: Sequence[str]) -> Path | None:
-    if not folder.is_dir():
-        return None
-    paths = (folder / f"{name}{end}{gz}" for name, end, gz in product(names, ENDINGS, ("", ".gz")))
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _whole(found: dict[Part, Path], named: Mapping[Part, Sequence[str]], folder: Path) -> dict[Part, Path]:
+def _require_parts(found: dict[Part, Path], named: Mapping[Part, Sequence[str]], folder: Path) -> dict[Part, Path]:
     for part in ("train", "test"):
         if part not in found and named[part]:
-            there = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+            present = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
             raise InputError(
-                f"{folder} holds no {part} file (such as {named[part][0]}.tsv or .json); it holds {there}"
+                f"{folder} has no {part} file (such as {named[part][0]}.tsv or .json); it contains {present}"
             )
     return found
 
 
-def cut_dev(parts: Parts[Each], share: float, key: Callable[[Each], str] = lambda each: each.id) -> None:
-    """Where there is no dev, move this share of train to it: those whose key hashes lowest.
+def split_off_dev(parts: Parts[RowT], share: float, key: Callable[[RowT], str] = lambda each: each.id) -> None:
+    """Move this share of train to dev if dev is empty: the rows whose keys have the lowest hashes.
 
-    Rows of one key stay together, whatever the order of the rows.
+    Rows with one key stay together, in any order of the rows.
     """
     if share and not parts["dev"]:
         whole = parts["train"]
@@ -112,33 +104,26 @@ def cut_dev(parts: Parts[Each], share: float, key: Callable[[Each], str] = lambd
         parts["train"] = [each for each in whole if random_fraction("dev", key(each)) >= share]
 
 
-def together(parts: Parts[Each]) -> tuple[list[Each], dict[Part, Rows]]:
-    """Lay train, dev and test behind one another; return all, and the rows of each part."""
-    ends = np.cumsum([0, *(len(parts[part]) for part in PARTS)])
-    rows = {part: np.arange(ends[i], ends[i + 1], dtype=np.int64) for i, part in enumerate(PARTS)}
-    return [each for part in PARTS for each in parts[part]], rows
+def concatenate_parts(parts: Parts[RowT], dropped: DropReport) -> tuple[list[str], list[RowT], dict[Part, Rows]]:
+    """Return the ids and the rows of train, dev and test in order, and the row numbers of each part.
 
-
-def unique_ids(parts: Parts[Each], tally: DropReport) -> list[str]:
-    """Return `part/id` of each row in the order of `together`; "#2" ... behind an id that stands again.
-
-    Files count their rows each from the start, so an id alone need not be one of the whole data set.
+    An id is `part/id`, since files number their rows from the start; duplicates end with "#2" ...
     """
-    found = []
+    ids = []
     for part in PARTS:
         seen: Counter[str] = Counter()
         for each in parts[part]:
             seen[each.id] += 1
             name = f"{part}/{each.id}"
             if seen[each.id] > 1:
-                tally.add("id that stands again in its part", name)
+                dropped.add("duplicate id in its part", name)
                 name = f"{name}#{seen[each.id]}"
-            found.append(name)
-    return found
+            ids.append(name)
+    return ids, *concatenate(parts)
 
 
-def need_rows(parts: Parts[Each], where: str) -> None:
-    """Raise InputError where there is nothing to train on or to test."""
+def require_rows(parts: Parts[RowT], where: str) -> None:
+    """Raise InputError where train or test is empty."""
     for part in ("train", "test"):
         if not parts[part]:
-            raise InputError(f"{where}: no {part} rows; the file is empty, or no row of it can be used")
+            raise InputError(f"{where}: no {part} rows; the file is empty or has no usable row")

@@ -1,4 +1,4 @@
-"""Questions whose answers stand in a text: SQuAD's files, and documents with a file of questions."""
+"""Extractive questions: SQuAD's files, or documents with a file of questions."""
 
 from __future__ import annotations
 
@@ -8,36 +8,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Answer, Questions
-from sciprism.datasets.layouts.item_tables import text_of
+from sciprism.datasets.inputs import Answer, SpanInput
+from sciprism.datasets.layouts.beir import find_file
+from sciprism.datasets.layouts.item_tables import clean_text
 from sciprism.datasets.layouts.language.parts import (
     PartFiles,
     Parts,
-    cut_dev,
-    need_rows,
-    together,
-    unique_ids,
+    concatenate_parts,
+    require_rows,
+    split_off_dev,
 )
-from sciprism.datasets.layouts.language.records import records
+from sciprism.datasets.layouts.language.records import read_records
+from sciprism.datasets.open_data import PARTS
 from sciprism.datasets.rows import as_id
-from sciprism.datasets.sources import PARTS
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.seeding import random_fraction
 
 SQUAD = ("train-v2.0.json", "dev-v2.0.json")
-SQUAD_PLACES = ("", "squad", "squad2", "squad_v2", "rajpurkar/squad_v2")
+SQUAD_FOLDERS = ("", "squad", "squad2", "squad_v2", "rajpurkar/squad_v2")
 SQUAD_REPO = "rajpurkar/squad_v2"
-MOVED = "answer that does not stand where it is said to, taken where it is nearest"
-LOST = "answer that does not stand in its context, left out"
-UNANSWERED = "question none of whose answers stands in its context, left out"
-EMPTY = "empty answer, as none"
-DENIED = "answers of a question said to be impossible, left out"
-NO_CONTEXT = "question without a context, left out"
+NO_CONTEXT = "question without a context, dropped"
 
 
-class Question(NamedTuple):
-    """A question with its context and answers. group: the title or id of the article it is about."""
+class ContextQuestion(NamedTuple):
+    """A question with its context and answers. group: the title or id of its article."""
 
     id: str
     text: str
@@ -50,31 +45,31 @@ class Question(NamedTuple):
 class SquadFiles:
     """Read SQuAD-2 JSON: articles of paragraphs of questions. No answer: the question cannot be answered.
 
-    topics: titles of SQuAD-2 articles whose questions are trained on too, from SQuAD's own files (`SQUAD`, in
-    any of `SQUAD_PLACES`) or the hub's copy. dev_share: of train, where there is no dev, drawn by a hash of
-    the contexts; questions of a topic are not drawn.
+    topics: titles of SQuAD-2 articles whose questions are added to train, from SQuAD's files (`SQUAD`, in any
+    of `SQUAD_FOLDERS`) or the hub's copy. dev_share: of train, where there is no dev, sampled by a hash of
+    the contexts, without the questions of topics.
     """
 
     files: PartFiles
     topics: tuple[str, ...] = ()
     dev_share: float = 0.0
 
-    def read(self, home: DataRoot) -> Questions:
-        """Return the questions; answers that stand elsewhere are moved, those that stand nowhere left out."""
-        tally = DropReport()
-        parts = self.files.read(home, lambda path, _: _articles(home, path, tally))
-        cut_dev(parts, self.dev_share, key=lambda question: question.context)
+    def read(self, data_root: DataRoot) -> SpanInput:
+        """Return the questions; answers with a wrong offset are moved, those not in the context dropped."""
+        dropped = DropReport()
+        parts = self.files.read(data_root, lambda path, _: _read_articles(data_root, path, dropped))
+        split_off_dev(parts, self.dev_share, key=lambda question: question.context)
         if self.topics:
-            parts["train"] += _topics(home, self.topics, tally)
-        return questions(parts, tally, self.files.where)
+            parts["train"] += _read_topics(data_root, self.topics, dropped)
+        return build_span_input(parts, dropped, self.files.where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentQuestions:
     """Read documents (`id`, `context`) and questions about them (`document_id`), or one file like SQuAD's.
 
-    Each document's questions are in one part, drawn by a hash of its id: test_share and dev_share of the
-    documents, the rest is train. Made for COVID-QA, whose one file has no split.
+    A hash of the document's id assigns its questions to test (test_share), dev (dev_share) or train. For
+    COVID-QA, whose only file has no split.
     """
 
     folder: str
@@ -85,166 +80,158 @@ class DocumentQuestions:
     whole: str = "COVID-QA.json"
     obtain: str = ""
 
-    def read(self, home: DataRoot) -> Questions:
+    def read(self, data_root: DataRoot) -> SpanInput:
         """Return the questions of all documents."""
-        tally = DropReport()
-        folder = home.local(self.folder, self.obtain)
-        whole = _there(folder / self.whole)
-        found = _articles(home, whole, tally) if whole else self._asked(home, folder, tally)
-        parts: Parts[Question] = {part: [] for part in PARTS}
+        dropped = DropReport()
+        folder = data_root.local(self.folder, self.obtain)
+        whole = find_file(folder, self.whole)
+        found = _read_articles(data_root, whole, dropped) if whole else self._read_questions(data_root, folder, dropped)
+        parts: Parts[ContextQuestion] = {part: [] for part in PARTS}
         for question in found:
-            drawn = random_fraction("test", question.group)
-            is_dev = drawn < self.test_share + self.dev_share
-            parts["test" if drawn < self.test_share else "dev" if is_dev else "train"].append(question)
-        return questions(parts, tally, self.folder)
+            fraction = random_fraction("test", question.group)
+            is_dev = fraction < self.test_share + self.dev_share
+            parts["test" if fraction < self.test_share else "dev" if is_dev else "train"].append(question)
+        return build_span_input(parts, dropped, self.folder)
 
-    def _asked(self, home: DataRoot, folder: Path, tally: DropReport) -> Iterator[Question]:
-        paths = [_there(folder / name) for name in (self.documents, self.questions)]
+    def _read_questions(self, data_root: DataRoot, folder: Path, dropped: DropReport) -> Iterator[ContextQuestion]:
+        paths = [find_file(folder, name) for name in (self.documents, self.questions)]
         if not all(paths):
-            there = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
+            present = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
             raise InputError(
-                f"{folder} needs {self.whole}, or {self.documents} and {self.questions}; it holds {there}"
+                f"{folder} needs {self.whole}, or {self.documents} and {self.questions}; it contains {present}"
             )
-        contexts, asked = ([] if path is None else records(home, path) for path in paths)
+        contexts, questions = (read_records(data_root, path) for path in paths if path)
         known = {each.id: str(each.need("context") or "") for each in contexts}
-        for each in asked:
+        for each in questions:
             name = as_id(each.need("document_id"))
             if not known.get(name):
-                tally.add(NO_CONTEXT, each.id)
+                dropped.add(NO_CONTEXT, each.id)
                 continue
-            question = question_of(each.values | {"id": each.id}, known[name], name, tally)
-            if question:
+            if question := parse_question(each.values | {"id": each.id}, known[name], name, dropped):
                 yield question
 
 
-def question_of(row: dict[str, Any], context: str, group: str, tally: DropReport) -> Question | None:
-    """Return the question of a record with `id`, `question`, `answers` and perhaps `is_impossible`.
+def parse_question(row: dict[str, Any], context: str, group: str, dropped: DropReport) -> ContextQuestion | None:
+    """Return the question of a record with `id`, `question`, `answers` and optionally `is_impossible`.
 
-    Nothing where it had answers and none of them stands in the context: that does not make it impossible.
+    None where it has answers but none of them is in the context: that does not make it impossible.
     """
     name = as_id(row.get("id"))
-    given = list(_given(row.get("answers")))
+    given = list(_parse_answers(row.get("answers")))
     if row.get("is_impossible") and given:
-        tally.add(DENIED, name)
+        dropped.add("answers of a question marked as impossible, dropped", name)
         given = []
     found, lost = [], 0
     for text, start in given:
         if not text.strip():
-            tally.add(EMPTY, name)
+            dropped.add("empty answer, ignored", name)
             continue
-        answer = located(context, text, start)
+        answer = locate_answer(context, text, start)
         if answer is None:
-            tally.add(LOST, name)
+            dropped.add("answer that is not in its context, dropped", name)
             lost += 1
         else:
             if answer.start != start:
-                tally.add(MOVED, name)
+                dropped.add("answer with a wrong offset, moved to its nearest occurrence", name)
             found.append(answer)
     if lost and not found:
-        tally.add(UNANSWERED, name)
+        dropped.add("question without any answer in its context, dropped", name)
         return None
-    return Question(name, text_of(row.get("question")), context, tuple(found), group)
+    return ContextQuestion(name, clean_text(row.get("question")), context, tuple(found), group)
 
 
-def located(context: str, text: str, start: int) -> Answer | None:
-    """Return where a text stands in its context: at start, else nearest to it, the earlier of two.
+def locate_answer(context: str, text: str, start: int) -> Answer | None:
+    """Return the occurrence of a text in its context at `start`, else the nearest one, the earlier of two.
 
-    A text that stands nowhere is tried without outer white space.
+    A text that does not occur is searched for without outer white space. None if it does not occur at all.
     """
     if context[start : start + len(text)] == text and start >= 0:
         return Answer(text, start)
     for tried in dict.fromkeys((text, text.strip())):
         before = context.rfind(tried, 0, max(start, 0) + len(tried))
         after = context.find(tried, max(start, 0))
-        found = [spot for spot in (before, after) if spot >= 0]
-        if found:
-            return Answer(tried, min(found, key=lambda spot: (abs(spot - start), spot)))
+        if found := [offset for offset in (before, after) if offset >= 0]:
+            return Answer(tried, min(found, key=lambda offset: (abs(offset - start), offset)))
     return None
 
 
-def questions(parts: Parts[Question], tally: DropReport, where: str) -> Questions:
-    """Return questions as a protocol's input. Raises InputError where nothing can be learnt or tested."""
-    need_rows(parts, where)
+def build_span_input(parts: Parts[ContextQuestion], dropped: DropReport, where: str) -> SpanInput:
+    """Return the protocol's input. Raises InputError where train or test cannot be used."""
+    require_rows(parts, where)
     if not any(each.answers for each in parts["train"]):
-        raise InputError(f"{where}: no train question has an answer, so there is nothing to learn")
+        raise InputError(f"{where}: no train question has an answer")
     for part in PARTS:
         for each in parts[part]:
             if not each.text:
-                tally.add("question without words", f"{part}/{each.id}")
-    ids = unique_ids(parts, tally)
-    whole, rows = together(parts)
-    return Questions(
+                dropped.add("question without words", f"{part}/{each.id}")
+    ids, whole, rows = concatenate_parts(parts, dropped)
+    return SpanInput(
         ids=ids,
         questions=[each.text for each in whole],
         contexts=[each.context for each in whole],
         answers=[each.answers for each in whole],
-        train=rows["train"],
-        test=rows["test"],
-        dev=rows["dev"],
-        tally=tally,
+        **rows,
+        dropped=dropped,
     )
 
 
-def _articles(
-    home: DataRoot, path: Path, tally: DropReport, only: Container[str] | None = None
-) -> Iterator[Question]:
-    """Yield the questions of a file in SQuAD's layout; only: of articles with these titles."""
-    for number, article in enumerate(_objects(dict(home.members(path)), "data", path)):
-        title = text_of(article.get("title"))
-        if only is not None and _title(title) not in only:
+def _read_articles(
+    data_root: DataRoot, path: Path, dropped: DropReport, only: Container[str] | None = None
+) -> Iterator[ContextQuestion]:
+    """Yield the questions of a file in SQuAD's layout. only: the titles of the articles to read."""
+    for number, article in enumerate(_require_objects(dict(data_root.members(path)), "data", path)):
+        title = clean_text(article.get("title"))
+        if only is not None and _normalize_title(title) not in only:
             continue
-        for paragraph in _objects(article, "paragraphs", path):
+        for paragraph in _require_objects(article, "paragraphs", path):
             context = paragraph.get("context") or ""
             group = title or as_id(paragraph.get("document_id")) or str(number)
-            for row in _objects(paragraph, "qas", path):
+            for row in _require_objects(paragraph, "qas", path):
                 if not context:
-                    tally.add(NO_CONTEXT, as_id(row.get("id")))
-                elif question := question_of(row, context, group, tally):
+                    dropped.add(NO_CONTEXT, as_id(row.get("id")))
+                elif question := parse_question(row, context, group, dropped):
                     yield question
 
 
-def _objects(row: dict[str, Any], name: str, path: Path) -> list[dict[str, Any]]:
+def _require_objects(row: dict[str, Any], name: str, path: Path) -> list[dict[str, Any]]:
     value = row.get(name)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise InputError(f"{path}: no list of objects named {name}; expected SQuAD's JSON")
     return value
 
 
-def _topics(home: DataRoot, topics: Iterable[str], tally: DropReport) -> list[Question]:
-    """Return the questions of some articles of SQuAD-2. Raises InputError saying how to get them."""
-    wanted = {_title(topic) for topic in topics}
-    top = home.folder or Path()
-    paths = [next(filter(None, (_there(top / at / name) for at in SQUAD_PLACES)), None) for name in SQUAD]
-    found = [each for path in paths if path for each in _articles(home, path, tally, wanted)]
+def _read_topics(data_root: DataRoot, topics: Iterable[str], dropped: DropReport) -> list[ContextQuestion]:
+    """Return the questions of some articles of SQuAD-2. Raises InputError that says how to get them."""
+    wanted = {_normalize_title(topic) for topic in topics}
+    top = data_root.folder or Path()
+    paths = [next(filter(None, (find_file(top / at, name) for at in SQUAD_FOLDERS)), None) for name in SQUAD]
+    found = [each for path in paths if path for each in _read_articles(data_root, path, dropped, wanted)]
     if not any(paths):
         try:
-            found = list(_hub_topics(home, wanted, tally))
+            found = list(_read_hub_topics(data_root, wanted, dropped))
         except InputError as error:
-            raise InputError(f"{error}. Or put SQuAD's own {' and '.join(SQUAD)} into squad/") from error
+            raise InputError(f"{error}. Or copy SQuAD's {' and '.join(SQUAD)} into squad/") from error
     if not found:
-        raise InputError(
-            f"the SQuAD files that are there lack {', '.join(sorted(wanted))}; fetch {SQUAD_REPO}"
-        )
-    for topic in sorted(wanted - {_title(each.group) for each in found}):
-        tally.add("topic without an article in the SQuAD files that are there", topic)
+        raise InputError(f"the local SQuAD files lack {', '.join(sorted(wanted))}; download {SQUAD_REPO}")
+    for topic in sorted(wanted - {_normalize_title(each.group) for each in found}):
+        dropped.add("topic without an article in the local SQuAD files", topic)
     for each in found:
-        tally.add("question of a SQuAD topic", each.id)
+        dropped.add("question of a SQuAD topic", each.id)
     return found
 
 
-def _hub_topics(home: DataRoot, wanted: set[str], tally: DropReport) -> Iterator[Question]:
+def _read_hub_topics(data_root: DataRoot, wanted: set[str], dropped: DropReport) -> Iterator[ContextQuestion]:
     shared: dict[str, str] = {}
     for split in ("train", "validation"):
-        for row in home.rows(SQUAD_REPO, "squad_v2", split=split, tally=tally):
-            if _title(text_of(row.get("title"))) in wanted:
+        for row in data_root.rows(SQUAD_REPO, "squad_v2", split=split, dropped=dropped):
+            if _normalize_title(clean_text(row.get("title"))) in wanted:
                 context = shared.setdefault(row["context"], row["context"])
-                question = question_of(row, context, text_of(row["title"]), tally)
-                if question:
+                if question := parse_question(row, context, clean_text(row["title"]), dropped):
                     yield question
 
 
-def _given(answers: Any) -> Iterator[tuple[str, int]]:
-    """Yield (text, start) of a list of answers, or of the hub's object of two lists; perhaps none."""
+def _parse_answers(answers: Any) -> Iterator[tuple[str, int]]:
+    """Yield (text, start) of a list of answers, or of the hub's object of two lists."""
     if isinstance(answers, dict):
         texts, starts = answers.get("text") or [], answers.get("answer_start") or []
         answers = [{"text": text, "answer_start": start} for text, start in zip(texts, starts, strict=True)]
@@ -253,9 +240,5 @@ def _given(answers: Any) -> Iterator[tuple[str, int]]:
         yield str(answer.get("text") or ""), start if isinstance(start, int) else 0
 
 
-def _title(name: str) -> str:
+def _normalize_title(name: str) -> str:
     return name.replace("_", " ").strip().casefold()
-
-
-def _there(path: Path) -> Path | None:
-    return next((each for each in (path, path.with_name(f"{path.name}.gz")) if each.is_file()), None)

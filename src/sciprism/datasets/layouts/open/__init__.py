@@ -1,1 +1,1 @@
-"""The open data as tasks: each layout draws papers by a hash of their ids and keeps to the one split."""
+"""Layouts of the open data: papers are sampled by a hash of their ids and follow the one split."""

@@ -1,4 +1,4 @@
-"""Classes and numbers to predict from papers: the input of probes."""
+"""Classes and numbers to predict from papers, for probes."""
 
 from __future__ import annotations
 
@@ -11,112 +11,109 @@ import numpy as np
 
 from sciprism.arrays import Doubles
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Labelled
-from sciprism.datasets.layouts.open.drawn import ALL, Sizes, Target, assemble, divide, note_missing
-from sciprism.datasets.sources import PARTS, Part
-from sciprism.datasets.split import Entry, entries
+from sciprism.datasets.inputs import ProbeInput, Target
+from sciprism.datasets.layouts.open.sampling import (
+    ALL,
+    SampleSizes,
+    build_probe_input,
+    read_entries_with,
+    sample_parts,
+)
+from sciprism.datasets.open_data import PARTS, Part
+from sciprism.datasets.split import SplitEntry
 from sciprism.drop_report import DropReport
 
 Scale = Literal["as it is", "rank share", "deviation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classes:
-    """Read one class of each paper, or all its classes where the field holds a list.
+class PaperClasses:
+    """Read the class of each paper, or all its classes where the field is a list.
 
-    target: the field of the records. group: the field that names problems of their own, such as topics of
+    target: the field with the class. group: the field that names separate problems, such as topics of
     screening. positive: the positive class, where there are two.
     """
 
     data: str
     target: str
-    sizes: Sizes = ALL
+    sizes: SampleSizes = ALL
     group: str = ""
     positive: str = ""
 
-    def read(self, home: DataRoot) -> Labelled:
-        """Return the papers, drawn, with their classes; one without a class is counted."""
-        tally = DropReport()
-        note_missing(home, tally)
-        known = []
-        for entry in entries(home, self.data):
-            if entry.row.get(self.target) in (None, ""):
-                tally.add(f"no {self.target}", entry.paper.id)
-            else:
-                known.append(entry)
-        parts = divide(known, self.sizes, tally)
+    def read(self, data_root: DataRoot) -> ProbeInput:
+        """Return the sampled papers with their classes; papers without a class are counted."""
+        dropped = DropReport()
+        known = read_entries_with(data_root, self.data, self.target, dropped)
+        parts = sample_parts(known, self.sizes, dropped)
         pairs = {part: [(entry, self._target(entry)) for entry in parts[part]] for part in PARTS}
-        return assemble(pairs, tally, group=self.group, positive=self.positive)
+        return build_probe_input(pairs, dropped, group=self.group, positive=self.positive)
 
-    def _target(self, entry: Entry) -> Target:
+    def _target(self, entry: SplitEntry) -> Target:
         value = entry.row[self.target]
         return tuple(dict.fromkeys(map(str, value))) if isinstance(value, list) else str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """Read one number of each paper, as it is or as its standing among the papers of its venue and year.
+class PaperNumbers:
+    """Read a number of each paper, as it is or relative to the papers of its venue and year.
 
-    scale: "rank share" is (mean rank - 1/2) / n within the venue and year, near 0 for the least and near 1
-    for the most, so that years with longer time to be cited compare; the logarithm that counts are often
-    given would change no rank. "deviation" is (value - mean) / standard deviation, for scores whose scales
-    differ by venue and year. Both look at all papers of the data set that have a value; a venue and year with
-    fewer than `least` of them is left out and counted.
+    scale: "rank share" is (mean rank - 1/2) / n within the venue and year, near 0 for the smallest and near 1
+    for the largest, so that years with more time to be cited are comparable; a logarithm would not change
+    ranks. "deviation" is (value - mean) / standard deviation, for scores whose scales differ by venue and
+    year. Both use all papers of the data set that have a value; a venue and year with fewer than `min_papers`
+    of them is dropped and counted.
     """
 
     data: str
     target: str
     scale: Scale = "as it is"
-    least: int = 20
-    sizes: Sizes = ALL
+    min_papers: int = 20
+    sizes: SampleSizes = ALL
 
-    def read(self, home: DataRoot) -> Labelled:
-        """Return the papers, drawn, with their numbers; one without a number is counted."""
-        tally = DropReport()
-        note_missing(home, tally)
-        known: list[Entry] = []
-        for entry in entries(home, self.data):
-            if entry.row.get(self.target) is None:
-                tally.add(f"no {self.target}", entry.paper.id)
-            else:
-                known.append(entry)
-        values = self.scaled(known, tally)
-        parts = divide([entry for entry in known if entry.paper.id in values], self.sizes, tally)
-        pairs: dict[Part, list[tuple[Entry, Target]]] = {
+    def read(self, data_root: DataRoot) -> ProbeInput:
+        """Return the sampled papers with their numbers; papers without a number are counted."""
+        dropped = DropReport()
+        known = read_entries_with(data_root, self.data, self.target, dropped)
+        values = self.scale_numbers(known, dropped)
+        parts = sample_parts([entry for entry in known if entry.paper.id in values], self.sizes, dropped)
+        pairs: dict[Part, list[tuple[SplitEntry, Target]]] = {
             part: [(entry, values[entry.paper.id]) for entry in parts[part]] for part in PARTS
         }
-        return assemble(pairs, tally)
+        return build_probe_input(pairs, dropped)
 
-    def scaled(self, known: Sequence[Entry], tally: DropReport) -> Mapping[str, float]:
-        """Return the number of each paper by its id; what is left out is counted."""
+    def scale_numbers(self, known: Sequence[SplitEntry], dropped: DropReport) -> Mapping[str, float]:
+        """Return paper id -> number; dropped papers are counted."""
         if self.scale == "as it is":
             return {entry.paper.id: float(entry.row[self.target]) for entry in known}
-        together: dict[Any, list[Entry]] = defaultdict(list)
+        groups: dict[Any, list[SplitEntry]] = defaultdict(list)
         for entry in known:
-            together[entry.paper.venue, entry.paper.year].append(entry)
+            groups[entry.paper.venue, entry.paper.year].append(entry)
         scale = SCALES[self.scale]
         found: dict[str, float] = {}
-        for (venue, year), group in together.items():
+        for (venue, year), group in groups.items():
             numbers = np.array([float(entry.row[self.target]) for entry in group])
-            if len(group) < self.least or not numbers.std():
-                tally.add(f"venue and year with fewer than {self.least} papers", f"{venue} {year}")
+            if len(group) < self.min_papers or not numbers.std():
+                dropped.add(f"venue and year with fewer than {self.min_papers} papers", f"{venue} {year}")
                 continue
             found |= dict(zip((entry.paper.id for entry in group), scale(numbers).tolist(), strict=True))
         return found
 
 
-def rank_shares(numbers: Doubles) -> Doubles:
-    """Return (rank - 1/2) / n of each number, equal numbers sharing their mean rank. (n,) -> (n,)."""
-    _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+def compute_rank_shares(numbers: Doubles) -> Doubles:
+    """Return (rank - 1/2) / n of each number; ties share their mean rank. (n,) -> (n,)."""
+    _, groups, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
-    shares: Doubles = ((ends - counts / 2) / len(numbers))[place]
+    shares: Doubles = ((ends - counts / 2) / len(numbers))[groups]
     return shares
 
 
-def deviations(numbers: Doubles) -> Doubles:
+def compute_deviations(numbers: Doubles) -> Doubles:
     """Return (number - mean) / standard deviation. (n,) -> (n,)."""
     scaled: Doubles = (numbers - numbers.mean()) / numbers.std()
     return scaled
 
 
-SCALES: Mapping[str, Callable[[Doubles], Doubles]] = {"rank share": rank_shares, "deviation": deviations}
+SCALES: Mapping[str, Callable[[Doubles], Doubles]] = {
+    "rank share": compute_rank_shares,
+    "deviation": compute_deviations,
+}

@@ -1,4 +1,4 @@
-"""Papers as queries, each with a pool of papers to rank: links against strangers, or judged similarity."""
+"""Papers as queries, each with a pool of papers to rank: linked and unlinked ones, or graded ones."""
 
 from __future__ import annotations
 
@@ -11,113 +11,105 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.inputs import Pools
-from sciprism.datasets.layouts.open.drawn import as_rows, lowest, tested
-from sciprism.datasets.layouts.open.links import LINKS, Links, known_link, table
-from sciprism.datasets.sources import draw
-from sciprism.datasets.split import Entry
+from sciprism.datasets.inputs import RerankInput
+from sciprism.datasets.layouts.open.links import LINKS, Links, check_link, read_grades, sample_queries
+from sciprism.datasets.layouts.open.sampling import read_test_entries, to_rows
+from sciprism.datasets.split import SplitEntry
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-
-FEW = "query with too few links"
+from sciprism.seeding import random_fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedPools:
-    """Draw pools from links: papers linked to the query against papers that are not, all of them test papers.
+    """Sample pools of test papers: papers linked to the query as positives, unlinked ones as negatives.
 
-    link: a name of `LINKS`. needs: a field that a paper must have to take part. least: a query's links.
-    The hard negatives lie two steps away (cited by a cited paper, a paper of a co-author) as far as there are
-    such, then in the query's venue and year. The easy ones are queries or positives of other pools, so that
-    nothing but the link tells positives from negatives. No negative is linked to the query either way.
+    link: a name of `LINKS`. required_field: papers without it are dropped. min_links: of a query.
+    Hard negatives are two links away (cited by a cited paper, a paper of a co-author) where possible, else of
+    the query's venue and year. Easy ones are queries or positives of other pools, so that only the link
+    separates positives from negatives. No negative is linked to the query in either direction.
     """
 
     data: str
     link: str
-    needs: str = ""
+    required_field: str = ""
     queries: int = 300
     positives: int = 5
     negatives: int = 25
     hard: int = 10
-    least: int = 5
+    min_links: int = 5
     seed: int = 0
 
     def __post_init__(self) -> None:
-        known_link(self.link)
-        if self.least < 1 or self.hard > self.negatives:
-            raise InputError(f"pools of {self.data}: least is at least 1, hard at most {self.negatives}")
+        check_link(self.link)
+        if self.min_links < 1 or self.hard > self.negatives:
+            raise InputError(f"pools of {self.data}: min_links must be at least 1, hard at most {self.negatives}")
 
-    def read(self, home: DataRoot) -> Pools:
+    def read(self, data_root: DataRoot) -> RerankInput:
         """Return the pools; queries with too few links are counted."""
-        tally = DropReport()
-        found = [e for e in tested(home, self.data, tally) if not self.needs or e.row.get(self.needs)]
-        graph = _Graph(found, LINKS[self.link](home, found))
-        able = [entry for row, entry in enumerate(found) if len(graph.links[row]) >= self.least]
-        for row, entry in enumerate(found):
-            if len(graph.links[row]) < self.least:
-                tally.add(FEW, entry.paper.id)
-        asked = [graph.rows[entry.paper.id] for entry in lowest(able, self.queries, self.seed)]
-        positives = {row: self._some(graph, row, graph.links[row], self.positives) for row in asked}
-        crowd = {*asked}.union(*positives.values())
-        pools = [as_rows([*positives[row], *self._strangers(graph, row, crowd)]) for row in asked]
+        dropped = DropReport()
+        found = [
+            e
+            for e in read_test_entries(data_root, self.data, dropped)
+            if not self.required_field or e.row.get(self.required_field)
+        ]
+        graph = _LinkGraph(found, LINKS[self.link](data_root, found))
+        queried = sample_queries(found, graph.links, self.min_links, self.queries, self.seed, dropped)
+        positives = {row: self._sample(graph, row, graph.links[row], self.positives) for row in queried}
+        pooled = {*queried}.union(*positives.values())
+        pools = [to_rows([*positives[row], *self._sample_negatives(graph, row, pooled)]) for row in queried]
         grades = [
             (np.arange(len(pool)) < len(positives[row])).astype(np.int64)
-            for row, pool in zip(asked, pools, strict=True)
+            for row, pool in zip(queried, pools, strict=True)
         ]
-        return _only_pooled(found, [found[row] for row in asked], pools, grades, tally)
+        return _build_input(found, [found[row] for row in queried], pools, grades, dropped)
 
-    def _strangers(self, graph: _Graph, row: int, crowd: set[int]) -> list[int]:
+    def _sample_negatives(self, graph: _LinkGraph, row: int, pooled: set[int]) -> list[int]:
         """Return the negatives of a query, the hard ones first."""
         linked = graph.linked_either_way(row)
-        chosen = self._some(graph, row, graph.two_steps(row) - linked, self.hard)
-        beside = graph.same_venue_and_year(row) - linked - {*chosen}
-        chosen += self._some(graph, row, beside, self.hard - len(chosen))
-        return chosen + self._some(graph, row, crowd - linked - {*chosen}, self.negatives - len(chosen))
+        chosen = self._sample(graph, row, graph.two_steps(row) - linked, self.hard)
+        same_issue = graph.same_venue_and_year(row) - linked - {*chosen}
+        chosen += self._sample(graph, row, same_issue, self.hard - len(chosen))
+        return chosen + self._sample(graph, row, pooled - linked - {*chosen}, self.negatives - len(chosen))
 
-    def _some(self, graph: _Graph, row: int, rows: Iterable[int], size: int) -> list[int]:
-        """Draw rows by a hash of the query's and the paper's ids."""
+    def _sample(self, graph: _LinkGraph, row: int, rows: Iterable[int], size: int) -> list[int]:
+        """Sample rows by a hash of the query's and the paper's ids."""
         ids = [entry.paper.id for entry in graph.found]
-        return sorted(rows, key=lambda other: draw(f"{ids[row]}\0{ids[other]}", self.seed))[:size]
+        return sorted(rows, key=lambda other: random_fraction(self.seed, f"{ids[row]}\0{ids[other]}"))[:size]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedPools:
-    """Read papers with judged pools (CSFCube): a query is a paper, seen for one of its facets, grades 0-3.
+class GradedPools:
+    """Read papers with graded pools (CSFCube): a query is one facet of a paper, grades are 0-3.
 
-    An encoder that knows no facets ranks a paper's pools by one vector.
+    An encoder without facets ranks all pools of a paper by the same vector.
     """
 
     path: str
 
-    def read(self, home: DataRoot) -> Pools:
-        """Return the pools of `qrels/test.tsv`; a judged paper that is not in the corpus is counted."""
-        tally = DropReport()
-        found = tested(home, self.path, tally)
+    def read(self, data_root: DataRoot) -> RerankInput:
+        """Return the pools of `qrels/test.tsv`; graded papers that are not in the corpus are counted."""
+        dropped = DropReport()
+        found = read_test_entries(data_root, self.path, dropped)
         rows = {entry.paper.id: row for row, entry in enumerate(found)}
-        judged: dict[str, dict[int, int]] = defaultdict(dict)
-        for query, document, grade in table(home, f"{self.path}/qrels/test.tsv"):
-            if document in rows:
-                judged[query][rows[document]] = int(grade)
+        grades_of = read_grades(data_root, f"{self.path}/qrels/test.tsv", rows, dropped)
+        queried = {}
+        for row in data_root.records(data_root.local(f"{self.path}/queries.jsonl.gz")):
+            if row["metadata"]["paper_id"] in rows and row["_id"] in grades_of:
+                queried[row["_id"]] = found[rows[row["metadata"]["paper_id"]]]
             else:
-                tally.add("judged paper that is not there", document)
-        asked = {}
-        for row in home.records(home.local(f"{self.path}/queries.jsonl.gz")):
-            if row["metadata"]["paper_id"] in rows and row["_id"] in judged:
-                asked[row["_id"]] = found[rows[row["metadata"]["paper_id"]]]
-            else:
-                tally.add("query without its paper or its pool", row["_id"])
-        pools = [as_rows(list(judged[query])) for query in asked]
-        grades = [as_rows(list(judged[query].values())) for query in asked]
-        return _only_pooled(found, list(asked.values()), pools, grades, tally, query_ids=list(asked))
+                dropped.add("query without its paper or its pool", row["_id"])
+        pools = [to_rows(list(grades_of[query])) for query in queried]
+        grades = [to_rows(list(grades_of[query].values())) for query in queried]
+        return _build_input(found, list(queried.values()), pools, grades, dropped, query_ids=list(queried))
 
 
-class _Graph:
-    """Papers, their links, and what lies near a paper without being linked to it."""
+class _LinkGraph:
+    """Papers, their links, and the papers near a paper that are not linked to it."""
 
-    def __init__(self, found: Sequence[Entry], links: Links) -> None:
+    def __init__(self, found: Sequence[SplitEntry], links: Links) -> None:
         self.found = found
         self.links = links
-        self.rows = {entry.paper.id: row for row, entry in enumerate(found)}
         self._linking: Links = [set() for _ in found]
         for row, others in enumerate(links):
             for other in others:
@@ -135,28 +127,28 @@ class _Graph:
         return set().union(*(self.links[other] for other in self.links[row]))
 
     def same_venue_and_year(self, row: int) -> set[int]:
-        """Return the papers that appeared beside the paper."""
+        """Return the papers of the same venue and year."""
         return self._issues[self.found[row].paper.venue, self.found[row].paper.year]
 
 
-def _only_pooled(
-    found: Sequence[Entry],
-    queries: Sequence[Entry],
+def _build_input(
+    found: Sequence[SplitEntry],
+    queries: Sequence[SplitEntry],
     pools: Sequence[Rows],
     grades: Sequence[NDArray[np.int64]],
-    tally: DropReport,
+    dropped: DropReport,
     query_ids: Sequence[str] = (),
-) -> Pools:
-    """Keep the candidates that stand in a pool, and nothing else to encode."""
-    used = np.unique(np.concatenate(pools)) if pools else as_rows([])
-    kept = [found[row].paper for row in used.tolist()]
-    return Pools(
+) -> RerankInput:
+    """Return the input, whose candidates are the papers of the pools only."""
+    used = np.unique(np.concatenate(pools)) if pools else to_rows([])
+    papers = [found[row].paper for row in used.tolist()]
+    return RerankInput(
         query_ids=query_ids or [entry.paper.id for entry in queries],
         queries=[entry.paper for entry in queries],
-        candidate_ids=[paper.id for paper in kept],
-        candidates=kept,
+        candidate_ids=[paper.id for paper in papers],
+        candidates=papers,
         pools=[np.searchsorted(used, pool) for pool in pools],
         grades=grades,
         query_role="paper",
-        tally=tally,
+        dropped=dropped,
     )

@@ -1,0 +1,58 @@
+"""Options that several commands share: one name and one meaning everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sciprism.errors import InputError
+
+PaperFiles = Annotated[list[str], typer.Argument(help="Files or folders of papers; - is standard input.")]
+OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
+Reader = Annotated[str, typer.Option(help="Reader of the input; else found by suffix and content.")]
+Columns = Annotated[list[str] | None, typer.Option(help="Columns of a table: field=header; repeatable.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip and count records that cannot be used.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+ModelName = Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")]
+Pooling = Annotated[str, typer.Option(help="cls or mean, where the model's folder does not state it.")]
+Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
+
+DataFolder = Annotated[
+    str, typer.Option(envvar="SCIPRISM_DATA", help="The folder of data sets; else the hub's cache, the hub.")
+]
+OpenData = Annotated[
+    str,
+    typer.Option(envvar="SCIPRISM_DATA", help="The open data sets; papers of their dev and test are dropped."),
+]
+Edges = Annotated[Path | None, typer.Option(help="A table of citing, cited; else the papers' references.")]
+Exclude = Annotated[
+    list[Path] | None,
+    typer.Option(help="Papers of tests, or a .txt with one id a line: they are dropped; repeatable."),
+]
+Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
+Workers = Annotated[int, typer.Option(help="Processes; the output is the same for any number.")]
+
+
+def parse_columns(pairs: Iterable[str] | None) -> dict[str, str]:
+    """Turn `field=header` texts into a mapping. Raises InputError for a text of another form."""
+    columns: dict[str, str] = {}
+    for pair in pairs or ():
+        field, equals, header = pair.partition("=")
+        if not (field and equals and header):
+            raise InputError(f"--columns {pair!r} is not of the form field=header, such as title=Name")
+        columns[field] = header
+    return columns
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the names in a text such as "a, b"."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def folder_or_none(text: str) -> Path | None:
+    """Return the path of a folder, None where the option is empty."""
+    return Path(text) if text else None

@@ -1,0 +1,149 @@
+"""The released models of SPECTER, SciRepEval and INDUS by name: settings that their files do not state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sciprism.encoders.settings import EncoderSettings
+from sciprism.formats import FORMATS, Format
+from sciprism.text.template import Template
+
+MAX_TOKENS = 512  # tokens per text
+# Models that do not state their pooling: CLS, title [SEP] abstract, Euclidean distance.
+CLS_MODELS = (
+    "allenai/specter",
+    "malteos/scincl",
+    "allenai/specter2_base",
+    "allenai/specter2_aug2023refresh_base",
+)
+# INDUS's encoders: mean pooling as in its retriever, title and abstract joined by a space. They are uncased,
+# which a folder with the files of a slow tokenizer does not state.
+INDUS_MODELS = (
+    "nasa-impact/nasa-smd-ibm-v0.1",
+    "nasa-impact/nasa-smd-ibm-distil-v0.1",
+    "adsabs/KAILAS",  # the weights of the first
+)
+# Published query prompts that the folders do not state.
+QUERY_PROMPTS = {
+    f"BAAI/bge-{size}-en-v1.5": "Represent this sentence for searching relevant passages: "
+    for size in ("small", "base", "large")
+}
+
+# The code of each route, which names SciRepEval's tokens and adapters.
+CODES: dict[Format, str] = {
+    "classification": "[CLF]",
+    "proximity": "[PRX]",
+    "search": "[QRY]",
+    "regression": "[RGN]",
+}
+
+# The last word of an adapter's name -> its route.
+FORMAT_WORDS: dict[str, Format] = {
+    "clf": "classification",
+    "classification": "classification",
+    "prx": "proximity",
+    "proximity": "proximity",
+    "qry": "search",
+    "query": "search",
+    "search": "search",
+    "rgn": "regression",
+    "regression": "regression",
+}
+
+# The base that adapters name -> its present name.
+RENAMED = {
+    "allenai/specter2": "allenai/specter2_base",
+    "allenai/specter_plus_plus": "allenai/specter2_base",
+    "allenai/specter2_aug2023refresh": "allenai/specter2_aug2023refresh_base",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterFamily:
+    """A base and the adapters trained on it: route -> hub ids, the present one first."""
+
+    base: str
+    adapters: Mapping[Format, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedModel:
+    """A family's formats that one name stands for."""
+
+    family: AdapterFamily
+    formats: tuple[Format, ...] = FORMATS
+
+
+SPECTER2, REFRESHED = (
+    AdapterFamily(
+        f"{name}_base",
+        {
+            "classification": (f"{name}_classification",),
+            "regression": (f"{name}_regression",),
+            "proximity": (name, f"{name}_proximity"),
+            "search": (f"{name}_adhoc_query",),
+        },
+    )
+    for name in ("allenai/specter2", "allenai/specter2_aug2023refresh")
+)
+SCIREPEVAL = AdapterFamily(
+    "malteos/scincl",
+    {
+        "classification": ("allenai/scirepeval_adapters_clf",),
+        "regression": ("allenai/scirepeval_adapters_rgn",),
+        "proximity": ("allenai/scirepeval_adapters_prx",),
+        "search": ("allenai/scirepeval_adapters_qry",),
+    },
+)
+# an adapter's name -> its one format; a family's name -> all four
+RELEASED_MODELS = {
+    name: ReleasedModel(family, (format,))
+    for family in (SPECTER2, REFRESHED, SCIREPEVAL)
+    for format, names in family.adapters.items()
+    for name in names
+} | {
+    "allenai/specter2": ReleasedModel(SPECTER2),
+    "allenai/specter2_aug2023refresh": ReleasedModel(REFRESHED),
+    "allenai/scirepeval_adapters": ReleasedModel(SCIREPEVAL),
+}
+
+
+def format_in_name(*names: str) -> Format | None:
+    """Return the route in the first name that states one: `[CLF]`, `adhoc_query`, `specter2_regression`."""
+    for name in names:
+        word = name.rpartition("/")[2].strip("[]").rpartition("_")[2].lower()
+        if word in FORMAT_WORDS:
+            return FORMAT_WORDS[word]
+    return None
+
+
+def released_settings(name: str, max_length: int, special: Mapping[str, str]) -> EncoderSettings | None:
+    """Return the settings of a released model, which replace its folder's; None for an unknown name."""
+    if name in CLS_MODELS:
+        return specter_settings(max_length, special)
+    if name in INDUS_MODELS:
+        return EncoderSettings(
+            pooling="mean", max_length=min(MAX_TOKENS, max_length), template=Template(lowercase=True)
+        )
+    return None
+
+
+def add_query_prompt(name: str, settings: EncoderSettings) -> EncoderSettings:
+    """Return the settings with the model's query prompt, unless they have prompts."""
+    if name not in QUERY_PROMPTS or settings.template.prompts:
+        return settings
+    return replace(settings, template=replace(settings.template, prompts={"query": QUERY_PROMPTS[name]}))
+
+
+def specter_settings(max_length: int, special: Mapping[str, str]) -> EncoderSettings:
+    """Return the settings of SPECTER's family: title [SEP] abstract, CLS pooling, Euclidean distance.
+
+    max_length: the model's positions. special: the tokenizer's special tokens by role.
+    """
+    return EncoderSettings(
+        pooling="cls",
+        max_length=min(MAX_TOKENS, max_length),
+        template=Template(separator=f" {special.get('sep_token', '[SEP]')} "),
+        distance="euclidean",
+    )

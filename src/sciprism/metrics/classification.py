@@ -1,0 +1,99 @@
+"""Accuracy and F1 of predicted classes, by scikit-learn's rules.
+
+Labels are single, (n,), or multi-labels, (n, c) of 0 and 1. The classes of single labels are those present in
+gold or predictions; those of multi-labels are all columns. A class without any item (0 / 0) has F1 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sciprism.arrays import Doubles
+from sciprism.errors import InputError
+from sciprism.metrics.alignment import check_aligned, safe_divide
+
+Average = Literal["binary", "macro", "micro"]
+Outcomes = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfusionCounts:
+    """True positives, false positives and false negatives of each class, each (..., c)."""
+
+    tp: Doubles
+    fp: Doubles
+    fn: Doubles
+
+
+def accuracy(gold: ArrayLike, predicted: ArrayLike) -> float:
+    """Return the share of items with the right label; of multi-label items, with all labels right."""
+    right = correct(gold, predicted)
+    return float(right.mean()) if len(right) else float("nan")
+
+
+def correct(gold: ArrayLike, predicted: ArrayLike) -> Outcomes:
+    """Mark the items (n,) with the right label, or with all labels right."""
+    truth, guess = _pair(gold, predicted)
+    wrong: Outcomes = (truth != guess) if truth.ndim == 1 else (truth != guess).any(axis=1, keepdims=True)[:, 0]
+    return ~wrong
+
+
+def f1(gold: ArrayLike, predicted: ArrayLike, average: Average) -> float:
+    """Return the F1 of class 1 ("binary"), averaged over classes ("macro"), or of all decisions ("micro").
+
+    InputError for "binary" with more than class 1 and one other, or with multi-labels.
+    """
+    truth, guess = _pair(gold, predicted)
+    if average not in get_args(Average):
+        raise InputError(f"unknown average {average!r}; known: {', '.join(get_args(Average))}")
+    if truth.ndim == 2 and average == "binary":
+        raise InputError('multi-labels have no "binary" F1; use "macro" or "micro"')
+    labels = None if truth.ndim == 2 else np.union1d(truth, guess)
+    if labels is not None and average == "binary":
+        if len(labels) > 2 or (len(labels) == 2 and 1 not in labels):
+            raise InputError(f'"binary" F1 is that of class 1 against one other; the classes are {labels.tolist()}')
+        labels = np.array([1])
+    tp, fp, fn = (part.sum(axis=0, dtype=np.float64) for part in outcomes(truth, guess, labels))
+    return float(f1_of_counts(ConfusionCounts(tp, fp, fn), "micro" if average == "micro" else "macro"))
+
+
+def outcomes(gold: ArrayLike, predicted: ArrayLike, labels: ArrayLike | None) -> tuple[Outcomes, Outcomes, Outcomes]:
+    """Mark each item's true positives, false positives and false negatives of each class, each (n, c).
+
+    labels: (c,) the classes of single labels, in the order of the columns. Multi-labels need none.
+    """
+    truth, guess = _pair(gold, predicted)
+    if truth.ndim == 1:
+        if labels is None:
+            raise InputError("single labels: name the classes of the columns")
+        truth, guess = (side[:, None] == np.asarray(labels)[None, :] for side in (truth, guess))
+    else:
+        truth, guess = truth.astype(bool), guess.astype(bool)
+    return truth & guess, ~truth & guess, truth & ~guess
+
+
+def f1_of_counts(counts: ConfusionCounts, average: Literal["macro", "present", "micro"]) -> Doubles:
+    """Return the F1 of counts (..., c) -> (...): 2 tp / (2 tp + fp + fn).
+
+    "macro" averages all classes, "present" those in gold or predictions; "micro" adds up the counts first.
+    """
+    hit, wrong = 2 * counts.tp, counts.fp + counts.fn
+    if average == "micro":
+        return safe_divide(hit.sum(axis=-1), (hit + wrong).sum(axis=-1))
+    each = safe_divide(hit, hit + wrong)
+    classes = (hit + wrong > 0).sum(axis=-1) if average == "present" else np.full(each.shape[:-1], each.shape[-1])
+    return safe_divide(each.sum(axis=-1), classes.astype(np.float64))
+
+
+def _pair(gold: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    truth, guess = np.asarray(gold), np.asarray(predicted)
+    check_aligned(truth, guess, "gold and predicted labels")
+    if truth.shape != guess.shape or truth.ndim not in (1, 2):
+        raise InputError(f"gold labels are {truth.shape}, predicted ones {guess.shape}; give (n,) or (n, c) of both")
+    if truth.ndim == 2 and not (np.isin(truth, (0, 1)).all() and np.isin(guess, (0, 1)).all()):
+        raise InputError("multi-labels are rows of 0 and 1, one column for each class")
+    return truth, guess

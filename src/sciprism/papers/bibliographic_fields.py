@@ -1,0 +1,49 @@
+"""Parse names, years and lists as bibliographies of any format write them."""
+
+from __future__ import annotations
+
+import re
+
+_YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
+_INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
+_INITIALS_FIRST = re.compile(rf"{_INITIALS}(?<=[\s.])\S*[^\W\d_]{{2}}.*")
+_INITIALS_LAST = re.compile(rf".*[^\W\d_]{{2}}\.?\s{_INITIALS}")
+
+
+def reorder_name(name: str) -> str:
+    """Return `First Last Suffix` of `Last, First, Suffix`; other names unchanged."""
+    last, given, *suffix = (*(part.strip() for part in name.split(",")), "")
+    return " ".join(filter(None, (given, last, *suffix)))
+
+
+def find_year(text: str) -> int | None:
+    """Return the first year from 1400 to 2099 in a date of any notation."""
+    found = _YEAR.search(text)
+    return int(found[0]) if found else None
+
+
+def split_list(text: str, separators: str = ";|\n") -> tuple[str, ...]:
+    """Return the distinct items of a list in one text, without empty ones."""
+    items = re.split(f"[{re.escape(separators)}]", text)
+    return tuple(dict.fromkeys(filter(None, (item.strip() for item in items))))
+
+
+def split_keywords(text: str) -> tuple[str, ...]:
+    """Split keywords at semicolons, bars and line ends, else at commas."""
+    items = split_list(text)
+    return items if len(items) != 1 else split_list(text, ",;|\n")
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the authors of one text, given names first.
+
+    A comma separates authors only where each part is a whole name (`A Einstein, B Podolsky, N Rosen`);
+    else it separates the last name from the given ones.
+    """
+    items = split_list(text)
+    if len(items) == 1 and "," in items[0]:
+        parts = [part.strip() for part in items[0].split(",")]
+        whole = all(_INITIALS_FIRST.fullmatch(part) or _INITIALS_LAST.fullmatch(part) for part in parts)
+        if whole or (len(parts) > 2 and all(" " in part for part in parts)):
+            return tuple(parts)
+    return tuple(map(reorder_name, items))

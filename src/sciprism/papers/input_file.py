@@ -1,0 +1,233 @@
+"""Input files (plain, gzip, standard input, any text encoding), and the contract of their readers."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeVar
+
+from sciprism.errors import InputError
+from sciprism.papers.encodings import (
+    guess_encoding,
+    has_invalid_utf8,
+    is_damaged_utf8,
+    redecode,
+    replace_damage,
+)
+from sciprism.papers.records import Label, Paper
+
+Record = TypeVar("Record", covariant=True)
+
+HEAD_BYTES = 1 << 16
+"""Bytes of a file that readers see before one is chosen."""
+
+_LOOK_AHEAD = 1 << 18
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SPACING_CONTROL = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x9f\ufeff\ufffe]")
+# Control characters and invalid bytes in one pattern: every line is searched only once.
+_SUSPECT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe]")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that cannot be used: its number and line in the file (from 1), and the reason."""
+
+    number: int
+    line: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Options that only some readers need. columns: our field names -> a table's headers."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+class InputFile:
+    """One input file, as its reader sees it; only a buffer is held in memory.
+
+    `Path("-")` is standard input; it and pipes can be read once. After reading, `encoding` names the encoding
+    of a text that is not UTF-8 (else empty), `redecoded_lines` counts the lines that needed it,
+    `damaged_characters` those replaced by U+FFFD and `removed_characters` the control characters removed.
+    Readers set `record_line`, where they know it, to the line in which the last record begins.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.encoding = ""
+        self.redecoded_lines = 0
+        self.damaged_characters = 0
+        self.removed_characters = 0
+        self.record_line: int | None = None
+        self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
+        self._head: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the lower-case file name without a final `.gz`: what suffixes are compared with."""
+        return self.path.name.lower().removesuffix(".gz")
+
+    def locate(self, number: int, line: int | None) -> str:
+        """Name a record by its first line, else by its number."""
+        return f"{self.path.name}, record {number}" if line is None else f"{self.path.name}, line {line}"
+
+    def head(self) -> str:
+        """Return the first `HEAD_BYTES` bytes as text; later reads still begin at the start."""
+        if self._head is None:
+            stream = self._open()
+            self._head = stream.read(HEAD_BYTES)
+            if self.path.is_file():
+                stream.close()
+            else:
+                self._pending = stream
+        text = _open_text(io.BytesIO(self._head), self._head).read()
+        if has_invalid_utf8(text):
+            damaged = is_damaged_utf8(text)
+            text = replace_damage(text)[0] if damaged else redecode(text, guess_encoding([text]))
+        return text.removeprefix("\ufeff")
+
+    def binary(self) -> BinaryIO:
+        """Open the decompressed bytes; a damaged gzip file raises InputError while it is read."""
+        if self._pending is None:
+            return self._open()
+        pending, self._pending = self._pending, None
+        return io.BufferedReader(_CheckedStream(str(self.path), pending, start=self._head or b""))
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield (line number from 1, line without its end), whatever the file's encoding.
+
+        Every kind of line end counts; control characters other than tab are removed.
+        """
+        with self.binary() as stream:
+            text = self._text(stream)
+            lines = self._decode(text, lambda: text.readlines(_LOOK_AHEAD))
+            for number, line in enumerate(lines, 1):
+                yield number, line.removesuffix("\n")
+
+    def chunks(self, size: int = 1 << 20) -> Iterator[str]:
+        """Yield the same text in pieces of at most `size` characters, line ends as `\\n`."""
+        with self.binary() as stream:
+            text = self._text(stream)
+            yield from self._decode(iter(lambda: text.read(size), ""), list)
+
+    def _open(self) -> BinaryIO:
+        if str(self.path) == "-":
+            plain = io.BufferedReader(_CheckedStream("standard input", sys.stdin.buffer))
+        else:
+            try:
+                file = self.path.open("rb", buffering=0)  # raw: closing the stream around it closes it
+            except OSError as error:
+                raise InputError(f"{self.path}: cannot be opened: {error.strerror}") from error
+            plain = io.BufferedReader(_CheckedStream(str(self.path), file), HEAD_BYTES)
+        if plain.peek(2)[:2] != b"\x1f\x8b":
+            return plain
+        unpacked = _CheckedStream(str(self.path), gzip.GzipFile(fileobj=plain), below=plain)
+        return io.BufferedReader(unpacked, HEAD_BYTES)
+
+    def _text(self, stream: BinaryIO) -> io.TextIOWrapper:
+        start = stream.peek(4) if isinstance(stream, io.BufferedReader) else b""
+        text = _open_text(stream, start)
+        if text.encoding != "utf-8":
+            self.encoding = text.encoding
+        return text
+
+    def _decode(self, pieces: Iterable[str], look_ahead: Callable[[], list[str]]) -> Iterator[str]:
+        for number, piece in enumerate(pieces):
+            piece = piece if number else piece.removeprefix("\ufeff")
+            if _SUSPECT.search(piece) is None:
+                yield piece
+                continue
+            ahead = [piece]
+            if not self.encoding and has_invalid_utf8(piece) and not is_damaged_utf8(piece):
+                # One line seldom identifies an encoding: use the lines that follow too.
+                ahead += look_ahead()
+                self.encoding = guess_encoding(ahead)
+            yield from map(self._repair, ahead)
+
+    def _repair(self, text: str) -> str:
+        if has_invalid_utf8(text) and is_damaged_utf8(text):
+            text, damaged = replace_damage(text)
+            self.damaged_characters += damaged
+        elif has_invalid_utf8(text):
+            text = redecode(text, self.encoding)
+            self.redecoded_lines += 1
+        text = _SPACING_CONTROL.sub(" ", text)
+        text, removed = _CONTROL.subn("", text)
+        self.removed_characters += removed
+        return text
+
+
+class _CheckedStream(io.RawIOBase):
+    """The bytes of `start`, then of `stream`; a read or decompression error is an InputError."""
+
+    def __init__(self, name: str, stream: Any, *, start: bytes = b"", below: BinaryIO | None = None) -> None:
+        super().__init__()
+        self._name = name
+        self._stream = stream
+        self._start = start
+        self._below = below
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._start:
+            count = min(len(buffer), len(self._start))
+            buffer[:count] = self._start[:count]
+            self._start = self._start[count:]
+            return count
+        try:
+            return self._stream.readinto(buffer) or 0
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(
+                f"{self._name}: the gzip file is truncated or damaged ({error}); fetch or compress it again"
+            ) from error
+        except OSError as error:
+            raise InputError(f"{self._name}: cannot be read: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        if not self.closed and self._stream is not getattr(sys.stdin, "buffer", None):
+            self._stream.close()
+            if self._below is not None:
+                self._below.close()
+        super().close()
+
+
+def _open_text(stream: BinaryIO, start: bytes) -> io.TextIOWrapper:
+    """Decode by the byte order mark, else as UTF-8 that keeps invalid bytes as lone surrogates."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if start.startswith(mark):
+            return io.TextIOWrapper(stream, encoding=encoding, errors="replace")
+    return io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape")
+
+
+class RecordReader(Protocol[Record]):
+    """Read one file format; stateless, registered in `paper_readers` or `label_readers` under its name."""
+
+    suffixes: tuple[str, ...]
+
+    def recognises(self, head: str) -> bool:
+        """Say whether the first few thousand characters of a file look like this format."""
+        ...
+
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Record | BadRecord]:
+        """Yield every record in file order, the unusable ones as BadRecord; never raise for content."""
+        ...
+
+
+PaperReader = RecordReader[Paper]
+LabelReader = RecordReader[Label]

@@ -1,0 +1,245 @@
+"""Read papers or labels from files, folders and standard input, in any known format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from sciprism.errors import InputError
+from sciprism.papers.cleaning import clean_label, clean_paper
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, RecordReader
+from sciprism.papers.records import Label, Paper
+
+Record = TypeVar("Record")
+Paths = Iterable[str | Path] | str | Path
+
+MAX_DETAILED = 1000
+"""Skipped records that are kept with their reasons; all are counted."""
+
+_NO_OPTIONS = ReadOptions()
+
+
+@dataclass(slots=True)
+class FileReport:
+    """Counts of one file; `papers` counts labels where labels are read."""
+
+    path: str
+    format: str = ""
+    papers: int = 0
+    skipped: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRecord:
+    """A record that was not used; the number is None where the whole file is unusable."""
+
+    path: str
+    number: int | None
+    line: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        record = "" if self.number is None else f", record {self.number}"
+        line = "" if self.line is None else f" (line {self.line})"
+        return f"{self.path}{record}{line}: {self.reason}"
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """Counts of every file; filled while records are read, complete after the last record.
+
+    `ignored` counts files of folders that no reader recognises.
+    """
+
+    files: list[FileReport] = field(default_factory=list)
+    skipped: list[SkippedRecord] = field(default_factory=list)
+    ignored: int = 0
+
+    @property
+    def papers(self) -> int:
+        """Count the records of all files."""
+        return sum(file.papers for file in self.files)
+
+    @property
+    def skipped_count(self) -> int:
+        """Count all skipped records, also those beyond the first `MAX_DETAILED`."""
+        return sum(file.skipped for file in self.files)
+
+
+def read_papers(
+    paths: Paths,
+    *,
+    reader: str | None = None,
+    options: ReadOptions = _NO_OPTIONS,
+    skip_bad: bool = False,
+    report: ReadReport | None = None,
+) -> Iterator[Paper]:
+    """Yield the papers of all files in the order given; folders are read in sorted order.
+
+    `-` is standard input. `reader` names the format where it cannot be recognised. A bad record raises
+    InputError; with `skip_bad` it is counted and listed in `report`.
+    """
+    from sciprism.papers.readers.registry import paper_readers
+
+    return _RecordStream(
+        paper_readers, clean_paper, _find_paper_fault, reader, options, skip_bad, report or ReadReport()
+    ).read(paths)
+
+
+def read_labels(
+    paths: Paths,
+    *,
+    reader: str | None = None,
+    options: ReadOptions = _NO_OPTIONS,
+    skip_bad: bool = False,
+    report: ReadReport | None = None,
+) -> Iterator[Label]:
+    """Yield the labels of all vocabulary files; everything else as in `read_papers`."""
+    from sciprism.papers.label_readers.registry import label_readers
+
+    return _RecordStream(
+        label_readers, clean_label, _find_label_fault, reader, options, skip_bad, report or ReadReport()
+    ).read(paths)
+
+
+def _find_paper_fault(paper: Paper) -> str:
+    return "" if paper.title or paper.abstract else "no title and no abstract"
+
+
+def _find_label_fault(label: Label) -> str:
+    if not label.id:
+        return "no id"
+    return "" if label.name else "no name"
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordStream(Generic[Record]):
+    """One call of `read_papers` or `read_labels`.
+
+    readers, clean, find_fault: what differs between papers and labels; find_fault returns why a record is
+    unusable, else an empty text. The rest are the arguments of the call.
+    """
+
+    readers: Mapping[str, RecordReader[Record]]
+    clean: Callable[[Record], Record]
+    find_fault: Callable[[Record], str]
+    reader: str | None
+    options: ReadOptions
+    skip_bad: bool
+    report: ReadReport
+
+    def read(self, paths: Paths) -> Iterator[Record]:
+        """Check reader and paths at once; return an iterator over their records."""
+        if self.reader is not None:
+            self.readers[self.reader]  # raises InputError for an unknown name
+        listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+        for path in listed:
+            if str(path) != "-" and not path.exists():
+                raise InputError(f"{path}: no such file or folder")
+        return self._read_all(listed)
+
+    def _read_all(self, paths: list[Path]) -> Iterator[Record]:
+        for path in paths:
+            if not path.is_dir():
+                yield from self._read_file(InputFile(path))
+                continue
+            count = len(self.report.files)
+            for inner in sorted(item for item in path.rglob("*") if item.is_file()):
+                file = InputFile(inner)
+                if self._is_readable(file):
+                    yield from self._read_file(file)
+                else:
+                    self.report.ignored += 1
+            if len(self.report.files) == count:
+                raise InputError(f"{path}: no file in a known format in this folder; name the files")
+
+    def _is_readable(self, file: InputFile) -> bool:
+        """Say whether a file of a folder holds records: a README.md that quotes one does not."""
+        by_suffix = self._readers_by_suffix(file)
+        # Hidden files belong to the system: macOS writes a "._refs.bib" for each refs.bib.
+        if file.name.startswith(".") or not (by_suffix or file.name.endswith(".txt")):
+            return False
+        if _is_empty(file):
+            return bool(by_suffix)
+        if self.reader is not None:
+            return self.reader in by_suffix or self.readers[self.reader].recognises(file.head())
+        return self._choose_reader(file) is not None
+
+    def _read_file(self, file: InputFile) -> Iterator[Record]:
+        counts = FileReport(str(file.path))
+        self.report.files.append(counts)
+        if _is_empty(file):
+            self._skip(counts, None, None, "the file is empty")
+            return
+        counts.format = self.reader or self._choose_reader(file) or ""
+        if not counts.format:
+            known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in self.readers.items())
+            raise InputError(f"{file.path}: not in a known format; known: {known}; pass --reader NAME to force one")
+        number = 0
+        try:
+            items = self.readers[counts.format].read(file, self.options)
+            for number, item in enumerate(items, 1):
+                if isinstance(item, BadRecord):
+                    self._skip(counts, item.number, item.line, item.reason)
+                    continue
+                record = self.clean(item)
+                if fault := self.find_fault(record):
+                    self._skip(counts, number, file.record_line, fault)
+                    continue
+                counts.papers += 1
+                yield record
+        finally:
+            counts.note = _describe_repairs(file)
+        if not number:
+            self._skip(counts, None, None, f"no record in it, read as {counts.format}")
+
+    def _skip(self, counts: FileReport, number: int | None, line: int | None, reason: str) -> None:
+        skipped = SkippedRecord(counts.path, number, line, reason)
+        if not self.skip_bad:
+            raise InputError(f"{skipped}; fix it or pass --skip-bad")
+        counts.skipped += 1
+        if len(self.report.skipped) < MAX_DETAILED:
+            self.report.skipped.append(skipped)
+
+    def _choose_reader(self, file: InputFile) -> str | None:
+        """Return the reader that suffix and content name, else content alone, else the only one by suffix."""
+        head = file.head()
+        by_suffix = self._readers_by_suffix(file)
+        by_content = [name for name, reader in self.readers.items() if reader.recognises(head)]
+        both = [name for name in by_suffix if name in by_content]
+        if both or by_content:
+            return (both or by_content)[0]
+        longest = max(by_suffix.values(), default=0)
+        only = [name for name, length in by_suffix.items() if length == longest]
+        return only[0] if len(only) == 1 else None
+
+    def _readers_by_suffix(self, file: InputFile) -> dict[str, int]:
+        """Return readers of the file's suffix -> length of the suffix, the longest (`.csl.json`) first."""
+        lengths = {
+            name: max(map(len, filter(file.name.endswith, reader.suffixes)), default=0)
+            for name, reader in self.readers.items()
+        }
+        return {name: lengths[name] for name in sorted(lengths, key=lambda name: -lengths[name]) if lengths[name]}
+
+
+def _is_empty(file: InputFile) -> bool:
+    return not file.head().strip("\x00\x1a \t\r\n")
+
+
+def _describe_repairs(file: InputFile) -> str:
+    notes = []
+    if file.encoding:
+        lines = f" in {_count_noun(file.redecoded_lines, 'line')}" if file.redecoded_lines else ""
+        notes.append(f"read as {file.encoding}{lines}")
+    if file.damaged_characters:
+        notes.append(f"{_count_noun(file.damaged_characters, 'damaged character')} replaced")
+    if file.removed_characters:
+        notes.append(f"{_count_noun(file.removed_characters, 'control character')} removed")
+    return ", ".join(notes)
+
+
+def _count_noun(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,66 @@
+"""Find the columns of a table by its headers, and read its cells by field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from sciprism.errors import InputError
+
+
+def normalise_header(header: str) -> str:
+    """Return a header without case, spaces and punctuation."""
+    return "".join(filter(str.isalnum, header.casefold()))
+
+
+def guess_columns(headers: Sequence[str], known: Mapping[str, str]) -> dict[str, int]:
+    """Return field -> column, of the fields that have one.
+
+    known: field -> its normalised headers, separated by spaces, the best first.
+    """
+    normalised = list(map(normalise_header, headers))
+    found = {
+        field: [normalised.index(name) for name in names.split() if name in normalised]
+        for field, names in known.items()
+    }
+    return {field: columns[0] for field, columns in found.items() if columns}
+
+
+def find_columns(
+    path: Path, headers: Sequence[str], known: Mapping[str, str], *, chosen: Mapping[str, str], required: str
+) -> dict[str, int]:
+    """Return field -> column: as the user chose (field -> header), else as guessed from `known` headers.
+
+    Raises InputError for an unknown field or header, and where the `required` field has no column.
+    """
+    columns = guess_columns(headers, known)
+    normalised = list(map(normalise_header, headers))
+    listed = ", ".join(filter(None, headers))
+    for field, header in chosen.items():
+        if field not in known:
+            raise InputError(f"--columns {field}={header}: no field {field!r}; fields: {', '.join(known)}")
+        if normalise_header(header) not in normalised:
+            raise InputError(f"{path}: no column {header!r} for {field}; columns: {listed}")
+        exact = header in headers
+        columns[field] = headers.index(header) if exact else normalised.index(normalise_header(header))
+    if required not in columns:
+        example = f"--columns {required}={headers[0] if headers else 'Headline'}"
+        raise InputError(f"{path}: no column holds the {required}; columns: {listed}; name it, for example: {example}")
+    return columns
+
+
+def cell_getter(cells: Sequence[str], columns: Mapping[str, int]) -> Callable[[str], str]:
+    """Return a function of a field that gives the text of its cell, empty where there is none."""
+
+    def text(field: str) -> str:
+        column = columns.get(field, len(cells))
+        return cells[column].strip() if column < len(cells) else ""
+
+    return text
+
+
+def describe_extra_cells(cells: Sequence[str], headers: Sequence[str]) -> str:
+    """Return what is wrong with a row that has more filled cells than headers, else an empty text."""
+    if not any(cells[len(headers) :]):
+        return ""
+    return f"{len(cells)} cells, but the header has {len(headers)}; is a text unquoted?"

@@ -1,0 +1,185 @@
+"""Write the train and dev examples of PMC-Patients, with counts of what was retained and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from heapq import nsmallest
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from sciprism.datasets.layouts.judgements import NO_DOCUMENT, NO_QUERY
+from sciprism.errors import InputError
+from sciprism.files import sha256, write_json
+from sciprism.papers.records import Paper
+from sciprism.prepare.patients.negatives import NegativeSampler, negative_samplers
+from sciprism.prepare.patients.paper_spool import PaperSpool
+from sciprism.prepare.patients.release import PatientsRelease, Relevant, Search, Split
+from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport
+from sciprism.seeding import random_fraction
+from sciprism.training.examples import Example, write_examples
+
+LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
+"""The splits whose patients an example of a split may not have."""
+BLOCK = 1024
+"""Patients whose negatives are searched at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatientSettings:
+    """How examples are built.
+
+    search: articles for a patient ("par") or similar patients ("ppr"). negatives: their kind. max_negatives:
+    of one patient. pool: documents that negatives are sampled from, selected by hash, 0 for all; BM25 holds
+    about 20 kB for each and reads all of them for every patient.
+    """
+
+    search: Search = "ppr"
+    negatives: str = "bm25"
+    max_negatives: int = 4
+    pool: int = 50_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.max_negatives, self.pool, self.seed) < 0:
+            raise InputError(f"max_negatives {self.max_negatives}, pool {self.pool}, seed {self.seed}: give 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPatients:
+    """The file and the report of each split. documents: of the corpus. pool: those for negatives."""
+
+    files: dict[Split, Path]
+    reports: dict[Split, SampleReport]
+    documents: int
+    pool: int
+
+
+def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> PreparedPatients:
+    """Write `train/patients-SEARCH.jsonl`, `dev/...` and `patients-SEARCH.json` from the published files.
+
+    folder: the release, or its parent. The same settings write the same bytes. The corpus is read once: texts
+    of relevant documents are stored on disk, those of the pool in memory. Raises InputError for a file that
+    is missing or wrong, and for a split without an example.
+    """
+    sampler, release = negative_samplers[settings.negatives], PatientsRelease(folder, settings.search)
+    reports: dict[Split, SampleReport] = {split: SampleReport() for split in LATER}
+    relevant = {split: release.relevant_documents(split, report.dropped) for split, report in reports.items()}
+    files: dict[Split, Path] = {}
+    out.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=out) as file:
+        texts = PaperSpool(file)
+        pool, documents = _read_documents(release, texts, relevant.values(), settings)
+        negatives = sampler(pool, limit=settings.max_negatives, seed=settings.seed)
+        builder = _ExampleBuilder(release, texts, negatives, settings.negatives)
+        for split, report in reports.items():
+            files[split] = out / split / f"patients-{settings.search}.jsonl"
+            if not write_examples(builder.examples(split, relevant[split], report), files[split]):
+                files[split].unlink()
+                reasons = ", ".join(report.dropped.to_json()) or "there is none"
+                raise InputError(f"{folder}: no {split} patient gives an example: {reasons}")
+    report_json = {
+        "version": version("sciprism"),
+        "settings": asdict(settings),
+        "documents": documents,
+        "pool": len(pool),
+        "parts": {
+            split: {"file": str(path.relative_to(out)), "sha256": sha256(path)} | reports[split].to_json()
+            for split, path in files.items()
+        },
+        "data": release.data_root.provenance(),
+    }
+    write_json(out / f"patients-{settings.search}.json", report_json)
+    return PreparedPatients(files, reports, documents, len(pool))
+
+
+@dataclass(frozen=True, slots=True)
+class _ExampleBuilder:
+    """Builds the examples of a split."""
+
+    release: PatientsRelease
+    texts: PaperSpool
+    negatives: NegativeSampler
+    kind: str
+
+    def examples(self, split: Split, relevant: Relevant, report: SampleReport) -> Iterator[Example]:
+        """Yield an example of each patient with a relevant document, in the order of the queries."""
+        queries = self._queries(split, relevant, report)
+        while block := list(islice(queries, BLOCK)):
+            patients = [patient for patient, _ in block]
+            known = [{patient.id, *relevant[patient.id]} for patient in patients]
+            for (patient, positives), hard in zip(block, self.negatives.sample(patients, known), strict=True):
+                count = len(positives)
+                report.add(QuerySample(tuple(range(count)), (), (self.kind if hard else NONE,) * count))
+                yield Example(patient, positives, hard)
+
+    def _queries(
+        self, split: Split, relevant: Relevant, report: SampleReport
+    ) -> Iterator[tuple[Paper, tuple[Paper, ...]]]:
+        """Yield each patient with the relevant documents."""
+        later = {patient.id for name in LATER[split] for patient in self.release.patients(name)}
+        seen: set[str] = set()
+        for patient in self.release.patients(split):
+            reason = _drop_reason(patient, relevant, later, seen)
+            seen.add(patient.id)
+            positives = () if reason else self._positives(patient.id, relevant[patient.id], report)
+            if positives:
+                yield patient, positives
+            else:
+                report.dropped.add(reason or "patient whose relevant documents were all dropped", patient.id)
+        for name, documents in relevant.items():
+            if documents and name not in seen:
+                report.dropped.add(NO_QUERY, name)
+
+    def _positives(self, patient: str, names: list[str], report: SampleReport) -> tuple[Paper, ...]:
+        found = []
+        for name in names:
+            paper = self.texts.get(name)
+            if name == patient:
+                report.dropped.add("patient judged relevant to the same patient", patient)
+            elif paper is None:
+                report.dropped.add(NO_DOCUMENT, f"{patient} {name}")
+            elif not (paper.title or paper.abstract):
+                report.dropped.add("relevant document without text", f"{patient} {name}")
+            else:
+                found.append(paper)
+        return tuple(found)
+
+
+def _drop_reason(patient: Paper, relevant: Relevant, later: set[str], seen: set[str]) -> str:
+    """Return why a patient is no query, or an empty text."""
+    if patient.id in seen:
+        return "duplicate patient, the first is retained"
+    if not relevant.get(patient.id):
+        return "patient without a relevant document"
+    if patient.id in later:
+        return "patient of a later split"
+    return "" if patient.abstract else "patient without text"
+
+
+def _read_documents(
+    release: PatientsRelease, texts: PaperSpool, relevant: Iterable[Relevant], settings: PatientSettings
+) -> tuple[list[Paper], int]:
+    """Store the relevant documents; return the pool for negatives, and the number of all documents."""
+    wanted = {name for part in relevant for names in part.values() for name in names}
+    count = 0
+
+    def with_text() -> Iterator[Paper]:
+        nonlocal count
+        for paper in release.documents():
+            count += 1
+            if paper.id in wanted:
+                texts.put(paper)
+            if paper.title or paper.abstract:
+                yield paper
+
+    def rank(paper: Paper) -> float:
+        return random_fraction(settings.seed, paper.id)
+
+    pool = nsmallest(settings.pool, with_text(), rank) if settings.pool else sorted(with_text(), key=rank)
+    unique: dict[str, Paper] = {}
+    for paper in pool:
+        unique.setdefault(paper.id, paper)
+    return list(unique.values()), count

@@ -1,0 +1,162 @@
+"""What samplers share: seeded random numbers, several processes, the sample of a query, the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from heapq import nsmallest
+from itertools import islice
+from math import isfinite
+from random import Random
+from typing import Any, NamedTuple, TypeVar
+
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.parallel import map_processes
+from sciprism.seeding import random_bits, random_fraction
+from sciprism.text.template import Item
+from sciprism.training.examples import Example
+
+K = TypeVar("K")
+R = TypeVar("R")
+
+NONE = "none"
+"""The kind of a missing negative."""
+RANDOM = "random"
+"""The kind of an easy negative: a random candidate."""
+CHUNK_SIZE = 256
+"""Queries that a process receives at a time."""
+BEYOND_LIMIT = "beyond the maximum number"
+
+
+class QuerySample(NamedTuple):
+    """The sampled positives and negatives of one query, as rows of candidates.
+
+    kinds: of the negative of each positive; `NONE` if it has none. dropped: (reason, id).
+    """
+
+    positives: tuple[int, ...] = ()
+    negatives: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
+
+    def to_example(self, query: Item, candidates: Sequence[Item]) -> Example:
+        """Return the training example: the query with its candidates instead of their rows."""
+        positives, negatives = (tuple(candidates[row] for row in rows) for rows in (self.positives, self.negatives))
+        return Example(query, positives, negatives)
+
+
+@dataclass(slots=True)
+class SampleReport:
+    """Counts of what a sampler yielded and dropped so far; they grow while the examples are consumed.
+
+    queries: examples. pairs: (query, positive). negatives: kind of the pair's negative -> number of pairs.
+    """
+
+    queries: int = 0
+    pairs: int = 0
+    negatives: Counter[str] = field(default_factory=Counter)
+    dropped: DropReport = field(default_factory=DropReport)
+
+    def add(self, sample: QuerySample) -> bool:
+        """Count one sample; return whether it is an example."""
+        for reason, name in sample.dropped:
+            self.dropped.add(reason, name)
+        self.queries += bool(sample.positives)
+        self.pairs += len(sample.positives)
+        self.negatives.update(sample.kinds)
+        return bool(sample.positives)
+
+    @property
+    def hard(self) -> int:
+        """Return the number of pairs with a hard negative."""
+        return self.negatives.total() - self.negatives[NONE] - self.negatives[RANDOM]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all counts as JSON values."""
+        return {
+            "queries": self.queries,
+            "pairs": self.pairs,
+            "negatives": dict(sorted(self.negatives.items())),
+            "dropped": self.dropped.to_json(),
+        }
+
+
+def seeded_random(seed: int, *names: object) -> Random:
+    """Return a random generator that depends on the seed and the names alone."""
+    return Random(random_bits(seed, *names))
+
+
+def check_numbers(sampler: object) -> None:
+    """Raise InputError if a numeric option of a sampler is not of its type, or is a negative count.
+
+    sampler: a dataclass; its fields of type int, but the seed, are counts.
+    """
+    for option in fields(sampler):  # type: ignore[arg-type]
+        if option.type not in ("int", "float", "int | float"):
+            continue
+        name, value, whole = option.name, getattr(sampler, option.name), option.type == "int"
+        number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not number or not isfinite(value):
+            raise InputError(f"{name} is {value!r}, not a {'whole ' * whole}number")
+        if value < 0 and whole and name != "seed":
+            raise InputError(f"{name} is {value}; it is a count, so give 0 or more")
+
+
+def select_by_hash(
+    names: Sequence[str], limit: int, seed: int, dropped: DropReport, rows: Iterable[int] | None = None
+) -> list[int]:
+    """Return the rows of the `limit` names with the lowest hashes, ascending; all for 0.
+
+    rows: those to select from, ascending, None for all.
+    """
+    rows = list(range(len(names)) if rows is None else rows)
+    if not limit or len(rows) <= limit:
+        return rows
+    selected = sorted(nsmallest(limit, rows, key=lambda row: random_fraction(seed, names[row])))
+    for row in sorted({*rows}.difference(selected)):
+        dropped.add(BEYOND_LIMIT, names[row])
+    return selected
+
+
+def rows_with_candidates(
+    names: Sequence[str],
+    queries: Iterable[str] | None,
+    has_candidates: Callable[[int], object],
+    dropped: DropReport,
+    reason: str,
+) -> list[int]:
+    """Return the rows that can be queries: those named in `queries` (None: all) that have candidates.
+
+    reason: for dropping those without candidates.
+    """
+    allowed = None if queries is None else {*queries}
+    rows = []
+    for row, name in enumerate(names):
+        if allowed is None or name in allowed:
+            if has_candidates(row):
+                rows.append(row)
+            else:
+                dropped.add(reason, name)
+    return rows
+
+
+def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K], workers: int = 1) -> Iterator[R]:
+    """Yield sample(query) of each query, in order, computed on `workers` processes.
+
+    sample: must survive pickling; each process receives it once. 1 worker is this process itself. Only a few
+    chunks of the queries are held at any time.
+    """
+    if workers == 1:
+        yield from map(sample, queries)
+        return
+    rest = iter(queries)
+    chunks = iter(lambda: list(islice(rest, CHUNK_SIZE)), [])
+    for found in map_processes(partial(_sample_each, sample), chunks, workers):
+        yield from found
+
+
+def _sample_each(sample: Callable[[K], R], chunk: list[K]) -> list[R]:
+    return [sample(query) for query in chunk]

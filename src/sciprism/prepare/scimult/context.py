@@ -1,0 +1,148 @@
+"""The folders and the seed of `sciprism prepare scimult`, and the record of what it wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import clean_text
+from sciprism.datasets.rows import as_id
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.files import write_lines
+from sciprism.papers.records import Label, Paper
+
+Record = Mapping[str, Any]
+
+
+class MissingFilesError(Exception):
+    """Names the published files that a data set needs; it is listed as missing, the others are written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedDataSet:
+    """A source or test set that was written.
+
+    queries, targets: the counts of Tables A1 and A2; targets are positive pairs or candidates. published: the
+    paper's two counts. counts: further counts. missing_inputs: raw files that it was built without.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    queries: int
+    targets: float
+    published: tuple[float, float]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    missing_inputs: tuple[str, ...] = ()
+    dropped: DropReport = field(default_factory=DropReport)
+
+
+class SciMultPrepareContext:
+    """Finds published files below `raw`, writes below `out`, samples with `seed`.
+
+    Nothing is downloaded. A file may be gzipped and be in one of several folders.
+    """
+
+    def __init__(self, raw: Path, out: Path, seed: int) -> None:
+        self.data_root = DataRoot(raw)
+        self.written = DataRoot(out)
+        self.raw = raw
+        self.out = out
+        self.seed = seed
+
+    def find(self, *names: str) -> Path | None:
+        """Return the first existing file of these, relative to the raw folder, plain or gzipped."""
+        files = (self.raw / f"{name}{ending}" for name in names for ending in ("", ".gz"))
+        return next((path for path in files if path.exists()), None)
+
+    def need(self, *names: str) -> Path:
+        """Return the first existing file of these. Raises MissingFilesError that names the first one."""
+        path = self.find(*names)
+        if path is None:
+            raise MissingFilesError(names[0])
+        return path
+
+    def find_split(self, repo: str, config: str, split: str) -> list[Path]:
+        """Return the local files of a hub data set's split. Raises MissingFilesError where there are none."""
+        found = self.data_root.find_local_split(repo, config, split=split)
+        if not found:
+            raise MissingFilesError(f"{repo}/{config}, split {split}")
+        return found
+
+    def record_read(self, path: Path) -> Path:
+        """Add a file that is read elsewhere to the provenance, and return it."""
+        for _ in self.data_root.lines(path):
+            break  # the rest is hashed when the file is closed
+        return path
+
+    def write(self, name: str, rows: Iterable[Record]) -> int:
+        """Write one object a line to a file in the output folder, atomically; return their number."""
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        return write_lines(self.out / name, lines, errors="replace")  # unpaired surrogates
+
+    def write_qrels(self, name: str, qrels: Mapping[str, Mapping[str, int]]) -> None:
+        """Write qrels as a table of query, document and grade, with a header."""
+        rows = (f"{q}\t{document}\t{grade}" for q, grades in qrels.items() for document, grade in grades.items())
+        write_lines(self.out / name, chain(["query-id\tcorpus-id\tscore"], rows), errors="replace")
+
+
+def read_located_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (location such as "FILE, line 3", object) of a JSON-lines file, JSON list or Parquet file."""
+    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
+        yield from _read_counted_records(data_root, path)
+        return
+    started = False
+    for number, line in data_root.lines(path):
+        if not line or line.isspace():
+            continue
+        if not started and line.lstrip().startswith("["):
+            yield from _read_counted_records(data_root, path)
+            return
+        started = True
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: not JSON ({error})") from None
+        if "\\ud" in line:  # unpaired surrogates cannot be encoded
+            record = json.loads(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace"))
+        if not isinstance(record, dict):
+            raise InputError(f"{path}, line {number}: expected an object, got {line[:40]!r}")
+        yield f"{path}, line {number}", record
+
+
+def _read_counted_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, record in enumerate(data_root.records(path), 1):
+        yield f"{path}, record {number}", record
+
+
+def read_beir_papers(data_root: DataRoot, path: Path) -> Iterator[Paper]:
+    """Yield a corpus or queries in BEIR's layout as papers. Raises InputError for a record without an id."""
+    for where, record in read_located_records(data_root, path):
+        name = as_id(record.get("_id"))
+        if not name:
+            raise InputError(f"{where}: no `_id`; it has {', '.join(record) or 'nothing'}")
+        title, text = (clean_text(record.get(key)) for key in ("title", "text"))
+        yield Paper(id=name, title=title, abstract=text)
+
+
+def parse_ids(record: Record, key: str, where: str) -> list[str]:
+    """Return the ids in a list of a record, empty where it has none. Raises InputError for no list."""
+    value = record.get(key) or []
+    if not isinstance(value, list):
+        raise InputError(f"{where}: {key} is {value!r:.60}, not a list of ids")
+    return list(map(as_id, value))
+
+
+def build_label_row(label: Label) -> dict[str, Any]:
+    """Return a label as a line of `<name>_label.json`."""
+    return {"label": label.id, "name": [label.name, *label.synonyms], "definition": label.definition}
+
+
+def build_paper_row(paper: Paper, key: str = "paper") -> dict[str, Any]:
+    """Return a paper as a line of `<name>_papers_test.json`."""
+    return {key: paper.id, "title": paper.title, "abstract": paper.abstract}

@@ -1,0 +1,198 @@
+"""Which examples each step of a stage takes: a pure function of the sources' sizes, the seed and the step.
+
+A batch has parts, each a source and rows of it. Mixings: `one-source` is SciMult's, `equal` is SciRepEval's
+(task-heterogeneous), `proportional` and `sequential` are those it was compared with.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from sciprism.arrays import Rows
+from sciprism.registry import Registry
+from sciprism.seeding import random_bits
+
+BatchPart = tuple[int, Rows]
+"""A source, by its position in the stage, and rows of it."""
+
+
+@dataclass(frozen=True)
+class BatchPlan(ABC):
+    """Batches of `batch_size` examples; an epoch passes `repeats` times over each source.
+
+    sizes: examples of each source. Every epoch has another random order. Examples that fill no whole batch
+    are not used in that epoch.
+    """
+
+    sizes: tuple[int, ...]
+    repeats: tuple[float, ...]
+    batch_size: int
+    seed: int
+
+    @property
+    @abstractmethod
+    def epoch(self) -> int:
+        """Return the number of batches of an epoch, at least one."""
+
+    @abstractmethod
+    def _parts(self, epoch: int, position: int) -> Sequence[BatchPart]:
+        """Return a batch of an epoch."""
+
+    def __getitem__(self, number: int) -> tuple[BatchPart, ...]:
+        """Return the parts of a batch, counted from 0 through all epochs: source and rows (n,) of each."""
+        return tuple(self._parts(*divmod(number, self.epoch)))
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """Return the number of examples of each source in an epoch, at least one."""
+        return tuple(max(1, int(s * r + 1e-9)) for s, r in zip(self.sizes, self.repeats, strict=True))
+
+    def _rows(self, epoch: int, source: int, first: int, last: int) -> Rows:
+        """Return rows `first` to `last` of a source in an epoch, shuffled anew in each pass over it."""
+        size = self.sizes[source]
+        passes = range(first // size, (last - 1) // size + 1)
+        order = [_shuffled(size, self.seed, epoch, source, number) for number in passes]
+        return np.concatenate(order)[first - passes[0] * size : last - passes[0] * size]
+
+
+mixings: Registry[type[BatchPlan]] = Registry("mixing")
+
+
+@mixings.register("one-source")
+class OneSourcePlan(BatchPlan):
+    """Each batch from one source, in random order (SciMult's data iterator).
+
+    A source smaller than a batch is taken whole.
+    """
+
+    shuffled = True
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Return the number of batches of each source in an epoch, at least one."""
+        return tuple(
+            max(1, math.floor(max(1, size // self.batch_size) * repeat))
+            for size, repeat in zip(self.sizes, self.repeats, strict=True)
+        )
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of batches of an epoch."""
+        return sum(self.counts)
+
+    def _parts(self, epoch: int, position: int) -> Sequence[BatchPart]:
+        source, number = (int(each) for each in _order(self, epoch)[position])
+        size = self.sizes[source]
+        turn, batch = divmod(number, max(1, size // self.batch_size))
+        shuffled = _shuffled(size, self.seed, epoch, source, turn)
+        return [(source, shuffled[batch * self.batch_size : (batch + 1) * self.batch_size])]
+
+
+@mixings.register("sequential")
+class SequentialPlan(OneSourcePlan):
+    """Each batch from one source, one source after the other."""
+
+    shuffled = False
+
+
+@mixings.register("equal")
+class EqualPlan(BatchPlan):
+    """Each batch from all sources, in equal shares (SciRepEval: task-heterogeneous batches).
+
+    A source that is used up is not restarted: the others fill its share until too few examples remain.
+    """
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of batches of an epoch."""
+        return len(_ends(self))
+
+    def _parts(self, epoch: int, position: int) -> Sequence[BatchPart]:
+        ends = _ends(self)
+        starts = ends[position - 1] if position else np.zeros_like(ends[0])
+        bounds = enumerate(zip(starts.tolist(), ends[position].tolist(), strict=True))
+        return [(source, self._rows(epoch, source, a, b)) for source, (a, b) in bounds if b > a]
+
+
+@mixings.register("proportional")
+class ProportionalPlan(BatchPlan):
+    """Each batch sampled from all examples, so that a source's share is proportional to its size."""
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of batches of an epoch."""
+        return max(1, sum(self.amounts) // self.batch_size)
+
+    def _parts(self, epoch: int, position: int) -> Sequence[BatchPart]:
+        sampled = _pool(self, epoch)[position * self.batch_size : (position + 1) * self.batch_size]
+        ends = np.cumsum(self.amounts)
+        sources = np.searchsorted(ends, sampled, side="right")
+        starts = ends - np.array(self.amounts)
+        return [(int(s), (sampled[sources == s] - starts[s]) % self.sizes[s]) for s in np.unique(sources)]
+
+
+@lru_cache(maxsize=2)
+def _order(plan: OneSourcePlan, epoch: int) -> Rows:
+    """Return source and number of each batch of an epoch, (batches, 2)."""
+    pairs = np.array([(s, n) for s, count in enumerate(plan.counts) for n in range(count)], np.int64)
+    order = np.random.default_rng((plan.seed, epoch)).permutation(len(pairs))
+    return pairs[order] if plan.shuffled else pairs
+
+
+@lru_cache(maxsize=2)
+def _ends(plan: EqualPlan) -> Rows:
+    """Return the examples used of each source after each batch of an epoch, (batches, sources)."""
+    left = np.array(plan.amounts)
+    shares: list[Rows] = []
+    while left.sum() >= plan.batch_size or not shares:
+        share = np.zeros_like(left)
+        order = np.argsort(left, kind="stable")
+        room = min(plan.batch_size, int(left.sum()))
+        for rank, source in enumerate(order):  # the smallest first: others fill what it cannot
+            share[source] = min(left[source], room // (len(order) - rank))
+            room -= share[source]
+        shares.append(share)
+        left -= share
+    return np.cumsum(shares, axis=0)
+
+
+@lru_cache(maxsize=2)
+def _pool(plan: ProportionalPlan, epoch: int) -> Rows:
+    return np.random.default_rng((plan.seed, epoch)).permutation(sum(plan.amounts))
+
+
+@lru_cache(maxsize=64)
+def _shuffled(size: int, seed: int, epoch: int, source: int, turn: int) -> Rows:
+    return np.random.default_rng((seed, epoch, source, turn)).permutation(size)
+
+
+def repeats_by_size(sizes: Sequence[int], exponent: float) -> tuple[float, ...]:
+    """Return the passes over each source in an epoch that weight it by size^exponent.
+
+    1: one pass each. 0: all sources have equal weights. The total number of examples stays the same.
+    """
+    weights = [size**exponent for size in sizes]
+    return tuple(sum(sizes) * weight / sum(weights) / size for size, weight in zip(sizes, weights, strict=True))
+
+
+def derive_seed(*parts: object) -> int:
+    """Return 63 bits that all parts decide, the same on every machine."""
+    return random_bits(*parts) >> 1
+
+
+def split_parts(parts: Sequence[BatchPart], rank: int, count: int) -> list[BatchPart]:
+    """Return a process's slice of a batch, with all parts, some of which may have no row.
+
+    The slices of the parts, laid end to end, have equal lengths; the remainder is dropped.
+    """
+    ends = np.cumsum([0, *(len(rows) for _, rows in parts)])
+    size = int(ends[-1]) // count
+    first, last = rank * size, (rank + 1) * size
+    bounds = [np.clip([first - start, last - start], 0, None) for start in ends[:-1]]
+    return [(source, rows[a:b]) for (source, rows), (a, b) in zip(parts, bounds, strict=True)]

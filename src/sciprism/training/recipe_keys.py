@@ -1,0 +1,112 @@
+"""Keys of a recipe by table: former names (version 0.1), known names for messages, changes of one value."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sciprism.deprecation import current_names
+from sciprism.errors import InputError
+from sciprism.training.learners.registry import learners
+from sciprism.training.recipe import (
+    Architecture,
+    Evaluation,
+    ModelSettings,
+    OptimizerSettings,
+    Recipe,
+    Schedule,
+    SourceSpec,
+    Stage,
+)
+from sciprism.training.recipe_tables import RecipeTable
+
+TABLES: dict[str, type[RecipeTable]] = {
+    "recipe": Recipe,
+    "model": ModelSettings,
+    "defaults": Stage,
+    "stages": Stage,
+    "sources": SourceSpec,
+    "architecture": Architecture,
+    "optimizer": OptimizerSettings,
+    "schedule": Schedule,
+    "evaluation": Evaluation,
+}
+"""Key of a table, or of a list of tables -> what is in it. The recipe itself has the key "recipe"."""
+EXCLUSIVE = {"steps": "epochs", "epochs": "steps"}
+"""A stage states one of the two; stating one removes the other from its defaults."""
+Warn = Callable[[str, str, str], None] | None
+
+
+def use_current_keys(value: Any, key: str = "recipe", *, what: str = "", warn: Warn = None) -> Any:
+    """Return the value of a key with today's keys for former ones, in all its tables.
+
+    key: under which the value is, in a table of `TABLES`. what, warn: for messages.
+    """
+    if isinstance(value, list):
+        return [use_current_keys(each, key, what=what, warn=warn) for each in value]
+    if not isinstance(value, dict) or not (key in TABLES or key == "objective"):
+        return value
+    where = f"{what}{'stages' if key == 'defaults' else key} key"
+    found = current_names(value, _former_keys(key, value), where, warn=warn)
+    return {name: use_current_keys(inner, name, what=what, warn=warn) for name, inner in found.items()}
+
+
+def _former_keys(key: str, table: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return former key -> today's; those of all objectives where only the defaults state which it is."""
+    if key in TABLES:
+        return TABLES[key].former_keys
+    if key != "objective":
+        return {}
+    name = table.get("name")
+    named = [learners[name]] if isinstance(name, str) and name in learners else learners.values()
+    return {old: new for each in named for old, new in each.settings.former_keys.items()}
+
+
+def known_keys(path: tuple[int | str, ...]) -> str:
+    """Say which keys the innermost table on a path knows."""
+    tables = [TABLES[str(step)] for step in ("recipe", *path[:-1]) if step in TABLES]
+    return f"known: {', '.join(tables[-1].model_fields)}"
+
+
+def set_value(recipe: dict[str, Any], change: str, warn: Warn) -> None:
+    """Change one value in place. change: `key=value`, the key a path such as stages.0.optimizer.lr."""
+    key, mark, text = change.partition("=")
+    if not mark:
+        raise InputError(f"--set {change!r}: expected key=value")
+    try:
+        value = tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *path, last = key.split(".")
+    table: Any = recipe
+    table_key = "recipe"
+    for step in path:
+        if isinstance(table, dict):
+            table_key = _current_key(table, table_key, step, warn)
+            table = table.setdefault(table_key, {})
+        else:
+            table = _find_item(table, step, change)
+    if not isinstance(table, dict):
+        raise InputError(f"--set {change!r}: {'.'.join(path)} holds no keys")
+    last = _current_key(table, table_key, last, warn)
+    table.pop(EXCLUSIVE.get(last), None)
+    table[last] = use_current_keys(value, last, what="--set: ", warn=warn)
+
+
+def _current_key(table: Mapping[str, Any], table_key: str, key: str, warn: Warn) -> str:
+    """Return today's name of a key on the path of `--set`."""
+    (found,) = current_names({key: None}, _former_keys(table_key, table), f"--set: {table_key} key", warn=warn)
+    return found
+
+
+def _find_item(items: Any, step: str, change: str) -> Any:
+    """Return a stage or source by its number or name."""
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and step in (
+            str(number),
+            item.get("name") or Path(item.get("file", "")).stem,
+        ):
+            return item
+    raise InputError(f"--set {change!r}: the recipe has no {step!r}")

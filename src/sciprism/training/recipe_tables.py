@@ -1,0 +1,69 @@
+"""Base of a recipe's tables: unknown keys are refused, and values of the wrong type are not converted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+
+from sciprism.errors import InputError
+
+Precision = Literal["float32", "bfloat16", "float16"]
+
+
+def renamed(**former: str) -> Mapping[str, str]:
+    """Return former key -> today's, for `RecipeTable.former_keys`."""
+    return former
+
+
+class RecipeTable(BaseModel):
+    """A table of a recipe; immutable.
+
+    former_keys: keys of version 0.1 -> today's.
+    """
+
+    former_keys: ClassVar[Mapping[str, str]] = {}
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_type(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse what pydantic would convert: true into 1, "no" into false, "2" into 2."""
+        types = _types_in(cls.model_fields[str(info.field_name)].annotation)
+        if isinstance(value, bool):
+            fits, wanted = bool in types, "not true or false"
+        elif isinstance(value, str):
+            fits, wanted = bool({str, Path} & types), "true or false" if bool in types else "a number"
+        else:
+            fits, wanted = not isinstance(value, int | float) or bool({int, float} & types), "true or false"
+        if not fits and {bool, int, float} & types:
+            raise ValueError(f"{value!r} should be {wanted}")
+        return value
+
+
+def _types_in(annotation: Any) -> set[Any]:
+    """Return the types in an annotation; literals are strings."""
+    if get_origin(annotation) is Literal:
+        return {str}
+    inner = get_args(annotation)
+    return {annotation} if not inner else set().union(*map(_types_in, inner))
+
+
+class NamedTable(RecipeTable):
+    """Settings of one entry of a registry, selected by its name."""
+
+    name: str
+
+
+T = TypeVar("T", bound=NamedTable)
+
+
+def check_table(table_type: type[T], table: Mapping[str, Any], what: str) -> T:
+    """Validate a table; InputError names what is wrong and the known keys."""
+    try:
+        return table_type.model_validate(table)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise InputError(f"{what}: {wrong}; known: {', '.join(table_type.model_fields)}") from error

@@ -1,0 +1,197 @@
+"""From a backbone or a saved model to an encoder of a method; saving whole or not at all."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from build_methods import build_encoder, perturb_weights
+from sciprism import Encoder
+from sciprism.encoders import selfcheck
+from sciprism.encoders.methods.registry import build_method, methods
+from sciprism.errors import InputError
+from sciprism.text.template import Template
+
+TEXTS = ["dark matter", "", "the gene and the brain"]
+OTHERS = sorted(set(methods) - {"single"})
+
+
+def test_settings_are_the_folders_where_none_are_stated(tiny_encoder, tmp_path):
+    tiny_encoder.save(tmp_path / "m")
+    started_ = Encoder.start(tmp_path / "m", device="cpu")
+    assert started_.settings == tiny_encoder.settings
+    assert started_.fingerprint == tiny_encoder.fingerprint
+    template = Template(separator="|", lowercase=True)
+    changes = {"pooling": "cls", "max_length": 64, "distance": "dot", "normalize": True, "template": template}
+    changed = Encoder.start(tmp_path / "m", **changes, device="cpu").settings
+    assert {name: getattr(changed, name) for name in changes} == changes and changed.method == "single"
+
+
+@pytest.mark.parametrize("method", [name for name in OTHERS if methods[name].starts_from == "single"])
+def test_these_methods_start_from_a_saved_single_model(method, tiny_encoder, tmp_path):
+    tiny_encoder.save(tmp_path / "warm")
+    encoder = Encoder.start(tmp_path / "warm", method=method, device="cpu")
+    assert encoder.settings.method == method
+    assert encoder.settings.pooling == methods[method].pooling or "mean"
+    weights = encoder.model.state_dict()
+    for name, weight in tiny_encoder.model.state_dict().items():
+        copies = [w for n, w in weights.items() if n.replace("context.encoder.", "") == name]
+        copies += [w for n, w in weights.items() if ".experts." in n and without_expert(n) == name]
+        assert copies and all(torch.equal(copy, weight) for copy in copies), name
+
+
+def test_a_second_step_keeps_the_weights_of_the_first(tiny_model, tmp_path):
+    """Adapters, then their fusion: which starts from nothing else."""
+    adapters = perturb_weights(build_encoder(tiny_model, "adapters"))
+    adapters.save(tmp_path / "adapters")
+    fusion = Encoder.start(tmp_path / "adapters", method="adapter-fusion", device="cpu")
+    weights = fusion.model.state_dict()
+    for name, weight in adapters.model.state_dict().items():
+        assert torch.equal(weights.pop(name), weight), name
+    assert weights and all(".fusions." in name for name in weights)
+    with pytest.raises(InputError, match="starts from a model of adapters or a model of its own method"):
+        Encoder.start(tiny_model, method="adapter-fusion", pooling="mean", device="cpu")
+
+
+def test_new_weights_are_those_of_the_seed(tiny_model):
+    one, same, other = (build_encoder(tiny_model, "adapters", seed=seed).fingerprint for seed in (1, 1, 2))
+    assert one == same != other
+
+
+def test_what_codes_begin_as(tiny_model):
+    rows = {}
+    for start in ("random", "cls", "noise"):
+        encoder = build_encoder(tiny_model, "control-codes", options={"start": start})
+        rows[start] = encoder.model.embeddings.front.rows.weight.detach()
+    words = encoder.model.embeddings.word.weight.detach()
+    cls = words[encoder.tokenize(["light"])[0][0]]
+    assert torch.equal(rows["cls"], cls.expand(len(rows["cls"]), -1))
+    assert torch.allclose(rows["noise"] - cls, rows["random"], atol=1e-6)
+    assert abs(rows["random"].std().item() - 0.02) < 0.005
+
+
+def without_expert(name):
+    before, _, after = name.partition(".experts.")
+    return f"{before}.{after.partition('.')[2]}"
+
+
+@pytest.mark.parametrize("method", OTHERS)
+def test_a_model_goes_on_as_it_is(method, tiny_model, tmp_path):
+    """As the second stage of a recipe begins: same method, same options, other length."""
+    options = {"formats": ["search", "proximity"]} if "formats" in build_method(method, {}).__dict__ else {"facets": 2}
+    encoder = perturb_weights(build_encoder(tiny_model, method, options=options))
+    encoder.save(tmp_path / "m")
+    for asked in (
+        {},
+        {"method": method},
+        {"method": method, "options": options},
+    ):
+        again = Encoder.start(tmp_path / "m", **asked, device="cpu")
+        assert again.settings == encoder.settings and again.fingerprint == encoder.fingerprint
+    assert Encoder.start(tmp_path / "m", max_length=64, device="cpu").settings.max_length == 64
+
+
+@pytest.mark.parametrize(
+    "method, asked",
+    [(a, b) for a, b in product(OTHERS, sorted(methods)) if a not in (b, methods[b].starts_from)],
+)
+def test_one_method_does_not_become_another(method, asked, tiny_model, tmp_path):
+    build_encoder(tiny_model, method).save(tmp_path / "m")
+    with pytest.raises(InputError, match=f"holds a model of the method {method}; a model of the method {asked}"):
+        Encoder.start(tmp_path / "m", method=asked, device="cpu")
+
+
+def test_experts_do_not_move(tiny_model, tmp_path):
+    build_encoder(tiny_model, "attention-experts").save(tmp_path / "m")
+    with pytest.raises(InputError, match=r"its options .* cannot become .*'every': 1.* weights are missing"):
+        Encoder.start(tmp_path / "m", options={"every": 1}, device="cpu")
+    with pytest.raises(InputError, match="has no option 'sped'; it has every, formats"):
+        Encoder.start(tmp_path / "m", options={"sped": 1}, device="cpu")
+
+
+@pytest.mark.parametrize("method", OTHERS)
+@pytest.mark.parametrize("damage", ["missing", "unknown", "shape", "swapped"])
+def test_half_a_model_is_no_model(method, damage, tiny_model, tmp_path):
+    perturb_weights(build_encoder(tiny_model, method)).save(tmp_path / "m")
+    path = tmp_path / "m" / "model.safetensors"
+    weights = load_file(path)
+    own = [name for name in weights if ".experts." in name or name.startswith("context.")]
+    name = next((n for n in own if n.endswith("weight")), "blocks.0.attention.query.weight")
+    if damage == "missing":
+        del weights[name]
+    elif damage == "unknown":
+        weights["blocks.0.attention.experts.ranking.query.weight"] = torch.ones(3)
+    elif damage == "shape":
+        weights[name] = weights[name][:-1]
+    else:
+        weights[name] = -weights[name]
+    save_file(weights, path)
+    message = {"missing": "1 weights are missing", "unknown": "unknown here", "shape": "has the shape"}
+    with pytest.raises(InputError, match=message.get(damage, "differs from selfcheck.json")) as caught:
+        Encoder.load(tmp_path / "m", device="cpu")
+    assert str(tmp_path / "m") in str(caught.value)
+
+
+def test_the_folder_of_a_method_has_our_names(tiny_model, tmp_path):
+    encoder = build_encoder(tiny_model, "attention-experts")
+    encoder.save(tmp_path / "m")
+    assert set(load_file(tmp_path / "m" / "model.safetensors")) == set(encoder.model.state_dict())
+    about = json.loads((tmp_path / "m" / "sciprism.json").read_text())["settings"]
+    assert about["method"] == "attention-experts"
+    formats = ["classification", "regression", "proximity", "search"]
+    assert about["options"] == {"every": 2, "formats": formats}
+    assert not (tmp_path / "m" / "modules.json").exists()
+
+
+def test_the_description_states_method_and_options(tiny_model):
+    about = build_encoder(tiny_model, "attention-experts").describe()
+    assert about["method"] == "attention-experts" and about["options"]["every"] == 2
+    assert about["spaces"]["regression"] == dict.fromkeys(("paper", "query", "label"), "classification")
+    json.dumps(about)
+
+
+@pytest.mark.parametrize("method", sorted(methods))
+def test_a_model_that_is_being_trained_is_saved_with_its_present_weights(method, tiny_model, tmp_path):
+    encoder = build_encoder(tiny_model, method)
+    first = encoder.fingerprint
+    encoder.model.train()
+    with torch.no_grad():
+        for weight in encoder.model.parameters():
+            weight.add_(0.01)
+    encoder.save(tmp_path / "m")
+    assert encoder.model.training
+    encoder.prepare()
+    assert encoder.fingerprint != first
+    again = Encoder.load(tmp_path / "m", device="cpu")
+    assert again.fingerprint == encoder.fingerprint
+    for format in encoder.formats:
+        assert np.array_equal(again.encode(TEXTS, format=format), encoder.encode(TEXTS, format=format))
+
+
+def test_a_save_that_fails_leaves_what_was_there(tiny_encoder, tmp_path, monkeypatch):
+    tiny_encoder.save(tmp_path / "m")
+    before = {p: p.read_bytes() for p in (tmp_path / "m").rglob("*") if p.is_file()}
+
+    def fails(*_):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="no space left"):
+        patch.setattr(selfcheck, "write", fails)
+        tiny_encoder.save(tmp_path / "m", note="new")
+    assert {p: p.read_bytes() for p in (tmp_path / "m").rglob("*") if p.is_file()} == before
+    assert list(tmp_path.iterdir()) == [tmp_path / "m"]
+
+
+def test_a_save_into_a_folder_of_other_things(tiny_model, tiny_encoder, tmp_path, monkeypatch):
+    """They stay; only what would open the new model wrongly in other libraries goes."""
+    tiny_encoder.save(tmp_path / "m")
+    (tmp_path / "m" / "notes.txt").write_text("mine")
+    encoder = perturb_weights(build_encoder(tiny_model, "prefix"))
+    monkeypatch.chdir(tmp_path / "m")
+    encoder.save(".")
+    assert (tmp_path / "m" / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "m" / "modules.json").exists()
+    assert Encoder.load(tmp_path / "m", device="cpu").fingerprint == encoder.fingerprint

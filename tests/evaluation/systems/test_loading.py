@@ -1,0 +1,80 @@
+"""What a name on a command line loads: ensembles, and what their names may not be."""
+
+import numpy as np
+import pytest
+
+from build_commands import run
+from build_methods import build_encoder, perturb_weights
+from sciprism import Encoder
+from sciprism.errors import InputError
+from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.systems import EncodingInput
+from sciprism.evaluation.systems.loading import SystemOptions, load_system
+
+TEXTS = EncodingInput(items=["dark matter", "light", ""], format="classification")
+
+
+@pytest.fixture
+def models(tiny_model, tmp_path, monkeypatch):
+    """Two models in folders with plain names, from the folder that holds them."""
+    for seed, method in enumerate(("control-codes", "adapters")):
+        perturb_weights(build_encoder(tiny_model, method), seed=seed).save(tmp_path / method)
+    monkeypatch.chdir(tmp_path)
+    return "control-codes", "adapters"
+
+
+@pytest.mark.parametrize("join", ["mean", "concat"])
+def test_an_ensemble_is_named_by_its_members(join, models):
+    system = load_system(f"{join}:control-codes + adapters", SystemOptions())
+    assert system.name == f"{join}:control-codes+adapters"
+    assert folder_name(system.name) == f"{join}-control-codes+adapters"
+    rows = [Encoder.load(name).encode(TEXTS.items, format="classification") for name in models]
+    expected = sum(rows) / 2 if join == "mean" else np.hstack(rows)
+    for _ in range(2):  # the second time from the cache
+        assert np.abs(system.vectors(TEXTS) - expected).max() < 1e-5
+    assert system.describe()["members"][1]["method"] == "adapters"
+
+
+def test_members_may_be_of_other_libraries_and_options_reach_all(tiny_model):
+    options = SystemOptions(pooling="cls", seed=3)
+    system = load_system(f"concat:{tiny_model}+transformers:{tiny_model}+random", options)
+    assert system.name == f"concat:{tiny_model.name} (pooling cls)+{tiny_model.name}+random-3"
+    one, other, _ = np.split(system.vectors(TEXTS), [32, 64], axis=1)
+    assert np.abs(one - other).max() < 1e-5
+    assert np.abs(one - Encoder.load(tiny_model, pooling="cls").encode(TEXTS.items)).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mean:control-codes", "an ensemble needs at least two encoders"),
+        ("mean:control-codes+", "the model's name is empty"),
+        ("concat:control-codes+control-codes", "two of the encoders are the same"),
+        (
+            "mean:control-codes+random",
+            "a mean needs one width: control-codes 32; random 384; use concat",
+        ),
+        ("mean:control-codes+bm25", "no folder bm25"),
+        ("sum:control-codes+adapters", "no folder sum:control-codes"),
+        ("mean:", "no folder mean:"),
+    ],
+)
+def test_what_is_no_ensemble(name, said, models):
+    with pytest.raises(InputError, match=said):
+        load_system(name, SystemOptions())
+
+
+def test_an_ensemble_is_a_row_of_a_table(models, monkeypatch, capsys, tmp_path):
+    (tmp_path / "set" / "qrels").mkdir(parents=True)
+    (tmp_path / "set" / "corpus.jsonl").write_text(
+        '{"_id": "d1", "title": "black hole", "text": ""}\n{"_id": "d2", "title": "gene", "text": ""}\n'
+    )
+    (tmp_path / "set" / "queries.jsonl").write_text('{"_id": "q1", "text": "gene"}\n')
+    (tmp_path / "set" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td2\t1\n")
+    task = 'name = "find"\nprotocol = "retrieve"\nformat = "search"\ndata = "set"\nmetric = "ndcg@10"\n'
+    (tmp_path / "my.toml").write_text("[[task]]\n" + task)
+    words = ("evaluate", "mean:control-codes+adapters", "--tasks", "my.toml", "-o", "out")
+    status, out, err = run(monkeypatch, capsys, *words)
+    assert status == 0, err
+    assert "100.0" in out
+    assert (tmp_path / "out" / "mean-control-codes+adapters" / "my" / "find.json").exists()

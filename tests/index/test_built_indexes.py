@@ -1,0 +1,129 @@
+"""Approximate and lexical indexes: what they find, and that an outdated one is never searched."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fake_encoder import FakeEncoder, some_papers
+from sciprism.errors import InputError, MissingExtraError
+from sciprism.index import approximate, lexical, reciprocal_rank_fusion, topk
+from sciprism.papers.records import Paper
+from sciprism.store import Collection, CollectionLayout, embed
+
+
+def build_collection(folder: Path, papers: list[Paper], **encoder: object) -> Collection:
+    embed(papers, FakeEncoder(**encoder), folder, layout=CollectionLayout(shard_size=150))
+    return Collection.open(folder)
+
+
+@pytest.mark.parametrize("distance", ["cosine", "dot", "euclidean"])
+@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+def test_approximate_search_finds_what_exact_search_finds(
+    tmp_path: Path, kind: approximate.IndexKind, distance: str
+) -> None:
+    pytest.importorskip("faiss")
+    collection = build_collection(tmp_path, some_papers(400), dim=24, distance=distance)
+    assert approximate.build(collection, kind) == ["near"]
+    queries = np.random.default_rng(0).normal(size=(20, 24)).astype(np.float32)
+    scores, rows = approximate.search(collection, "near", queries, 10, None)
+    exact_scores, exact_rows = topk(queries, collection.vectors("near"), 10, distance=distance)
+    same = [len(set(a) & set(b)) / 10 for a, b in zip(rows, exact_rows, strict=True)]
+    assert np.mean(same) > 0.95
+    assert (rows == exact_rows).all(axis=1).mean() > 0.5
+    agree = rows == exact_rows
+    np.testing.assert_array_equal(scores[agree], exact_scores[agree])
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+@pytest.mark.parametrize("share", [0.5, 0.05])
+def test_a_filter_holds_in_approximate_search(tmp_path: Path, kind: approximate.IndexKind, share: float) -> None:
+    pytest.importorskip("faiss")
+    collection = build_collection(tmp_path, some_papers(400))
+    approximate.build(collection, kind)
+    mask = np.random.default_rng(3).random(400) < share
+    queries = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32)
+    _, rows = approximate.search(collection, "near", queries, 8, mask)
+    assert (rows >= 0).all() and mask[rows].all()
+
+
+def test_faiss_missing_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingExtraError, match=r'needs the "scale" extra: pip install "sciprism\[scale\]"'):
+        approximate.build(build_collection(tmp_path, some_papers(3)))
+
+
+def test_lexical_search_ranks_by_words(tmp_path: Path) -> None:
+    papers = [
+        Paper(id="a", title="Dark matter halos", abstract="Halos of galaxies."),
+        Paper(id="b", title="Dark matter", abstract="Searches for particles of dark matter in the lab."),
+        Paper(id="c", title="CRISPR", abstract="Gene editing."),
+        Paper(id="d", title="Dark matter halos", abstract="Halos of galaxies."),
+    ]
+    collection = build_collection(tmp_path, papers)
+    lexical.build(collection)
+    scores, rows = lexical.search(collection, ["halos", "the crispr", "unheard", "of the"], 3, None)
+    assert rows.tolist() == [[0, 3, -1], [2, -1, -1], [-1, -1, -1], [-1, -1, -1]]
+    assert scores[0, 0] == scores[0, 1] > 0 and np.isneginf(scores[0, 2])
+    _, rows = lexical.search(collection, ["dark halos"], 3, np.array([False, True, True, True]))
+    assert rows.tolist() == [[3, 1, -1]]
+
+
+def test_superseded_words_are_not_found(tmp_path: Path) -> None:
+    papers = some_papers(5)
+    build_collection(tmp_path, papers)
+    collection = build_collection(tmp_path, [replace(papers[2], title="Graphene")])
+    lexical.build(collection)
+    _, rows = lexical.search(collection, ["graphene", "number2"], 2, collection.mask())
+    assert rows.tolist() == [[5, -1], [5, -1]]
+
+
+@pytest.mark.parametrize("kind", ["approximate", "lexical"])
+def test_an_index_that_is_missing_stale_or_unfinished_says_what_to_run(tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("faiss")
+
+    def ask(collection: Collection) -> None:
+        if kind == "lexical":
+            lexical.search(collection, ["topic"], 2, None)
+        else:
+            approximate.search(collection, "near", np.ones((1, 16), np.float32), 2, None)
+
+    collection = build_collection(tmp_path, some_papers(20))
+    with pytest.raises(InputError, match=f"has no {kind} index; run: sciprism index {tmp_path} --{kind}"):
+        ask(collection)
+    (lexical if kind == "lexical" else approximate).build(collection)
+    ask(collection)
+    collection = build_collection(tmp_path, some_papers(30))
+    with pytest.raises(InputError, match=f"built from 20 rows.*now 30 rows.*sciprism index {tmp_path} --{kind}"):
+        ask(collection)
+    (lexical if kind == "lexical" else approximate).build(collection)
+    ask(collection)
+    home = next((tmp_path / "index" / kind).rglob("built_from.json")).parent
+    for file in home.iterdir():
+        if file.name != "built_from.json":
+            file.write_bytes(b"")
+    with pytest.raises(InputError, match=f"damaged; run: sciprism index {tmp_path} --{kind}"):
+        ask(Collection.open(tmp_path))
+
+
+def test_an_empty_collection_cannot_be_indexed(tmp_path: Path) -> None:
+    pytest.importorskip("faiss")
+    collection = build_collection(tmp_path, [])
+    with pytest.raises(InputError, match="no papers"):
+        approximate.build(collection)
+    with pytest.raises(InputError, match="no words"):
+        lexical.build(collection)
+
+
+def test_fusion_worked_by_hand() -> None:
+    first = np.array([[4, 7, 9], [1, -1, -1]])
+    second = np.array([[7, 5, 4], [-1, -1, -1]])
+    scores, rows = reciprocal_rank_fusion([first, second], 3)
+    assert rows.tolist() == [[7, 4, 5], [1, -1, -1]]
+    np.testing.assert_allclose(scores[0], [1 / 62 + 1 / 61, 1 / 61 + 1 / 63, 1 / 62], rtol=1e-6)
+    _, rows = reciprocal_rank_fusion([np.array([[3, 2]]), np.array([[2, 3]])], 2)
+    assert rows.tolist() == [[2, 3]]

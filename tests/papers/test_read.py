@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.papers import ReadReport, read_labels, read_papers
+from sciprism.papers.read import MAX_DETAILED
+
+BIB = "@article{a, title={From BibTeX}}\n"
+RIS = "TY  - JOUR\nTI  - From RIS\nER  - \n"
+LINE = json.dumps({"id": "j", "title": "From JSON lines", "abstract": "Text"}) + "\n"
+CSV = "id,title\nc,From a table\n"
+
+
+def titles(paths: object, **choices: object) -> list[str]:
+    return [paper.title for paper in read_papers(paths, **choices)]  # type: ignore[arg-type]
+
+
+def test_files_and_folders_in_order(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "b.ris").write_text(RIS)
+    (tmp_path / "deep" / "a.bib").write_text(BIB)
+    (tmp_path / "deep" / "er" / "z.jsonl").write_text(LINE)
+    (tmp_path / "deep" / "er" / "pubmed.txt").write_text("PMID- 1\nTI  - From PubMed\n")
+    (tmp_path / "deep" / "er" / "words.txt").write_text("Words")
+    (tmp_path / "deep" / "er" / "empty.txt").touch()
+    (tmp_path / "README.md").write_text(BIB)
+    (tmp_path / "deep" / "picture.png").write_bytes(b"\x89PNG\x00\xff")
+    (tmp_path / "deep" / "notes.json").write_text('{"no": "paper"}')
+    report = ReadReport()
+    assert titles([tmp_path], report=report) == [
+        *("From RIS", "From BibTeX", "From PubMed", "From JSON lines"),
+    ]
+    assert report.ignored == 5
+    assert [file.format for file in report.files] == ["ris", "bibtex", "nbib", "jsonl"]
+    assert titles([tmp_path], reader="ris") == ["From RIS"]
+    assert titles([tmp_path / "deep" / "a.bib", str(tmp_path / "b.ris")]) == ["From BibTeX", "From RIS"]
+    assert titles(tmp_path / "b.ris") == ["From RIS"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "format"),
+    [
+        ("wrong.csv", RIS, "ris"),
+        ("wrong.ris", BIB, "bibtex"),
+        ("wrong.bib", CSV, "tables"),
+        ("odd.txt", "\n\n" + BIB, "bibtex"),
+        ("none", LINE, "jsonl"),
+        ("list.json", f"[{LINE}]", "jsonl"),
+        ("UPPER.BIB", BIB, "bibtex"),
+        ("export.csl.json", '[{"title": "T", "author": []}]', "csl_json"),
+    ],
+)
+def test_content_decides_over_the_suffix(read, name: str, text: str, format: str) -> None:
+    papers, report = read(name, text)
+    assert report.files[0].format == format
+    assert len(papers) == 1
+
+
+def test_reader_can_be_named(read) -> None:
+    papers, report = read("table.dat", "title\nOnly a title\n", reader="tables")
+    assert papers[0].title == "Only a title"
+    assert report.files[0].format == "tables"
+    with pytest.raises(InputError, match="unknown paper reader 'word'; known: arxiv, beir, bibtex"):
+        read_papers(["x"], reader="word")
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(RIS.encode())))
+    assert titles(["-"]) == ["From RIS"]
+
+
+def test_bad_record_stops_the_reading_or_is_counted(read) -> None:
+    text = BIB + "@misc{b, year={2000}}\n" + BIB.replace("{a,", "{c,")
+    with pytest.raises(InputError) as error:
+        read("refs.bib", text)
+    assert str(error.value).endswith("refs.bib, record 2 (line 2): no title and no abstract; fix it or pass --skip-bad")
+    papers, report = read("refs.bib", text, skip_bad=True)
+    assert [paper.id for paper in papers] == ["a", "c"]
+    assert (report.papers, report.skipped_count, report.files[0].skipped) == (2, 1, 1)
+    assert str(report.skipped[0]).endswith("refs.bib, record 2 (line 2): no title and no abstract")
+
+
+def test_papers_before_a_bad_record_are_given_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(LINE + "broken\n")
+    papers = read_papers([path])
+    assert next(papers).id == "j"
+    with pytest.raises(InputError, match=r"record 2 \(line 2\): not valid JSON"):
+        next(papers)
+
+
+def test_only_the_first_skipped_records_are_kept(read) -> None:
+    _, report = read("many.jsonl", LINE + "broken\n" * (MAX_DETAILED + 500), skip_bad=True)
+    assert report.skipped_count == MAX_DETAILED + 500
+    assert len(report.skipped) == MAX_DETAILED
+
+
+def test_broken_line_10001(read) -> None:
+    lines = [json.dumps({"id": str(i), "title": f"Paper {i}"}) for i in range(1, 10_003)]
+    lines[10_000] = lines[10_000][:-5]
+    with pytest.raises(InputError, match=r"long\.jsonl, record 10001 \(line 10001\)"):
+        read("long.jsonl", "\n".join(lines))
+    papers, report = read("long.jsonl", "\n".join(lines), skip_bad=True)
+    assert len(papers) == 10_001
+    assert papers[-1].id == "10002"
+    assert report.skipped_count == 1
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\r\n", b"\x00\x00", b"\xef\xbb\xbf"])
+def test_empty_file(read, data: bytes) -> None:
+    with pytest.raises(InputError, match=r"empty\.bib: the file is empty"):
+        read("empty.bib", data)
+    papers, report = read("empty.bib", data, skip_bad=True)
+    assert (papers, report.skipped_count) == ([], 1)
+
+
+def test_file_without_records(read) -> None:
+    with pytest.raises(InputError, match=r"words\.bib: no record in it, read as bibtex"):
+        read("words.bib", "nothing here")
+
+
+def test_unknown_format_lists_the_known(read) -> None:
+    with pytest.raises(InputError, match=r"letter\.docx: not in a known format; known: .*ris \(\.ris\).*--reader"):
+        read("letter.docx", "Dear editor")
+
+
+def test_missing_path_is_an_error_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.bib: no such file or folder"):
+        read_papers([tmp_path / "nowhere.bib"])
+
+
+def test_texts_are_cleaned_and_long_ones_kept(read) -> None:
+    row = {"id": "x", "title": "A <i>title</i>\u0000 &amp; more", "abstract": "word " * 50_000}
+    papers, _ = read("long.jsonl", json.dumps(row))
+    assert papers[0].title == "A title & more"
+    assert len(papers[0].abstract.split()) == 50_000
+
+
+def test_encoding_and_control_characters_are_noted(read) -> None:
+    _, report = read("odd.ris", b"TY  - JOUR\nTI  - Gr\xf6\xdfe\x07\nER  - \n")
+    assert report.files[0].note == "read as cp1252 in 1 line, 1 control character removed"
+
+
+def test_damaged_gzip_is_an_error_also_when_skipping(read) -> None:
+    with pytest.raises(InputError, match=r"refs\.bib\.gz: the gzip file is truncated or damaged"):
+        read("refs.bib.gz", b"\x1f\x8b\x08\x00", skip_bad=True)
+
+
+def test_labels_are_read_in_the_same_way(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"id": "a", "name": "<i>Alpha</i>"}\n{"id": "b"}\n{"id": "c", "name": "Gamma"}\n')
+    report = ReadReport()
+    labels = list(read_labels([path], skip_bad=True, report=report))
+    assert [label.name for label in labels] == ["Alpha", "Gamma"]
+    assert (report.papers, report.skipped_count) == (2, 1)
+    with pytest.raises(InputError, match=r"record 2 \(line 2\): no name"):
+        list(read_labels([path]))
+
+
+def test_folders_hold_papers_and_hidden_files_are_none(tmp_path: Path) -> None:
+    (tmp_path / "._refs.bib").write_bytes(b"\x00\x05\x16\x07Mac OS X")
+    with pytest.raises(InputError, match="no file in a known format"):
+        list(read_papers(tmp_path))
+    (tmp_path / "refs.bib").write_text("@misc{a, title={A}}")
+    assert [paper.id for paper in read_papers(tmp_path)] == ["a"]

@@ -1,0 +1,210 @@
+"""What comes in: dirty papers and edges, S2ORC's shards; and that the files are always the same."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.scidocs import SciDocsPools
+from sciprism.errors import InputError
+from sciprism.prepare.multi_scidocs.corpus import CorpusInputs
+from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings
+from sciprism.prepare.multi_scidocs.prepare import prepare_multi_scidocs
+
+ALL = {"val": 0.0, "test": 1.0}
+
+
+def counts(dropped):
+    return {reason: each["count"] for reason, each in dropped.to_json().items()}
+
+
+def test_dirty_papers_and_references_are_counted(benchmark):
+    benchmark.paper("a", "a", "b", "unknown", "bare", "nowhere")
+    benchmark.paper("b", "a", "c")
+    benchmark.paper("c", "d")
+    benchmark.paper("d", "b")  # b -> c -> d -> b
+    benchmark.paper("bare", "a", abstract="")
+    benchmark.paper("mute", "a", title="")
+    benchmark.paper("nowhere", "a", fields=[])
+    benchmark.paper("two words", "a")
+    benchmark.paper("a", "d", title="Again")
+    benchmark.paper("empty", title="", abstract="")
+    benchmark.paper("u")
+    benchmark.prepare(**ALL)
+    assert counts(benchmark.prepared.dropped_papers) == {
+        "paper without abstract": 1,
+        "paper without title": 1,
+        "paper without field": 1,
+        "id with white space": 1,
+        "duplicate id": 1,
+        "record that cannot be used": 1,
+        "citation of or by an unknown paper": 3,
+        "self-citation": 1,
+        "two papers that cite each other (retained)": 1,
+    }
+    assert (benchmark.prepared.papers, benchmark.prepared.citations) == (5, 5)
+    data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json").read(
+        DataRoot(benchmark.out)
+    )
+    assert data.query_ids == [*"abcd"] and not data.dropped.to_json()
+    records = benchmark.json("multi-scidocs/data_final.json")
+    assert records["b"] == {
+        "paper_id": "b",
+        "title": "Title b",
+        "abstract": "About b.",
+        "cites": ["a", "c"],
+        "cited_by": ["a", "d"],
+    }
+    assert "cites" not in records["u"] and benchmark.json("multi-scidocs/paper_ids.json") == list(records) == [*"abcdu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("edges.csv", "citing,cited\na,b\nb,gone\na,b\n"),
+        ("edges.tsv", "cited\tciting\tyear\nb\ta\t1999\ngone\tb\t\nb\ta\t\n"),
+        (
+            "edges.jsonl",
+            '{"citing": "a", "cited": "b"}\n{"citing": "b", "cited": "gone"}\n' + '{"citing": "a", "cited": "b"}',
+        ),
+    ],
+)
+def test_a_table_of_edges_takes_the_place_of_references(benchmark, name, text):
+    for paper in "abu":
+        benchmark.paper(paper, "u")
+    edges = benchmark.folder / name
+    edges.write_text(text)
+    assert benchmark.prepare(edges=edges, **ALL).pools("cite") == {"a": (["b"], ["u"])}
+    assert counts(benchmark.prepared.dropped_papers) == {
+        "citation of or by an unknown paper": 1,
+        "duplicate citation": 1,
+    }
+    assert benchmark.json("multi-scidocs.json")["edges"].keys() == {str(edges)}
+    edges.with_name("edges.csv").write_text("from,to\na,b\n")
+    with pytest.raises(InputError, match="no field 'citing'; it has from, to"):
+        benchmark.prepare(edges=edges.with_name("edges.csv"))
+
+
+def test_no_paper_that_can_be_used_is_an_error_with_the_reasons(benchmark):
+    benchmark.paper("a", fields=[])
+    with pytest.raises(InputError, match=r"no paper with title, abstract, field \(paper without field: 1\)"):
+        benchmark.prepare()
+    assert not benchmark.out.exists()
+    with pytest.raises(InputError, match="name only folders with metadata/ and pdf_parses/"):
+        CorpusInputs(files=(benchmark.folder,), shards=(7,))
+
+
+def test_a_later_call_deletes_what_it_does_not_write(starred):
+    starred.prepare(**ALL)
+    assert (starred.out / "multi-scidocs/cocite/test.qrel").exists()
+    for row in starred.rows:
+        row["references"] = row["references"][:1]
+    starred.prepare(**ALL)
+    assert not (starred.out / "multi-scidocs/cocite/test.qrel").exists()
+    assert starred.prepared.written.not_written["cocite/test"] == "no query is left"
+    left = {str(path.relative_to(starred.out)) for path in starred.out.rglob("*") if path.is_file()}
+    assert left == {*starred.json("multi-scidocs.json")["files"], "multi-scidocs.json"}
+
+
+def s2orc(folder: Path) -> Path:
+    """Three shards; the papers of shard 7 cite those of the others."""
+    for shard in (0, 7, 11):
+        names = [f"{shard}{n:02}" for n in range(20)]
+        papers = [
+            {
+                "paper_id": name,
+                "title": f"Title {name}",
+                "mag_field_of_study": ["Art" if n % 2 else "Physics"],
+                "has_pdf_parse": n != 3,
+                "outbound_citations": [f"0{n:02}", f"11{n:02}", "999"] if shard == 7 else None,
+            }
+            for n, name in enumerate(names)
+        ]
+        parses = [{"paper_id": name, "abstract": [{"text": f"About {name}."}]} for name in reversed(names)]
+        for part, rows in (("metadata", papers), ("pdf_parses", parses)):
+            path = folder / part / f"{part}_{shard}.jsonl.gz"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    return folder
+
+
+def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
+    inputs = CorpusInputs(files=(s2orc(tmp_path / "s2orc"),), shards=(7,))
+    done = prepare_multi_scidocs(tmp_path / "out", inputs, BenchmarkSettings())
+    assert done.papers == 57 and counts(done.dropped_papers)["no PDF parse"] == 3
+    data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json")
+    pools = data.read(DataRoot(tmp_path / "out"))
+    assert {name[0] for name in pools.query_ids} == {"7"} and len(pools.query_ids) == 3 + 4
+    for name, pool, grades in zip(pools.query_ids, pools.pools, pools.grades, strict=True):
+        cited = {pools.candidate_ids[row] for row, grade in zip(pool, grades, strict=True) if grade}
+        assert cited == {f"0{name[1:]}", f"11{name[1:]}"} and len(pool) == 56
+    record = json.loads((tmp_path / "out" / "multi-scidocs.json").read_text())
+    assert [(part["file"], part["format"], part["papers"]) for part in record["read"]] == [
+        ("s2orc, shard 0 (candidates only)", "s2orc", 19),
+        ("s2orc, shard 7", "s2orc", 19),
+        ("s2orc, shard 11 (candidates only)", "s2orc", 19),
+    ]
+    assert sum(map(len, (counted.rows for name, counted in done.written.counts.items() if "mag" in name))) == 19
+    with pytest.raises(InputError, match="no shard 8; there are 0, 7, 11"):
+        missing = CorpusInputs(files=inputs.files, shards=(8,))
+        prepare_multi_scidocs(tmp_path / "out", missing, BenchmarkSettings())
+
+
+@pytest.mark.parametrize("construction", ["published", "corrected"])
+def test_the_same_bytes_under_any_hash_seed(benchmark, construction):
+    for n in range(60):
+        fields = [("Art", "History", "Physics")[n % 3], *(["Law"] if n % 4 == 0 else [])]
+        benchmark.paper(f"p{n}", *(f"p{(n + back) % 60}" for back in (1, 2, 5, 11)), fields=fields)
+    benchmark.prepare(construction=construction, negatives=20)
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from sciprism.prepare.multi_scidocs.corpus import CorpusInputs\n"
+        "from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings\n"
+        "from sciprism.prepare.multi_scidocs.prepare import prepare_multi_scidocs\n"
+        "papers, out, name = sys.argv[1:]\n"
+        "settings = BenchmarkSettings(construction=name, negatives=20)\n"
+        "prepare_multi_scidocs(Path(out), CorpusInputs(files=(Path(papers),)), settings)"
+    )
+    for seed in ("1", "2"):
+        out = benchmark.folder / f"out{seed}"
+        words = [sys.executable, "-c", code, benchmark.folder / "papers.jsonl", out, construction]
+        subprocess.run(words, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        files = sorted(path.relative_to(out) for path in out.rglob("*") if path.is_file())
+        assert len(files) == 14
+        for file in files:
+            assert (out / file).read_bytes() == (benchmark.out / file).read_bytes(), file
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("construction", ["published", "corrected"])
+def test_the_graph_of_visualization_papers(tmp_path, construction):
+    """Its five venues serve as fields of study."""
+    source = Path(os.environ["SCIPRISM_DATA"]) / "citegraph_vis" / "papers.jsonl.gz"
+    rows = [json.loads(line) for line in gzip.decompress(source.read_bytes()).splitlines()]
+    path = tmp_path / "vis.jsonl"
+    path.write_text("".join(json.dumps(row | {"fields": [row["venue"]]}) + "\n" for row in rows))
+    done = prepare_multi_scidocs(
+        tmp_path / "out", CorpusInputs(files=(path,)), BenchmarkSettings(construction=construction)
+    )
+    assert (done.papers, done.citations) == (4515, 26391)
+    cited = {row["id"]: {*row["references"]} for row in rows}
+    for relation in ("cite", "cocite"):
+        counted = done.written.counts[f"{relation}/test"]
+        assert len(counted.rows) > 1000 and not counted.short
+        assert counted.negatives == 500 * len(counted.rows)
+        text = (tmp_path / f"out/multi-scidocs/{relation}/test.qrel").read_text()
+        pairs = [line.split() for line in text.splitlines()]
+        wrong = sum(other in cited[query] for query, _, other, grade in pairs if grade == "0")
+        if relation == "cite":
+            assert all(other in cited[query] for query, _, other, grade in pairs if grade == "1")
+            assert not wrong
+        else:
+            assert bool(wrong) == (construction == "published"), "there a cited paper may be a negative"
+    positives = done.written.counts["cocite/test"].positives / len(done.written.counts["cocite/test"].rows)
+    assert 2.5 < positives < 3.5 if construction == "published" else positives > 4.5

@@ -1,0 +1,149 @@
+"""The same examples from any number of processes, under any PYTHONHASHSEED; sample_outside: exact samples."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.papers import Label, Paper
+from sciprism.prepare.samplers.citation import CitationTripletSampler
+from sciprism.prepare.samplers.classes import SingleHeadingSampler, VenueFieldSampler
+from sciprism.prepare.samplers.influential import InfluentialCitationSampler
+from sciprism.prepare.samplers.label_pairs import LabelPairSampler
+from sciprism.prepare.samplers.regression_targets import LogCitationSampler, ScaledYearSampler
+from sciprism.prepare.samplers.same_author import SameAuthorSampler
+from sciprism.prepare.samplers.sampling import (
+    QuerySample,
+    SampleReport,
+    sample_in_parallel,
+    seeded_random,
+    select_by_hash,
+)
+from sciprism.prepare.samplers.triplets import sample_outside
+from sciprism.seeding import random_fraction
+
+COUNT = 700  # more than two chunks
+PAPERS = [
+    Paper(
+        id=f"p{i}",
+        title=f"Paper {i}",
+        venue=f"v{i % 9}",
+        authors=(f"a{i % 50}", f"a{i % 31}"),
+        references=tuple(f"p{(i * k + k) % COUNT}" for k in range(2, 9)),
+    )
+    for i in range(COUNT)
+]
+LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(30)]
+CARRIED = [[i % 30, i % 7, i % 11] for i in range(COUNT)]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: LogCitationSampler(year="2016"),
+        lambda: LogCitationSampler(year=2016, max_papers=-1),
+        lambda: InfluentialCitationSampler(min_mentions="4"),
+        lambda: SameAuthorSampler(positives=2.5),
+        lambda: CitationTripletSampler(max_queries=-1),
+        lambda: VenueFieldSampler(max_papers=-1),
+        lambda: SingleHeadingSampler(descriptors=["a"], max_papers=True),
+        lambda: ScaledYearSampler(first=2000, last=2010.5),
+    ],
+)
+def test_options_that_count_nothing_are_refused(build):
+    with pytest.raises(InputError, match=r"not a whole number|it is a count"):
+        build()
+
+
+def samples(workers):
+    """Every sampler that samples at random, each with its report."""
+    edges = [(paper.id, cited) for paper in PAPERS for cited in paper.references]
+    labels = LabelPairSampler(max_pairs_per_label=40)
+    one, two, three = SampleReport(), SampleReport(), SampleReport()
+    found = (
+        list(CitationTripletSampler(seed=3).sample(PAPERS, edges, workers=workers, report=one)),
+        list(SameAuthorSampler().sample(PAPERS, [p.authors for p in PAPERS], workers=workers, report=two)),
+        list(labels.sample(PAPERS, LABELS, CARRIED, workers=workers, report=three)),
+    )
+    return found, [report.to_json() for report in (one, two, three)]
+
+
+def test_any_number_of_processes_gives_the_same():
+    assert samples(workers=3) == samples(workers=1)
+
+
+def test_any_hash_seed_gives_the_same():
+    code = "from test_sampling import *; print(sha256(repr(samples(1)).encode()).hexdigest())"
+    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == sha256(repr(samples(1)).encode()).hexdigest()
+
+
+def test_a_sample_does_not_depend_on_the_queries_before_it():
+    edges = [(paper.id, cited) for paper in PAPERS for cited in paper.references]
+    every = {e.query.id: e for e in CitationTripletSampler().sample(PAPERS, edges)}
+    some = list(CitationTripletSampler().sample(PAPERS, edges, queries=["p3", "p600"]))
+    assert some == [every["p3"], every["p600"]]
+
+
+def test_samples_come_in_order_and_stream():
+    read = []
+
+    def numbers():
+        for number in range(20_000):
+            read.append(number)
+            yield number
+
+    found = sample_in_parallel(abs, numbers(), workers=2)
+    assert [next(found) for _ in range(300)] == list(range(300))
+    assert len(read) < 5_000  # the rest is not even read
+    found.close()
+    with pytest.raises(InputError, match="0 workers"):
+        list(sample_in_parallel(abs, [1], workers=0))
+
+
+def test_an_error_in_a_process_comes_through():
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(sample_in_parallel(int, ["1", "x"], workers=2))
+
+
+def test_random_numbers_depend_on_seed_and_names():
+    assert seeded_random(0, "a").random() == seeded_random(0, "a").random() != seeded_random(1, "a").random()
+    assert random_fraction(0, "a", "b") == random_fraction(0, "a", "b") != random_fraction(0, "ab")
+    fractions = [random_fraction(0, str(i)) for i in range(999)]
+    assert min(fractions) >= 0 and max(fractions) < 1
+    assert sum(fractions) / 999 == pytest.approx(0.5, abs=0.05)
+    dropped = DropReport()
+    assert (
+        select_by_hash(["a", "b"], 0, 0, dropped) == select_by_hash(["a", "b"], 2, 0, dropped) == [0, 1]
+        and not dropped.ids
+    )
+
+
+def test_numbers_outside_are_sampled_evenly_and_never_twice():
+    counts = Counter(number for seed in range(3000) for number in sample_outside(Random(seed), 8, {0, 3, 4}, 2))
+    assert {*counts} == {1, 2, 5, 6, 7}
+    assert all(count == pytest.approx(1200, abs=120) for count in counts.values())
+    assert sorted(sample_outside(Random(0), 8, {0, 3, 4}, 99)) == [1, 2, 5, 6, 7]
+    assert sample_outside(Random(0), 3, {0, 1, 2}, 1) == []
+
+
+def test_reports_add_up():
+    report = SampleReport()
+    assert report.add(QuerySample((1, 2), (3,), ("hard", "none")))
+    assert not report.add(QuerySample(dropped=(("no reason", "x"),)))
+    assert report.to_json() == {
+        "queries": 1,
+        "pairs": 2,
+        "negatives": {"hard": 1, "none": 1},
+        "dropped": {"no reason": {"count": 1, "first": ["x"]}},
+    }
+    assert report.hard == 1

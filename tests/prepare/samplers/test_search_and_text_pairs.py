@@ -1,0 +1,77 @@
+"""Pairs of words and papers: lists with clicks, titles, summaries."""
+
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.papers import Paper
+from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, SampleReport
+from sciprism.prepare.samplers.scored_lists import ScoredList
+from sciprism.prepare.samplers.search_pairs import NOT_CLICKED, SearchPairSampler
+from sciprism.prepare.samplers.text_pairs import TextPairSampler, pair_titles_with_abstracts
+
+
+def build_papers(names):
+    return [Paper(id=name, title=f"Title of {name}") for name in names]
+
+
+def ids(items):
+    return [item.id for item in items]
+
+
+def test_clicked_papers_are_positives_best_first_and_the_others_negatives():
+    report = SampleReport()
+    lists = [
+        ScoredList("dark matter", build_papers("abcd"), [1, 0, 14, 0.0]),
+        ScoredList("ants", build_papers("ab"), [0, 0]),
+        ScoredList("  ", build_papers("x"), [1]),
+        ScoredList("all liked", build_papers("ab"), [2, 1]),
+        ScoredList("one twice", [*build_papers("ab"), *build_papers("a"), Paper(id="empty")], [0, 0, 3, 1]),
+    ]
+    found = list(SearchPairSampler().sample(lists, report=report))
+    assert [(e.query, ids(e.positives), sorted(ids(e.negatives))) for e in found] == [
+        ("dark matter", ["c", "a"], ["b", "d"]),
+        ("all liked", ["a", "b"], []),
+        ("one twice", ["a"], ["b"]),
+    ]
+    assert report.negatives == {NOT_CLICKED: 3, NONE: 2} and report.pairs == 5
+    assert report.dropped.ids == {
+        "nothing clicked": ["ants"],
+        "query without words": ["x"],
+        "no text": ["empty"],
+    }
+
+
+def test_negatives_of_a_long_list_are_sampled():
+    shown = ScoredList("q", build_papers("abcdefghij"), [1, *[0] * 9])
+    (found,) = SearchPairSampler(negatives=3).sample([shown])
+    assert len({*ids(found.negatives)}) == 3
+    assert found == next(SearchPairSampler(negatives=3).sample([shown]))
+    assert len(next(SearchPairSampler(negatives=0).sample([shown])).negatives) == 9
+
+
+def test_a_list_needs_a_score_for_each_paper():
+    with pytest.raises(InputError, match="'q': 2 papers, 1 scores"):
+        ScoredList("q", build_papers("ab"), [1])
+
+
+def test_titles_ask_for_abstracts_without_their_title():
+    papers = [
+        Paper(id="a", title="Ice", abstract="Water that is cold.", venue="V"),
+        Paper(id="b", title="", abstract="No title."),
+        Paper(id="c", title="Fire"),
+    ]
+    report = SampleReport()
+    (found,) = TextPairSampler().sample(pair_titles_with_abstracts(papers), report=report)
+    assert found.query == "Ice" and found.negatives == ()
+    assert found.positives == (Paper(id="a", abstract="Water that is cold."),)
+    assert report.dropped.ids == {"query without words": ["b"], "no text": ["c"]}
+    assert report.queries == report.pairs == 1 and report.negatives == {NONE: 1} and report.hard == 0
+
+
+def test_texts_are_selected_by_the_papers_ids():
+    pairs = [(f"text {i}", paper) for i, paper in enumerate(build_papers([f"p{i}" for i in range(60)]))]
+    report = SampleReport()
+    some = list(TextPairSampler(max_pairs=7).sample(pairs, report=report))
+    assert len(some) == 7 and report.dropped.count(BEYOND_LIMIT) == 53
+    assert some == sorted(some, key=lambda e: int(e.positives[0].id[1:]))
+    assert {e.query for e in TextPairSampler(max_pairs=7).sample(pairs[::-1])} == {e.query for e in some}

@@ -1,0 +1,141 @@
+"""Token shards: blocks come back as written, and every kind of damage is reported."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.text.token_shards import TokenShards, TokenShardWriter
+from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
+from sciprism.text.vocabulary import learn_vocabulary
+
+TOKENIZER = learn_vocabulary(["the kinase binds the protein"] * 5, vocab_size=280)
+
+
+def write(folder, blocks, **options):
+    with TokenShardWriter(folder, TOKENIZER, length=8, **options) as writer:
+        for number, block in enumerate(blocks):
+            name = "ab"[number % 2]
+            writer.add(np.array(block, np.uint32), name)
+            writer.counts(name).tokens += len(block) - 2
+            writer.counts(name).documents += 1
+    return TokenShards(folder)
+
+
+BLOCKS = [[0, 5, 6, 2], [0, 7, 2], [0, 8, 9, 10, 2], [0, 11, 2]]
+
+
+def test_blocks_come_back_with_their_counts(tmp_path):
+    shards = write(tmp_path / "s", BLOCKS, shard_tokens=6)
+    assert [block.tolist() for block in shards] == BLOCKS and shards[0].dtype == np.int32
+    assert shards[-1].tolist() == BLOCKS[-1] and [b.tolist() for b in shards[1:3]] == BLOCKS[1:3]
+    assert shards.lengths.tolist() == [4, 3, 5, 3] and shards.lengths.dtype == np.int32
+    assert (len(shards), shards.length, shards.special) == (4, 8, (0, 2))
+    assert shards.tokenizer == fingerprint_tokenizer(TOKENIZER)
+    assert (shards.sources["a"].blocks, shards.sources["a"].tokens, shards.sources["b"].documents) == (
+        2,
+        5,
+        2,
+    )
+    names = {path.name for path in (tmp_path / "s").iterdir()}
+    assert names == {"tokens.json", *(f"{p}-00000{n}.npy" for p in ("tokens", "ends") for n in (0, 1))}
+    assert np.load(tmp_path / "s" / "tokens-000000.npy").dtype == np.uint16
+    shards.check()
+    assert pickle.loads(pickle.dumps(shards))[2].tolist() == BLOCKS[2]
+    with pytest.raises(IndexError):
+        shards[4]
+
+
+@given(st.lists(st.lists(st.integers(0, 60_000), min_size=1, max_size=8), max_size=30), st.integers(1, 20))
+def test_any_blocks_in_any_shards(tmp_path_factory, blocks, shard):
+    shards = write(tmp_path_factory.mktemp("s") / "s", blocks, shard_tokens=shard)
+    assert [block.tolist() for block in shards] == blocks
+    assert shards.lengths.tolist() == [len(block) for block in blocks]
+
+
+def test_written_whole_or_not_at_all(tmp_path):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        TokenShardWriter(tmp_path / "s", TOKENIZER, length=8, shard_tokens=1) as writer,
+    ):
+        writer.add(np.array([0, 1, 2], np.uint32), "a")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path / "s", BLOCKS)
+    assert len(write(tmp_path / "s", BLOCKS[:1])) == 1  # older shards are replaced
+    (tmp_path / "s" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files than token shards"):
+        write(tmp_path / "s", BLOCKS)
+    with pytest.raises(ValueError, match="a block of 9 tokens"):
+        write(tmp_path / "t", [[1] * 9])
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-2])
+
+
+def _empty(path):
+    path.write_bytes(b"")
+
+
+def _gone(path):
+    path.unlink()
+
+
+def _garbage(path):
+    path.write_bytes(b"\x93NUMPY garbage")
+
+
+def _other(path):
+    np.save(path, np.arange(3))
+
+
+@pytest.mark.parametrize("damage", [_cut, _empty, _gone, _garbage, _other])
+@pytest.mark.parametrize("name", ["tokens-000000.npy", "ends-000000.npy"])
+def test_a_damaged_shard_is_named_with_the_remedy(tmp_path, damage, name):
+    write(tmp_path / "s", BLOCKS)
+    damage(tmp_path / "s" / name)
+    with pytest.raises(InputError, match=r"00000\.npy.*build the shards again"):
+        TokenShards(tmp_path / "s")
+
+
+def test_a_changed_token_is_found_by_the_checksum(tmp_path):
+    shards = write(tmp_path / "s", BLOCKS)
+    path = tmp_path / "s" / "tokens-000000.npy"
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+    TokenShards(tmp_path / "s")  # the sizes still fit
+    with pytest.raises(InputError, match=r"tokens-000000\.npy: changed since it was written"):
+        shards.check()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"no tokens\.json"),
+        ("{", "cannot be read as JSON"),
+        ("[]", "expected a dict"),
+        ('{"layout": 2}', "layout 2, expected 1"),
+        ('{"layout": 1}', "damaged"),
+        (
+            '{"layout": 1, "length": 8, "tokenizer": "x", "special": [0, 2], "sources": {}, "shards": [3]}',
+            "damaged",
+        ),
+    ],
+)
+def test_a_manifest_that_is_none(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "tokens.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        TokenShards(tmp_path)
+
+
+def test_no_blocks_are_shards_too(tmp_path):
+    shards = write(tmp_path / "s", [])
+    assert len(shards) == 0 and shards.lengths.tolist() == []
+    assert json.loads((tmp_path / "s" / "tokens.json").read_text())["dropped"] == {}

@@ -1,0 +1,61 @@
+"""The folder of a run: files of version 0.1 have other names and keys, and are read as today's."""
+
+import json
+import warnings
+
+import pytest
+import torch
+
+from sciprism.errors import InputError
+from sciprism.training.run_folder import Checkpoint, StageFolder, open_run_folder
+
+FACTS = {
+    "versions": {"torch": "2"},
+    "processes": 1,
+    "test_papers": {"one/search": 0},
+    "finished_models": {"model": {"model.safetensors": "abc"}},
+    "sources": {"one/search": {"examples": 3, "dropped": 1, "sha256": "def"}},
+}
+FORMER_FACTS = {
+    "versions": {"torch": "2"},
+    "processes": 1,
+    "papers_of_tests": {"one/search": 0},
+    "done": {"model": {"model.safetensors": "abc"}},
+    "sources": {"one/search": {"examples": 3, "left_out": 1, "sha256": "def"}},
+}
+RECIPE = {"name": "made"}
+
+
+@pytest.fixture(autouse=True)
+def no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def test_a_checkpoint_of_version_0_1_is_read(tmp_path):
+    stage = StageFolder(tmp_path)
+    optimizer = {"optimizer": {"lr": 0.5}, "scaler": {}}
+    stage.save(Checkpoint(3, {"w": torch.ones(2)}, optimizer, {"state": {"best": 0.5}}))
+    folder = tmp_path / "checkpoint"
+    assert {path.name for path in folder.iterdir()} == {"optimizer.pt", "state.json", "weights.safetensors"}
+    assert stage.load().optimizer == optimizer
+    (folder / "optimizer.pt").unlink()
+    torch.save({"optimiser": {"lr": 0.5}, "scaler": {}}, folder / "optimiser.pt")
+    found = stage.load()
+    assert (found.step, found.optimizer, found.state) == (3, optimizer, {"state": {"best": 0.5}})
+
+
+def test_facts_of_version_0_1_are_compared_by_todays_keys(tmp_path):
+    (tmp_path / "recipe.json").write_text(json.dumps(RECIPE))
+    (tmp_path / "run.json").write_text(json.dumps(FORMER_FACTS))
+    assert open_run_folder(tmp_path, RECIPE, FACTS) == []
+    assert open_run_folder(tmp_path, RECIPE, FACTS | {"finished_models": {}}) == ["finished_models.model"]
+    changed = {"one/search": FACTS["sources"]["one/search"] | {"dropped": 2}}
+    with pytest.raises(InputError, match=r"sources.one/search.dropped has changed since it began"):
+        open_run_folder(tmp_path, RECIPE, FACTS | {"sources": changed})
+
+
+def test_facts_are_written_under_todays_keys(tmp_path):
+    assert open_run_folder(tmp_path / "run", RECIPE, FACTS) == []
+    assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8")) == FACTS
