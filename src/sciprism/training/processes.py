@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterable
 from datetime import timedelta
@@ -87,7 +88,9 @@ class Processes:
             from accelerate import PartialState
         except ImportError as error:
             raise MissingExtraError("train", "training in several processes") from error
-        return PartialState(cpu=device == "cpu", timeout=timedelta(days=1))  # one evaluates, the others wait
+        state = PartialState(cpu=device == "cpu", timeout=timedelta(days=1))  # one evaluates, the others wait
+        atexit.register(state.destroy_process_group)  # its threads would abort the interpreter's end
+        return state
 
 
 def _device(name: str | None) -> torch.device:
