@@ -17,10 +17,9 @@ from functools import cached_property, lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
-from sciprism.deprecation import current_names
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.results import FORMER_KEYS, TaskResult, parse_result
+from sciprism.evaluation.results import TaskResult, current_keys, parse_result
 from sciprism.evaluation.score_tables import ScoreKey, ScoreLayout, ScoreTable, write_score_table
 from sciprism.files import sha256, write_atomically
 
@@ -124,7 +123,7 @@ def _read(path: Path, states: tuple[tuple[int, int], ...]) -> ResultPack:  # noq
     try:
         whole = json.loads(path.read_text(encoding="utf-8"))
         digest, rows = whole["scores"]["sha256"], whole["results"]
-        shared = current_names(whole["shared"], FORMER_KEYS, "shared key", warn=None)
+        shared = current_keys(whole["shared"])
         found = [_from_row(row, shared, path) for row in rows]
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise InputError(f"{path} is damaged: {error!r}; restore it or pack the results again") from None
@@ -154,7 +153,7 @@ def _to_row(
 def _from_row(
     row: dict[str, Any], shared: Mapping[str, list[Any]], path: Path
 ) -> tuple[ResultKey, TaskResult, Mapping[str, ScoreLayout]]:
-    row = current_names(row, FORMER_KEYS, "result key", warn=None)
+    row = current_keys(row)
     for keys in SHARED:
         holder = _holder(row, keys)
         if keys[-1] in holder:

@@ -96,17 +96,21 @@ def item_scores_path(folder: Path, task: str, metric: str) -> Path:
 def read_result(path: Path) -> TaskResult:
     """Read one result. Raises InputError where the file is no result."""
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        row = current_keys(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, AttributeError) as error:
         raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
     return parse_result(row, path)
 
 
+def current_keys(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a result, or of what packed results share, with today's keys for former ones."""
+    return current_names(row, FORMER_KEYS, "result key", warn=None)
+
+
 def parse_result(row: dict[str, Any], path: Path) -> TaskResult:
-    """Return a result from the values of a file, under current or former keys. Raises InputError."""
+    """Return a result from the values of a file under `current_keys`. Raises InputError."""
     try:
-        values = current_names(row, FORMER_KEYS, "result key", warn=None)
-        metrics = {name: Measure(**measure) for name, measure in values["metrics"].items()}
-        return TaskResult(**values | {"metrics": metrics})
+        metrics = {name: Measure(**measure) for name, measure in row["metrics"].items()}
+        return TaskResult(**row | {"metrics": metrics})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
