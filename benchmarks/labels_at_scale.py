@@ -1,7 +1,7 @@
 """Check that ranking the largest vocabulary for the largest paper set stays within 4 GB.
 
 SciMult's Chemistry-MeSH: 762,129 papers and 30,194 labels. Vectors are random, and cached as those of an
-encoder; all else is the protocol's work. Peak memory is that of a process of its own.
+encoder; all else is the protocol's work. Peak memory is measured in a separate process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sampling triplets from a million papers: seconds, peak memory, and the same bytes with 1 and 2 workers.
 
 A synthetic citation graph (synthetic_graph.py) is written as papers with short texts, fields and references.
-`sciprism prepare citations` runs in a process of its own for each number of workers. Run from the repository
+`sciprism prepare citations` runs in a separate process for each number of workers. Run from the repository
 root:
 
     python benchmarks/sampling.py --size 1000000 --edges 10000000 -o results/sampling.json

@@ -19,6 +19,6 @@ def run(monkeypatch, capsys, *words):
 
 
 def sciprism(*words, **options):
-    """Return what became of a command in a process of its own."""
+    """Return what became of a command in a separate process."""
     command = [sys.executable, "-m", "sciprism", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, **options)

@@ -67,7 +67,7 @@ def test_the_hubs_cache(tiny_model, tiny_encoder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("variable, inside", [("HF_HUB_CACHE", "."), ("HF_HOME", "hub")])
 def test_the_hubs_cache_is_found_by_its_variables(variable, inside, tiny_model, tmp_path):
-    """In a process of its own: the hub's client reads them once."""
+    """In a separate process: the hub's client reads them once."""
     snapshot = hub_layout(tiny_model, tmp_path / inside)
     code = "from sciprism.encoders.checkpoints.names import resolve; print(resolve('some-owner/some-model')[1])"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}

@@ -152,7 +152,7 @@ class Encoder(Model):
         With a frozen text, the latter are the vectors of the `single` model that it started from.
         """
         if self.model.beside is None:
-            raise InputError(f"{self.name} is not a prism model: its text has no vectors of its own")
+            raise InputError(f"{self.name} is not a prism model: only prism gives vectors of the text too")
         found, rows = self._encode_formats(items, role, formats, text=True)
         return found, rows[:, -1].copy()
 

@@ -85,7 +85,7 @@ def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Yield batches of at most `budget` tokens, longest texts first, as indices into `lengths`.
 
     The order is a pure function of the lengths, so equal input gives equal batches and equal bytes. A text
-    longer than the budget is a batch of its own.
+    longer than the budget is a batch by itself.
     """
     batch: list[int] = []
     tokens = 0

@@ -94,7 +94,7 @@ class _CrossValidation:
         fold, c_index, column = (torch.from_numpy(i.ravel()) for i in np.indices(self.shape))
         if self.shared:
             problems = Problems(self.columns, column, self.costs[c_index], fold)
-        else:  # every label has folds of its own: a held-out row has the sign 0
+        else:  # folds differ by label: a held-out row has the sign 0
             held_out = self.folds == np.arange(self.settings.folds)[:, None, None]
             masked = np.where(held_out, np.float32(0), self.known.columns).reshape(-1, len(self.features))
             problems = Problems(

@@ -1,6 +1,6 @@
 """Convert SciRepEval's PALs (`allenai/scirepeval_pals`): a BERT with one small attention per code and layer.
 
-The codes are numbered in sorted order. A projection has a name of its own and an alias in every layer that
+The codes are numbered in sorted order. A projection has its own name and an alias in every layer that
 shares it; a file may have all of these names or one.
 """
 

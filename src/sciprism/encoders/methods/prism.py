@@ -186,7 +186,7 @@ class Prism(SideModule):
         return torch.stack([self.scales[route] for route in batch.routes])
 
     def requests(self, batch: PackedBatch) -> list[FormatRequest]:
-        """Return one request per route of the batch: each text gets the vector of its own route."""
+        """Return one request per route of the batch: each text gets the vector of its route."""
         bounds = pairwise(accumulate((len(part.lengths) for _, _, part in batch.by_route), initial=0))
         return [((route,), slice(*ends)) for (route, _, _), ends in zip(batch.by_route, bounds, strict=True)]
 

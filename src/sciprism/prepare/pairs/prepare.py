@@ -105,7 +105,7 @@ class PairSettings:
 def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> PreparedPairs:
     """Write `train/SHAPE.jsonl`, `dev/SHAPE.jsonl` and `pairs.json` below `out`.
 
-    Each file of rows is a source of its own. A citation is dev if the citing paper is, and train if neither
+    Each file of rows is a separate source. A citation is dev if the citing paper is, and train if neither
     paper is dev. Other sources in `out` stay, and their entries in `pairs.json` too. Raises InputError if
     there is no pair, or if a source of other files would be replaced.
     """
