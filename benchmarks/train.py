@@ -32,9 +32,11 @@ from transformers import TrainerCallback
 from measurement import build_parser, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.training.batch_plan import OneSourcePlan, derive_seed
-from sciprism.training.learners.learner import LearnerContext
+from sciprism.seeding import derive_seed
+from sciprism.training.batch_plan import OneSourcePlan
+from sciprism.training.learners.learner import LearnerContext, load_model
 from sciprism.training.loop import Hooks, TrainingLoop
+from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec, Stage
 from sciprism.training.run_folder import StageFolder
@@ -97,6 +99,11 @@ def train_peer(
     return float(np.mean([b - a for a, b in pairwise(clock.ends)])), clock.losses
 
 
+def plan_batches(args: argparse.Namespace, source: ExampleSource) -> OneSourcePlan:
+    """Return the batches that both take."""
+    return OneSourcePlan((len(source),), (1.0,), args.batch, derive_seed(SEED, "plan"))
+
+
 def train_sciprism(
     args: argparse.Namespace, source: ExampleSource, precision: str, dropout: float | None
 ) -> tuple[float, list[float]]:
@@ -124,7 +131,17 @@ def train_sciprism(
     with tempfile.TemporaryDirectory() as folder:
         stage_folder = StageFolder(Path(folder))
         context = LearnerContext(encoder=encoder, processes=Processes("cpu"))
-        loop = TrainingLoop(context, stage, sources=[source], folder=stage_folder, seed=SEED, hooks=Hooks())
+        plan = StagePlan(
+            stage=stage,
+            seed=SEED,
+            sources=[source],
+            batches=plan_batches(args, source),
+            steps=args.steps,
+            folder=stage_folder,
+            models={},
+            find_model=load_model,
+        )
+        loop = TrainingLoop(plan, context, Hooks())
         loop.run()
         steps = [row for row in map(json.loads, stage_folder.metrics.read_text().splitlines()) if "loss" in row]
     return float(np.mean([row["seconds"] for row in steps[1:]])), [row["loss"] for row in steps]
@@ -142,8 +159,8 @@ def main() -> None:
     parser.add_argument("--precisions", nargs="+", default=["float32", "bfloat16"])
     args = parser.parse_args()
     source = ExampleSource(SourceSpec(file=args.source, format="search", query="query"))
-    plan = OneSourcePlan((len(source),), (1.0,), args.batch, derive_seed(SEED, "plan"))
-    order = [row for step in range(args.steps) for _, part in plan[step] for row in part.tolist()]
+    batches = plan_batches(args, source)
+    order = [row for step in range(args.steps) for _, part in batches[step] for row in part.tolist()]
     encoder = Encoder.load(args.model)
     rows = [
         (encoder.texts([e.query], "query")[0], encoder.texts([e.positives[0]], "paper")[0])

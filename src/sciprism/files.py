@@ -1,10 +1,11 @@
-"""Atomic writes: a reader, or the next run after a crash, sees all of a file or none of it."""
+"""Atomic writes: a reader, or the next run after a crash, sees all of a file or folder, or none of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,6 +78,24 @@ def explain_write_errors(path: Path) -> Iterator[None]:
             f"cannot write {path}: {error.strerror or error}; what was committed before is kept: "
             "free some space, and the same command continues"
         ) from error
+
+
+def create_draft(folder: Path) -> Path:
+    """Return an empty folder next to this one, which `replace_folder` puts in its place."""
+    draft = folder.with_name(f".{folder.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    return draft
+
+
+def replace_folder(folder: Path, draft: Path) -> None:
+    """Replace a folder by a finished draft; at every moment one whole version exists."""
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    draft.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager

@@ -17,6 +17,11 @@ def random_bits(*parts: object) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
 
 
+def derive_seed(*parts: object) -> int:
+    """Return a seed, 63 bits that all parts decide."""
+    return random_bits(*parts) >> 1
+
+
 def random_fraction(*parts: object) -> float:
     """Return a random number in [0, 1), a hash of all parts."""
     return random_bits(*parts) / 2**64

@@ -5,16 +5,23 @@ import os
 import subprocess
 import sys
 
+from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
 
 PROCESSES = """
 import sys
 from pathlib import Path
+from sciprism.training.plan import plan_training
 from sciprism.training.recipe_file import read_recipe
 from sciprism.training.run import train
-train(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), device="cpu")
+train(plan_training(read_recipe(Path(sys.argv[1]), sys.argv[3:]), Path(sys.argv[2]), device="cpu"))
 """
+
+
+def run_recipe(recipe, folder, *, hooks=None, **options):
+    """Plan a run and carry it out; return the folder of its model."""
+    return train(plan_training(recipe, folder, **options), hooks)
 
 
 def metrics(run, stage="contrast"):
@@ -38,5 +45,5 @@ def by_two_and_by_one(path, changes, place, stage="contrast"):
     done = subprocess.run(launch, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads((place / "two" / "run.json").read_text())["processes"] == 2
-    train(read_recipe(path, changes), place / "one", device="cpu")
+    run_recipe(read_recipe(path, changes), place / "one", device="cpu")
     return losses(place / "two", stage), losses(place / "one", stage)

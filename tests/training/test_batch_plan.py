@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.training.batch_plan import OneSourcePlan, derive_seed, mixings, repeats_by_size, split_parts
+from sciprism.seeding import derive_seed
+from sciprism.training.batch_plan import OneSourcePlan, mixings, repeats_by_size, split_parts
 
 
 def epoch_parts(plan, epoch=0):

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
-from sciprism.training.batch_plan import derive_seed
 from sciprism.training.examples import Example, from_row, read_examples, to_row, write_examples
 from sciprism.training.recipe import SourceSpec
-from sciprism.training.sources import ExampleSource, rotate_candidates
+from sciprism.training.sources import ExampleSource
 
 # the example of the fact sheet, in our words
 ROW = {
@@ -66,16 +65,18 @@ def test_both_kinds_of_file_in_any_order(tmp_path, whole):
     assert [e.query.title for e in read_examples(path, query="paper", candidate="label")] == list("01234")
 
 
-def test_every_positive_and_negative_has_its_turn():
-    """Drawn by a key; the recipe may ask for the first ones, as published."""
+def test_every_positive_and_negative_has_its_turn(tmp_path):
+    """Sampled by a key; the recipe may state the first ones, as published."""
     papers = [Paper(id=str(n), title=str(n)) for n in range(6)]
     example = Example("a", tuple(papers[:3]), tuple(papers[3:]))
-    spec = SourceSpec(file="a", format="search")
-    drawn = [rotate_candidates(example, spec, derive_seed(0, n)) for n in range(60)]
+    write_examples([example], tmp_path / "a.jsonl")
+    spec = SourceSpec(file=tmp_path / "a.jsonl", format="search", query="query")
+    drawn = [ExampleSource(spec).batch([0], seed=0, sample_key=(n,)).examples[0] for n in range(60)]
     assert {e.positives[0].id for e in drawn} == set("012")
     assert {e.negatives[0].id for e in drawn} == set("345")
     assert all(set(map(str, e.positives)) == set(map(str, example.positives)) for e in drawn)
-    assert rotate_candidates(example, spec.model_copy(update={"positives": "first"}), 12345) == example
+    first = ExampleSource(spec.model_copy(update={"positives": "first"}))
+    assert first.batch([0], seed=0, sample_key=(7,)).examples == [example]
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):

@@ -5,10 +5,10 @@ from functools import cache
 import pytest
 from safetensors.torch import load_file
 
+from build_runs import run_recipe
 from build_sources import write_recipe, write_source
 from sciprism import Encoder
 from sciprism.training.recipe_file import read_recipe
-from sciprism.training.run import train
 
 PRISM = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true}"]
 DEV = ["stages.0.evaluation={every = 3, examples = 20}", "stages.0.sources.0.dev=dev.jsonl"]
@@ -23,7 +23,7 @@ def weights(tmp_path_factory, tiny_model):
 
     @cache
     def left(name, *changes):
-        model = train(read_recipe(recipe, list(changes)), folder / name, device="cpu")
+        model = run_recipe(read_recipe(recipe, list(changes)), folder / name, device="cpu")
         return load_file(model / "model.safetensors")
 
     return left
@@ -58,6 +58,6 @@ def test_a_format_of_its_own_way(dev, weights):
 
 def test_the_model_is_whole_and_says_whose_it_is(tmp_path, tiny_model):
     recipe = read_recipe(write_recipe(tmp_path, tiny_model), ["stages.0.interpolation=0.5"])
-    encoder = Encoder.load(train(recipe, tmp_path / "run", device="cpu"))
+    encoder = Encoder.load(run_recipe(recipe, tmp_path / "run", device="cpu"))
     assert encoder.provenance["stage"] == "contrast" and encoder.provenance["step"] == 12
     assert encoder.encode(["a trial of a vaccine"]).shape == (1, encoder.dim)

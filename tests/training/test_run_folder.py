@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sciprism.errors import InputError
-from sciprism.training.run_folder import Checkpoint, StageFolder, open_run_folder
+from sciprism.training.run_folder import Checkpoint, RunFolder, StageFolder
 
 FACTS = {
     "versions": {"torch": "2"},
@@ -49,13 +49,14 @@ def test_a_checkpoint_of_version_0_1_is_read(tmp_path):
 def test_facts_of_version_0_1_are_compared_by_todays_keys(tmp_path):
     (tmp_path / "recipe.json").write_text(json.dumps(RECIPE))
     (tmp_path / "run.json").write_text(json.dumps(FORMER_FACTS))
-    assert open_run_folder(tmp_path, RECIPE, FACTS) == []
-    assert open_run_folder(tmp_path, RECIPE, FACTS | {"finished_models": {}}) == ["finished_models.model"]
+    assert RunFolder(tmp_path, RECIPE, FACTS).compare() == []
+    assert RunFolder(tmp_path, RECIPE, FACTS | {"finished_models": {}}).compare() == ["finished_models.model"]
     changed = {"one/search": FACTS["sources"]["one/search"] | {"dropped": 2}}
     with pytest.raises(InputError, match=r"sources.one/search.dropped has changed since it began"):
-        open_run_folder(tmp_path, RECIPE, FACTS | {"sources": changed})
+        RunFolder(tmp_path, RECIPE, FACTS | {"sources": changed}).compare()
 
 
 def test_facts_are_written_under_todays_keys(tmp_path):
-    assert open_run_folder(tmp_path / "run", RECIPE, FACTS) == []
+    RunFolder(tmp_path / "run", RECIPE, FACTS).create()
+    assert RunFolder(tmp_path / "run", RECIPE, FACTS).compare() == []
     assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8")) == FACTS

@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from build_runs import by_two_and_by_one, losses, metrics
+from build_runs import by_two_and_by_one, losses, metrics, run_recipe
 from build_sources import WORDS, write_recipe, write_source
 from sciprism import Encoder
 from sciprism.errors import InputError, RunFailedError
@@ -24,7 +24,6 @@ from sciprism.training.examples import Example, write_examples
 from sciprism.training.joint_step import JointStep
 from sciprism.training.loop import Hooks
 from sciprism.training.recipe_file import read_recipe
-from sciprism.training.run import train
 from sciprism.training.sources import ExampleSource
 
 TRAIN = "from sciprism.cli.main import main; main()"
@@ -39,7 +38,7 @@ def recipe(tmp_path_factory, tiny_model):
 def finished(recipe, tmp_path_factory):
     """One run from its first step to its last."""
     run = tmp_path_factory.mktemp("runs") / "whole"
-    train(read_recipe(recipe), run, device="cpu")
+    run_recipe(read_recipe(recipe), run, device="cpu")
     return run
 
 
@@ -61,13 +60,13 @@ def test_what_a_run_leaves(finished, recipe):
 
 def test_a_finished_run_is_not_run_again(finished, recipe):
     before = (finished / "contrast" / "metrics.jsonl").stat().st_mtime_ns
-    assert train(read_recipe(recipe), finished, device="cpu") == finished / "contrast" / "model"
+    assert run_recipe(read_recipe(recipe), finished, device="cpu") == finished / "contrast" / "model"
     assert (finished / "contrast" / "metrics.jsonl").stat().st_mtime_ns == before
 
 
 def test_training_lowers_the_loss(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=60, dropout=0.0, every=100)
-    train(read_recipe(path), tmp_path / "run", device="cpu")
+    run_recipe(read_recipe(path), tmp_path / "run", device="cpu")
     of_search = [row["loss"] for row in metrics(tmp_path / "run") if "search" in row["losses"]]
     assert np.mean(of_search[-10:]) < 0.8 * np.mean(of_search[:10])
 
@@ -84,7 +83,7 @@ def test_killed_and_run_again_it_ends_the_same(after, finished, recipe, tmp_path
     process.send_signal(signal.SIGKILL)
     process.wait()
     notes = []
-    train(read_recipe(recipe), run, device="cpu", hooks=Hooks(on_message=notes.append))
+    run_recipe(read_recipe(recipe), run, device="cpu", hooks=Hooks(on_message=notes.append))
     assert losses(run) == losses(finished)
     weights = [folder / "contrast" / "model" / "model.safetensors" for folder in (run, finished)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
@@ -96,20 +95,20 @@ def test_a_run_goes_on_though_recipes_have_new_keys_since(finished, recipe, tmp_
     known = json.loads((run / "recipe.json").read_text())
     del known["stages"][0]["schedule"]["end_step"]
     (run / "recipe.json").write_text(json.dumps(known))
-    assert train(read_recipe(recipe), run, device="cpu") == run / "contrast" / "model"
+    assert run_recipe(read_recipe(recipe), run, device="cpu") == run / "contrast" / "model"
 
 
 def test_another_recipe_does_not_touch_a_run(finished, recipe):
     with pytest.raises(InputError, match=r"another recipe \(differs in seed\)"):
-        train(read_recipe(recipe, ["seed=6"]), finished, device="cpu")
+        run_recipe(read_recipe(recipe, ["seed=6"]), finished, device="cpu")
     with pytest.raises(InputError, match="not empty and holds no run"):
-        train(read_recipe(recipe), recipe.parent, device="cpu")
+        run_recipe(read_recipe(recipe), recipe.parent, device="cpu")
 
 
 def test_one_process_at_a_time_writes_a_run(recipe, finished):
     with lock_folder(finished), pytest.raises(InputError, match="is being written by another"):
-        train(read_recipe(recipe), finished, device="cpu")
-    assert train(read_recipe(recipe), finished, device="cpu") == finished / "contrast" / "model"
+        run_recipe(read_recipe(recipe), finished, device="cpu")
+    assert run_recipe(read_recipe(recipe), finished, device="cpu") == finished / "contrast" / "model"
 
 
 def test_stages_follow_each_other(recipe, finished, tmp_path):
@@ -120,7 +119,7 @@ def test_stages_follow_each_other(recipe, finished, tmp_path):
     path = recipe.parent / "two.toml"
     path.write_text(text + "\n" + second, encoding="utf-8")
     done = finished / "contrast" / "model"
-    model = train(read_recipe(path, [f'stages.contrast.finished_model="{done}"']), tmp_path / "run", device="cpu")
+    model = run_recipe(read_recipe(path, [f'stages.contrast.finished_model="{done}"']), tmp_path / "run", device="cpu")
     assert model == tmp_path / "run" / "experts" / "model"
     assert not (tmp_path / "run" / "contrast").exists()
     assert Encoder.load(model).settings.method == "attention-experts"
@@ -150,7 +149,7 @@ def test_the_best_model_by_dev_examples_is_kept(tmp_path, tiny_model):
 
     changes = ["stages.0.evaluation.every=4", "stages.0.sources.search.dev=dev.jsonl"]
     changes.append('stages.0.evaluation.tasks=["made/task"]')
-    train(read_recipe(path, changes), tmp_path / "run", device="cpu", hooks=Hooks(evaluate=evaluate))
+    run_recipe(read_recipe(path, changes), tmp_path / "run", device="cpu", hooks=Hooks(evaluate=evaluate))
     rows = [json.loads(line) for line in (tmp_path / "run/contrast/metrics.jsonl").read_text().splitlines()]
     scored = {row["step"]: row["dev"] for row in rows if "dev" in row}
     assert list(scored) == [0, 4, 8, 12]
@@ -165,14 +164,14 @@ def test_patience_ends_a_stage(tmp_path, tiny_model):
     write_source(tmp_path / "dev.jsonl", 20, seed=9)
     changes = ["stages.0.evaluation.every=1", "stages.0.evaluation.patience=2"]
     changes += ["stages.0.sources.search.dev=dev.jsonl", "stages.0.optimizer.lr=1e-9"]
-    train(read_recipe(path, changes), tmp_path / "run", device="cpu")
+    run_recipe(read_recipe(path, changes), tmp_path / "run", device="cpu")
     assert len(losses(tmp_path / "run")) < 40
 
 
 def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=30, clip=0)
     with pytest.raises(RunFailedError, match=r"stage contrast: .*its examples are in .*batch-at-step-\d+.jsonl"):
-        train(read_recipe(path, ["stages.0.optimizer.lr=1e30"]), tmp_path / "run", device="cpu")
+        run_recipe(read_recipe(path, ["stages.0.optimizer.lr=1e30"]), tmp_path / "run", device="cpu")
     (kept,) = (tmp_path / "run" / "contrast").glob("batch-at-step-*.jsonl")
     assert len(kept.read_text().splitlines()) == 8
 
@@ -190,7 +189,7 @@ def test_a_gradient_that_is_no_number_spoils_no_checkpoint(tmp_path, tiny_model,
     monkeypatch.setattr(JointStep, "__call__", spoil)
     path = write_recipe(tmp_path, tiny_model, steps=5, every=1)
     with pytest.raises(RunFailedError, match="the gradient at step 3 is nan"):
-        train(read_recipe(path), tmp_path / "run", device="cpu")
+        run_recipe(read_recipe(path), tmp_path / "run", device="cpu")
     assert len(losses(tmp_path / "run")) == 2
     kept = json.loads((tmp_path / "run/contrast/checkpoint/state.json").read_text())
     assert kept["step"] == 2
@@ -231,15 +230,15 @@ def test_sources_of_every_kind_in_one_batch_stopped_and_continued(mixing, weight
         f"stages.0.weighting.name={weighting}",
     ]
     recipe = read_recipe(path, changes)
-    whole = train(recipe, tmp_path / "whole", device="cpu")
+    whole = run_recipe(recipe, tmp_path / "whole", device="cpu")
 
     def stop(step):
         if step.step == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(recipe, tmp_path / "parts", device="cpu", hooks=Hooks(on_step=stop))
-    parts = train(recipe, tmp_path / "parts", device="cpu")
+        run_recipe(recipe, tmp_path / "parts", device="cpu", hooks=Hooks(on_step=stop))
+    parts = run_recipe(recipe, tmp_path / "parts", device="cpu")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     weights, same = (load_file(model / "model.safetensors") for model in (whole, parts))
     assert all(torch.equal(weights[name], same[name]) for name in weights)
@@ -259,32 +258,32 @@ def test_ctrl_c_ends_the_step_and_saves(tmp_path, tiny_model, finished):
     assert (process.returncode, "the same command continues" in said) == (1, True), said
     kept = json.loads((run / "contrast/checkpoint/state.json").read_text())
     assert kept["step"] == len(losses(run)) < 12
-    train(read_recipe(path), run, device="cpu")
+    run_recipe(read_recipe(path), run, device="cpu")
     assert losses(run) == losses(finished)
 
 
 def test_a_source_that_has_changed_ends_a_run(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=2)
-    train(read_recipe(path), tmp_path / "run", device="cpu")
+    run_recipe(read_recipe(path), tmp_path / "run", device="cpu")
     (tmp_path / "moved").mkdir()
     for name in ("search.jsonl", "topics.jsonl"):
         (tmp_path / name).rename(tmp_path / "moved" / name)
-    train(read_recipe(path, sources=tmp_path / "moved"), tmp_path / "run", device="cpu")
+    run_recipe(read_recipe(path, sources=tmp_path / "moved"), tmp_path / "run", device="cpu")
     write_source(tmp_path / "moved" / "search.jsonl", 61)
     with pytest.raises(InputError, match=r"cannot be resumed: sources.contrast/search.* has changed"):
-        train(read_recipe(path, sources=tmp_path / "moved"), tmp_path / "run", device="cpu")
+        run_recipe(read_recipe(path, sources=tmp_path / "moved"), tmp_path / "run", device="cpu")
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_half_precision_trains(precision, tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=4)
-    train(read_recipe(path, [f"stages.0.precision={precision}"]), tmp_path / "run", device="cpu")
+    run_recipe(read_recipe(path, [f"stages.0.precision={precision}"]), tmp_path / "run", device="cpu")
     assert np.isfinite(losses(tmp_path / "run")).all()
 
 
 def test_accumulated_batches_are_one_step(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=3)
-    train(read_recipe(path, ["stages.0.gradient_accumulation=2"]), tmp_path / "run", device="cpu")
+    run_recipe(read_recipe(path, ["stages.0.gradient_accumulation=2"]), tmp_path / "run", device="cpu")
     assert [row["examples"] for row in metrics(tmp_path / "run")] == [16] * 3
 
 
@@ -428,7 +427,7 @@ def test_what_is_refused_before_the_first_step(name, recipe, tmp_path):
     plain = {"question": "a", "positive_ctxs": [{"title": "b"}]}
     (recipe.parent / "plain.jsonl").write_text(json.dumps(plain) + "\n")
     with pytest.raises(InputError, match=message):
-        train(read_recipe(recipe, changes), tmp_path / "run", device="cpu")
+        run_recipe(read_recipe(recipe, changes), tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
 
 
@@ -437,19 +436,19 @@ def test_test_papers_are_refused(recipe, tmp_path):
         return [f"paper {e.query} stands in the test of made" for e in examples if isinstance(e.query, str)][:1]
 
     with pytest.raises(InputError, match=r"source search: 1 of its papers are in tests.*paper .* of made"):
-        train(read_recipe(recipe), tmp_path / "run", device="cpu", overlaps=overlaps)
+        run_recipe(read_recipe(recipe), tmp_path / "run", device="cpu", overlaps=overlaps)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_run_says_whether_its_sources_were_held_against_tests(recipe, finished, tmp_path):
     run = tmp_path / "run"
-    train(read_recipe(recipe), run, device="cpu", overlaps=lambda examples: [e for e in examples if not e])
+    run_recipe(read_recipe(recipe), run, device="cpu", overlaps=lambda examples: [e for e in examples if not e])
     kept = json.loads((run / "run.json").read_text())["test_papers"]
     assert set(kept) == set(json.loads((finished / "run.json").read_text())["sources"])
     assert set(kept.values()) == {0}
     assert set(json.loads((finished / "run.json").read_text())["test_papers"].values()) == {None}
     notes = []
-    train(read_recipe(recipe), run, device="cpu", hooks=Hooks(on_message=notes.append))
+    run_recipe(read_recipe(recipe), run, device="cpu", hooks=Hooks(on_message=notes.append))
     assert json.loads((run / "run.json").read_text())["test_papers"] == kept and not notes
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from build_runs import by_two_and_by_one
+from build_runs import by_two_and_by_one, run_recipe
 from build_sources import WORDS, write_source
 from sciprism import Encoder
 from sciprism.encoders.masked_lm import FILE
@@ -18,11 +18,10 @@ from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 from sciprism.training.initialization import build_encoder
 from sciprism.training.learners.registry import learners
 from sciprism.training.loop import Hooks
+from sciprism.training.plan import plan_training
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import SourceSpec
 from sciprism.training.recipe_file import read_recipe
-from sciprism.training.run import train
-from sciprism.training.stage_sources import open_sources
 from sciprism.training.token_source import TokenSource
 
 RECIPE = """
@@ -117,7 +116,7 @@ def rows(run, stage):
 def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
     recipe = read_recipe(folder / "recipe.toml")
     run = folder / "run"
-    model = train(recipe, run, device="cpu")
+    model = run_recipe(recipe, run, device="cpu")
     small = Encoder.load(model, device="cpu")
     assert (small.dim, small.settings.pooling, small.model.config.types) == (16, "cls", 2)
     assert Encoder.load(run / "search" / "model").dim == 32
@@ -134,8 +133,8 @@ def test_the_chain_runs_and_goes_on_where_it_was_stopped(folder):
             raise RuntimeError("stopped")
 
     with pytest.raises(RuntimeError, match="stopped"):
-        train(recipe, again, hooks=Hooks(on_step=stop), device="cpu")
-    train(recipe, again, device="cpu")
+        run_recipe(recipe, again, hooks=Hooks(on_step=stop), device="cpu")
+    run_recipe(recipe, again, device="cpu")
     assert longest == 6
     for name, weight in Encoder.load(again / "distil" / "model").model.state_dict().items():
         assert torch.equal(weight, small.model.state_dict()[name]), name
@@ -148,7 +147,7 @@ def test_a_teacher_reads_the_texts_of_all_coming_steps_before_the_first(folder):
         if step.stage == "distil":
             kept.append({path: path.stat().st_size for path in (folder / "cache").rglob("keys")})
 
-    train(read_recipe(folder / "recipe.toml"), folder / "run", hooks=Hooks(on_step=look), device="cpu")
+    run_recipe(read_recipe(folder / "recipe.toml"), folder / "run", hooks=Hooks(on_step=look), device="cpu")
     assert len(kept) == 6 and kept[0] == kept[-1]
     assert sum(kept[0].values()) > 2 * 8 * 16, "more than one batch of queries and their positives"
 
@@ -159,16 +158,16 @@ def test_words_are_learnt(folder):
         ["stages.words.steps=40", "stages.words.optimizer.lr=5e-3", "stages.words.evaluation.every=0"],
     )
     recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
-    train(recipe, folder / "run", device="cpu")
+    run_recipe(recipe, folder / "run", device="cpu")
     losses = [row["loss"] for row in rows(folder / "run", "words") if "loss" in row]
     assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 0.5
 
 
 def test_half_precision_trains(folder):
     recipe = read_recipe(folder / "recipe.toml", ["defaults.precision=bfloat16"])
-    train(recipe, folder / "run", device="cpu")
+    run_recipe(recipe, folder / "run", device="cpu")
     single = read_recipe(folder / "recipe.toml")
-    train(single.model_copy(update={"stages": single.stages[:1]}), folder / "whole", device="cpu")
+    run_recipe(single.model_copy(update={"stages": single.stages[:1]}), folder / "whole", device="cpu")
     half, whole = ([row["loss"] for row in rows(folder / run, "words") if "loss" in row] for run in ("run", "whole"))
     assert np.abs(np.array(half) - np.array(whole)).max() < 0.05
 
@@ -177,7 +176,7 @@ def test_shards_of_another_vocabulary_are_refused(folder):
     other = learn_vocabulary(sentences(50), vocab_size=300)
     write_shards(folder / "train", other, sentences(10))
     with pytest.raises(InputError, match="of another vocabulary than the model's"):
-        train(read_recipe(folder / "recipe.toml"), folder / "run", device="cpu")
+        run_recipe(read_recipe(folder / "recipe.toml"), folder / "run", device="cpu")
     assert not (folder / "run" / "words" / "metrics.jsonl").exists()
 
 
@@ -189,7 +188,7 @@ def test_a_corrupt_shard_is_refused_before_the_first_step(folder, shards, damage
     changed = whole[:-20] if damage == "cut short" else whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]
     shard.write_bytes(changed)
     with pytest.raises(InputError, match=shard.name):
-        train(read_recipe(folder / "recipe.toml"), folder / "run", device="cpu")
+        run_recipe(read_recipe(folder / "recipe.toml"), folder / "run", device="cpu")
     assert not (folder / "run" / "words").exists()
 
 
@@ -213,7 +212,7 @@ def test_a_corrupt_shard_is_refused_before_the_first_step(folder, shards, damage
 )
 def test_what_is_refused_before_the_first_step(change, message, folder):
     with pytest.raises(InputError, match=message):
-        train(read_recipe(folder / "recipe.toml", [change]), folder / "run", device="cpu")
+        run_recipe(read_recipe(folder / "recipe.toml", [change]), folder / "run", device="cpu")
     assert not (folder / "run" / "words" / "metrics.jsonl").exists()
 
 
@@ -225,7 +224,7 @@ def test_blocks_train_what_lies_in_the_texts_way(folder, tmp_path):
         "stages.words.train=method",
     ]
     with pytest.raises(InputError, match="which prism keeps as it is"):
-        train(read_recipe(folder / "recipe.toml", changes), tmp_path / "prism", device="cpu")
+        run_recipe(read_recipe(folder / "recipe.toml", changes), tmp_path / "prism", device="cpu")
     others = (
         ["stages.words.method=adapters", "stages.words.steps=1"],
         [*changes[:2], "stages.words.steps=1"],
@@ -233,7 +232,7 @@ def test_blocks_train_what_lies_in_the_texts_way(folder, tmp_path):
     for number, passed in enumerate(others):
         recipe = read_recipe(folder / "recipe.toml", passed)
         recipe = recipe.model_copy(update={"stages": recipe.stages[:1]})
-        assert train(recipe, tmp_path / str(number), device="cpu").is_dir()
+        assert run_recipe(recipe, tmp_path / str(number), device="cpu").is_dir()
 
 
 def test_blocks_and_dev_by_domain(folder):
@@ -287,13 +286,13 @@ def test_blocks_that_may_hold_test_papers_are_refused(folder, checked):
     """Packed blocks do not name their papers; mixture.json says whether they were checked against tests."""
     if checked is not None:
         (folder / "mixture.json").write_text(json.dumps({"settings": {"split_table": checked}}))
-    recipe, processes = read_recipe(folder / "recipe.toml"), Processes("cpu")
+    recipe, run = read_recipe(folder / "recipe.toml"), folder / "checked-run"
     if checked:
-        assert open_sources(recipe, processes, lambda _examples: [])
+        assert plan_training(recipe, run, overlaps=lambda _examples: [], device="cpu").stages
         return
     with pytest.raises(InputError, match=r"source train: .*train may hold papers of tests.*--data.*--allow"):
-        open_sources(recipe, processes, lambda _examples: [])
-    assert open_sources(recipe, processes, None)
+        plan_training(recipe, run, overlaps=lambda _examples: [], device="cpu")
+    assert plan_training(recipe, run, device="cpu").stages
 
 
 def test_a_stage_has_a_dropout_of_its_own(folder):

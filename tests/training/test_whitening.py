@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from build_runs import run_recipe
 from build_sources import write_recipe
 from sciprism import Encoder
 from sciprism.training.examples import read_examples
 from sciprism.training.recipe_file import read_recipe
-from sciprism.training.run import train
 from sciprism.training.whitening import whitening_scale
 
 SCALED = ["stages.0.method=prism", "stages.0.options={depth = 1, split = true, scaled = true}"]
@@ -54,7 +54,7 @@ def models(tmp_path_factory, tiny_model):
     changes = {"plain": SCALED, "white": [*SCALED, asked]}
     found = {}
     for name, each in changes.items():
-        found[name] = Encoder.load(train(read_recipe(recipe, each), folder / name, device="cpu"))
+        found[name] = Encoder.load(run_recipe(read_recipe(recipe, each), folder / name, device="cpu"))
     return found
 
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from sciprism.arrays import Rows
 from sciprism.registry import Registry
-from sciprism.seeding import random_bits
 
 BatchPart = tuple[int, Rows]
 """A source, by its position in the stage, and rows of it."""
@@ -179,11 +178,6 @@ def repeats_by_size(sizes: Sequence[int], exponent: float) -> tuple[float, ...]:
     """
     weights = [size**exponent for size in sizes]
     return tuple(sum(sizes) * weight / sum(weights) / size for size, weight in zip(sizes, weights, strict=True))
-
-
-def derive_seed(*parts: object) -> int:
-    """Return 63 bits that all parts decide, the same on every machine."""
-    return random_bits(*parts) >> 1
 
 
 def split_parts(parts: Sequence[BatchPart], rank: int, count: int) -> list[BatchPart]:

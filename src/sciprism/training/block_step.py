@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import token_batches
+from sciprism.seeding import derive_seed
 from sciprism.training.batch import Batch
-from sciprism.training.batch_plan import derive_seed
 from sciprism.training.learners.blocks import BlockLearner, prepare_blocks
 from sciprism.training.passes import PassSettings, add_gradients, autocast
 from sciprism.training.processes import Processes

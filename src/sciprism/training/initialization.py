@@ -1,4 +1,4 @@
-"""The encoder that each stage starts from, and the checks that it can be built."""
+"""The encoder that a stage starts from."""
 
 from __future__ import annotations
 
@@ -13,25 +13,18 @@ from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.new_models import create_encoder
 from sciprism.encoders.weight_transfer import copy_weights
 from sciprism.errors import InputError
-from sciprism.training.batch_plan import derive_seed
+from sciprism.seeding import derive_seed
 from sciprism.training.interpolation import check_interpolation
-from sciprism.training.learners.learner import ModelLoader
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Recipe, Stage
-from sciprism.training.stage_sources import SourceMap
 from sciprism.training.whitening import check_whitening
 
 Models = Mapping[str, Path]
 """Folders of the models of earlier stages, by stage, in their order."""
 
 
-def seed_of(recipe: Recipe, stage: Stage) -> int:
-    """Return the seed of all that is random in a stage."""
-    return derive_seed(recipe.seed, stage.name)
-
-
 def build_encoder(recipe: Recipe, stage: Stage, models: Models, processes: Processes) -> Encoder:
-    """Return the encoder that a stage starts from."""
+    """Return the encoder that a stage starts from; gradients flow only to what the stage trains."""
     model = recipe.model
     encoder = (_create if stage.architecture else _load)(recipe, stage, models, processes)
     dropout = model.dropout if stage.dropout is None else stage.dropout
@@ -46,7 +39,13 @@ def build_encoder(recipe: Recipe, stage: Stage, models: Models, processes: Proce
             )
         encoder.truncate_to(length)
     encoder.model.gradient_checkpointing = stage.gradient_checkpointing
-    _freeze(encoder, stage.train)
+    for name, parameter in encoder.model.named_parameters():
+        own = encoder.method.owns_parameter(name)
+        parameter.requires_grad_(encoder.method.trainable(name) and (stage.train == "all" or own))
+    if not any(parameter.requires_grad for parameter in encoder.model.parameters()):
+        raise InputError(
+            f'the method {encoder.settings.method} adds no parameters: train = "{stage.train}" trains nothing'
+        )
     check_interpolation(encoder, stage.interpolation)
     check_whitening(encoder, stage)
     return encoder
@@ -86,60 +85,30 @@ def _settings(recipe: Recipe, stage: Stage, processes: Processes) -> dict[str, A
         "normalize": model.normalize,
         "template": {key: value for key, value in template.items() if value is not None},
         "max_length": model.max_length,
-        "seed": seed_of(recipe, stage),
+        "seed": derive_seed(recipe.seed, stage.name),
         "device": str(processes.device),
     }
 
 
-def _freeze(encoder: Encoder, train: str) -> None:
-    """Let gradients flow only to what a stage trains; InputError where that is nothing."""
-    for name, parameter in encoder.model.named_parameters():
-        own = encoder.method.owns_parameter(name)
-        parameter.requires_grad_(encoder.method.trainable(name) and (train == "all" or own))
-    if not any(parameter.requires_grad for parameter in encoder.model.parameters()):
-        raise InputError(f'the method {encoder.settings.method} adds no parameters: train = "{train}" trains nothing')
+def build_early(recipe: Recipe, stage: Stage, models: Models, processes: Processes) -> tuple[Encoder | None, bool]:
+    """Return the encoder of a stage before the stages before it are run, and whether it is the stage's own.
 
-
-def check_initialization(
-    recipe: Recipe, folder: Path, processes: Processes, sources: SourceMap, load_model: ModelLoader
-) -> None:
-    """Refuse an unfinished stage that cannot be initialized, before the first of them runs."""
-    earlier: dict[str, str] = {}
-    for stage in recipe.stages:
-        if stage.finished_model is not None:
-            if not (stage.finished_model / "config.json").is_file():
-                raise InputError(f"stage {stage.name}: finished_model = {stage.finished_model} is no folder of a model")
-        elif not (folder / stage.name / "model").exists():
-            _check_teachers(stage, earlier, load_model)
-            encoder = _try_build(recipe, stage, earlier, processes)
-            if encoder is not None:
-                for spec in stage.sources:
-                    sources[stage.name, spec.name].check(encoder)
-        earlier[stage.name] = stage.method
-
-
-def _try_build(recipe: Recipe, stage: Stage, earlier: Mapping[str, str], processes: Processes) -> Encoder | None:
-    """Return the encoder of a stage, if it can be built before earlier stages are run.
-
-    earlier: stage -> its method.
+    models: of the stages before, which may not exist yet. Where the stage starts from one of these, the encoder
+    is a substitute with other weights, for checks and timing; None where none can be built. Raises InputError
+    where that stage's model cannot become one of this stage's method.
     """
-    start = stage.initialize_from
-    before = [None, *earlier.values()][-1] if start == "previous" else earlier.get(start)
-    if stage.architecture is not None or before is None:
-        return build_encoder(recipe, stage, {}, processes)
+    start = [*models][-1:] if stage.initialize_from == "previous" else [stage.initialize_from]
+    if stage.architecture is not None:
+        start = [stage.architecture.copy_from or ""]
+    missing = [name for name in start if name in models and not models[name].exists()]
+    if not missing:
+        return build_encoder(recipe, stage, models, processes), True
+    if stage.architecture is not None:
+        return build_encoder(recipe, stage, {}, processes), False
+    before = next(each.method for each in recipe.stages if each.name == missing[0])
     starts_from = methods[stage.method].starts_from
     if before not in (starts_from, stage.method):
         raise InputError(f"stage {stage.name}: a model of {before} cannot become one of {stage.method}")
-    if starts_from == "single" and recipe.model.backbone:
-        stage = stage.model_copy(update={"initialize_from": "backbone"})
-        return build_encoder(recipe, stage, {}, processes)
-    return None
-
-
-def _check_teachers(stage: Stage, earlier: Mapping[str, str], load_model: ModelLoader) -> None:
-    """Refuse a teacher, or a model with the initial head, that is no earlier stage and cannot be loaded."""
-    for source in stage.sources:
-        for key in ("teacher", "head_from"):
-            other = stage.objective_of(source).get(key)
-            if isinstance(other, str) and other and other not in earlier:
-                load_model(other)
+    if starts_from != "single" or not recipe.model.backbone:
+        return None, False
+    return build_encoder(recipe, stage.model_copy(update={"initialize_from": "backbone"}), {}, processes), False

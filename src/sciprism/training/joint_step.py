@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.encoder import Encoder
+from sciprism.seeding import derive_seed
 from sciprism.training.batch import Batch
-from sciprism.training.batch_plan import derive_seed
 from sciprism.training.learners.learner import Learner
 from sciprism.training.passes import EncoderPass, PassSettings
 from sciprism.training.processes import Processes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,22 +20,24 @@ from torch import nn
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import RunFailedError
-from sciprism.files import write_lines
+from sciprism.files import create_draft, replace_folder, write_lines
+from sciprism.seeding import derive_seed
 from sciprism.training.batch import Batch
-from sciprism.training.batch_plan import BatchPlan, derive_seed, mixings, repeats_by_size, split_parts
+from sciprism.training.batch_plan import split_parts
 from sciprism.training.block_step import BlockStep
 from sciprism.training.divergence import DivergedError, DivergenceCheck
 from sciprism.training.interrupts import defer_interrupts
 from sciprism.training.joint_step import JointStep
 from sciprism.training.learners.blocks import BlockLearner
-from sciprism.training.learners.learner import Learner, LearnerContext, ModelLoader, load_model
+from sciprism.training.learners.learner import Learner, LearnerContext
 from sciprism.training.learners.registry import check_objective, learners
-from sciprism.training.optimizers import build_optimizer, set_learning_rate
+from sciprism.training.optimizers import build_optimizer
 from sciprism.training.passes import PassSettings
+from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes
 from sciprism.training.recipe import Stage
-from sciprism.training.run_folder import Checkpoint, StageFolder, create_draft, replace_folder
-from sciprism.training.schedules import learning_rate
+from sciprism.training.run_folder import Checkpoint
+from sciprism.training.schedules import learning_rate, set_learning_rate
 from sciprism.training.sources import StageSource
 from sciprism.training.weighting import check_weighting, weightings
 
@@ -58,13 +60,12 @@ class Hooks:
     """What the caller provides to the loop.
 
     evaluate: an encoder and names of benchmark tasks -> scores. on_step: shows a step. on_message: shows a
-    line. load_model: loads teachers.
+    line.
     """
 
     evaluate: Callable[[Encoder, Sequence[str]], Mapping[str, float]] = lambda _encoder, _names: {}
     on_step: Callable[[StepReport], None] = lambda _step: None
     on_message: Callable[[str], None] = lambda _line: None
-    load_model: ModelLoader = load_model
 
 
 @dataclass(slots=True)
@@ -78,28 +79,6 @@ class LoopState:
     best_step: int = 0
     worse: int = 0
     examples: int = 0
-
-
-def _build_learner(source: StageSource, stage: Stage, context: LearnerContext) -> Learner:
-    objective = check_objective(stage.objective_of(source.spec))
-    context = replace(context, labels=source.labels, candidates=source.candidates)
-    return learners[objective.name](objective, context)
-
-
-def _build_plan(sources: Sequence[StageSource], stage: Stage, seed: int) -> BatchPlan:
-    sizes = tuple(map(len, sources))
-    exponent = stage.sampling_exponent
-    weights = repeats_by_size(sizes, exponent) if exponent < 1 else (1.0,) * len(sizes)
-    repeats = tuple(weight * source.spec.repeat for weight, source in zip(weights, sources, strict=True))
-    return mixings[stage.mixing](sizes, repeats, stage.batch_size, derive_seed(seed, "plan"))
-
-
-def _prefetch(learners: Sequence[Learner], coming: Iterable[Sequence[tuple[int, Batch]]]) -> None:
-    """Give learners that prefetch their batches of coming steps."""
-    wanting = [number for number, learner in enumerate(learners) if learner.prefetches]
-    batches = [pair for each in coming for pair in each] if wanting else []
-    for wanted in wanting:
-        learners[wanted].prefetch([batch for source, batch in batches if source == wanted])
 
 
 def _build_step(
@@ -120,39 +99,34 @@ def _build_step(
 class TrainingLoop:
     """One stage in progress.
 
-    context: the encoder, whose weights are changed in place, and what learners work with. sources: of the
-    stage, checked. seed: of the whole stage. On CPUs with the same number of threads equal input gives equal
-    bits.
+    plan: what it does. context: the encoder, whose weights are changed in place, and what learners work with.
+    On CPUs with the same number of threads equal input gives equal bits.
     """
 
-    def __init__(
-        self,
-        context: LearnerContext,
-        stage: Stage,
-        *,
-        sources: Sequence[StageSource],
-        folder: StageFolder,
-        seed: int,
-        hooks: Hooks,
-    ) -> None:
+    def __init__(self, plan: StagePlan, context: LearnerContext, hooks: Hooks) -> None:
         self.encoder, self.processes = encoder, processes = context.encoder, context.processes
-        self.stage, self.sources, self.folder = stage, sources, folder
-        self.hooks, self.seed = hooks, seed
-        self.learners = [_build_learner(source, stage, context) for source in sources]
-        self.batch_step = _build_step(stage, self.learners, encoder, processes)
+        self.plan, self.stage, self.sources, self.seed = plan, plan.stage, plan.sources, plan.seed
+        self.steps, self.folder, self.hooks = plan.steps, plan.folder, hooks
+        stage = plan.stage
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(plan.seed)  # of the modules of objectives
+            self.learners = [self._build_learner(source, context) for source in plan.sources]
+            self.batch_step = _build_step(stage, self.learners, encoder, processes)
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.batch_step.modules})
         self.optimizer = build_optimizer(self.modules.named_parameters(), stage.optimizer, encoder.model.config.layers)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
-        self.plan = _build_plan(sources, stage, seed)
-        batches = self.plan.epoch * (stage.epochs or 1)
-        self.steps = stage.steps or math.ceil(batches / stage.gradient_accumulation)
         self.dev = [
             (learner, name, batch)
-            for learner, source in zip(self.learners, sources, strict=True)
+            for learner, source in zip(self.learners, plan.sources, strict=True)
             for name, batch in (source.dev(stage.evaluation.examples) if processes.first else {}).items()
         ]
         self.state, self.divergence, self.step = LoopState(), DivergenceCheck(), 0
         self._resume()
+
+    def _build_learner(self, source: StageSource, context: LearnerContext) -> Learner:
+        objective = check_objective(self.stage.objective_of(source.spec))
+        context = replace(context, labels=source.labels, candidates=source.candidates)
+        return learners[objective.name](objective, context)
 
     def run(self) -> LoopState:
         """Take all remaining steps; return what the evaluations found."""
@@ -165,17 +139,13 @@ class TrainingLoop:
         return self.state
 
     def _run_steps(self, interrupted: Callable[[], bool]) -> None:
-        accumulated = self.stage.gradient_accumulation
         while self.step < self.steps and not self._out_of_patience():
             if self.processes.sum(interrupted()):
                 self._save_checkpoint()
                 raise KeyboardInterrupt
             began = time.perf_counter()
-            if self.step % PREFETCHED_STEPS == 0:
-                last = min(self.step + PREFETCHED_STEPS, self.steps)
-                _prefetch(self.learners, map(self._batches, range(self.step * accumulated, last * accumulated)))
-            row = self._take_step()
-            self.step += 1
+            self._prefetch()
+            row = self.take_step()
             seconds = time.perf_counter() - began
             if self.processes.first:
                 self.folder.log({"step": self.step, **row, "seconds": round(seconds, 4)})
@@ -187,7 +157,17 @@ class TrainingLoop:
             if self.step == self.steps or self.step % self.stage.checkpoint_every == 0:
                 self._save_checkpoint()
 
-    def _take_step(self) -> dict[str, Any]:
+    def _prefetch(self) -> None:
+        """Give learners that prefetch their batches of the coming steps, now and then."""
+        wanting = [number for number, learner in enumerate(self.learners) if learner.prefetches]
+        if not wanting or self.step % PREFETCHED_STEPS:
+            return
+        accumulated, last = self.stage.gradient_accumulation, min(self.step + PREFETCHED_STEPS, self.steps)
+        coming = [pair for each in range(self.step * accumulated, last * accumulated) for pair in self.batches(each)]
+        for wanted in wanting:
+            self.learners[wanted].prefetch([batch for source, batch in coming if source == wanted])
+
+    def take_step(self) -> dict[str, Any]:
         """Take one step over the accumulated batches, each with its own negatives; return its metrics."""
         self.optimizer.zero_grad(set_to_none=True)
         lr = learning_rate(self.stage.schedule, self.step, self.steps, self.stage.optimizer.lr)
@@ -197,7 +177,7 @@ class TrainingLoop:
         accumulated = self.stage.gradient_accumulation
         scale = float(self.scaler.scale(torch.ones((), device=self.processes.device)))
         for part in range(accumulated):
-            batches = self._batches(self.step * accumulated + part)
+            batches = self.batches(self.step * accumulated + part)
             used += [batch for _, batch in batches]
             found = self.batch_step(batches, scale / accumulated)
             for (source, batch), loss in zip(batches, found, strict=True):
@@ -206,6 +186,7 @@ class TrainingLoop:
                 with self._save_batches_if_diverged([batch]):
                     self.divergence.check_loss(name, loss, self.step + 1)
         norm = self._update_weights(used)
+        self.step += 1
         examples = sum(map(len, used)) * self.processes.count
         self.state.examples += examples
         return {
@@ -230,12 +211,12 @@ class TrainingLoop:
         self.scaler.update()
         return norm
 
-    def _batches(self, number: int) -> list[tuple[int, Batch]]:
+    def batches(self, number: int) -> list[tuple[int, Batch]]:
         """Return this process's slice of a batch: the number of each source, and examples of it."""
         seed = derive_seed(self.seed, "dropout", number, self.processes.rank)
         return [
             (source, self.sources[source].batch(rows.tolist(), seed=seed, sample_key=(self.seed, number)))
-            for source, rows in split_parts(self.plan[number], self.processes.rank, self.processes.count)
+            for source, rows in split_parts(self.plan.batches[number], self.processes.rank, self.processes.count)
         ]
 
     @contextmanager

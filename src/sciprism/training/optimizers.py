@@ -74,12 +74,6 @@ def build_optimizer(
     return MuonAndAdamW(torch.optim.Muon(param_groups(True), adjust_lr_fn="match_rms_adamw"), adamw)
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Set a learning rate, times the factor of each group."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate * group["share"]
-
-
 def _share(name: str, decay: float, layers: int) -> float:
     found = _BLOCK.search(name)
     if found:

@@ -104,6 +104,12 @@ class SourceSpec(RecipeTable):
     positives: Literal["random", "first"] = "random"
     objective: Mapping[str, Any] | None = None
 
+    def resolve_paths(self, folder: Path) -> SourceSpec:
+        """Return the source with its paths below a folder."""
+        dev = None if self.dev is None else folder / self.dev
+        objective = None if self.objective is None else _resolve_teacher(self.objective, folder)
+        return self.model_copy(update={"file": folder / self.file, "dev": dev, "objective": objective})
+
 
 class OptimizerSettings(RecipeTable):
     """AdamW; or "muon": the matrices of blocks by Muon (Jordan 2024), updates scaled to AdamW's length.
@@ -217,15 +223,10 @@ class Stage(RecipeTable):
         if self.architecture is not None and self.initialize_from != "previous":
             raise ValueError("architecture and initialize_from are both given; remove one")
         build_method(self.method, self.options)
+        _check_unique("sources", [source.name for source in self.sources])
         weighting = weightings[check_weighting(self.weighting).name]
         if weighting.by_gradients and issubclass(mixings[self.mixing], OneSourcePlan):
             raise ValueError(f"{self.weighting['name']} needs batches of several sources; mixing is {self.mixing}")
-        _check_unique("sources", [source.name for source in self.sources])
-        self._check_objectives()
-        return self
-
-    def _check_objectives(self) -> None:
-        """Refuse objectives that do not fit each other or their sources."""
         kinds = {learners[check_objective(self.objective_of(source)).name].reads for source in self.sources}
         if len(kinds) > 1:
             raise ValueError("objectives of tokens and of examples need separate stages")
@@ -234,10 +235,19 @@ class Stage(RecipeTable):
         lacking = [source.name for source in self.sources if source.format is None]
         if kinds == {"examples"} and lacking:
             raise ValueError(f"source {lacking[0]}: its format is missing")
+        return self
 
     def objective_of(self, source: SourceSpec) -> Mapping[str, Any]:
         """Return the objective of a source: its own, or the stage's."""
         return self.objective if source.objective is None else source.objective
+
+    def resolve_paths(self, folder: Path) -> Stage:
+        """Return the stage with the paths of its sources, and of models among them, below a folder."""
+        new = self.architecture
+        copied = new and new.model_copy(update={"copy_from": _resolve_model(new.copy_from, folder)})
+        sources = tuple(source.resolve_paths(folder) for source in self.sources)
+        objective = _resolve_teacher(self.objective, folder)
+        return self.model_copy(update={"architecture": copied, "sources": sources, "objective": objective})
 
 
 class Recipe(RecipeTable):
@@ -272,6 +282,24 @@ class Recipe(RecipeTable):
         copied = self.stages[names.index(wanted.copy_from)].architecture
         if copied is not None and not copied.can_be_copied_to(wanted):
             raise ValueError(f"stage {stage.name}: its architecture cannot be built from layers of {wanted.copy_from}")
+
+    def resolve_paths(self, folder: Path) -> Recipe:
+        """Return the recipe with the paths of its sources, and of models among them, below a folder."""
+        model = {
+            "backbone": _resolve_model(self.model.backbone, folder),
+            "tokenizer": self.model.tokenizer and folder / self.model.tokenizer,
+        }
+        stages = tuple(stage.resolve_paths(folder) for stage in self.stages)
+        return self.model_copy(update={"model": self.model.model_copy(update=model), "stages": stages})
+
+
+def _resolve_model(name: str | None, folder: Path) -> str | None:
+    """Return the path of a model in the folder, or else the name as it is."""
+    return str(folder / name) if name and (folder / name / "config.json").is_file() else name
+
+
+def _resolve_teacher(objective: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    return {key: _resolve_model(value, folder) if key == "teacher" else value for key, value in objective.items()}
 
 
 def _check_unique(what: str, names: list[str]) -> None:

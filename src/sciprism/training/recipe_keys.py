@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sciprism.deprecation import current_names
+from sciprism.deprecation import current_names, warn_renamed
 from sciprism.errors import InputError
 from sciprism.training.learners.registry import learners
 from sciprism.training.recipe import (
@@ -37,6 +38,36 @@ TABLES: dict[str, type[RecipeTable]] = {
 EXCLUSIVE = {"steps": "epochs", "epochs": "steps"}
 """A stage states one of the two; stating one removes the other from its defaults."""
 Warn = Callable[[str, str, str], None] | None
+
+
+def apply_changes(recipe: dict[str, Any], changes: Sequence[str], *, what: str) -> dict[str, Any]:
+    """Return a recipe as it was written with today's keys, `key=value` changes, and its defaults in each stage.
+
+    Warns once for each former key. what: the recipe's name for messages.
+    """
+    warn = cache(warn_renamed)
+    recipe = use_current_keys(recipe, what=what, warn=warn)
+    of_defaults = [change for change in changes if change.startswith("defaults.")]
+    for change in of_defaults:
+        _set_value(recipe, change, warn)
+    defaults = recipe.pop("defaults", {})
+    if isinstance(recipe.get("stages"), list):
+        recipe["stages"] = [_merge(defaults, stage) for stage in recipe["stages"]]
+    for change in changes:
+        if change not in of_defaults:
+            _set_value(recipe, change, warn)
+    return recipe
+
+
+def _merge(defaults: Any, table: Any) -> Any:
+    """Return a stage, or a table in it, with the defaults of what it does not state."""
+    if not isinstance(defaults, dict) or not isinstance(table, dict):
+        return table
+    if "name" in defaults and table.get("name", defaults["name"]) != defaults["name"]:
+        return table  # another objective or schedule has other settings
+    replaced = {EXCLUSIVE[key] for key in table if key in EXCLUSIVE}
+    inherited = {key: value for key, value in defaults.items() if key not in replaced}
+    return inherited | {key: _merge(inherited.get(key), value) for key, value in table.items()}
 
 
 def use_current_keys(value: Any, key: str = "recipe", *, what: str = "", warn: Warn = None) -> Any:
@@ -70,7 +101,7 @@ def known_keys(path: tuple[int | str, ...]) -> str:
     return f"known: {', '.join(tables[-1].model_fields)}"
 
 
-def set_value(recipe: dict[str, Any], change: str, warn: Warn) -> None:
+def _set_value(recipe: dict[str, Any], change: str, warn: Warn) -> None:
     """Change one value in place. change: `key=value`, the key a path such as stages.0.optimizer.lr."""
     key, mark, text = change.partition("=")
     if not mark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
@@ -42,6 +42,15 @@ class RecipeTable(BaseModel):
             raise ValueError(f"{value!r} should be {wanted}")
         return value
 
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], what: str) -> Self:
+        """Return the settings in a table; InputError names what is wrong and the known keys."""
+        try:
+            return cls.model_validate(table)
+        except ValidationError as error:
+            wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+            raise InputError(f"{what}: {wrong}; known: {', '.join(cls.model_fields)}") from error
+
 
 def _types_in(annotation: Any) -> set[Any]:
     """Return the types in an annotation; literals are strings."""
@@ -55,15 +64,3 @@ class NamedTable(RecipeTable):
     """Settings of one entry of a registry, selected by its name."""
 
     name: str
-
-
-T = TypeVar("T", bound=NamedTable)
-
-
-def check_table(table_type: type[T], table: Mapping[str, Any], what: str) -> T:
-    """Validate a table; InputError names what is wrong and the known keys."""
-    try:
-        return table_type.model_validate(table)
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise InputError(f"{what}: {wrong}; known: {', '.join(table_type.model_fields)}") from error

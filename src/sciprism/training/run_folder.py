@@ -14,7 +14,6 @@ Folders appear whole or not at all.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from torch import Tensor
 
 from sciprism.deprecation import current_names
 from sciprism.errors import InputError
-from sciprism.files import PARTIAL_SUFFIX, write_json, write_lines
+from sciprism.files import PARTIAL_SUFFIX, create_draft, replace_folder, write_json, write_lines
 from sciprism.training.recipe_file import current_recipe
 
 RECIPE, RUN = "recipe.json", "run.json"
@@ -47,30 +46,11 @@ class Checkpoint:
     state: dict[str, Any]
 
 
-def replace_folder(folder: Path, draft: Path) -> None:
-    """Replace a folder by a finished draft; at every moment one whole version exists."""
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    draft.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def create_draft(folder: Path) -> Path:
-    """Return an empty folder next to this one, which `replace_folder` puts in its place."""
-    draft = folder.with_name(f".{folder.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    return draft
-
-
 class StageFolder:
     """The folder of one stage."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
         self.metrics = folder / "metrics.jsonl"
         self.model = folder / "model"
         self.best = folder / "best"
@@ -78,7 +58,8 @@ class StageFolder:
         self._board: Any = None
 
     def recover(self) -> None:
-        """Restore a checkpoint after a kill between two renames; only one process may call it."""
+        """Create the folder, or restore its checkpoint after a kill between two renames; one process calls it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         old = self._checkpoint.with_name(f".{self._checkpoint.name}.old")
         if old.exists() and not self._checkpoint.exists():
             old.rename(self._checkpoint)
@@ -135,34 +116,51 @@ class StageFolder:
                 yield from (json.loads(line) for line in file if line.endswith("\n"))
 
 
-def open_run_folder(folder: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> list[str]:
-    """Create a run's folder, or check that it is one of this recipe; return what has changed since.
+class RunFolder:
+    """The folder of a run, new or begun before.
 
-    facts: what a run depends on besides its recipe. Refused: another recipe's run, sources with other
-    content, another number of processes. Paths of sources may change, and the check against test papers is
-    kept.
+    recipe: with all changes. facts: what the run depends on besides it (hashes, versions, device).
     """
-    if not (folder / RECIPE).exists():
-        partial = {RUN, RUN + PARTIAL_SUFFIX, RECIPE + PARTIAL_SUFFIX}
-        if folder.exists() and {path.name for path in folder.iterdir()} - partial:
-            raise InputError(f"{folder} is not empty and holds no run; choose a new folder")
-        write_json(folder / RUN, facts)
-        write_json(folder / RECIPE, recipe)
-        return []
-    used, before = (json.loads((folder / name).read_text("utf-8")) for name in (RECIPE, RUN))
-    paths = (".file", ".dev", "model.tokenizer")
-    other = sorted(key for key in _differences(current_recipe(used), recipe) if not key.endswith(paths))
-    if other:
-        raise InputError(
-            f"{folder} holds a run of another recipe (differs in {', '.join(other[:5])}); choose another "
-            "folder, or run the same recipe with the same --set to resume"
-        )
-    differences = _differences(_current_facts(before), json.loads(json.dumps(facts)))
-    changed = sorted(key for key in differences if not key.startswith(TEST_PAPERS))
-    decisive = [key for key in changed if key.startswith(("sources", "processes"))]
-    if decisive:
-        raise InputError(f"{folder}: the run cannot be resumed: {decisive[0]} has changed since it began")
-    return changed
+
+    def __init__(self, path: Path, recipe: dict[str, Any], facts: Mapping[str, Any]) -> None:
+        self.path, self.recipe, self.facts = path, recipe, facts
+        self.begun = (path / RECIPE).exists()
+
+    def compare(self) -> list[str]:
+        """Return the facts that have changed since the run began; nothing where it is new.
+
+        Refused: another recipe's run, sources with other content, another number of processes. Paths of
+        sources may change, and the check against test papers is kept.
+        """
+        if not self.begun:
+            partial = {RUN, RUN + PARTIAL_SUFFIX, RECIPE + PARTIAL_SUFFIX}
+            if self.path.exists() and {path.name for path in self.path.iterdir()} - partial:
+                raise InputError(f"{self.path} is not empty and holds no run; choose a new folder")
+            return []
+        used, before = (json.loads((self.path / name).read_text("utf-8")) for name in (RECIPE, RUN))
+        paths = (".file", ".dev", "model.tokenizer")
+        other = sorted(key for key in _differences(current_recipe(used), self.recipe) if not key.endswith(paths))
+        if other:
+            raise InputError(
+                f"{self.path} holds a run of another recipe (differs in {', '.join(other[:5])}); choose another "
+                "folder, or run the same recipe with the same --set to resume"
+            )
+        differences = _differences(_current_facts(before), json.loads(json.dumps(self.facts)))
+        changed = sorted(key for key in differences if not key.startswith(TEST_PAPERS))
+        decisive = [key for key in changed if key.startswith(("sources", "processes"))]
+        if decisive:
+            raise InputError(f"{self.path}: the run cannot be resumed: {decisive[0]} has changed since it began")
+        return changed
+
+    def stage(self, name: str) -> StageFolder:
+        """Return the folder of a stage."""
+        return StageFolder(self.path / name)
+
+    def create(self) -> None:
+        """Write the recipe and the facts of a new run."""
+        if not self.begun:
+            write_json(self.path / RUN, self.facts)
+            write_json(self.path / RECIPE, self.recipe)
 
 
 def _current_facts(facts: dict[str, Any]) -> dict[str, Any]:

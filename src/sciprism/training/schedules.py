@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import torch
+
 from sciprism.training.recipe import Schedule
 
 
@@ -24,3 +26,9 @@ def learning_rate(schedule: Schedule, step: int, steps: int, peak: float) -> flo
     else:
         factor = 1.0
     return max(schedule.min_lr, peak * factor)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set a learning rate, times the factor of each group."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group["share"]

@@ -13,10 +13,9 @@ from typing import Any
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
-from sciprism.seeding import sample
+from sciprism.seeding import derive_seed, sample
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
-from sciprism.training.batch_plan import derive_seed
 from sciprism.training.examples import Example, from_row, item_key, parse_json, read_examples
 from sciprism.training.learners.learner import Learner
 from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
@@ -93,11 +92,15 @@ class ExampleSource(StageSource):
                 )
             is_array = start.startswith(b"[")
             file.seek(0)
-            for number, (offset, line) in enumerate(_lines(file), 1):
-                digest.update(line)
-                where = f"source {self.name}: {spec.file}, record {number}"
-                if not is_array and self._accept(parse_json(line, where), number):
-                    self._offsets.append(offset)
+            number = offset = 0
+            for line in file:
+                if line.strip():
+                    number += 1
+                    digest.update(line)
+                    where = f"source {self.name}: {spec.file}, record {number}"
+                    if not is_array and self._accept(parse_json(line, where), number):
+                        self._offsets.append(offset)
+                offset += len(line)
         if is_array:
             rows = parse_json(spec.file.read_bytes(), f"source {self.name}: {spec.file}")
             self._rows = [row for number, row in enumerate(rows, 1) if self._accept(row, number)]
@@ -123,7 +126,7 @@ class ExampleSource(StageSource):
     def batch(self, rows: Sequence[int], *, seed: int, sample_key: tuple[int, ...]) -> Batch:
         """Return the examples of these rows, with the sampled positives and negatives first."""
         sampled = [
-            rotate_candidates(example, self.spec, derive_seed(*sample_key, row))
+            self._rotate(example, derive_seed(*sample_key, row))
             for row, example in zip(rows, self.examples(rows), strict=True)
         ]
         return self._batch(sampled, seed)
@@ -168,6 +171,15 @@ class ExampleSource(StageSource):
         assert spec.format is not None, "a recipe without it is refused"
         return Batch(examples=examples, format=spec.format, query=spec.query, candidate=spec.candidate, seed=seed)
 
+    def _rotate(self, example: Example, key: int) -> Example:
+        """Return an example with a sampled positive and negative in front, unless the source uses the first."""
+        if self.spec.positives == "first":
+            return example
+        first, negative = key % max(1, len(example.positives)), (key >> 20) % max(1, len(example.negatives))
+        positives = example.positives[first:] + example.positives[:first]
+        negatives = example.negatives[negative:] + example.negatives[:negative]
+        return replace(example, positives=positives, negatives=negatives)
+
     def _accept(self, row: Any, number: int) -> bool:
         """Say whether a row is an example for the learner; note its labels, or that it is dropped."""
         example = self._parse(row, number)
@@ -184,25 +196,3 @@ class ExampleSource(StageSource):
             return from_row(row, query=self.spec.query, candidate=self.spec.candidate, papers=self._papers)
         except ValueError as error:
             raise InputError(f"source {self.name}: {self.spec.file}, record {number}: {error}") from error
-
-
-def _lines(file: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and bytes of each line that is not blank."""
-    offset = 0
-    for line in file:
-        if line.strip():
-            yield offset, line
-        offset += len(line)
-
-
-def rotate_candidates(example: Example, spec: SourceSpec, key: int) -> Example:
-    """Return an example with a sampled positive and negative in front, unless the source uses the first."""
-    if spec.positives == "first":
-        return example
-    positives, negatives = _rotate(example.positives, key), _rotate(example.negatives, key >> 20)
-    return replace(example, positives=positives, negatives=negatives)
-
-
-def _rotate(items: tuple[Item, ...], key: int) -> tuple[Item, ...]:
-    first = key % max(1, len(items))
-    return items[first:] + items[:first]

@@ -9,11 +9,10 @@ import numpy as np
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
-from sciprism.seeding import sample
+from sciprism.seeding import derive_seed, sample
 from sciprism.text.token_shards import MIXTURE, TokenShards
 from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
 from sciprism.training.batch import Batch
-from sciprism.training.batch_plan import derive_seed
 from sciprism.training.learners.learner import Learner
 from sciprism.training.recipe import SourceSpec
 from sciprism.training.sources import OverlapCheck, StageSource

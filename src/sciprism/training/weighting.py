@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from sciprism.registry import Registry
-from sciprism.training.recipe_tables import NamedTable, check_table
+from sciprism.training.recipe_tables import NamedTable
 
 
 class NoWeightingSettings(NamedTable):
@@ -104,4 +104,4 @@ class GradNorm(Weighting):
 
 def check_weighting(table: Mapping[str, Any]) -> NamedTable:
     """Return the settings in a weighting's table; InputError names what is wrong and the known keys."""
-    return check_table(weightings[str(table.get("name"))].settings_type, table, "weighting")
+    return weightings[str(table.get("name"))].settings_type.from_table(table, "weighting")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from build_patients import write_release
+from build_runs import run_recipe
 from sciprism import Encoder
 from sciprism.evaluation.run import EvaluationRun, evaluate
 from sciprism.evaluation.suites import pmc_patients
@@ -12,7 +13,6 @@ from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.prepare.patients.prepare import PatientSettings, prepare_patients
 from sciprism.training.recipe_file import read_recipe
-from sciprism.training.run import train
 
 RECIPES = Path(__file__).parents[3] / "recipes"
 METRICS = ("mrr@10000", "p@10", "ndcg@10", "recall@1000")
@@ -46,7 +46,7 @@ def test_from_the_release_to_the_score(search, tmp_path, tiny_model):
     Encoder.start(tiny_model, pooling="cls", distance="dot", device="cpu").save(start)
     changes = [f"model.backbone={start}", *SMALL]
     recipe = read_recipe(RECIPES / f"patients-{search}.toml", changes, sources=tmp_path / "sources")
-    model = train(recipe, tmp_path / "run", device="cpu")
+    model = run_recipe(recipe, tmp_path / "run", device="cpu")
     (task,) = (task for task in suites["pmc-patients"].tasks if task.name == f"pmc-patients-{search}")
     assert task.protocol.metrics == METRICS
     before, after = (scores(each, tmp_path, task, tmp_path / each.name) for each in (start, model))
@@ -64,7 +64,7 @@ def test_a_model_with_experts_goes_on_with_them(tmp_path, tiny_model):
     changes = [f"model.backbone={start}", *SMALL, "stages.patients.method=attention-experts"]
     changes.append("stages.patients.steps=2")
     recipe = read_recipe(RECIPES / "patients-ppr.toml", changes, sources=tmp_path / "sources")
-    model = Encoder.load(train(recipe, tmp_path / "run", device="cpu"), device="cpu")
+    model = Encoder.load(run_recipe(recipe, tmp_path / "run", device="cpu"), device="cpu")
     before, after = (each.model.state_dict() for each in (Encoder.load(start, device="cpu"), model))
     moved = {name for name in after if ".experts." in name and not after[name].equal(before[name])}
     assert moved and all(".experts.proximity." in name for name in moved)

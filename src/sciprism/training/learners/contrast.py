@@ -14,7 +14,7 @@ from sciprism.objectives.contrastive import in_batch_contrastive
 from sciprism.text.template import Item
 from sciprism.training.batch import Batch
 from sciprism.training.examples import item_key
-from sciprism.training.learners.pairs import PairLearner, gather_vectors
+from sciprism.training.learners.pairs import PairLearner
 from sciprism.training.learners.registry import learners
 from sciprism.training.recipe_tables import NamedTable
 
@@ -42,7 +42,7 @@ class ContrastLearner(PairLearner):
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes. vectors: of queries (B, D), positives (B, D), negatives."""
-        parts = gather_vectors(vectors, self.objective.similarity, self.context.processes)
+        parts = self.gather(vectors)
         known = self._known_positives(batch) if self.objective.mask_known else None
         return in_batch_contrastive(*parts, temperature=self.objective.temperature, known_positives=known)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.training.batch import Batch
-from sciprism.training.learners.pairs import PairLearner, gather_vectors
+from sciprism.training.learners.pairs import PairLearner
 from sciprism.training.learners.registry import learners
 from sciprism.training.recipe_tables import NamedTable, renamed
 
@@ -40,7 +40,7 @@ class FourSumLearner(PairLearner):
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the loss. vectors: of queries (B, D), positives (B, D), negatives (N, D)."""
         settings = self.objective
-        parts = gather_vectors(vectors, settings.similarity, self.context.processes)
+        parts = self.gather(vectors)
         return four_sum_contrastive(
             *parts, temperature=settings.temperature, count_pair_twice=settings.count_pair_twice
         )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn import functional as F
 
 from sciprism.errors import InputError
 from sciprism.objectives.label_ranking import label_ranking
@@ -17,7 +18,6 @@ from sciprism.training.batch import Batch
 from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import item_key
 from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup
-from sciprism.training.learners.pairs import scale_for
 from sciprism.training.learners.registry import learners
 from sciprism.training.recipe_tables import NamedTable, renamed
 
@@ -58,7 +58,8 @@ class LabelRankingLearner(Learner):
 
     def loss(self, batch: Batch, vectors: Sequence[Tensor]) -> Tensor:
         """Return the mean over the papers. vectors: of papers (B, D), and of the step's labels (L, D)."""
-        papers, labels = scale_for(vectors, self.objective.similarity)
+        cosine = self.objective.similarity == "cosine"
+        papers, labels = (F.normalize(each, dim=-1) if cosine else each for each in vectors)
         columns = {key: column for column, key in enumerate(self._sample_labels(batch))}
         positives = torch.zeros(len(batch), len(columns), dtype=torch.bool)
         for row, example in zip(positives, batch.examples, strict=True):

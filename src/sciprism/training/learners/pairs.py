@@ -12,7 +12,6 @@ from sciprism.text.template import Item
 from sciprism.training.batch import Batch
 from sciprism.training.examples import Example
 from sciprism.training.learners.learner import Learner, TextGroup
-from sciprism.training.processes import Processes
 
 
 class PairLearner(Learner):
@@ -35,6 +34,11 @@ class PairLearner(Learner):
         """Return the first hard negatives of each example, example by example."""
         return [item for example in batch.examples for item in example.negatives[: self.max_negatives]]
 
+    def gather(self, vectors: Sequence[Tensor]) -> list[Tensor]:
+        """Return the vectors of all processes, scaled to length 1 where the similarity is the cosine."""
+        cosine = self.objective.similarity == "cosine"
+        return [self.context.processes.gather(F.normalize(each, dim=-1) if cosine else each) for each in vectors]
+
 
 class NegativePairLearner(PairLearner):
     """A `PairLearner` of examples that have a hard negative."""
@@ -45,13 +49,3 @@ class NegativePairLearner(PairLearner):
     def fits(example: Example) -> bool:
         """Say whether an example has a positive and a hard negative."""
         return bool(example.positives and example.negatives)
-
-
-def scale_for(vectors: Sequence[Tensor], similarity: str) -> list[Tensor]:
-    """Return the vectors, scaled to length 1 where the similarity is the cosine."""
-    return [F.normalize(each, dim=-1) for each in vectors] if similarity == "cosine" else list(vectors)
-
-
-def gather_vectors(vectors: Sequence[Tensor], similarity: str, processes: Processes) -> list[Tensor]:
-    """Return the vectors of all processes, scaled to length 1 where the similarity is the cosine."""
-    return [processes.gather(each) for each in scale_for(vectors, similarity)]

@@ -7,11 +7,11 @@ from typing import Any
 
 from sciprism.registry import Registry
 from sciprism.training.learners.learner import Learner
-from sciprism.training.recipe_tables import NamedTable, check_table
+from sciprism.training.recipe_tables import NamedTable
 
 learners: Registry[type[Learner]] = Registry("objective")
 
 
 def check_objective(objective: Mapping[str, Any]) -> NamedTable:
     """Return the settings in an objective's table; InputError names what is wrong and the known keys."""
-    return check_table(learners[str(objective.get("name"))].settings, objective, "objective")
+    return learners[str(objective.get("name"))].settings.from_table(objective, "objective")

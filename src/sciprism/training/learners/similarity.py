@@ -12,7 +12,6 @@ from torch import Tensor
 from sciprism.objectives.similarity import similarity_distillation
 from sciprism.training.batch import Batch
 from sciprism.training.learners.distillation import DistillationLearner, DistillationSettings
-from sciprism.training.learners.pairs import gather_vectors
 from sciprism.training.learners.registry import learners
 from sciprism.training.recipe_tables import renamed
 
@@ -59,5 +58,5 @@ class SimilarityLearner(DistillationLearner):
         )
 
     def _scores(self, vectors: Sequence[Tensor]) -> Tensor:
-        queries, positives, negatives = gather_vectors(vectors, self.objective.similarity, self.context.processes)
+        queries, positives, negatives = self.gather(vectors)
         return queries @ torch.cat([positives, negatives]).T

@@ -1,0 +1,85 @@
+"""What `sciprism train` shows and scores while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sciprism.cli.printing import build_progress
+from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+    from sciprism.evaluation.results import TaskResult
+    from sciprism.evaluation.task import Suite, Task
+    from sciprism.training.loop import Hooks
+    from sciprism.training.recipe import Recipe
+
+
+def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[Hooks]:
+    """Return a context with the loop's hooks, which show its progress and score tasks."""
+    from rich.console import Console
+
+    from sciprism.training.loop import Hooks, StepReport
+
+    console = Console(stderr=True)
+    bar = build_progress(console, "{task.description}")
+    shown = {}
+
+    def on_step(step: StepReport) -> None:
+        if step.stage not in shown:
+            bar.start()
+            shown[step.stage] = bar.add_task(step.stage, total=step.steps, facts="")
+        facts = f"loss {step.loss:.4f}, {step.examples_per_second:.1f} examples/s"
+        bar.update(shown[step.stage], completed=step.step, facts=facts)
+        if not console.is_terminal and step.step % max(1, step.steps // 20) == 0:
+            console.print(f"{step.stage}: step {step.step:,} of {step.steps:,}, {facts}")
+
+    tasks = {name: _find_task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
+
+    def on_message(line: str) -> None:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def evaluate(encoder: Encoder, names: Sequence[str]) -> Mapping[str, float]:
+        results = {name: _score(encoder, *tasks[name], data) for name in names}
+        for name, result in results.items():
+            if not result.metrics:
+                on_message(f"{name} has no score: {result.reason}")
+        return {name: next(iter(r.metrics.values())).value for name, r in results.items() if r.metrics}
+
+    @contextmanager
+    def display() -> Iterator[Hooks]:
+        try:
+            yield Hooks(evaluate=evaluate, on_step=on_step, on_message=on_message)
+        finally:
+            bar.stop()
+
+    return display()
+
+
+def _find_task(name: str) -> tuple[Suite, Task]:
+    """Find a task by `suite/task`."""
+    from sciprism.evaluation.suites.registry import suites
+
+    where, _, which = name.partition("/")
+    suite = suites[where]
+    for task in suite.tasks:
+        if task.name == which:
+            return suite, task
+    raise InputError(f"evaluation: no task {name!r}; write SUITE/TASK, as in open/vis-citation")
+
+
+def _score(encoder: Encoder, suite: Suite, task: Task, data: Path | None) -> TaskResult:
+    """Score an encoder on a task, without storing vectors."""
+    from tempfile import TemporaryDirectory
+
+    from sciprism.evaluation.run import EvaluationRun, evaluate
+    from sciprism.evaluation.systems.dense import DenseSystem
+
+    with TemporaryDirectory() as folder:
+        system = DenseSystem(encoder, Path(folder) / "vectors")
+        run = EvaluationRun(out=Path(folder) / "results", data=data)
+        (result,) = evaluate(suite, [task], [system], run, lambda _system, _task, _result: None)
+    return result

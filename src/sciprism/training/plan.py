@@ -1,0 +1,205 @@
+"""The plan of a training run: what it needs is opened, counted and checked before the first step."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.protocols import EncoderProtocol
+from sciprism.errors import InputError, MissingExtraError
+from sciprism.files import sha256
+from sciprism.seeding import derive_seed
+from sciprism.training.batch_plan import BatchPlan, mixings, repeats_by_size
+from sciprism.training.initialization import build_early
+from sciprism.training.learners.learner import ModelLoader, load_model
+from sciprism.training.processes import Processes
+from sciprism.training.recipe import Recipe, Stage
+from sciprism.training.run_folder import TEST_PAPERS, RunFolder, StageFolder
+from sciprism.training.sources import OverlapCheck, StageSource
+from sciprism.training.stage_sources import check_stage, open_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagePlan:
+    """A stage that is to be trained.
+
+    seed: of all that is random in it. sources: opened. batches: the examples of every batch. steps: of the
+    optimizer. folder: of the stage, in that of the run. models: stage -> folder of its model, of the stages
+    before. find_model: loads any other model by name.
+    """
+
+    stage: Stage
+    seed: int
+    sources: Sequence[StageSource]
+    batches: BatchPlan
+    steps: int
+    folder: StageFolder
+    models: Mapping[str, Path]
+    find_model: ModelLoader
+
+    def load_model(self, name: str, max_length: int | None = None, precision: str = "float32") -> EncoderProtocol:
+        """Load a teacher: the model of a stage before, or any other by name."""
+        return self.find_model(str(self.models.get(name, name)), max_length, precision)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that can begin.
+
+    changed: what numbers depend on, besides the recipe, and has changed since the run began. stages: those that
+    are not finished, in their order. encoders: those that are built already, by stage. model: the folder of the
+    last stage's model.
+    """
+
+    recipe: Recipe
+    folder: RunFolder
+    changed: Sequence[str]
+    processes: Processes
+    stages: Sequence[StagePlan]
+    encoders: dict[str, Encoder]
+    model: Path
+
+
+class _Inspection:
+    """What a recipe names, opened and checked; problems: what is wrong, a line each."""
+
+    def __init__(self, recipe: Recipe, load_model: ModelLoader, device: str | None) -> None:
+        self.recipe, self.load_model, self.processes = recipe, load_model, Processes(device)
+        self.problems: list[str] = []
+        self.sources: dict[tuple[str, str], StageSource] = {}
+
+    @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Note an InputError as a problem, and go on after the block."""
+        try:
+            yield
+        except InputError as error:
+            self.problems += [line for line in str(error).splitlines() if line not in self.problems]
+
+    def open_sources(self, overlaps: OverlapCheck | None) -> None:
+        """Open the sources of all stages; a file that several stages read in one way is opened once."""
+        for stage in self.recipe.stages:
+            if stage.finished_model is not None:
+                continue
+            with self.collect():
+                check_stage(stage, self.processes)
+            for spec in stage.sources:
+                with self.collect():
+                    opened = list(self.sources.values())
+                    source = open_source(spec, stage, self.processes, opened)
+                    if overlaps is not None and self.processes.first and source not in opened:
+                        source.refuse_overlaps(overlaps, stage.evaluation.examples)
+                    self.sources[stage.name, spec.name] = source
+
+    def of_stage(self, stage: Stage) -> list[StageSource]:
+        """Return the sources of a stage that could be opened."""
+        return [source for (name, _), source in self.sources.items() if name == stage.name]
+
+    def build_encoder(self, stage: Stage, models: Mapping[str, Path]) -> Encoder | None:
+        """Return the encoder that a stage starts from, None before it exists; check what it must read.
+
+        models: of the stages before.
+        """
+        for source in stage.sources:
+            for key in ("teacher", "head_from"):
+                other = stage.objective_of(source).get(key)
+                if isinstance(other, str) and other and other not in models:
+                    with self.collect():
+                        self.load_model(other)
+        encoder, is_own = None, False
+        with self.collect():
+            encoder, is_own = build_early(self.recipe, stage, models, self.processes)
+        if encoder is not None:
+            for opened in self.of_stage(stage):
+                with self.collect():
+                    opened.check(encoder)
+        return encoder if is_own else None
+
+    def plan_stage(self, stage: Stage, folder: StageFolder, models: Mapping[str, Path]) -> StagePlan:
+        """Return the plan of a stage whose sources are open. models: of the stages before."""
+        seed, sources = derive_seed(self.recipe.seed, stage.name), self.of_stage(stage)
+        sizes = tuple(map(len, sources))
+        exponent = stage.sampling_exponent
+        weights = repeats_by_size(sizes, exponent) if exponent < 1 else (1.0,) * len(sizes)
+        repeats = tuple(weight * source.spec.repeat for weight, source in zip(weights, sources, strict=True))
+        batches = mixings[stage.mixing](sizes, repeats, stage.batch_size, derive_seed(seed, "plan"))
+        return StagePlan(
+            stage=stage,
+            seed=seed,
+            sources=sources,
+            batches=batches,
+            steps=stage.steps or math.ceil(batches.epoch * (stage.epochs or 1) / stage.gradient_accumulation),
+            folder=folder,
+            models=models,
+            find_model=self.load_model,
+        )
+
+
+def plan_training(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    overlaps: OverlapCheck | None = None,
+    device: str | None = None,
+    load_model: ModelLoader = load_model,
+) -> Plan:
+    """Return the plan of a recipe's run; nothing is written.
+
+    folder: new, or of the same recipe, whose run is then resumed. overlaps: names the test papers among
+    examples; sources that hold some are refused. Raises one InputError with all that is wrong in any stage.
+    """
+    for package in ("accelerate", "tensorboard", "matplotlib"):
+        if find_spec(package) is None:
+            raise MissingExtraError("train", f"training (without {package})")
+    inspection = _Inspection(recipe, load_model, device)
+    processes = inspection.processes
+    inspection.open_sources(overlaps)
+    models, left, encoders = dict[str, Path](), list[tuple[Stage, dict[str, Path]]](), dict[str, Encoder]()
+    for stage in recipe.stages:
+        model = stage.finished_model or folder / stage.name / "model"
+        if stage.finished_model and not (model / "config.json").is_file():
+            inspection.problems.append(f"stage {stage.name}: finished_model = {model} is no folder of a model")
+        # One process looks for the model, for all of them.
+        if not stage.finished_model and not processes.sum(processes.first and model.exists()):
+            encoder = inspection.build_encoder(stage, models)
+            if encoder is not None and not left:
+                encoders[stage.name] = encoder  # of later stages it would only take memory
+            left.append((stage, dict(models)))
+        models[stage.name] = model
+    if inspection.problems:
+        raise InputError("\n".join(inspection.problems))
+    run_folder = RunFolder(folder, recipe.model_dump(mode="json"), _facts(recipe, inspection.sources, processes))
+    changed = run_folder.compare() if processes.first else []
+    stages = [inspection.plan_stage(stage, run_folder.stage(stage.name), before) for stage, before in left]
+    return Plan(recipe, run_folder, changed, processes, stages, encoders, model)
+
+
+def _facts(recipe: Recipe, sources: Mapping[tuple[str, str], StageSource], processes: Processes) -> dict[str, Any]:
+    """Return what a run's numbers depend on besides its recipe. sources: by names of stage and source."""
+    named = {f"{stage}/{name}": source for (stage, name), source in sources.items()}
+    finished = [stage.finished_model for stage in recipe.stages if stage.finished_model]
+    return {
+        "versions": {name: metadata.version(name) for name in ("sciprism", "torch", "numpy", "tokenizers")},
+        "python": platform.python_version(),
+        "device": str(processes.device),
+        "processes": processes.count,
+        "threads": torch.get_num_threads(),
+        TEST_PAPERS: {name: source.test_papers for name, source in named.items()},
+        "finished_models": {
+            str(model): {path.name: sha256(path) for path in sorted(model.glob("*.safetensors"))} for model in finished
+        },
+        "sources": {
+            name: {"examples": len(source), "dropped": source.dropped, "sha256": source.sha256}
+            for name, source in named.items()
+        },
+    }
