@@ -1,0 +1,120 @@
+"""Write the two flows of docs/architecture.md from traced runs: `make reference`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from module_trace import ModuleTrace
+
+from sciprism.cli.main import main
+
+PAGE = Path(__file__).parent / "architecture.md"
+EXAMPLES = Path(__file__).parents[1] / "examples" / "landmarks"
+PACKAGES = "cli papers text encoders store index uses probes metrics objectives training datasets evaluation".split()
+RECIPE = """
+name = "flow"
+[model]
+backbone = "sciprism-small"
+max_length = 16
+[[stages]]
+name = "contrast"
+method = "prism"
+batch_size = 8
+steps = 2
+optimizer = { lr = 1e-4 }
+[[stages.sources]]
+file = "examples.jsonl"
+format = "search"
+query = "query"
+"""
+TASKS = """
+[[task]]
+name = "landmarks"
+protocol = "retrieve"
+format = "search"
+metric = "ndcg@10"
+data = "."
+papers = "landmarks.jsonl"
+"""
+
+
+def build_flows() -> dict[str, str]:
+    """Return each flow as a Mermaid figure by its name."""
+    with TemporaryDirectory() as name, contextlib.chdir(name):
+        _write_files(Path(name))
+        flows = {
+            "search": (
+                ("embed", "landmarks.jsonl", "-o", "FOLDER/papers"),
+                ("index", "FOLDER/papers", "--lexical"),
+                ("search", "FOLDER/papers", "how the continents moved apart", "--mode", "hybrid"),
+            ),
+            "report": (
+                ("train", "recipe.toml", "-o", "FOLDER/run", "--device", "cpu"),
+                ("evaluate", "FOLDER/run/contrast/model", "--tasks", "tasks.toml", "-o", "FOLDER/results"),
+                ("compare", "FOLDER/results", "-o", "FOLDER/report.html"),
+            ),
+        }
+        return {name: _draw(_trace(commands)) for name, commands in flows.items()}
+
+
+def _write_files(folder: Path) -> None:
+    """Write papers, queries, training examples, a recipe and a task."""
+    landmarks = (EXAMPLES / "landmarks.jsonl").read_text(encoding="utf-8")
+    papers = [json.loads(line) for line in landmarks.splitlines()]
+    queries = [json.loads(line) for line in (EXAMPLES / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    examples = [
+        {"question": paper["title"], "positive_ctxs": [{"title": paper["title"], "text": paper["abstract"]}]}
+        for paper in papers
+    ]
+    files = {
+        "landmarks.jsonl": landmarks,
+        "recipe.toml": RECIPE,
+        "tasks.toml": TASKS,
+        "examples.jsonl": "\n".join(map(json.dumps, examples)),
+        "queries.jsonl": "\n".join(json.dumps({"id": f"q{n}", "text": q["query"]}) for n, q in enumerate(queries)),
+        "qrels.csv": "\n".join(
+            ["query_id,paper_id,grade", *(f"q{n},{q['expected']},1" for n, q in enumerate(queries))]
+        ),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _trace(commands: Sequence[Sequence[str]]) -> ModuleTrace:
+    """Return the trace of some commands, which are run twice: modules are imported in the first run."""
+    trace = ModuleTrace(*PACKAGES)
+    for folder, context in (("first", contextlib.nullcontext()), ("second", trace)):
+        for words in commands:
+            sys.argv = ["sciprism", *(word.replace("FOLDER", folder) for word in words)]
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+                try:
+                    with context:
+                        main()
+                except SystemExit as stop:
+                    if stop.code:
+                        raise RuntimeError(output.getvalue()) from stop
+    return trace
+
+
+def _draw(trace: ModuleTrace) -> str:
+    """Return a figure whose nodes are packages, with the modules that are called on the arrows."""
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for caller, module in trace.calls:
+        one, (other, _, inner) = caller.partition(".")[0], module.partition(".")
+        if one and one != other and inner not in arrows.setdefault((one, other), []):
+            arrows[one, other].append(inner)
+    lines = [f'    {one} -- "{"<br>".join(names)}" --> {other}' for (one, other), names in arrows.items()]
+    return "\n".join(["```mermaid", "flowchart LR", *lines, "```"])
+
+
+if __name__ == "__main__":
+    for name, figure in build_flows().items():
+        print(name)
+        print(figure)
