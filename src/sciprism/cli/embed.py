@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -21,7 +22,6 @@ from sciprism.cli.options import (
     parse_columns,
     split_names,
 )
-from sciprism.cli.paper_input import PaperInput
 from sciprism.cli.printing import build_progress, format_duration, join_counts, print_json, print_skipped
 from sciprism.errors import InputError
 
@@ -56,38 +56,29 @@ def embed(
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
-    from sciprism.papers import ReadReport
+    from sciprism.papers import ReadReport, read_papers
+    from sciprism.papers.input_file import ReadOptions
     from sciprism.store import CollectionLayout
     from sciprism.store.embed import embed as store
 
-    _use_threads(threads)
-    source = PaperInput(files, reader, parse_columns(columns), skip_bad)
-    encoder = _load_encoder(output, model, pooling, precision)
-    names = tuple(encoder.formats) if split_names(formats) == ("all",) else split_names(formats)
-    layout = CollectionLayout(formats=names or None, dtype=cast("Dtype | None", dtype or None))
-    total, read = _count_papers(source), ReadReport()  # last: it may read for minutes
-    with _Progress(total) as progress:
-        papers = source.papers(read)
-        report = store(papers, encoder, output, layout=layout, skip_bad=skip_bad, progress=progress)
-    _report(output, read, report, as_json)
-
-
-def _count_papers(source: PaperInput) -> int | None:
-    """Read everything once before the work: a bad record is found now, not after an hour of encoding."""
-    from sciprism.papers import ReadReport
-
-    if any(name == "-" or Path(name).is_fifo() for name in source.files):
-        return None  # a pipe can be read once
-    return sum(1 for _ in source.papers(ReadReport()))
-
-
-def _use_threads(threads: int) -> None:
     if threads < 0:
         raise InputError(f"--threads {threads} is not a number of processor cores")
     if threads:
         import torch
 
         torch.set_num_threads(threads)
+    options = ReadOptions(columns=parse_columns(columns))
+    read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
+    encoder = _load_encoder(output, model, pooling, precision)
+    names = tuple(encoder.formats) if split_names(formats) == ("all",) else split_names(formats)
+    layout = CollectionLayout(formats=names or None, dtype=cast("Dtype | None", dtype or None))
+    piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
+    # Read before the work: a bad record is found now, not after an hour of encoding.
+    total = None if piped else sum(1 for _ in read())
+    found = ReadReport()
+    with _Progress(total) as progress:
+        report = store(read(report=found), encoder, output, layout=layout, skip_bad=skip_bad, progress=progress)
+    _report(output, found, report, as_json)
 
 
 def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Encoder:

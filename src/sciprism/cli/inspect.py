@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, Columns, PaperFiles, Reader, SkipBad, parse_columns
-from sciprism.cli.paper_input import PaperInput
 from sciprism.cli.printing import (
     MAX_SHOWN,
     format_duration,
@@ -55,14 +54,16 @@ def inspect(
 
     Example: sciprism inspect refs.bib more/*.ris
     """
-    from sciprism.papers import ReadReport, inspection
+    from sciprism.papers import ReadReport, inspection, read_labels, read_papers
+    from sciprism.papers.input_file import ReadOptions
 
-    source, report = PaperInput(files, reader, parse_columns(columns), skip_bad), ReadReport()
+    options, report = ReadOptions(columns=parse_columns(columns)), ReadReport()
     found: PaperInspection | LabelInspection
     if labels:
-        found = inspection.inspect_labels(source.labels(report), report)
+        records = read_labels(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
+        found = inspection.inspect_labels(records, report)
     else:
-        papers = source.papers(report)
+        papers = read_papers(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
         rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
         similarity = SIMILARITY if near_duplicates else None
         found = inspection.inspect_papers(papers, report, near_duplicates=similarity, papers_per_second=rate)

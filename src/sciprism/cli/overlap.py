@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, Columns, DataFolder, Reader, SkipBad, folder_or_none, parse_columns
-from sciprism.cli.paper_input import PaperInput
 from sciprism.cli.printing import format_share, plain_console, print_json, print_skipped
 
 if TYPE_CHECKING:
@@ -40,11 +39,13 @@ def overlap(
     Example: sciprism overlap my-training.jsonl open --data data/
     """
     from sciprism.evaluation.overlap import find_overlap
-    from sciprism.papers import ReadReport
+    from sciprism.papers import ReadReport, read_papers
+    from sciprism.papers.input_file import ReadOptions
 
-    source, report = PaperInput([train], reader, parse_columns(columns), skip_bad), ReadReport()
+    options, report = ReadOptions(columns=parse_columns(columns)), ReadReport()
+    papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
     tests, unread = _read_tests(tasks, data, skip_bad)
-    found = find_overlap(source.papers(report), tests, near_duplicates=near_duplicates or None, unread=unread)
+    found = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)
     print_skipped(report.skipped, report.skipped_count)
     if as_json:
         print_json(found.to_json())

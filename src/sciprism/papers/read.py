@@ -12,7 +12,7 @@ from sciprism.papers.cleaning import clean_label, clean_paper
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, RecordReader
 from sciprism.papers.records import Label, Paper
 
-Record = TypeVar("Record")
+Record = TypeVar("Record", Paper, Label)
 Paths = Iterable[str | Path] | str | Path
 
 MAX_DETAILED = 1000
@@ -72,7 +72,7 @@ class ReadReport:
 def read_papers(
     paths: Paths,
     *,
-    reader: str | None = None,
+    reader: str = "",
     options: ReadOptions = _NO_OPTIONS,
     skip_bad: bool = False,
     report: ReadReport | None = None,
@@ -84,15 +84,13 @@ def read_papers(
     """
     from sciprism.papers.readers.registry import paper_readers
 
-    return _RecordStream(
-        paper_readers, clean_paper, _find_paper_fault, reader, options, skip_bad, report or ReadReport()
-    ).read(paths)
+    return _RecordStream(paper_readers, clean_paper, reader, options, skip_bad, report or ReadReport()).read(paths)
 
 
 def read_labels(
     paths: Paths,
     *,
-    reader: str | None = None,
+    reader: str = "",
     options: ReadOptions = _NO_OPTIONS,
     skip_bad: bool = False,
     report: ReadReport | None = None,
@@ -100,40 +98,26 @@ def read_labels(
     """Yield the labels of all vocabulary files; everything else as in `read_papers`."""
     from sciprism.papers.label_readers.registry import label_readers
 
-    return _RecordStream(
-        label_readers, clean_label, _find_label_fault, reader, options, skip_bad, report or ReadReport()
-    ).read(paths)
-
-
-def _find_paper_fault(paper: Paper) -> str:
-    return "" if paper.title or paper.abstract else "no title and no abstract"
-
-
-def _find_label_fault(label: Label) -> str:
-    if not label.id:
-        return "no id"
-    return "" if label.name else "no name"
+    return _RecordStream(label_readers, clean_label, reader, options, skip_bad, report or ReadReport()).read(paths)
 
 
 @dataclass(frozen=True, slots=True)
 class _RecordStream(Generic[Record]):
     """One call of `read_papers` or `read_labels`.
 
-    readers, clean, find_fault: what differs between papers and labels; find_fault returns why a record is
-    unusable, else an empty text. The rest are the arguments of the call.
+    readers, clean: those of papers, or of labels. The rest are the arguments of the call.
     """
 
     readers: Mapping[str, RecordReader[Record]]
     clean: Callable[[Record], Record]
-    find_fault: Callable[[Record], str]
-    reader: str | None
+    reader: str
     options: ReadOptions
     skip_bad: bool
     report: ReadReport
 
     def read(self, paths: Paths) -> Iterator[Record]:
         """Check reader and paths at once; return an iterator over their records."""
-        if self.reader is not None:
+        if self.reader:
             self.readers[self.reader]  # raises InputError for an unknown name
         listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
         for path in listed:
@@ -164,7 +148,7 @@ class _RecordStream(Generic[Record]):
             return False
         if _is_empty(file):
             return bool(by_suffix)
-        if self.reader is not None:
+        if self.reader:
             return self.reader in by_suffix or self.readers[self.reader].recognises(file.head())
         return self._choose_reader(file) is not None
 
@@ -186,7 +170,7 @@ class _RecordStream(Generic[Record]):
                     self._skip(counts, item.number, item.line, item.reason)
                     continue
                 record = self.clean(item)
-                if fault := self.find_fault(record):
+                if fault := _find_fault(record):
                     self._skip(counts, number, file.record_line, fault)
                     continue
                 counts.papers += 1
@@ -223,6 +207,15 @@ class _RecordStream(Generic[Record]):
             for name, reader in self.readers.items()
         }
         return {name: lengths[name] for name in sorted(lengths, key=lambda name: -lengths[name]) if lengths[name]}
+
+
+def _find_fault(record: Paper | Label) -> str:
+    """Return why a record is unusable, else an empty text."""
+    if isinstance(record, Paper):
+        return "" if record.title or record.abstract else "no title and no abstract"
+    if not record.id:
+        return "no id"
+    return "" if record.name else "no name"
 
 
 def _is_empty(file: InputFile) -> bool:

@@ -47,24 +47,24 @@ def read_s2orc(folder: Path, *, shards: Sequence[int] | None = None, dropped: Dr
     rest is metadata. The safe metadata of one shard are held in memory. Raises InputError for a requested
     shard with a missing file, and where no shard is complete.
     """
+    files = [_find_shard_files(folder, part) for part in PARTS]
     for shard in list_shards(folder, dropped) if shards is None else shards:
-        metadata, parses = (_find_file(folder, part, shard) for part in PARTS)
-        if metadata is None or parses is None:
-            missing = PARTS[metadata is not None]
-            raise InputError(f"{folder}: no {missing}/{missing}_{shard}.jsonl, perhaps with .gz; fetch it")
-        yield from _join_shard(metadata, parses, dropped)
+        for part, paths in zip(PARTS, files, strict=True):
+            if shard not in paths:
+                raise InputError(f"{folder}: no {part}/{part}_{shard}.jsonl, perhaps with .gz; fetch it")
+        yield from _join_shard(files[0][shard], files[1][shard], dropped)
 
 
 def list_shards(folder: Path, dropped: DropReport) -> list[int]:
     """Return the numbers of the complete shards, ascending; count the others. Raises InputError for none."""
-    found = [_find_shard_numbers(folder, part) for part in PARTS]
-    whole = sorted(found[0] & found[1])
+    metadata, parses = (_find_shard_files(folder, part).keys() for part in PARTS)
+    whole = sorted(metadata & parses)
     if not whole:
         raise InputError(
             f"{folder}: no shard of S2ORC; expected metadata/metadata_0.jsonl and "
             "pdf_parses/pdf_parses_0.jsonl, perhaps with .gz"
         )
-    for shard in sorted(found[0] ^ found[1]):
+    for shard in sorted(metadata ^ parses):
         dropped.add(INCOMPLETE_SHARD, str(shard))
     return whole
 
@@ -137,12 +137,8 @@ def _join_author(value: Any) -> str:
     return " ".join(str(part) for part in (*parts, value.get("suffix")) if part)
 
 
-def _find_file(folder: Path, part: str, shard: int) -> Path | None:
-    paths = (folder / part / f"{part}_{shard}.jsonl{packed}" for packed in ("", ".gz"))
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _find_shard_numbers(folder: Path, part: str) -> set[int]:
+def _find_shard_files(folder: Path, part: str) -> dict[int, Path]:
+    """Return number -> file of the shards of a part; where a shard is there twice, the plain file."""
     name = re.compile(rf"{part}_(0|[1-9]\d*)\.jsonl(?:\.gz)?")
-    inside = (folder / part).iterdir() if (folder / part).is_dir() else ()
-    return {int(found[1]) for path in inside if (found := name.fullmatch(path.name))}
+    inside = sorted((folder / part).iterdir(), reverse=True) if (folder / part).is_dir() else ()
+    return {int(found[1]): path for path in inside if (found := name.fullmatch(path.name))}

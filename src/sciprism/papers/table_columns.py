@@ -57,10 +57,3 @@ def cell_getter(cells: Sequence[str], columns: Mapping[str, int]) -> Callable[[s
         return cells[column].strip() if column < len(cells) else ""
 
     return text
-
-
-def describe_extra_cells(cells: Sequence[str], headers: Sequence[str]) -> str:
-    """Return what is wrong with a row that has more filled cells than headers, else an empty text."""
-    if not any(cells[len(headers) :]):
-        return ""
-    return f"{len(cells)} cells, but the header has {len(headers)}; is a text unquoted?"

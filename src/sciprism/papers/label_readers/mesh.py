@@ -36,7 +36,12 @@ class MeshReader:
         ]
         owners = {code: item.id for item in found if isinstance(item, Label) for code in item.codes}
         for item in found:
-            yield item if isinstance(item, BadRecord) else replace(item, broader=_find_broader(item, owners))
+            if isinstance(item, BadRecord):
+                yield item
+            else:  # one level up in the tree: C04.588 for C04.588.322
+                parents = (code.rpartition(".")[0] for code in item.codes)
+                broader = dict.fromkeys(owners[code] for code in parents if code in owners)
+                yield replace(item, broader=tuple(broader))
 
 
 def _build_label(record: Element, number: int) -> Label | BadRecord:
@@ -51,12 +56,6 @@ def _build_label(record: Element, number: int) -> Label | BadRecord:
         definition=text_of(record, "ConceptList/Concept[@PreferredConceptYN='Y']/ScopeNote"),
         codes=texts_of(record, "TreeNumberList/TreeNumber"),
     )
-
-
-def _find_broader(label: Label, owners: dict[str, str]) -> tuple[str, ...]:
-    """Return the descriptors one level up in the tree: C04.588 for C04.588.322."""
-    parents = (code.rpartition(".")[0] for code in label.codes)
-    return tuple(dict.fromkeys(owners[code] for code in parents if code in owners))
 
 
 label_readers.register("mesh")(MeshReader())

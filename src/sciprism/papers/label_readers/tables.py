@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
 
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.records import Label
-from sciprism.papers.table_columns import cell_getter, describe_extra_cells, find_columns, guess_columns
+from sciprism.papers.table_columns import cell_getter, find_columns, guess_columns
+from sciprism.papers.table_rows import detect_layout, read_rows
 
 _HEADERS = {
     "id": "id identifier uri code notation",
@@ -20,7 +19,6 @@ _HEADERS = {
     "broader": "broader parent parents parentid parentids",
     "codes": "codes treenumbers notations",
 }
-_DELIMITERS = ",\t;|"
 
 
 class LabelTableReader:
@@ -33,45 +31,19 @@ class LabelTableReader:
 
     def recognises(self, head: str) -> bool:
         """Look for a header line that names a label and another known field."""
-        columns = guess_columns(_split_header(head.lstrip().partition("\n")[0]), _HEADERS)
+        columns = _guess_columns(detect_layout(head, _guess_columns).headers)
         return "name" in columns and len(columns) > 1
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
         """Yield the labels; raises InputError for a table without a column of names."""
-        lines = ((line, text) for line, text in file.lines() if text.strip())
-        first, header = next(lines, (1, ""))
-        headers = _split_header(header)
-        columns = find_columns(file.path, headers, _HEADERS, chosen=options.columns, required="name")
-        rows = csv.reader(_count_lines(file, lines, first), delimiter=_find_delimiter(header), strict=True)
-        for number in count(1):
-            try:
-                cells = next(rows)
-            except StopIteration:
-                return
-            except csv.Error as error:  # the text of an unclosed quotation mark may run to the end
-                reason = f"{error} in a table; check the quotation marks"
-            else:
-                reason = describe_extra_cells(cells, headers)
-            yield BadRecord(number, file.record_line, reason) if reason else _build_label(cells, columns)
+        layout = detect_layout(file.head(), _guess_columns)
+        columns = find_columns(file.path, layout.headers, _HEADERS, chosen=options.columns, required="name")
+        for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+            yield BadRecord(number, file.record_line, fault) if fault else _build_label(cells, columns)
 
 
-def _find_delimiter(header: str) -> str:
-    """Return the delimiter that occurs most often in the header."""
-    return max(_DELIMITERS, key=header.count)
-
-
-def _split_header(header: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([header], delimiter=_find_delimiter(header)), [])]
-    except csv.Error:  # a cell beyond csv's size limit, so not a header
-        return []
-
-
-def _count_lines(file: InputFile, lines: Iterator[tuple[int, str]], first: int) -> Iterator[str]:
-    """Pass lines on and set `record_line`; of a row over several lines, to the last one."""
-    file.record_line = first
-    for file.record_line, text in lines:
-        yield f"{text}\n"
+def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
+    return guess_columns(headers, _HEADERS)
 
 
 def _build_label(cells: Sequence[str], columns: Mapping[str, int]) -> Label:

@@ -6,7 +6,6 @@ Categories are the fields; the first version gives the year.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
 from sciprism.papers.latex import decode_latex
@@ -42,18 +41,16 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
     """Prefer the split names, in which arXiv has decoded LaTeX accents."""
     parsed = row.get("authors_parsed")
     if isinstance(parsed, list) and parsed:
-        return list_texts([_join_name(parts) for parts in parsed])
+        names = []
+        for parts in parsed:  # [family, given, suffix, affiliation ...]
+            family, given, suffix = [*list_texts(parts[:3] if isinstance(parts, list) else parts), "", "", ""][:3]
+            names.append(" ".join(filter(None, (given, family, suffix))))
+        return list_texts(names)
     listed = row.get("authors")
     if isinstance(listed, str):
         listed = _AFFILIATION.sub("", " ".join(decode_latex(listed).split()))
         return list_texts(list(filter(None, map(str.strip, _BETWEEN_AUTHORS.split(listed)))))
     return list_texts(listed)
-
-
-def _join_name(parts: Any) -> str:
-    """Join a split name, [family, given, suffix ...], in reading order; later items are affiliations."""
-    family, given, suffix = [*list_texts(parts[:3] if isinstance(parts, list) else parts), "", "", ""][:3]
-    return " ".join(filter(None, (given, family, suffix)))
 
 
 paper_readers.register("arxiv")(JsonReader((_KEYS,), _build_paper))

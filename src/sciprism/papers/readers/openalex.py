@@ -25,13 +25,16 @@ def _build_paper(row: JsonObject) -> Paper:
         "doi": get_first(row, "doi") or get_path(row, "ids", "doi"),
         **{system: _shorten(get_path(row, "ids", system)) for system in ("pmid", "pmcid", "mag")},
     }
+    people = _as_list(row, "authorships")
     fields, narrower = _fields(row)
     return Paper.from_json(
         {
             "id": number,
             "title": get_first(row, "title", "display_name"),
             "abstract": _build_abstract(row.get("abstract_inverted_index")) or row.get("abstract"),
-            "authors": list_texts([_find_author(item) for item in _as_list(row, "authorships")]),
+            "authors": list_texts(
+                [get_path(each, "author", "display_name") or get_path(each, "raw_author_name") for each in people]
+            ),
             "venue": get_path(row, "primary_location", "source", "display_name")
             or get_path(row, "host_venue", "display_name")
             or get_path(row, "primary_location", "raw_source_name"),
@@ -68,20 +71,15 @@ def _fields(row: JsonObject) -> tuple[tuple[str, ...], tuple[str, ...]]:
         levels = (("subfield", "display_name"), ("display_name",))
         narrower = list_texts([get_path(topic, *path) for path in levels for topic in topics])
         return list_texts([get_path(topic, "field", "display_name") for topic in topics]), narrower
-    concepts = [item for item in _as_list(row, "concepts") if _find_score(item) >= _MIN_SCORE]
+    concepts = [
+        item
+        for item in _as_list(row, "concepts")
+        if not isinstance(score := get_path(item, "score"), int | float) or score >= _MIN_SCORE
+    ]
     if all(get_path(item, "level") is None for item in concepts):
         return list_texts(concepts, "display_name"), ()
     widest = [item for item in concepts if get_path(item, "level") == 0]
     return list_texts(widest, "display_name"), list_texts([c for c in concepts if c not in widest], "display_name")
-
-
-def _find_score(concept: Any) -> float:
-    score = get_path(concept, "score")
-    return score if isinstance(score, int | float) else 1.0
-
-
-def _find_author(authorship: Any) -> Any:
-    return get_path(authorship, "author", "display_name") or get_path(authorship, "raw_author_name")
 
 
 def _shorten(address: Any) -> Any:
