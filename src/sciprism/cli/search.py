@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -31,7 +31,7 @@ def search(
     """
     from sciprism.cli.stored_model import load_collection_encoder
     from sciprism.store import Collection
-    from sciprism.uses.search import Mode, check_mode
+    from sciprism.uses.search import check_mode
     from sciprism.uses.search import search as rank
 
     check_mode(mode)
@@ -39,7 +39,7 @@ def search(
     opened = Collection.open(collection)
     queries = _read_queries(query)
     encoder = load_collection_encoder(opened, model) if why or mode != "lexical" else None
-    rankings = rank(opened, encoder, queries, k, mode=cast("Mode", mode), filter=chosen, why=why)
+    rankings = rank(opened, encoder, queries, k, mode=mode, filter=chosen, why=why)
     print_rankings(opened, rankings, mode, as_json)
 
 

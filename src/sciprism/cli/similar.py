@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, cast
+from typing import Annotated
 
 import typer
 
@@ -33,5 +33,4 @@ def similar(
     chosen = build_filter(year, venue, field)
     opened = Collection.open(collection)
     encoder = load_collection_encoder(opened, model) if why else None
-    kind = cast("Literal['exact', 'approximate']", mode)
-    print_rankings(opened, [rank(opened, encoder, to, k, mode=kind, filter=chosen)], mode, as_json)
+    print_rankings(opened, [rank(opened, encoder, to, k, mode=mode, filter=chosen)], mode, as_json)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.files import explain_write_errors
-from sciprism.index import build_record
-from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore, topk
+from sciprism.index import build_record, exact
+from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore
+from sciprism.index.registry import vector_searches
 from sciprism.store import Collection
 
 IndexKind = Literal["hnsw", "ivf"]
@@ -53,15 +54,14 @@ def build(collection: Collection, kind: IndexKind | None = None) -> list[str]:
     return list(collection.manifest.spaces)
 
 
+@vector_searches.register("approximate")
 def search(
     collection: Collection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
     """Return approximately the k best rows of each query, as `exact.topk` and with the same scores."""
-    distance = collection.manifest.encoder.distance
-    shards = collection.vectors(space)
     index = _load_index(collection, space)
     if mask is not None and mask.sum() < EXACT_BELOW_SHARE * collection.rows:
-        return topk(queries, shards, k, mask=mask, distance=distance)
+        return exact.search(collection, space, queries, k, mask)
     wanted = min(k + EXTRA_CANDIDATES, collection.rows)
     faiss = _import_faiss()
     selector = None if mask is None else faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
@@ -69,8 +69,9 @@ def search(
         params = faiss.SearchParametersHNSW(efSearch=max(HNSW_EF_SEARCH, 2 * wanted), sel=selector)
     else:
         params = faiss.SearchParametersIVF(nprobe=min(IVF_PROBES, index.nlist), sel=selector)
+    distance = collection.manifest.encoder.distance
     _, rows = index.search(normalize_for(queries, distance), wanted, params=params)
-    return rescore(queries, shards, rows, k, distance)
+    return rescore(queries, collection.vectors(space), rows, k, distance)
 
 
 def _create_index(collection: Collection, space: str, kind: IndexKind) -> Any:

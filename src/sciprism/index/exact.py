@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.index.matmul import inner_products
+from sciprism.index.registry import vector_searches
 from sciprism.parallel import map_threads
-from sciprism.store.matrix import Matrix
+from sciprism.store import Collection, Matrix
 
 Distance = Literal["cosine", "dot", "euclidean"]
 
@@ -24,6 +25,14 @@ EXTRA_CANDIDATES = 16
 """Candidates beyond k, which are scored again in double precision."""
 MAX_GATHERED = 1 << 16
 """Rows that `rescore` holds in memory at once."""
+
+
+@vector_searches.register("exact")
+def search(
+    collection: Collection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
+) -> tuple[Floats, Rows]:
+    """Return the k best rows of a space for each query, as `topk`."""
+    return topk(queries, collection.vectors(space), k, mask=mask, distance=collection.manifest.encoder.distance)
 
 
 def topk(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.index import approximate, lexical, reciprocal_rank_fusion, topk
+from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
 from sciprism.store import Collection, Filter
 from sciprism.uses.rankings import Ranking, build_rankings, read_papers
 from sciprism.uses.reasons import find_nearest_sentences
@@ -18,8 +17,6 @@ from sciprism.uses.reasons import find_nearest_sentences
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.formats import Format
-
-Mode = Literal["exact", "approximate", "lexical", "hybrid"]
 
 FORMATS: tuple[Format, ...] = ("search", "proximity")
 """Formats whose vectors serve queries, the better one first."""
@@ -35,11 +32,14 @@ def search(
     queries: str | Sequence[str],
     k: int = 10,
     *,
-    mode: Mode = "exact",
+    mode: str = "exact",
     filter: Filter | None = None,
     why: bool = True,
 ) -> list[Ranking]:
-    """Rank papers for each query. Mode "lexical" with why=False needs no encoder."""
+    """Rank papers for each query.
+
+    mode: one of `vector_searches`, "lexical", which with why=False needs no encoder, or "hybrid".
+    """
     queries = [queries] if isinstance(queries, str) else list(queries)
     check_mode(mode)
     if k < 1:
@@ -74,8 +74,9 @@ def choose_query_space(collection: Collection, encoder: Encoder) -> tuple[Format
 
 def check_mode(mode: str) -> None:
     """Raise InputError for an unknown mode."""
-    if mode not in get_args(Mode):
-        raise InputError(f"mode {mode!r} is not one of {', '.join(get_args(Mode))}")
+    known = (*vector_searches, "lexical", "hybrid")
+    if mode not in known:
+        raise InputError(f"mode {mode!r} is not one of {', '.join(known)}")
 
 
 def _search_batch(
@@ -83,7 +84,7 @@ def _search_batch(
     encoder: Encoder | None,
     queries: list[str],
     k: int,
-    mode: Mode,
+    mode: str,
     mask: NDArray[np.bool_] | None,
     why: bool,
 ) -> list[Ranking]:
@@ -98,27 +99,12 @@ def _search_batch(
     elif mode == "hybrid":
         depth = max(k, FUSION_DEPTH)
         _, by_words = lexical.search(collection, queries, depth, mask)
-        _, by_meaning = find_nearest(collection, space, query_vectors, depth, "exact", mask)
+        _, by_meaning = vector_searches["exact"](collection, space, query_vectors, depth, mask)
         scores, rows = reciprocal_rank_fusion([by_meaning, by_words], k)
     else:
-        scores, rows = find_nearest(collection, space, query_vectors, k, mode, mask)
+        scores, rows = vector_searches[mode](collection, space, query_vectors, k, mask)
     papers = read_papers(collection, rows)
     reasons = [["" for _ in found] for found in papers]
     if why and encoder is not None and query_vectors is not None:
         reasons = find_nearest_sentences(collection, encoder, space, query_vectors, papers)
     return build_rankings(queries, papers, scores, reasons)
-
-
-def find_nearest(
-    collection: Collection,
-    space: str,
-    query_vectors: Floats,
-    k: int,
-    mode: Mode,
-    mask: NDArray[np.bool_] | None,
-) -> tuple[Floats, Rows]:
-    """Return the k rows nearest to each query vector (m, d), exactly or approximately."""
-    if mode == "approximate":
-        return approximate.search(collection, space, query_vectors, k, mask)
-    distance = collection.manifest.encoder.distance
-    return topk(query_vectors, collection.vectors(space), k, mask=mask, distance=distance)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sciprism.errors import InputError
+from sciprism.index import vector_searches
 from sciprism.store import Collection, Filter
 from sciprism.uses.rankings import Ranking, build_rankings, read_papers
 from sciprism.uses.reasons import find_nearest_sentences
-from sciprism.uses.search import find_nearest
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -22,14 +22,17 @@ def similar(
     paper_id: str,
     k: int = 10,
     *,
-    mode: Literal["exact", "approximate"] = "exact",
+    mode: str = "exact",
     filter: Filter | None = None,
 ) -> Ranking:
-    """Rank the papers nearest to a stored one, without it. The encoder, if given, only adds the reasons."""
+    """Rank the papers nearest to a stored one, without it, by one of `vector_searches`.
+
+    The encoder, if given, only adds the reasons.
+    """
     if k < 1:
         raise InputError(f"k is {k}; ask for at least one paper")
-    if mode not in ("exact", "approximate"):
-        raise InputError(f"mode {mode!r} is not exact or approximate")
+    if mode not in vector_searches:
+        raise InputError(f"mode {mode!r} is not {' or '.join(vector_searches)}")
     if encoder is not None:
         collection.check_encoder(encoder)
     row = collection.find(paper_id)
@@ -39,7 +42,7 @@ def similar(
     mask = np.ones(collection.rows, bool) if mask is None else mask.copy()
     mask[row] = False
     query_vectors = collection.vector(row, space)[None]
-    scores, rows = find_nearest(collection, space, query_vectors, k, mode, mask)
+    scores, rows = vector_searches[mode](collection, space, query_vectors, k, mask)
     papers = read_papers(collection, rows)
     reasons = [[""] * len(papers[0])]
     if encoder is not None:
