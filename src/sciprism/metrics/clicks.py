@@ -17,22 +17,13 @@ from sciprism.metrics.alignment import check_aligned, check_finite
 class ClickScores:
     """For each click (n,): gain 1 / log2(2 + above), 1 if above is 0 (else 0), weight 1 / propensity.
 
-    above: number of papers of the same list that score higher; a tie counts half.
+    above: number of papers of the same list that score higher; a tie counts half. The weighted means of gain
+    and first are the adjusted nDCG and P@1.
     """
 
     gain: Doubles
     first: Doubles
     weights: Doubles
-
-    @property
-    def ndcg(self) -> float:
-        """Return the adjusted nDCG: the weighted mean of the gains."""
-        return float(np.average(self.gain, weights=self.weights))
-
-    @property
-    def p_at_1(self) -> float:
-        """Return the adjusted P@1: the weighted share of clicks that rank first."""
-        return float(np.average(self.first, weights=self.weights))
 
 
 def click_scores(shown: Sequence[ArrayLike], clicked: Sequence[int], propensities: ArrayLike) -> ClickScores:
@@ -45,15 +36,13 @@ def click_scores(shown: Sequence[ArrayLike], clicked: Sequence[int], propensitie
     if not len(shown):
         raise InputError("there is no click; nothing can be scored")
     by_position = check_finite(propensities, "propensities")
-    above = np.array([_count_above(scores, at, n) for n, (scores, at) in enumerate(zip(shown, clicked, strict=True))])
+    above = np.zeros(len(shown))
+    for number, (scores, at) in enumerate(zip(shown, clicked, strict=True)):
+        values = check_finite(scores, f"click {number + 1}, scores")
+        if not 0 <= at < len(values):
+            raise InputError(f"click {number + 1}: position {at} is outside the list of {len(values)} papers")
+        higher, equal = (values > values[at]).sum(), (values == values[at]).sum() - 1
+        above[number] = higher + equal / 2
     if max(clicked) >= len(by_position) or not (by_position[list(clicked)] > 0).all():
         raise InputError(f"a clicked position has no propensity above 0; {len(by_position)} are given")
     return ClickScores(1 / np.log2(2 + above), (above == 0).astype(np.float64), 1 / by_position[list(clicked)])
-
-
-def _count_above(scores: ArrayLike, position: int, number: int) -> float:
-    values = check_finite(scores, f"click {number + 1}, scores")
-    if not 0 <= position < len(values):
-        raise InputError(f"click {number + 1}: position {position} is outside the list of {len(values)} papers")
-    higher, equal = (values > values[position]).sum(), (values == values[position]).sum() - 1
-    return float(higher + equal / 2)

@@ -43,14 +43,11 @@ def pair_order(raters: Sequence[str], ratings: ArrayLike, scores: ArrayLike) -> 
     rows: dict[str, list[int]] = {}
     for row, rater in enumerate(raters):
         rows.setdefault(rater, []).append(row)
-    counts = {rater: _count_ordered(rated[own], scored[own]) for rater, own in rows.items()}
+    counts: dict[str, tuple[float, float]] = {}  # weight of correctly ordered pairs, half of the tied; of all
+    for rater, own in rows.items():
+        weights = np.maximum(rated[own, None] - rated[None, own], 0.0)
+        right = (1 + np.sign(scored[own, None] - scored[None, own])) / 2
+        counts[rater] = float((weights * right).sum()), float(weights.sum())
     ordered = {rater: pair for rater, pair in counts.items() if pair[1] > 0}
-    right, weights = np.array(list(ordered.values()), dtype=np.float64).reshape(-1, 2).T
-    return PairOrder(tuple(ordered), right / weights, weights, tuple(rater for rater in counts if rater not in ordered))
-
-
-def _count_ordered(ratings: Doubles, scores: Doubles) -> tuple[float, float]:
-    """Return the weight of correctly ordered pairs (half of the tied), and that of all pairs."""
-    weights = np.maximum(ratings[:, None] - ratings[None, :], 0.0)
-    right = (1 + np.sign(scores[:, None] - scores[None, :])) / 2
-    return float((weights * right).sum()), float(weights.sum())
+    hits, totals = np.array(list(ordered.values()), dtype=np.float64).reshape(-1, 2).T
+    return PairOrder(tuple(ordered), hits / totals, totals, tuple(rater for rater in counts if rater not in ordered))

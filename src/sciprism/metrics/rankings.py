@@ -94,11 +94,6 @@ def metric_depth(name: str) -> int | None:
     return parse_metric(name).depth
 
 
-def rank_documents(ids: Ids, scores: ArrayLike) -> Integers:
-    """Return the order (n,) of one query's documents, best first; InputError for NaN or repeated ids."""
-    return _rank_all([("", _strings(ids), np.asarray(scores))])
-
-
 def grade_rankings(run: Run, qrels: Qrels, *, missing: Missing) -> GradedRankings:
     """Rank each query's documents and look up their relevance grades.
 
@@ -112,7 +107,10 @@ def grade_rankings(run: Run, qrels: Qrels, *, missing: Missing) -> GradedRanking
     absent = tuple(query for query in judged if query not in run)
     queries = tuple(judged if missing == "zero" else (query for query in judged if query in run))
     ranked = ((query, *run.get(query, ((), ()))) for query in queries)
-    lists = [(query, _strings(ids), np.asarray(scores)) for query, ids, scores in ranked]
+    lists = [
+        (query, ids.tolist() if isinstance(ids, np.ndarray) else list(ids), np.asarray(scores))
+        for query, ids, scores in ranked
+    ]
     lengths = np.array([len(ids) for _, ids, _ in lists], dtype=np.int64)
     ideal = _check_grades([grade for query in queries for grade in qrels[query].values()])
     found = (map(qrels[query].get, ids, repeat(0)) for query, ids, _ in lists)
@@ -194,10 +192,6 @@ def _select_hits(owner: Integers, grades: Integers, queries: int) -> RelevantHit
     return RelevantHits(owner[relevant], ranks[relevant], grades[relevant])
 
 
-def _strings(ids: Ids) -> list[str]:
-    return ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-
-
 def _check_grades(values: Sequence[float]) -> Integers:
     grades = np.array(values, dtype=np.float64)
     whole: Integers = grades.astype(np.int64)
@@ -210,7 +204,7 @@ def _check_grades(values: Sequence[float]) -> Integers:
 def _rank_all(lists: Sequence[tuple[str, list[str], NDArray[Any]]]) -> Integers:
     """Return the order of the concatenated documents of all queries: by query, then by rank."""
     for query, ids, scores in lists:
-        where = f"query {query!r}" if query else "a ranking"
+        where = f"query {query!r}"
         check_aligned(ids, scores, f"{where}, ids and scores")
         if len(set(ids)) < len(ids):
             twice = Counter(ids).most_common(1)[0][0]

@@ -26,7 +26,7 @@ def facet_contrast(
     candidates = torch.cat([positives, negatives])
     size = len(queries)
     own = torch.arange(size, device=queries.device)
-    whole, pair = _sums(queries, candidates), _best_pairs(queries, candidates)
+    whole, pair = queries.sum(dim=1) @ candidates.sum(dim=1).T, _best_pairs(queries, candidates)
     if not in_batch_negatives:
         whole, pair = (torch.stack([s[own, own], s[own, own + size]], dim=1) for s in (whole, pair))
         own = torch.zeros_like(own)
@@ -36,10 +36,6 @@ def facet_contrast(
     if mix != "losses":
         raise ValueError(f"unknown mix {mix!r}; known: losses, logits")
     return (1 - weight) * F.cross_entropy(whole, own) + weight * F.cross_entropy(pair, own)
-
-
-def _sums(queries: Tensor, candidates: Tensor) -> Tensor:
-    return queries.sum(dim=1) @ candidates.sum(dim=1).T
 
 
 def _best_pairs(queries: Tensor, candidates: Tensor) -> Tensor:
