@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from open_data import paper, write
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import (
-    LABEL_DATA_SETS,
     OPEN_DATA_BY_NAME,
     OPEN_DATA_SETS,
     PARTS,
-    HashRule,
     PaperOrigin,
-    YearRule,
+    hash_rule,
+    year_rule,
 )
 from sciprism.datasets.split import Leak, SplitTable, list_paper_keys, read_entries
 from sciprism.papers import Paper
@@ -129,13 +128,13 @@ def test_a_kept_table_is_the_built_one_and_goes_when_a_file_changes(home, tmp_pa
 
 
 def test_rules():
-    assert [YearRule(2015, 2016)(PaperOrigin({"year": y}, "", "")) for y in (2014, 2015, 2016, None)] == [
+    assert [year_rule(2015, 2016)(PaperOrigin({"year": y}, "", "")) for y in (2014, 2015, 2016, None)] == [
         "train",
         "dev",
         "test",
         "train",
     ]
-    rule = HashRule(0.5, 0.25, (("venue", "A"),))
+    rule = hash_rule(0.5, 0.25, (("venue", "A"),))
     drawn = [rule(PaperOrigin({"venue": "A"}, f"p{i}", "")) for i in range(4000)]
     shares = [drawn.count(part) / len(drawn) for part in PARTS]
     assert shares == pytest.approx([0.25, 0.25, 0.5], abs=0.03)
@@ -176,4 +175,5 @@ def test_parts_are_those_of_connected_papers(records, tmp_path):
 @pytest.mark.data
 def test_every_folder_of_the_data_has_a_rule():
     folders = {path.name for path in Path(os.environ["SCIPRISM_DATA"]).iterdir() if path.is_dir()}
-    assert folders == {*(source.data for source in OPEN_DATA_SETS), *LABEL_DATA_SETS}
+    labels = {"labels_arxiv", "labels_mesh", "labels_uat"}
+    assert folders == {source.data for source in OPEN_DATA_SETS} | labels

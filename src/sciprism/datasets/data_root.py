@@ -47,7 +47,12 @@ class DataRoot:
         if config not in ("", "default", split):  # such a folder name could be any data set's
             bases.append(self.folder)
         for base in dict.fromkeys(bases):
-            names = _list_candidates(base, config, top=base != self.folder)
+            # Files in the config's folder; of the data set's own folder, also those at its top and in data/.
+            top = base != self.folder
+            names = [path.name for path in base.iterdir() if path.is_file()] if top and base.is_dir() else []
+            for part in dict.fromkeys((config, "data")) if top else (config,):
+                if part and (base / part).is_dir():
+                    names += [f"{part}/{name}" for name in hub.list_files(base / part)]
             if found := hub.select_files(names, config, split):
                 return [base / name for name in found]
         return []
@@ -147,12 +152,3 @@ class DataRoot:
             owner = path.parts[place - 1].removeprefix("datasets--").replace("--", "/")
             return f"{owner}@{path.parts[place + 1]}/{'/'.join(path.parts[place + 2 :])}"
         return str(path)
-
-
-def _list_candidates(base: Path, config: str, *, top: bool) -> list[str]:
-    """Return the files that may belong to a config: those in its folders and, if `top`, those of `base`."""
-    names = [path.name for path in base.iterdir() if path.is_file()] if top and base.is_dir() else []
-    for part in dict.fromkeys((config, "data")) if top else (config,):
-        if part and (base / part).is_dir():
-            names += [f"{part}/{name}" for name in hub.list_files(base / part)]
-    return names

@@ -31,68 +31,46 @@ class PaperOrigin(NamedTuple):
     file_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantRule:
-    """Assign every paper to one part."""
-
-    part: Part
-
-    def __call__(self, origin: PaperOrigin) -> Part:  # noqa: ARG002  (the signature of rules)
-        """Return the part."""
-        return self.part
+SplitRule = Callable[[PaperOrigin], Part]
+"""Assigns a paper to a part."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileNameRule:
+def constant_rule(part: Part) -> SplitRule:
+    """Return the rule that assigns every paper to one part."""
+    return lambda origin: part  # noqa: ARG005 (the signature of rules)
+
+
+def file_name_rule(origin: PaperOrigin) -> Part:
     """Read the part from the file's name, as the data set was published; train where it has none."""
-
-    def __call__(self, origin: PaperOrigin) -> Part:
-        """Return the part."""
-        found = _PART_IN_NAME.search(origin.file_name)
-        return cast(Part, found[0]) if found else "train"
+    found = _PART_IN_NAME.search(origin.file_name)
+    return cast(Part, found[0]) if found else "train"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRule:
-    """Read the part from a field of the record."""
-
-    field: str = "split"
-
-    def __call__(self, origin: PaperOrigin) -> Part:
-        """Return the part."""
-        return cast(Part, origin.row[self.field])
+def split_field_rule(origin: PaperOrigin) -> Part:
+    """Read the part from the field `split` of the record."""
+    return cast(Part, origin.row["split"])
 
 
-@dataclass(frozen=True, slots=True)
-class YearRule:
+def year_rule(dev: int, test: int) -> SplitRule:
     """Assign papers from year `test` on to test, from `dev` on to dev, earlier and undated ones to train."""
 
-    dev: int
-    test: int
-
-    def __call__(self, origin: PaperOrigin) -> Part:
-        """Return the part."""
+    def assign(origin: PaperOrigin) -> Part:
         year = origin.row.get("year") or 0
-        return "test" if year >= self.test else "dev" if year >= self.dev else "train"
+        return "test" if year >= test else "dev" if year >= dev else "train"
+
+    return assign
 
 
-@dataclass(frozen=True, slots=True)
-class HashRule:
+def hash_rule(test: float, dev: float, only: tuple[tuple[str, Any], ...] = ()) -> SplitRule:
     """Assign shares of the papers by a hash of their ids; `only`: of the records with these values."""
 
-    test: float
-    dev: float
-    only: tuple[tuple[str, Any], ...] = ()
-
-    def __call__(self, origin: PaperOrigin) -> Part:
-        """Return the part."""
-        if any(origin.row.get(key) != value for key, value in self.only):
+    def assign(origin: PaperOrigin) -> Part:
+        if any(origin.row.get(key) != value for key, value in only):
             return "train"
         fraction = random_fraction(0, origin.paper_id)
-        return "test" if fraction < self.test else "dev" if fraction < self.test + self.dev else "train"
+        return "test" if fraction < test else "dev" if fraction < test + dev else "train"
 
-
-SplitRule = ConstantRule | FileNameRule | FieldRule | YearRule | HashRule
+    return assign
 
 
 PaperReader = Callable[[Record], Iterator[Paper]]
@@ -183,27 +161,22 @@ class OpenDataSet:
     read_papers: PaperReader = read_paper
     files: str = "*.jsonl.gz"
 
-    def assign_part(self, origin: PaperOrigin) -> Part:
-        """Return the part that the data set itself assigns to a paper."""
-        if len(self.rules) == 1:
-            return self.rules[0](origin)
-        return max((rule(origin) for rule in self.rules), key=PARTS.index)
-
     def read(self, data_root: DataRoot) -> Iterator[tuple[Record, Paper, Part]]:
         """Yield each record with each of its papers and the part that the data set assigns to it."""
         for path in sorted(data_root.local(self.data).glob(self.files)):
             for row in data_root.records(path):
                 for paper in self.read_papers(row):
-                    yield row, paper, self.assign_part(PaperOrigin(row, paper.id, path.name))
+                    origin = PaperOrigin(row, paper.id, path.name)
+                    yield row, paper, max((rule(origin) for rule in self.rules), key=PARTS.index)
 
 
 ICLR_2018 = (("venue", "ICLR"), ("year", 2018))  # the one conference with reviews of many rejected papers
-BY_FILE, BY_FIELD, TEST = (FileNameRule(),), (FieldRule(),), (ConstantRule("test"),)
+BY_FILE, BY_FIELD, TEST = (file_name_rule,), (split_field_rule,), (constant_rule("test"),)
 OPEN_DATA_SETS = (
     # Split by year; the hash adds test papers of every year, to predict the year.
-    OpenDataSet("arxiv_multidomain", (FieldRule(), HashRule(0.04, 0.01))),
-    OpenDataSet("conference_papers", (YearRule(2021, 2022), HashRule(0.04, 0.01), HashRule(0.3, 0.05, ICLR_2018))),
-    OpenDataSet("citegraph_vis", (YearRule(2015, 2016),)),
+    OpenDataSet("arxiv_multidomain", (split_field_rule, hash_rule(0.04, 0.01))),
+    OpenDataSet("conference_papers", (year_rule(2021, 2022), hash_rule(0.04, 0.01), hash_rule(0.3, 0.05, ICLR_2018))),
+    OpenDataSet("citegraph_vis", (year_rule(2015, 2016),)),
     OpenDataSet("author_disambiguation_robotics", BY_FIELD, read_mention_paper),
     # Test sets only: all their documents are candidates of the same ranking.
     OpenDataSet("citegraph_acl", TEST),
@@ -216,7 +189,7 @@ OPEN_DATA_SETS = (
     OpenDataSet("cls_s2orc_fields", TEST),
     OpenDataSet("qa_covidqa", TEST, read_article, files="documents.jsonl.gz"),
     OpenDataSet("xmc_pubmed_mesh", BY_FIELD),
-    OpenDataSet("cls_systematic_review_screening", (HashRule(0.5, 0.0),)),
+    OpenDataSet("cls_systematic_review_screening", (hash_rule(0.5, 0.0),)),
     OpenDataSet("cls_ohsumed", BY_FILE),
     OpenDataSet("cls_mag_titles", BY_FILE, read_title),
     OpenDataSet("cls_hallmarks_of_cancer", BY_FILE, build_paper_reader("pmid")),
@@ -224,7 +197,7 @@ OPEN_DATA_SETS = (
     OpenDataSet("cls_abstract_spans", BY_FIELD),
     OpenDataSet("cls_citation_intent", BY_FILE, read_sentences),
     OpenDataSet("cls_scicite", BY_FILE, read_sentences),
-    OpenDataSet("scirepeval_samples", (ConstantRule("train"),), read_nested_papers),
+    OpenDataSet("scirepeval_samples", (constant_rule("train"),), read_nested_papers),
     OpenDataSet("ner_bc5cdr", BY_FILE, read_sentences),
     OpenDataSet("ner_ncbi_disease", BY_FILE, read_sentences),
     OpenDataSet("ner_bc2gm", BY_FILE, read_sentences),
@@ -244,5 +217,4 @@ OPEN_DATA_SETS = (
     OpenDataSet("qa_bioasq_yesno_blurb", BY_FILE, read_sentences),
     OpenDataSet("sim_biosses", BY_FILE, read_sentences),
 )
-LABEL_DATA_SETS = ("labels_arxiv", "labels_mesh", "labels_uat")
 OPEN_DATA_BY_NAME = {source.data: source for source in OPEN_DATA_SETS}

@@ -45,7 +45,12 @@ def list_paper_keys(paper: Paper, data: str = "") -> list[str]:
     words of the abstract, and a generic heading not at all. A text without a title is its own title.
     """
     found = [f"{data}:{paper.id}"] if data and paper.id != UNNAMED else []
-    for system, value in [*paper.ids.items(), *_parse_system_id(paper.id)]:
+    systems = list(paper.ids.items())
+    if parts := _SYSTEM_ID.fullmatch(paper.id):
+        systems.append((parts[1].lower(), parts[2]))
+    elif DOI.fullmatch(paper.id):
+        systems.append(("doi", paper.id))
+    for system, value in systems:
         name = value.lower()
         found.append(f"{system}:{_ARXIV_VERSION.sub('', name) if system == 'arxiv' else name}")
     words = _normalize_words((paper.title or paper.abstract)[:MAX_CHARACTERS])
@@ -55,13 +60,6 @@ def list_paper_keys(paper: Paper, data: str = "") -> list[str]:
     elif words and paper.abstract and joined not in GENERIC_TITLES:
         found.append(f"title:{joined} {''.join(_normalize_words(paper.abstract[:MAX_CHARACTERS])[:OPENING_WORDS])}")
     return found
-
-
-def _parse_system_id(name: str) -> list[tuple[str, str]]:
-    found = _SYSTEM_ID.fullmatch(name)
-    if found:
-        return [(found[1].lower(), found[2])]
-    return [("doi", name)] if DOI.fullmatch(name) else []
 
 
 def _normalize_words(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from build_data import hub, lines, text
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.beir import BeirFiles, BeirFolder, BeirSet
+from sciprism.datasets.layouts.beir import BeirFiles, BeirSet
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 
@@ -35,7 +35,7 @@ def hidden(data, query):
 
 def test_a_folder(tmp_path):
     folder(tmp_path / "mine")
-    data = BeirFolder(path="mine").read(DataRoot(tmp_path))
+    data = BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
     assert data.query_ids == ["q1", "7"] and data.queries == ["what is ozone", "x"] and data.query_role == "query"
     assert data.document_ids == ["d1", "7", "q1", "gone"]
     assert data.documents[:2] == [
@@ -56,9 +56,9 @@ def test_a_folder(tmp_path):
 
 def test_the_query_itself_is_taken_out_where_ids_say_so(tmp_path):
     folder(tmp_path / "mine", "q1\td1\t1\n7\td1\t1\n")
-    data = BeirFolder(path="mine", without_itself=True).read(DataRoot(tmp_path))
+    data = BeirSet(name="mine").read(DataRoot(tmp_path))
     assert hidden(data, "q1") == ["q1"] and hidden(data, "7") == ["7"]
-    assert BeirFolder(path="mine").read(DataRoot(tmp_path)).excluded is None
+    assert BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path)).excluded is None
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_the_query_itself_is_taken_out_where_ids_say_so(tmp_path):
 )
 def test_judgements_with_and_without_a_header(tmp_path, qrels):
     folder(tmp_path / "mine", qrels)
-    data = BeirFolder(path="mine").read(DataRoot(tmp_path))
+    data = BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
     assert data.query_ids == ["q1", "7"] and [grades.tolist() for grades in data.grades] == [[1], [1]]
 
 
 def test_splits_are_merged_and_the_first_judgement_counts(tmp_path):
     folder(tmp_path / "mine", "q1\td1\t1\n")
     text(tmp_path / "mine/qrels/train.tsv", "q1\td1\t2\n7\td1\t1\n")
-    data = BeirFolder(path="mine", splits=("train", "test")).read(DataRoot(tmp_path))
+    data = BeirSet(name="mine", splits=("train", "test")).read(DataRoot(tmp_path))
     assert data.query_ids == ["q1", "7"] and data.grades[0].tolist() == [2]
     assert data.dropped.count("duplicate judgement with another grade, the first is used") == 1
 
@@ -82,15 +82,13 @@ def test_splits_are_merged_and_the_first_judgement_counts(tmp_path):
 def test_what_is_missing_is_named(tmp_path):
     folder(tmp_path / "mine")
     with pytest.raises(InputError, match=r"qrels has no dev.tsv; it contains test.tsv"):
-        BeirFolder(path="mine", splits=("dev",)).read(DataRoot(tmp_path))
-    with pytest.raises(InputError, match="the data 'yours' are not in"):
-        BeirFolder(path="yours").read(DataRoot(tmp_path))
+        BeirSet(name="mine", splits=("dev",)).read(DataRoot(tmp_path))
     text(tmp_path / "mine/qrels/test.tsv", "q1\td1\n")
     with pytest.raises(InputError, match="line 1: expected 3 or 4 columns"):
-        BeirFolder(path="mine").read(DataRoot(tmp_path))
+        BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
     text(tmp_path / "mine/qrels/test.tsv", "q1\td1\t0.5\n")
     with pytest.raises(InputError, match=r"the grade '0\.5' is not a whole number"):
-        BeirFolder(path="mine").read(DataRoot(tmp_path))
+        BeirSet(name="mine", without_itself=False).read(DataRoot(tmp_path))
 
 
 def test_a_set_from_the_hub_is_what_its_zip_is(tmp_path):

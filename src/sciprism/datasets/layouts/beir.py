@@ -25,33 +25,11 @@ from sciprism.papers.records import Paper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeirFolder:
-    """A folder with `corpus.jsonl`, `queries.jsonl` and `qrels/<split>.tsv`, each plain or gzipped.
-
-    path: relative to the data root. splits: several are merged; the first judgement of a pair is used.
-    without_itself: remove a document whose id equals the query's from that query's ranking (BEIR always does;
-    wrong where ids coincide by accident).
-    """
-
-    path: str
-    splits: tuple[str, ...] = ("test",)
-    without_itself: bool = False
-    obtain: str = ""
-
-    def read(self, data_root: DataRoot) -> RetrievalInput:
-        """Return the graded queries over all documents."""
-        return read_folder(
-            data_root,
-            data_root.local(self.path, self.obtain),
-            self.splits,
-            without_itself=self.without_itself,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BeirSet:
     """A data set of BEIR: an unpacked zip (`beir/<name>` or `<name>`) or `<owner>/<name>` on the hub.
 
+    splits: several are merged; the first judgement of a pair is used. without_itself: remove a document whose id
+    equals the query's from that query's ranking (BEIR always does; wrong where ids coincide by accident).
     On the hub, corpus and queries are configs of one data set; the judgements are the data set
     `<name>-qrels`. The zip's `dev` is called `validation` there.
     """
@@ -67,7 +45,7 @@ class BeirSet:
         """Return the graded queries over all documents."""
         for folder in (data_root.folder / "beir" / self.name, data_root.folder / self.name) if data_root.folder else ():
             if find_file(folder, "corpus.jsonl"):
-                return read_folder(data_root, folder, self.splits, without_itself=self.without_itself)
+                return self._read_folder(data_root, folder)
         dropped = DropReport()
         repo = f"{self.owner}/{self.name}"
         judgements: list[Judgement] = []
@@ -81,6 +59,18 @@ class BeirSet:
             for part in ("queries", "corpus")
         )
         return build_input(judgements, queries, documents, without_itself=self.without_itself, dropped=dropped)
+
+    def _read_folder(self, data_root: DataRoot, folder: Path) -> RetrievalInput:
+        """Return the input from an unpacked zip. Raises InputError that names a missing file."""
+        dropped = DropReport()
+        parts = [require_file(folder / "qrels", f"{split}.tsv") for split in self.splits]
+        return build_input(
+            [row for path in parts for row in read_judgements(data_root, path)],
+            read_texts(data_root, require_file(folder, "queries.jsonl"), dropped),
+            read_texts(data_root, require_file(folder, "corpus.jsonl"), dropped),
+            without_itself=self.without_itself,
+            dropped=dropped,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,20 +104,6 @@ class BeirFiles:
             without_itself=self.without_itself,
             dropped=dropped,
         )
-
-
-def read_folder(data_root: DataRoot, folder: Path, splits: Iterable[str], *, without_itself: bool) -> RetrievalInput:
-    """Return the input from a folder in BEIR's layout. Raises InputError that names a missing file."""
-    dropped = DropReport()
-    parts = [require_file(folder / "qrels", f"{split}.tsv") for split in splits]
-    judgements = [row for path in parts for row in read_judgements(data_root, path)]
-    return build_input(
-        judgements,
-        read_texts(data_root, require_file(folder, "queries.jsonl"), dropped),
-        read_texts(data_root, require_file(folder, "corpus.jsonl"), dropped),
-        without_itself=without_itself,
-        dropped=dropped,
-    )
 
 
 def build_input(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.open_data import PARTS
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -18,7 +19,6 @@ from sciprism.papers.signatures import Signature, Signatures
 
 SOURCES = ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 Authors = tuple[tuple[int, str], ...]  # position and name
-PARTS = ("train", "dev", "test")
 OBTAIN = (
     "download s3://ai2-s2-research-public/scirepeval/test/s2and without credentials, or make the small "
     "version with: sciprism prepare s2and-mini FOLDER -o OUT"

@@ -20,7 +20,6 @@ from sciprism.datasets.layouts.item_tables import (
     parse_paper,
 )
 from sciprism.datasets.layouts.judgements import (
-    Judgement,
     Qrels,
     build_rerank_input,
     build_retrieval_input,
@@ -113,17 +112,15 @@ class LinkedPapers:
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the papers with links over all papers."""
         dropped = DropReport()
-        table = ItemTable(dropped)
-        qrels = merge_judgements(self._links(data_root, table), dropped)
-        return build_retrieval_input(
-            qrels, table, table, role="paper", without_itself=self.without_itself, dropped=dropped
-        )
-
-    def _links(self, data_root: DataRoot, table: ItemTable) -> Iterator[Judgement]:
+        table, links = ItemTable(dropped), []
         for record in _read_records(data_root, self.folder, "SciDocs", "papers_test"):
             name = get_record_id(record, "paper")
             table.add(name, parse_paper(record, name))
-            yield from ((name, as_id(other), 1) for other in record.get(self.relation) or ())
+            links += [(name, as_id(other), 1) for other in record.get(self.relation) or ()]
+        qrels = merge_judgements(links, dropped)
+        return build_retrieval_input(
+            qrels, table, table, role="paper", without_itself=self.without_itself, dropped=dropped
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.open_data import PARTS
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signature, Signatures
 
-PARTS = ("train", "dev", "test")
 REQUIRED = ("signature_id", "paper_id", "name", "author_id", "block")
 
 

@@ -75,21 +75,18 @@ def _join_sentences(data_root: DataRoot, path: Path) -> Iterator[LabelledText]:
     rows = read_records(data_root, path, ("label", "sentence", "id"))
     for name, group in groupby(rows, key=lambda row: row.id.rpartition("_")[0] or row.id):
         sentences = list(group)
-        columns = {column for row in sentences for column in _parse_labels(row)}
+        columns = set()
+        for row in sentences:
+            cells = [_CELL.fullmatch(cell.strip()) for cell in row.values["label"].split(",")]
+            if not all(cell and int(cell[1]) < len(HALLMARKS) for cell in cells):
+                raise InputError(f"{row.where}: the labels are {row.values['label']!r}, not 0_0,1_1,... up to 9")
+            columns |= {int(cell[1]) for cell in cells if cell and cell[2] == "1"}
         yield LabelledText(
             name,
             (join_paragraphs([row.values["sentence"] for row in sentences]),),
             _list_names(columns),
             name,
         )
-
-
-def _parse_labels(row: LanguageRecord) -> list[int]:
-    """Return the columns of a sentence's hallmarks."""
-    cells = [_CELL.fullmatch(cell.strip()) for cell in row.values["label"].split(",")]
-    if not all(cell and int(cell[1]) < len(HALLMARKS) for cell in cells):
-        raise InputError(f"{row.where}: the labels are {row.values['label']!r}, not 0_0,1_1,... up to 9")
-    return [int(cell[1]) for cell in cells if cell and cell[2] == "1"]
 
 
 def _parse_abstract(record: LanguageRecord) -> LabelledText:

@@ -85,7 +85,9 @@ def _read_cells(data_root: DataRoot, path: Path, width: int) -> Iterator[tuple[i
         if not line.strip():
             continue
         cells, text = _split_cells(line, width), line
-        while len(cells) < width and _is_open(cells[-1]) and text.count("\n") < MAX_CELL_LINES:
+        while len(cells) < width and text.count("\n") < MAX_CELL_LINES:
+            if not cells[-1].startswith('"') or cells[-1].count('"') % 2 == 0:
+                break  # the last cell is not quoted, or its quotation mark is closed
             _, more = next(lines, (0, None))
             if more is None:
                 break
@@ -104,10 +106,6 @@ def _split_cells(line: str, width: int) -> list[str]:
         with suppress(csv.Error):
             return next(csv.reader([line], delimiter="\t", strict=True))
     return [_unquote(cell) for cell in cells]
-
-
-def _is_open(cell: str) -> bool:
-    return cell.startswith('"') and cell.count('"') % 2 == 1
 
 
 def _unquote(cell: str) -> str:

@@ -18,7 +18,7 @@ from sciprism.datasets.layouts.language.parts import (
     require_rows,
     split_off_dev,
 )
-from sciprism.datasets.layouts.language.records import LanguageRecord, read_records
+from sciprism.datasets.layouts.language.records import read_records
 from sciprism.datasets.open_data import PARTS, Part
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
@@ -75,15 +75,11 @@ class LabelledTexts:
             value = record.need(*TARGET_FIELDS)
             if value in (None, ""):
                 dropped.add("no label, dropped", f"{part}/{record.id}")
-            else:
-                yield LabelledText(record.id, tuple(found), self._target(value, record), record.id)
-
-    def _target(self, value: Any, record: LanguageRecord) -> Target:
-        if self.target == "number":
-            return parse_number(value, record.where)
-        label = as_id(value).strip()
-        is_none = label == "0" or "false" in label.casefold()
-        return self.negative if self.negative and is_none else label
+                continue
+            target: Target = parse_number(value, record.where) if self.target == "number" else as_id(value).strip()
+            if self.negative and isinstance(target, str) and (target == "0" or "false" in target.casefold()):
+                target = self.negative
+            yield LabelledText(record.id, tuple(found), target, record.id)
 
 
 def join_paragraphs(value: Any) -> str:

@@ -61,18 +61,18 @@ class WordTags:
             """Yield the sentences of a part, and collect their types."""
             for sentence in _read_sentences(data_root, path, part, dropped):
                 types.update(list_types(sentence.tags))
-                yield sentence._replace(tags=self._tags(sentence.tags))
+                if self.merged:
+                    sentence = sentence._replace(tags=merge_types(sentence.tags))
+                elif self.only:
+                    chosen = (tag if tag[2:] == self.only else "O" for tag in sentence.tags)
+                    sentence = sentence._replace(tags=tuple(chosen))
+                yield sentence
 
         parts = self.files.read(data_root, rows)
         if self.only and self.only not in types:
             raise InputError(f"{where}: no entity of type {self.only}; there are {', '.join(sorted(types))}")
         split_off_dev(parts, self.dev_share)
         return build_tagging_input(parts, dropped, where)
-
-    def _tags(self, tags: tuple[str, ...]) -> tuple[str, ...]:
-        if self.merged:
-            return merge_types(tags)
-        return tuple(tag if tag[2:] == self.only else "O" for tag in tags) if self.only else tags
 
 
 def build_tagging_input(parts: Parts[TaggedSentence], dropped: DropReport, where: str) -> TaggingInput:

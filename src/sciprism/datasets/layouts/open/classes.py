@@ -45,12 +45,13 @@ class PaperClasses:
         dropped = DropReport()
         known = read_entries_with(data_root, self.data, self.target, dropped)
         parts = sample_parts(known, self.sizes, dropped)
-        pairs = {part: [(entry, self._target(entry)) for entry in parts[part]] for part in PARTS}
-        return build_probe_input(pairs, dropped, group=self.group, positive=self.positive)
 
-    def _target(self, entry: SplitEntry) -> Target:
-        value = entry.row[self.target]
-        return tuple(dict.fromkeys(map(str, value))) if isinstance(value, list) else str(value)
+        def target(entry: SplitEntry) -> Target:
+            value = entry.row[self.target]
+            return tuple(dict.fromkeys(map(str, value))) if isinstance(value, list) else str(value)
+
+        pairs = {part: [(entry, target(entry)) for entry in parts[part]] for part in PARTS}
+        return build_probe_input(pairs, dropped, group=self.group, positive=self.positive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sciprism.arrays import Rows
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import RetrievalInput
 from sciprism.datasets.layouts.open.links import LINKS, check_link, read_grades, read_tsv, sample_queries
@@ -78,13 +77,12 @@ class IrTestCollection:
         queried = {query: text for query, text in texts.items() if query in relevant}
         relevant = {query: relevant[query] for query in queried}
         corpus = _build_input(list(queried.values()), documents, relevant, dropped)
-        return replace(corpus, excluded=self._excluded(data_root, queried, rows)) if self.exclude else corpus
-
-    def _excluded(self, data_root: DataRoot, queried: Iterable[str], rows: Mapping[str, int]) -> list[Rows]:
-        out: dict[str, list[int]] = defaultdict(list)
+        if not self.exclude:
+            return corpus
+        excluded: dict[str, list[int]] = defaultdict(list)
         for query, document in read_tsv(data_root, f"{self.path}/{self.exclude}"):
-            out[query].append(rows[document])
-        return [to_rows(out[query]) for query in queried]
+            excluded[query].append(rows[document])
+        return replace(corpus, excluded=[to_rows(excluded[query]) for query in queried])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
