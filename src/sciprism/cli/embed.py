@@ -61,12 +61,7 @@ def embed(
     from sciprism.store import CollectionLayout
     from sciprism.store.embed import embed as store
 
-    if threads < 0:
-        raise InputError(f"--threads {threads} is not a number of processor cores")
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
+    _use_threads(threads)
     options = ReadOptions(columns=parse_columns(columns))
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
     encoder = _load_encoder(output, model, pooling, precision)
@@ -79,6 +74,15 @@ def embed(
     with _Progress(total) as progress:
         report = store(read(report=found), encoder, output, layout=layout, skip_bad=skip_bad, progress=progress)
     _report(output, found, report, as_json)
+
+
+def _use_threads(threads: int) -> None:
+    if threads < 0:
+        raise InputError(f"--threads {threads} is not a number of processor cores")
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
 
 
 def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Encoder:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
 _INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
 _INITIALS_FIRST = re.compile(rf"{_INITIALS}(?<=[\s.])\S*[^\W\d_]{{2}}.*")
 _INITIALS_LAST = re.compile(rf".*[^\W\d_]{{2}}\.?\s{_INITIALS}")
+
+
+Fields = Mapping[str, list[str]]
+"""Tag -> its values, as tagged formats (RIS, MEDLINE) write them."""
+
+
+def first_value(fields: Fields, *tags: str) -> str:
+    """Return the first value of these tags that is not empty, or an empty text."""
+    return next((value for tag in tags for value in fields.get(tag, ()) if value), "")
 
 
 def reorder_name(name: str) -> str:

@@ -101,7 +101,10 @@ class DuplicateFinder:
             self._keys[system].append(_hash_text(paper.ids.get(system, "").lower()))
         self._years.append(paper.year if paper.year and abs(paper.year) < 10_000 else 0)
         self._authors.append(_hash_first_author(paper))
-        self._keys["title"].append(_hash_title(paper.title, certain=bool(self._years[-1] and self._authors[-1])))
+        words = _normalise_words(paper.title)
+        title = "".join(words)  # so that "meta-analysis", "meta analysis" and "metaanalysis" are one
+        identifies = len(words) >= MIN_TITLE_WORDS or (self._years[-1] and self._authors[-1])
+        self._keys["title"].append(_hash_text(title) if identifies and title not in GENERIC_TITLES else 0)
         if self._near_duplicates is not None:
             self._texts.add(position, f"{paper.title} {paper.abstract}")
 
@@ -245,13 +248,6 @@ def _normalise_words(text: str) -> list[str]:
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return WORD_PATTERN.findall(text.casefold())
-
-
-def _hash_title(title: str, *, certain: bool) -> int:
-    """Hash a title that identifies a paper, else 0; a short one needs a `certain` year and author."""
-    words = _normalise_words(title)
-    joined = "".join(words)  # so that "meta-analysis", "meta analysis" and "metaanalysis" are one
-    return _hash_text(joined) if (certain or len(words) >= MIN_TITLE_WORDS) and joined not in GENERIC_TITLES else 0
 
 
 def _hash_first_author(paper: Paper) -> int:

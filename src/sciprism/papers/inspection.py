@@ -96,9 +96,7 @@ def inspect_papers(
     languages, years, venues, lengths = Counter[str](), Counter[int](), Counter[str](), array("I")
     for paper in papers:
         finder.add(paper)
-        for name in missing:
-            value = paper.ids.get("doi") if name == "doi" else getattr(paper, name)
-            missing[name] += value in ("", None, ())
+        missing.update(name for name in missing if not _has_field(paper, name))
         text = f"{paper.title} {paper.abstract}"
         languages[guess_language(text)] += 1
         lengths.append(len(text.split()))
@@ -149,6 +147,11 @@ def inspect_labels(labels: Iterable[Label], report: ReadReport) -> LabelInspecti
         repeated_names=names.total() - len(names),
         words=_compute_quantiles(lengths),
     )
+
+
+def _has_field(paper: Paper, name: str) -> bool:
+    value = paper.ids.get("doi") if name == "doi" else getattr(paper, name)
+    return value not in ("", None, ())
 
 
 def _compute_quantiles(lengths: array[int]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from sciprism.papers.bibliographic_fields import split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -39,24 +39,22 @@ class LabelTableReader:
         layout = detect_layout(file.head(), _guess_columns)
         columns = find_columns(file.path, layout.headers, _HEADERS, chosen=options.columns, required="name")
         for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
-            yield BadRecord(number, file.record_line, fault) if fault else _build_label(cells, columns)
+            if fault:
+                yield BadRecord(number, file.record_line, fault)
+                continue
+            text = cell_getter(cells, columns)
+            yield Label(
+                id=text("id") or text("name"),
+                name=text("name"),
+                synonyms=split_list(text("synonyms")),
+                definition=text("definition"),
+                broader=split_list(text("broader")),
+                codes=split_list(text("codes")),
+            )
 
 
 def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
     return guess_columns(headers, _HEADERS)
-
-
-def _build_label(cells: Sequence[str], columns: Mapping[str, int]) -> Label:
-    text = cell_getter(cells, columns)
-    name = text("name")
-    return Label(
-        id=text("id") or name,
-        name=name,
-        synonyms=split_list(text("synonyms")),
-        definition=text("definition"),
-        broader=split_list(text("broader")),
-        codes=split_list(text("codes")),
-    )
 
 
 label_readers.register("tables")(LabelTableReader())

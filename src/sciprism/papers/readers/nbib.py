@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from sciprism.papers.bibliographic_fields import find_year, reorder_name
+from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 _TAGGED = re.compile(r"([A-Z][A-Z0-9]{1,3}) {0,2}- ?(.*)")
 _START = re.compile(r"^PMID ?- ?\d", re.MULTILINE)
-
-Fields = Mapping[str, list[str]]
 
 
 class NbibReader:
@@ -59,25 +57,21 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
 
 
 def _build_paper(fields: Fields) -> Paper:
-    pmid = _first(fields, "PMID")
+    pmid = first_value(fields, "PMID")
     marked = [*fields.get("AID", ()), *fields.get("LID", ())]  # each with the name of its system in brackets
     doi = next((value.removesuffix("[doi]").strip() for value in marked if value.endswith("[doi]")), "")
-    ids = {"pmid": pmid, "pmcid": _first(fields, "PMC"), "doi": doi}
+    ids = {"pmid": pmid, "pmcid": first_value(fields, "PMC"), "doi": doi}
     # A star marks the main headings; a slash precedes the aspect of a topic.
     headings = [heading.split("/")[0].replace("*", "") for heading in fields.get("MH", ())]
     words = [word.replace("*", "") for word in fields.get("OT", ())]
     authors = [reorder_name(name) for name in fields.get("FAU", fields.get("AU", []))]
     return Paper(
         id=pmid,
-        title=_first(fields, "TI", "BTI", "TT", "CTI"),
-        abstract=_first(fields, "AB", "OAB"),
+        title=first_value(fields, "TI", "BTI", "TT", "CTI"),
+        abstract=first_value(fields, "AB", "OAB"),
         authors=tuple(filter(None, [*authors, *fields.get("CN", ())])),
-        venue=_first(fields, "JT", "TA", "BTI"),
-        year=find_year(_first(fields, "DP", "DEP")),
+        venue=first_value(fields, "JT", "TA", "BTI"),
+        year=find_year(first_value(fields, "DP", "DEP")),
         keywords=tuple(dict.fromkeys(filter(None, headings + words))),
         ids={system: value for system, value in ids.items() if value},
     )
-
-
-def _first(fields: Fields, *tags: str) -> str:
-    return next((value for tag in tags for value in fields.get(tag, ()) if value), "")

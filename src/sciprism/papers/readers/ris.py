@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from sciprism.papers.bibliographic_fields import find_year, reorder_name, split_list
+from sciprism.papers.bibliographic_fields import Fields, find_year, first_value, reorder_name, split_list
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -22,8 +22,6 @@ _MEDLINE = re.compile(r"^PMID\s*- ", re.MULTILINE)
 
 _VENUES = ("JF", "T2", "JO", "BT", "JA", "J1", "J2", "C3", "PB")
 _PARAGRAPHS = ("AB", "N2", "N1")
-
-Fields = Mapping[str, list[str]]
 
 
 class RisReader:
@@ -51,11 +49,17 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
     """Yield the line in which a record begins and the values of its tags."""
     start = 0
     fields: dict[str, list[str]] = {}
-    last = ""
+    last = ""  # the tag that a line without one continues
     for line, text in file.lines():
         tagged = _STRICT.match(text) or _LOOSE.match(text)
         if tagged is None:
-            last = _continue_value(fields, last, text)
+            text = text.strip()
+            if not last or (not text and last not in _PARAGRAPHS):
+                last = ""  # only texts of several paragraphs continue after an empty line
+            elif last == "KW":
+                fields[last].append(text)  # EndNote writes one keyword a line under one tag
+            else:
+                fields[last][-1] = f"{fields[last][-1]} {text}"
             continue
         tag, value = tagged[1], (tagged[2] or "").strip()
         if tag in ("TY", "ER") and fields:
@@ -72,33 +76,21 @@ def _read_records(file: InputFile) -> Iterator[tuple[int, Fields]]:
         yield start, fields
 
 
-def _continue_value(fields: dict[str, list[str]], last: str, text: str) -> str:
-    """Append a line without a tag to the value before it; return the tag that such a line continues next."""
-    text = text.strip()
-    if not last or (not text and last not in _PARAGRAPHS):
-        return ""  # only texts of several paragraphs continue after an empty line
-    if last == "KW":
-        fields[last].append(text)  # EndNote writes one keyword a line under one tag
-    else:
-        fields[last][-1] = f"{fields[last][-1]} {text}"
-    return last
-
-
 def _build_paper(fields: Fields) -> Paper:
-    title_tag = next((tag for tag in ("TI", "T1", "CT", "BT", "TT", "ST") if _first(fields, tag)), "")
+    title_tag = next((tag for tag in ("TI", "T1", "CT", "BT", "TT", "ST") if first_value(fields, tag)), "")
     ids = _collect_ids(fields)
-    own, accession = _first(fields, "ID"), _first(fields, "AN")
+    own, accession = first_value(fields, "ID"), first_value(fields, "AN")
     if own.isdigit():
         own = ""  # EndNote numbers the records of each library from 1, so two libraries share these
     authors = [name for tag in ("AU", "A1") for name in fields.get(tag, ())]
     editors = [name for tag in ("A2", "A3", "ED") for name in fields.get(tag, ())]
     return Paper(
         id=own or ("" if "doi" in ids or "pmid" in ids else accession),
-        title=_first(fields, title_tag),
-        abstract=max((_first(fields, "AB"), _first(fields, "N2")), key=len),
+        title=first_value(fields, title_tag),
+        abstract=max((first_value(fields, "AB"), first_value(fields, "N2")), key=len),
         authors=tuple(dict.fromkeys(map(reorder_name, filter(None, authors or editors)))),
-        venue=next((_first(fields, tag) for tag in _VENUES if tag != title_tag and _first(fields, tag)), ""),
-        year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(_first(fields, tag)))), None),
+        venue=next((first_value(fields, tag) for tag in _VENUES if tag != title_tag and first_value(fields, tag)), ""),
+        year=next((year for tag in ("PY", "Y1", "DA") if (year := find_year(first_value(fields, tag)))), None),
         keywords=tuple(dict.fromkeys(word for text in fields.get("KW", ()) for word in split_list(text))),
         ids=ids,
     )
@@ -111,18 +103,14 @@ def _collect_ids(fields: Fields) -> dict[str, str]:
             marked = tag == "DO" or re.match(r"\s*(?:doi\b|10\.|https?://(?:dx\.)?doi\.org/)", value, re.IGNORECASE)
             if marked and "10." in value:
                 ids.setdefault("doi", value)
-    if url := _first(fields, "UR"):
+    if url := first_value(fields, "UR"):
         ids["url"] = url
-    if (isbn := _first(fields, "SN")) and _first(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE"):
+    if (isbn := first_value(fields, "SN")) and first_value(fields, "TY") in ("BOOK", "EBOOK", "EDBOOK", "WHOLE"):
         ids["isbn"] = isbn
-    accession = _first(fields, "AN")
-    database = f"{_first(fields, 'DB')} {_first(fields, 'DP')}".lower()
+    accession = first_value(fields, "AN")
+    database = f"{first_value(fields, 'DB')} {first_value(fields, 'DP')}".lower()
     if accession.isdigit() and ("pubmed" in database or "medline" in database or "nlm" in database):
         ids["pmid"] = accession
-    if (pmcid := _first(fields, "C2")).startswith("PMC"):
+    if (pmcid := first_value(fields, "C2")).startswith("PMC"):
         ids["pmcid"] = pmcid
     return ids
-
-
-def _first(fields: Fields, tag: str) -> str:
-    return next(filter(None, fields.get(tag, ())), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from sciprism.papers.bibliographic_fields import find_year, split_keywords, split_list, split_names
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
@@ -53,7 +53,23 @@ class PaperTableReader:
         known = _known_headers(layout.headers)
         columns = find_columns(file.path, layout.headers, known, chosen=options.columns, required="title")
         for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
-            yield BadRecord(number, file.record_line, fault) if fault else _build_paper(cells, columns)
+            if fault:
+                yield BadRecord(number, file.record_line, fault)
+                continue
+            text = cell_getter(cells, columns)
+            yield Paper(
+                id=text("id"),
+                title=text("title"),
+                abstract=text("abstract"),
+                authors=split_names(_AUTHOR_NUMBER.sub("", text("authors"))),
+                venue=text("venue"),
+                year=find_year(text("year")),
+                fields=split_list(text("fields")),
+                keywords=split_keywords(text("keywords")),
+                # Ids have no spaces; Scopus writes whole references under this header.
+                references=tuple(item for item in split_list(text("references")) if " " not in item),
+                ids={system: text(system) for system in ID_SYSTEMS if text(system)},
+            )
 
 
 paper_readers.register("tables")(PaperTableReader())
@@ -67,20 +83,3 @@ def _known_headers(headers: Sequence[str]) -> dict[str, str]:
 
 def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
     return guess_columns(headers, _known_headers(headers))
-
-
-def _build_paper(cells: Sequence[str], columns: Mapping[str, int]) -> Paper:
-    text = cell_getter(cells, columns)
-    return Paper(
-        id=text("id"),
-        title=text("title"),
-        abstract=text("abstract"),
-        authors=split_names(_AUTHOR_NUMBER.sub("", text("authors"))),
-        venue=text("venue"),
-        year=find_year(text("year")),
-        fields=split_list(text("fields")),
-        keywords=split_keywords(text("keywords")),
-        # Ids have no spaces; Scopus writes whole references under this header.
-        references=tuple(item for item in split_list(text("references")) if " " not in item),
-        ids={system: text(system) for system in ID_SYSTEMS if text(system)},
-    )

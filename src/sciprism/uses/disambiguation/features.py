@@ -106,7 +106,9 @@ class PairFeatures:
 
     def _fill(self, table: FeatureTable, left: Rows, right: Rows) -> None:
         table[:, find_columns(["name", "advanced"])] = self._name_features(left, right)
-        table[:, find_columns(["email"])] = self._email_features(left, right)
+        emails = ((self._emails[i], self._emails[j]) for i, j in zip(left, right, strict=True))
+        equal = [[float(a == b) if a and b else np.nan for a, b in zip(*pair, strict=True)] for pair in emails]
+        table[:, find_columns(["email"])] = np.array(equal, np.float32).reshape(-1, 2)
         one, other = self._counts[left], self._counts[right]
         counts = np.minimum(one, other), np.maximum(one, other)[:, :2]  # NaN where either side is
         table[:, find_columns(["counts"])] = np.concatenate(counts, axis=1)
@@ -132,11 +134,6 @@ class PairFeatures:
                 known[pair] = name_similarity(*pair) + advanced_similarity(pair[0].first, pair[1].first)
             rows.append(known[pair])
         return np.array(rows, np.float32)
-
-    def _email_features(self, left: Rows, right: Rows) -> FeatureTable:
-        pairs = ((self._emails[i], self._emails[j]) for i, j in zip(left, right, strict=True))
-        rows = [[float(a == b) if a and b else np.nan for a, b in zip(one, other, strict=True)] for one, other in pairs]
-        return np.array(rows, np.float32).reshape(-1, 2)
 
 
 def embedding_similarity(vectors: FeatureTable, usable: NDArray[np.bool_], left: Rows, right: Rows) -> Column:
