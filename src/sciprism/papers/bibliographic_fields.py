@@ -17,7 +17,11 @@ Fields = Mapping[str, list[str]]
 
 def first_value(fields: Fields, *tags: str) -> str:
     """Return the first value of these tags that is not empty, or an empty text."""
-    return next((value for tag in tags for value in fields.get(tag, ()) if value), "")
+    for tag in tags:
+        for value in fields.get(tag, ()):
+            if value:
+                return value
+    return ""
 
 
 def reorder_name(name: str) -> str:
