@@ -65,8 +65,16 @@ class DataRoot:
         dropped: counts ids whose type differs from the first one of their column. Raises InputError, with
         the download command, where the split cannot be found.
         """
+        found = self.find_local_split(repo, config, split=split) or hub.find_cached_split(repo, config, split, revision)
+        if not found:
+            try:
+                found = hub.fetch_split(repo, config, split, revision)
+            except InputError as error:
+                what = f"config {config!r}, split {split!r}"
+                include = "" if config in ("", "default", split) else f"{config}/*"
+                raise InputError(self._missing(repo, what, include, revision, error)) from error
         ids = IdConverter(dropped)
-        for path in self._split(repo, config, split, revision):
+        for path in found:
             for row in self.records(path):
                 yield ids.row(row)
 
@@ -121,17 +129,6 @@ class DataRoot:
             raise InputError(f"{path}: the gzip file is damaged ({error}); download it again") from None
         finally:
             self._read[self._name(path)] = file.finish()
-
-    def _split(self, repo: str, config: str, split: str, revision: str) -> list[Path]:
-        local = self.find_local_split(repo, config, split=split)
-        if found := local or hub.find_cached_split(repo, config, split, revision):
-            return found
-        try:
-            return hub.fetch_split(repo, config, split, revision)
-        except InputError as error:
-            what = f"config {config!r}, split {split!r}"
-            include = "" if config in ("", "default", split) else f"{config}/*"
-            raise InputError(self._missing(repo, what, include, revision, error)) from error
 
     def _missing(self, repo: str, what: str, include: str, revision: str, error: InputError) -> str:
         folder = self.folder or Path("DATA")

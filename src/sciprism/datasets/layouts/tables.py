@@ -33,7 +33,11 @@ class TableRow:
 
     def get(self, *names: str) -> Any:
         """Return the value of the first of these columns that is not empty, or None."""
-        return next((self.values[name] for name in map(_normalize_column, names) if self._filled(name)), None)
+        for name in map(_normalize_column, names):
+            value = self.values.get(name)
+            if value not in (None, [], {}) and not (isinstance(value, str) and not value.strip()):
+                return value
+        return None
 
     def need(self, *names: str) -> Any:
         """Return the same value. Raises InputError that names the columns where all are empty."""
@@ -75,10 +79,6 @@ class TableRow:
     def error(self, message: str) -> InputError:
         """Return an error that begins with the row's file and line."""
         return InputError(f"{self.where}: {message}")
-
-    def _filled(self, name: str) -> bool:
-        value = self.values.get(name)
-        return value not in (None, [], {}) and not (isinstance(value, str) and not value.strip())
 
 
 def read_rows(path: Path, dropped: DropReport) -> Iterator[TableRow]:
