@@ -43,8 +43,8 @@ def overlap(
     from sciprism.papers.input_file import ReadOptions
 
     options, report = ReadOptions(columns=parse_columns(columns)), ReadReport()
-    papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
     tests, unread = _read_tests(tasks, data, skip_bad)
+    papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
     found = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)
     print_skipped(report.skipped, report.skipped_count)
     if as_json:

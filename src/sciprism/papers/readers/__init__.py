@@ -1,6 +1,6 @@
 """Readers of paper formats, one file each; importing this package registers all."""
 
-from sciprism.papers.readers import (
+from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     arxiv,
     beir,
     bibtex,
@@ -13,19 +13,3 @@ from sciprism.papers.readers import (
     semantic_scholar,
     tables,
 )
-from sciprism.papers.readers.registry import paper_readers
-
-__all__ = [
-    "arxiv",
-    "beir",
-    "bibtex",
-    "csl_json",
-    "jsonl",
-    "nbib",
-    "openalex",
-    "paper_readers",
-    "pubmed_xml",
-    "ris",
-    "semantic_scholar",
-    "tables",
-]
