@@ -33,7 +33,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.instructions import InstructionContext
+from sciprism.encoders.methods.instruction import InstructionContext
 from sciprism.encoders.methods.registry import build_method, methods
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.encoders.settings import EncoderSettings

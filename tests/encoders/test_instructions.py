@@ -264,7 +264,7 @@ def test_the_same_bits_on_any_number_of_cores(encoder):
 
 
 def test_the_kept_states_are_bounded(encoder, monkeypatch):
-    monkeypatch.setattr("sciprism.encoders.instructions.MAX_STORED", 3)
+    monkeypatch.setattr("sciprism.encoders.methods.instruction.MAX_STORED", 3)
     asked = [f"find number {n}" for n in range(8)]
     found = [encoder.encode(["light"], instruction=words) for words in asked]
     assert len(encoder.model.context.packed) <= 3

@@ -10,6 +10,7 @@ from sciprism import Encoder
 from sciprism.encoders.export import export
 from sciprism.encoders.lexical_initialization import add_lexical_features
 from sciprism.encoders.new_models import create_encoder
+from sciprism.encoders.packing import pack
 from sciprism.encoders.weight_transfer import copy_weights
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS
@@ -132,8 +133,11 @@ def test_a_frozen_text_keeps_its_own_vector_in_prism(lexical_encoder, tmp_path):
     lexical_encoder.save(tmp_path / "model")
     prism = build_encoder(tmp_path / "model", "prism", pooling=None)
     assert not any(weight.requires_grad for weight in prism.model.lexical.parameters())
-    _, own = prism.encode_with_text(OTHERS)
-    np.testing.assert_allclose(own, lexical_encoder.encode(OTHERS), atol=1e-6)
+    batch = pack(prism.tokenize(OTHERS))
+    with torch.inference_mode():
+        assert torch.equal(prism.model(batch), lexical_encoder.model(batch))
+    for name, weight in lexical_encoder.model.lexical.state_dict().items():
+        assert torch.equal(prism.model.lexical.state_dict()[name], weight), name
     with pytest.raises(InputError, match="no facets: it has lexical features"):
         prism.encode(OTHERS, facets=True)
 

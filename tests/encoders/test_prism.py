@@ -118,18 +118,14 @@ def test_weights_of_its_own_begin_as_the_blocks(tiny_model, weights):
 def test_all_formats_come_of_one_pass(tiny_model):
     encoder, passes = perturb_weights(prism(tiny_model)), []
     encoder.model.blocks[0].register_forward_hook(lambda *_: passes.append(1))
-    every, text = encoder.encode_with_text(TEXTS)
-    assert len(passes) == 1 and text.shape == (len(TEXTS), encoder.dim)
     found = encoder.encode_all(TEXTS)
+    assert len(passes) == 1
     for format in FORMATS:
-        assert np.array_equal(found[format], every[format])
         assert np.abs(found[format] - encoder.encode(TEXTS, format=format)).max() < 1e-6
     some = encoder.encode_all(TEXTS, formats=["search", "regression"])
     assert list(some) == ["search", "regression"]
     assert np.abs(some["search"] - found["search"]).max() < 1e-6
     assert encoder.encode_all(TEXTS, formats=[]) == {}
-    alone, same = encoder.encode_with_text(TEXTS, formats=[])
-    assert alone == {} and np.array_equal(same, text)
     queries = encoder.encode_all(TEXTS, role="query")
     assert not np.array_equal(queries["search"], found["search"])  # a route of its own, as in SciRepEval
 
@@ -149,7 +145,9 @@ def test_the_frozen_text_keeps_its_vectors_through_training(tiny_model, tiny_enc
     encoder.prepare()
     for name, value in encoder.model.state_dict().items():
         assert name.startswith("beside.") or torch.equal(value, before[name]), name
-    assert np.abs(encoder.encode_with_text(TEXTS)[1] - tiny_encoder.encode(TEXTS)).max() < 1e-6
+    batch = pack(encoder.tokenize(TEXTS))
+    with torch.inference_mode():
+        assert torch.allclose(encoder.model(batch), tiny_encoder.model(batch), atol=1e-6)
     assert np.abs(encoder.encode(TEXTS) - prism(tiny_model).encode(TEXTS)).max() > 1e-3
 
 
@@ -245,9 +243,10 @@ def test_a_format_of_directions_of_its_own_lengths(tiny_model, tmp_path):
         found = vectors * scaled.model.beside.scales[route].detach().numpy()
         return found * np.sqrt((vectors**2).sum(1) / (found**2).sum(1))[:, None]
 
-    before, text = plain.encode_with_text(TEXTS)
-    after, same = scaled.encode_with_text(TEXTS)
-    assert np.allclose(text, same, atol=1e-6)
+    before, after = plain.encode_all(TEXTS), scaled.encode_all(TEXTS)
+    batch = pack(plain.tokenize(TEXTS))
+    with torch.inference_mode():
+        assert torch.equal(plain.model(batch), scaled.model(batch))
     for format in FORMATS:
         assert np.abs(after[format] - before[format]).max() > 0.05
         assert np.allclose(after[format], stretched(before[format], scaled.route(format)), atol=1e-5)
@@ -281,11 +280,6 @@ def test_lengths_of_directions_begin_as_one_and_are_not_trained(tiny_model):
 def test_options_that_cannot_be(tiny_model, options, message):
     with pytest.raises(InputError, match=message):
         prism(tiny_model, **options)
-
-
-def test_the_texts_own_vectors_are_prisms_alone(tiny_encoder):
-    with pytest.raises(InputError, match="not a prism model"):
-        tiny_encoder.encode_with_text(TEXTS)
 
 
 def test_another_models_attention_is_refused(tiny_model, tmp_path):

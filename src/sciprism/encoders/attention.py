@@ -57,6 +57,11 @@ def attend_dense(q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor |
     return drop(torch.softmax(scores, dim=-1), dropout) @ v
 
 
+def gather_rows(x: Tensor, index: Tensor) -> Tensor:
+    """Return rows of x: by the fastest operator, or by one whose gradient is deterministic."""
+    return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
+
+
 @lru_cache(maxsize=16)
 def _bounds(lengths: Lengths, device: torch.device) -> Tensor:
     """Return the bounds of texts, cached for the other layers: copying to a GPU makes it wait."""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from sciprism.encoders.attention import gather_rows
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.transformer import gather_rows
 
 SPARE_TOKENS = 16
 

@@ -140,34 +140,16 @@ class Encoder(Model):
 
         formats: None for all. A `prism` model computes all in one pass, others need one pass per path.
         """
-        if self.model.beside is None:
+        if not self.method.one_pass:
             return encode_all(self, items, role, formats)
-        return self._encode_formats(items, role, formats, text=False)[0]
-
-    def encode_with_text(
-        self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
-    ) -> tuple[dict[Format, Floats], Floats]:
-        """Return one array per format and the text's own vectors, from one pass; for prism only.
-
-        With a frozen text, the latter are the vectors of the `single` model that it started from.
-        """
-        if self.model.beside is None:
-            raise InputError(f"{self.name} is not a prism model: only prism gives vectors of the text too")
-        found, rows = self._encode_formats(items, role, formats, text=True)
-        return found, rows[:, -1].copy()
-
-    def _encode_formats(
-        self, items: Sequence[Item], role: Role, formats: Sequence[Format] | None, *, text: bool
-    ) -> tuple[dict[Format, Floats], Floats]:
-        """Return one array per format, and all rows, (n, R, dim), or (n, R + 1, dim) with the text's own."""
         route_of = {format: self.route(format, role) for format in (self.formats if formats is None else formats)}
-        if not route_of and not text:
-            return {}, np.empty((len(items), 0, self.dim), dtype=np.float32)
         routes = list(dict.fromkeys(route_of.values()))
-        compute = partial(self.vectors_by_route, routes=routes, text=text)
-        rows = self._encode_items(compute, (len(routes) + text, self.dim), items, role, FIELDS)
+        if not routes:
+            return {}
+        compute = partial(self.vectors_by_route, routes=routes)
+        rows = self._encode_items(compute, (len(routes), self.dim), items, role, FIELDS)
         found = {route: np.ascontiguousarray(rows[:, i]) for i, route in enumerate(routes)}
-        return {format: found[route] for format, route in route_of.items()}, rows
+        return {format: found[route] for format, route in route_of.items()}
 
     def describe(self) -> dict[str, Any]:
         """Return what is loaded, as JSON values."""

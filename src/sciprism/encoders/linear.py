@@ -71,10 +71,22 @@ class PackableModule(nn.Module):
 
     packed: object = None
 
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Pack the present weights, and those of modules inside, for products in `dtype`."""
+
     def train(self, mode: bool = True) -> Self:
         """Drop the packed form where training begins: the weights are about to change."""
         self.packed = None if mode else self.packed
         return super().train(mode)
+
+
+def prepare_modules(module: nn.Module, dtype: torch.dtype) -> None:
+    """Pack the weights of a module and of all inside it for inference; call it again after they change."""
+    if isinstance(module, PackableModule):
+        module.prepare(dtype)
+    else:
+        for child in module.children():
+            prepare_modules(child, dtype)
 
 
 class Linear(PackableModule, nn.Linear):

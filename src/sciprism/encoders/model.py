@@ -14,11 +14,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.encoders.fingerprint import compute_fingerprint
-from sciprism.encoders.instructions import InstructionContext
-from sciprism.encoders.methods.prism import FormatRequest, FormatTokens, Prism
 from sciprism.encoders.methods.registry import Method, build_method
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.pooling import facet_states, poolings
+from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
@@ -98,16 +96,13 @@ class Model:
     def route(self, format: Format = "proximity", role: Role = "paper", *, instruction: str | None = None) -> str:
         """Name the route through the model, which a packed batch states for each text."""
         route = self._method_for(format, role, instruction).route(format, role)
-        context = self.model.context
-        if isinstance(context, InstructionContext) and route not in context.tokens:
-            untruncated = Tokenizer.from_str(self.tokenizer.to_str())
-            untruncated.no_truncation()
-            ids = _token_ids(untruncated, [self.settings.template.text(route, "instruction")])[0]
-            most = self.model.config.max_length
-            if len(ids) > most:
-                raise InputError(f"an instruction of {len(ids)} tokens; the model has positions for {most}")
-            context.tokens[route] = ids
+        self.method.add_route(self.model, route, self._instruction_ids)
         return route
+
+    def _instruction_ids(self, instruction: str) -> list[int]:
+        untruncated = Tokenizer.from_str(self.tokenizer.to_str())
+        untruncated.no_truncation()
+        return _token_ids(untruncated, [self.settings.template.text(instruction, "instruction")])[0]
 
     def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
         """Return the texts that are tokenized for these items."""
@@ -137,59 +132,11 @@ class Model:
 
     def vectors(self, batch: PackedBatch) -> Tensor:
         """Return one vector per text of a packed batch, (B, dim); gradients flow where they are on."""
-        if isinstance(prism := self.model.beside, Prism):
-            vectors = self._format_token_vectors(prism, batch).mean(dim=1)
-            return self._finish(vectors, batch, prism.scales_of_texts(batch))
-        return self._finish(self._pool(self.model(batch), batch), batch)
+        return self._finish(self.method.vectors(self.model, batch, self._pool), batch, batch.routes)
 
-    def vectors_by_route(self, batch: PackedBatch, routes: Sequence[str], *, text: bool = False) -> Tensor:
-        """Return one vector per text and route, (B, R, dim), from one pass of the text; for prism only.
-
-        text: append the text's own vector, (B, R + 1, dim); required without routes.
-        """
-        prism = self.model.beside
-        assert isinstance(prism, Prism), f"{self.method} needs one pass per format"
-        if not routes:
-            return self._finish(self._pool(self.model(batch), batch)[:, None], batch)
-        requests = [(tuple(routes), slice(0, len(batch.lengths)))]
-        tokens, pooled = self._run_prism(prism, batch, requests, text=text)
-        vectors = tokens[0].mean(dim=2).transpose(0, 1)
-        if text and pooled is not None:
-            vectors = torch.cat([vectors, pooled[:, None]], dim=1)
-        return self._finish(vectors, batch, prism.scales_of_routes(routes, text=text))
-
-    def _format_token_vectors(self, prism: Prism, batch: PackedBatch) -> Tensor:
-        """Return the vectors of the K tokens on each text's route, (B, K, dim)."""
-        tokens, _ = self._run_prism(prism, batch, prism.requests(batch))
-        return torch.cat([each[0] for each in tokens])
-
-    def _run_prism(
-        self, prism: Prism, batch: PackedBatch, requests: Sequence[FormatRequest], *, text: bool = False
-    ) -> tuple[list[Tensor], Tensor | None]:
-        """Return the vectors of the format tokens, (R, b, K, dim) per request, and of the texts, (B, dim).
-
-        text: whether the texts' vectors are needed; otherwise the text's last layer is computed only where
-        the tokens' vectors depend on it.
-        """
-        tokens, pooled = FormatTokens(prism, self.model, batch, requests), None
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not prism.frozen):
-            if text or prism.plus:
-                pooled = self._pool(self.model(batch, hook=tokens), batch)
-            else:
-                self.model.run_hook(batch, tokens)
-        return tokens.vectors(pooled if prism.plus else None), pooled
-
-    def _pool(self, states: Tensor, batch: PackedBatch) -> Tensor:
-        return poolings[self.settings.pooling](states, batch, self.method.reserved_positions)
-
-    def _finish(self, vectors: Tensor, batch: PackedBatch, scale: Tensor | None = None) -> Tensor:
-        """Add lexical features to vectors of texts, (B, dim) or (B, R, dim), scale and normalise them."""
-        if (lexical := self.model.lexical) is not None:
-            vectors = lexical(vectors, self.model.embeddings.word.weight, batch)
-        if scale is not None:
-            scaled = F.normalize(vectors * scale.to(vectors), dim=-1)
-            vectors = scaled * vectors.norm(dim=-1, keepdim=True)  # lengths stay
-        return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
+    def vectors_by_route(self, batch: PackedBatch, routes: Sequence[str]) -> Tensor:
+        """Return one vector per text and route, (B, R, dim), from one pass; for methods with `one_pass`."""
+        return self._finish(self.method.vectors_by_route(self.model, batch, routes, self._pool), batch, routes)
 
     def facets(self, batch: PackedBatch) -> Tensor:
         """Return the facets whose sum is the vector of each text, (B, K, dim), before scaling.
@@ -199,9 +146,23 @@ class Model:
         if not self.method.facets or self.model.lexical is not None:
             why = "has lexical features" if self.method.facets else f"pools by {self.settings.pooling}"
             raise InputError(f"{self.name} has no facets: it {why}")
-        if isinstance(prism := self.model.beside, Prism):
-            return self._format_token_vectors(prism, batch) / prism.facets
-        return facet_states(self.model(batch), batch, self.method.reserved_positions)
+        return self.method.facet_vectors(self.model, batch, self._pool)
+
+    def _pool(self, states: Tensor, batch: PackedBatch) -> Tensor:
+        return poolings[self.settings.pooling](states, batch, self.method.reserved_positions)
+
+    def _finish(self, vectors: Tensor, batch: PackedBatch, routes: Sequence[str]) -> Tensor:
+        """Add lexical features to vectors, (B, dim) or (B, R, dim), then scale and normalise them.
+
+        routes: one per text, or one per R.
+        """
+        if (lexical := self.model.lexical) is not None:
+            vectors = lexical(vectors, self.model.embeddings.word.weight, batch)
+        if scales := self.method.scales(self.model):
+            scale = torch.stack([scales[route] for route in routes])
+            scaled = F.normalize(vectors * scale.to(vectors), dim=-1)
+            vectors = scaled * vectors.norm(dim=-1, keepdim=True)  # lengths stay
+        return F.normalize(vectors, dim=-1) if self.settings.normalize else vectors
 
     def _method_for(self, format: str, role: str, instruction: str | None) -> Method:
         if format not in self.formats:

@@ -15,25 +15,26 @@ A block is BERT's (attention, feed-forward, each with a residual and a LayerNorm
 Slots hold modules called as `module(x, batch)` that return the shape of x; empty slots are None. The slots
 `context`, `beside` and `lexical` belong to the transformer, `front` to the embeddings. `context` serves all
 layers: `module(model, batch)` returns one `Context` per layer. `beside` holds tokens that the text does not
-attend to; a `LayerHook` gives them each layer's keys and values. `lexical` changes pooled vectors; it is part
-of the architecture, since any method may have it. `shared` holds modules that several layers use. A block's
-last norm belongs to its feed-forward and may be routed with it. Saved weights are named after the slots.
+attend to; their method passes each layer's keys and values to them, through a `LayerHook`. `lexical` changes
+pooled vectors; it is part of the architecture, since any method may have it. `shared` holds modules that
+several layers use. A block's last norm belongs to its feed-forward and may be routed with it. Saved weights
+are named after the slots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor, nn
 
-from sciprism.encoders.attention import attend_packed
+from sciprism.encoders.attention import attend_packed, gather_rows
 from sciprism.encoders.dropout import Dropout, replay_dropout
 from sciprism.encoders.initialization import build_embedding
 from sciprism.encoders.lexical import LexicalFeatures
-from sciprism.encoders.linear import Linear, PackableModule, PackedLinear
+from sciprism.encoders.linear import Linear, PackableModule, PackedLinear, prepare_modules
 from sciprism.encoders.packing import PackedBatch
 from sciprism.errors import InputError
 
@@ -99,29 +100,6 @@ class LayerHook(Protocol):
 
     def on_layer(self, states: Tensor, key: Tensor, value: Tensor) -> None:
         """Receive a layer's input, (T, hidden), and its keys and values, (T, heads, width)."""
-
-
-class SideModule(nn.Module):
-    """The module of the slot `beside`. frozen: the text is not trained and has no dropout."""
-
-    frozen: bool = False
-
-
-@runtime_checkable
-class Preparable(Protocol):
-    """A module that packs its weights, and those of modules inside it, for inference."""
-
-    def prepare(self, dtype: torch.dtype) -> None:
-        """Pack the present weights; call it again after they change."""
-
-
-def prepare_modules(module: nn.Module, dtype: torch.dtype) -> None:
-    """Pack the weights of a module and of all inside it for inference."""
-    if isinstance(module, Preparable):
-        module.prepare(dtype)
-    else:
-        for child in module.children():
-            prepare_modules(child, dtype)
 
 
 class Routed(nn.Module):
@@ -200,11 +178,6 @@ class Attention(SelfAttention):
         return self.output(super().forward(x, batch, context, hook))  # type: ignore[no-any-return]
 
 
-def gather_rows(x: Tensor, index: Tensor) -> Tensor:
-    """Return rows of x: by the fastest operator, or by one whose gradient is deterministic."""
-    return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
-
-
 class Norm(nn.LayerNorm):
     """A LayerNorm with the signature of a slot."""
 
@@ -279,7 +252,11 @@ class Embeddings(nn.Module):
 
 
 class Transformer(nn.Module):
-    """A BERT encoder over packed batches: token ids in, last hidden states, (T, hidden), out."""
+    """A BERT encoder over packed batches: token ids in, last hidden states, (T, hidden), out.
+
+    gradient_checkpointing: compute blocks again in the backward pass. frozen_text: the method trains other
+    modules alone, so the text has no dropout and its pass no gradient.
+    """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -287,12 +264,13 @@ class Transformer(nn.Module):
         self.embeddings = Embeddings(config)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.context: nn.Module | None = None
-        self.beside: SideModule | None = None
+        self.beside: nn.Module | None = None
         self.shared: nn.Module | None = None
         self.lexical: LexicalFeatures | None = None
         if config.lexical:
             self.lexical = LexicalFeatures(config.vocabulary, config.hidden, config.lexical)
         self.gradient_checkpointing = False
+        self.frozen_text = False
 
     def forward(
         self, batch: PackedBatch, contexts: Sequence[Context] | None = None, hook: LayerHook | None = None
@@ -353,7 +331,7 @@ class Transformer(nn.Module):
     def train(self, mode: bool = True) -> Self:
         """Set the training mode; a frozen text stays in evaluation mode, without dropout."""
         super().train(mode)
-        if self.beside is not None and self.beside.frozen:
+        if self.frozen_text:
             self.embeddings.eval()
             self.blocks.eval()
         return self

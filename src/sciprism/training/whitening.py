@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.methods.prism import Prism
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
 from sciprism.seeding import sample
@@ -35,7 +34,7 @@ def check_whitening(encoder: Encoder, stage: Stage) -> None:
     shares = stage.whitening
     if lost := sorted(set(shares) - set(encoder.formats)):
         raise InputError(f"whitening: {lost[0]!r} is no format of the model, {', '.join(encoder.formats)}")
-    if shares and not (isinstance(prism := encoder.model.beside, Prism) and prism.scales):
+    if shares and not encoder.method.scales(encoder.model):
         raise InputError("whitening needs the method prism with options = { scaled = true }")
     for formats in _formats_by_space(encoder, shares):
         if len({shares.get(format) for format in formats}) > 1:
@@ -50,9 +49,8 @@ def whiten(encoder: Encoder, sources: Sequence[StageSource], shares: Mapping[For
 
     The variance is measured on papers of the format's sources; queries get the scale of their papers.
     """
-    prism = encoder.model.beside
+    scales = encoder.method.scales(encoder.model)
     for formats in _formats_by_space(encoder, shares):
-        assert isinstance(prism, Prism), "whitening of another method is refused"
         own = (each for each in sources if isinstance(each, ExampleSource) and each.spec.format in formats)
         papers = list(chain.from_iterable(map(sample_papers, own)))
         vectors = encoder.encode(papers, format=formats[0])
@@ -61,7 +59,7 @@ def whiten(encoder: Encoder, sources: Sequence[StageSource], shares: Mapping[For
         scale = torch.from_numpy(whitening_scale(vectors, shares[formats[0]], kept=encoder.model.config.lexical))
         with torch.no_grad():
             for route in {encoder.route(*each) for each in product(formats, ROLES)}:
-                prism.scales[route].mul_(scale.to(encoder.device))
+                scales[route].mul_(scale.to(encoder.device))
 
 
 def _formats_by_space(encoder: Encoder, shares: Mapping[Format, float]) -> list[list[Format]]:

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from sciprism.encoders.initialization import build_embedding
 from sciprism.encoders.linear import PackableModule
-from sciprism.encoders.methods.registry import Method, check_choice, check_switches, methods
+from sciprism.encoders.methods.registry import Method, Pool, check_choice, check_switches, methods
 from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.pooling import facet_states
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 
@@ -161,3 +162,7 @@ class Facets(Method):
         if self.start == "kept" and isinstance(front, FacetTokens):
             with torch.no_grad():
                 front.rows.weight.add_(model.embeddings.word.weight[first_token])
+
+    def facet_vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
+        """Return the states of the CLS tokens, which the pooling adds up."""
+        return facet_states(model(batch), batch, self.reserved_positions)

@@ -1,21 +1,95 @@
-"""`instruction`: a sentence per format, encoded by the same model (SciMult, section 3.3)."""
+"""`instruction`: a sentence per format, encoded by the same model (SciMult, section 3.3).
+
+An instruction is encoded alone, once for all texts of a batch. The input of layer n of its encoder gives
+further keys and values to layer n of the text's encoder. The text never changes the instruction's states.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Self
 
-from sciprism.encoders.instructions import InstructionContext
+import torch
+from torch import Tensor
+
+from sciprism.encoders.linear import PackableModule
 from sciprism.encoders.methods.registry import Method, check_formats, expert_format, methods
-from sciprism.encoders.transformer import Transformer
+from sciprism.encoders.packing import PackedBatch, pack
+from sciprism.encoders.transformer import Context, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 
+States = tuple[Tensor, ...]
+MAX_STORED = 256
+"""Instructions whose states are stored for inference."""
 SCIMULT_INSTRUCTIONS: dict[Format, str] = {
     "classification": "Tag a scientific paper with relevant scientific topic classes.",
     "proximity": "Find a pair of scientific papers that one paper cites the other.",
     "search": "Retrieve a scientific paper that is relevant to the query.",
 }
+
+
+class InstructionContext(PackableModule):
+    """The module of the context slot; each text's route is its instruction, verbatim.
+
+    encoder: the encoder of the instructions; None for the texts' own. tokens: the token ids of each
+    instruction, special ones included. Gradients flow through the states. After `prepare`, states are
+    computed once per instruction; training drops them.
+    """
+
+    packed: dict[str, States] | None = None
+
+    def __init__(self, encoder: Transformer | None = None) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.tokens: dict[str, Sequence[int]] = {}
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Store states from now on, float32, computed with the present weights."""
+        self.packed = {}
+
+    def forward(self, model: Transformer, batch: PackedBatch) -> list[Context]:
+        """Return one context per layer of the model; a route without tokens is a KeyError."""
+        states = {route: self._states(model, route) for route, _, _ in batch.by_route}
+        index, lengths = _rows(batch, {route: len(layers[0]) for route, layers in states.items()})
+        return [Context(torch.cat(layer), index, lengths) for layer in zip(*states.values(), strict=True)]
+
+    def _states(self, model: Transformer, route: str) -> States:
+        if self.packed is None or torch.is_grad_enabled():
+            return self._encode(model, route)
+        if route not in self.packed:
+            if len(self.packed) >= MAX_STORED:
+                self.packed.clear()
+            self.packed[route] = self._encode(model, route)
+        return self.packed[route]
+
+    def _encode(self, model: Transformer, route: str) -> States:
+        """Return the input of each layer, (K, hidden) for an instruction of K tokens."""
+        encoder = model if self.encoder is None else self.encoder
+        batch = pack([self.tokens[route]], route, device=model.embeddings.word.weight.device)
+        states = [encoder.embeddings(batch)]
+        for block in islice(encoder.blocks, len(model.blocks) - 1):
+            states.append(block(states[-1], batch))
+        return tuple(states)
+
+
+def _rows(batch: PackedBatch, counts: Mapping[str, int]) -> tuple[Tensor, tuple[int, ...]]:
+    """Return which rows of [states of all routes; texts] each text attends to, and their number per text.
+
+    counts: rows of each route's states, in the order in which they are concatenated.
+    """
+    device = batch.ids.device
+    *starts, total = accumulate(counts.values(), initial=0)
+    firsts = dict(zip(counts, starts, strict=True))
+    lengths = tuple(counts[route] + length for route, length in zip(batch.routes, batch.lengths, strict=True))
+    facts = zip(batch.routes, batch.bounds, lengths, strict=False)
+    table = torch.tensor([(counts[r], firsts[r], total + start, n) for r, start, n in facts], device=device)
+    count, first, start, length = table.T
+    text = torch.repeat_interleave(length, output_size=sum(lengths))
+    position = torch.arange(len(text), device=device) - (length.cumsum(0) - length)[text]
+    text_position = position - count[text]
+    return torch.where(text_position < 0, first[text] + position, start[text] + text_position), lengths
 
 
 @methods.register("instruction")
@@ -47,6 +121,16 @@ class InstructionMethod(Method):
     def route(self, format: Format, role: Role) -> str:
         """Return the instruction of the format."""
         return self.instructions[format]
+
+    def add_route(self, model: Transformer, route: str, tokenize: Callable[[str], list[int]]) -> None:
+        """Tokenize the instruction; one that is longer than the model's texts is an InputError."""
+        context = model.context
+        assert isinstance(context, InstructionContext)
+        if route not in context.tokens:
+            ids, most = tokenize(route), model.config.max_length
+            if len(ids) > most:
+                raise InputError(f"an instruction of {len(ids)} tokens; the model has positions for {most}")
+            context.tokens[route] = ids
 
     def with_instruction(self, instruction: str) -> Self:
         """Return this method with this instruction for all its formats."""

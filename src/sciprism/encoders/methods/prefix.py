@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from sciprism.encoders.instructions import InstructionContext
-from sciprism.encoders.methods.instruction import InstructionMethod
+from sciprism.encoders.methods.instruction import InstructionContext, InstructionMethod
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.transformer import Transformer
 

@@ -10,7 +10,7 @@ Shapes below: R routes, b texts of a request, K tokens per route.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import accumulate, pairwise
@@ -18,7 +18,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from sciprism.encoders.cross_attention import CrossAttention
 from sciprism.encoders.dropout import Dropout
@@ -26,9 +25,9 @@ from sciprism.encoders.initialization import build_embedding
 from sciprism.encoders.linear import Linear
 from sciprism.encoders.methods.adapters import Bottleneck
 from sciprism.encoders.methods.per_format import PerFormat
-from sciprism.encoders.methods.registry import check_choice, check_switches, check_whole_numbers, methods
+from sciprism.encoders.methods.registry import Pool, check_choice, check_switches, check_whole_numbers, methods
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.transformer import Attention, Block, SideModule, Transformer
+from sciprism.encoders.transformer import Attention, Block, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
 
@@ -144,7 +143,7 @@ class FormatTokens:
         ]
 
 
-class Prism(SideModule):
+class Prism(nn.Module):
     """The tokens of every route and their modules in each layer.
 
     maps: with `plus`, from a token's last state to a change of the pooled text vector; zero at first. scales:
@@ -156,7 +155,7 @@ class Prism(SideModule):
         super().__init__()
         hidden = model.config.hidden
         self.routes = {route: number for number, route in enumerate(routes)}
-        self.facets, self.plus, self.frozen = method.facets, method.plus, method.text == "frozen"
+        self.facets = method.facets
         self.rows = build_embedding(len(routes) * method.facets, hidden)
         self.dropout = Dropout(model.config.dropout)
         self.attention_dropout = Dropout(model.config.attention_dropout)
@@ -169,26 +168,9 @@ class Prism(SideModule):
             self.layers.append(
                 FormatLayer({route: FormatModules(block, weights, method.reduction) for route in routes})
             )
-        self.maps = nn.ModuleDict({route: _zero_linear(hidden) for route in routes} if self.plus else {})
+        self.maps = nn.ModuleDict({route: _zero_linear(hidden) for route in routes} if method.plus else {})
         scales = {route: nn.Parameter(torch.ones(hidden), requires_grad=False) for route in routes}
         self.scales = nn.ParameterDict(scales if method.scaled else {})
-
-    def scales_of_routes(self, routes: Sequence[str], *, text: bool = False) -> Tensor | None:
-        """Return the factors of vectors of these routes, (R, hidden); text: with a last row of ones."""
-        if not self.scales:
-            return None
-        return F.pad(torch.stack([self.scales[route] for route in routes]), (0, 0, 0, int(text)), value=1.0)
-
-    def scales_of_texts(self, batch: PackedBatch) -> Tensor | None:
-        """Return the factors of each text's vector on its own route, (B, hidden)."""
-        if not self.scales:
-            return None
-        return torch.stack([self.scales[route] for route in batch.routes])
-
-    def requests(self, batch: PackedBatch) -> list[FormatRequest]:
-        """Return one request per route of the batch: each text gets the vector of its route."""
-        bounds = pairwise(accumulate((len(part.lengths) for _, _, part in batch.by_route), initial=0))
-        return [((route,), slice(*ends)) for (route, _, _), ends in zip(batch.by_route, bounds, strict=True)]
 
     def input_states(self, model: Transformer, routes: Sequence[str], count: int) -> Tensor:
         """Return the tokens' states before the first layer, for `count` texts, (R, count, K, hidden)."""
@@ -220,6 +202,7 @@ class PrismMethod(PerFormat):
     gradient through the text.
     """
 
+    one_pass = True
     keeps_text_states = True
     own_parameters = (".beside.",)
 
@@ -253,12 +236,54 @@ class PrismMethod(PerFormat):
         if self.weights == "bottleneck" and self.reduction > model.config.hidden:
             raise InputError(f"a reduction of {self.reduction}: the model is only {model.config.hidden} wide")
         model.beside = Prism(model, self.routes, self)
+        model.frozen_text = self.freezes_backbone
 
     def initialize(self, model: Transformer, first_token: int) -> None:
         """Start the tokens near the embedding of CLS."""
         if isinstance(model.beside, Prism) and not self.split:
             with torch.no_grad():
                 model.beside.rows.weight.add_(model.embeddings.word.weight[first_token])
+
+    def vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
+        """Return the mean of the tokens' vectors on each text's route."""
+        return self._own_vectors(model, batch, pool).mean(dim=1)
+
+    def facet_vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
+        """Return the tokens' vectors on each text's route, divided by their number."""
+        return self._own_vectors(model, batch, pool) / self.facets
+
+    def vectors_by_route(self, model: Transformer, batch: PackedBatch, routes: Sequence[str], pool: Pool) -> Tensor:
+        """Return the mean of the tokens' vectors on every route."""
+        requests = [(tuple(routes), slice(0, len(batch.lengths)))]
+        return self._token_vectors(model, batch, requests, pool)[0].mean(dim=2).transpose(0, 1)
+
+    def _own_vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
+        """Return the vectors of the tokens on each text's own route, (B, K, hidden)."""
+        bounds = pairwise(accumulate((len(part.lengths) for _, _, part in batch.by_route), initial=0))
+        requests = [((route,), slice(*ends)) for (route, _, _), ends in zip(batch.by_route, bounds, strict=True)]
+        return torch.cat([each[0] for each in self._token_vectors(model, batch, requests, pool)])
+
+    def _token_vectors(
+        self, model: Transformer, batch: PackedBatch, requests: Sequence[FormatRequest], pool: Pool
+    ) -> list[Tensor]:
+        """Return the tokens' vectors, (R, b, K, hidden) per request, from one pass of the text.
+
+        Where they do not depend on the text's vector, its last layer computes only what they read.
+        """
+        prism = model.beside
+        assert isinstance(prism, Prism)
+        tokens, pooled = FormatTokens(prism, model, batch, requests), None
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not model.frozen_text):
+            if self.plus:
+                pooled = pool(model(batch, hook=tokens), batch)
+            else:
+                model.run_hook(batch, tokens)
+        return tokens.vectors(pooled)
+
+    def scales(self, model: Transformer) -> Mapping[str, nn.Parameter]:
+        """Return the scales of every route; none without `scaled`."""
+        assert isinstance(model.beside, Prism)
+        return dict(model.beside.scales.items())
 
     def trainable(self, name: str) -> bool:
         """Return whether the parameter may be trained: scales are measured, and the text may be frozen."""

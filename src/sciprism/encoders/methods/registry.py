@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
+from torch import Tensor, nn
+
+from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 from sciprism.registry import Registry
 
+Pool = Callable[[Tensor, PackedBatch], Tensor]
+"""The encoder's pooling: maps the states of a batch, (T, hidden), to one vector per text, (B, hidden)."""
+PLAIN = "single"
+"""The method of a plain backbone: it fills no slot."""
+
 
 class Method:
-    """How one method works: which slots it fills, which route a text takes, what is trained.
+    """How one method works: which slots it fills, which route a text takes, its vectors, what is trained.
 
     Its options are the keywords of its constructor, JSON values, each stored as the attribute of that name.
     Methods override what differs from one set of weights and one vector per text. pooling: the method's,
     "" for the backbone's. reserved_positions: tokens inserted after each text's CLS for the method to fill.
-    facets: number of vectors that add up to a text's vector. starts_from: the method whose models it starts
-    from; a backbone is `single`. keeps_text_states: its modules leave the states of the text as they are.
-    own_parameters: what names of the method's parameters contain. freezes_backbone: only those are trained.
+    facets: number of vectors that add up to a text's vector. one_pass: one pass of a text gives its vectors of
+    all routes. starts_from: the method whose models it starts from. keeps_text_states: its modules leave the
+    states of the text as they are. own_parameters: what names of the method's parameters contain.
+    freezes_backbone: only those are trained.
     """
 
     formats: tuple[Format, ...] = FORMATS
     pooling: str = ""
     reserved_positions: int = 0
     facets: int = 0
-    starts_from: str = "single"
+    one_pass: bool = False
+    starts_from: str = PLAIN
     keeps_text_states: bool = False
     own_parameters: tuple[str, ...] = ()
     freezes_backbone: bool = False
@@ -46,6 +56,25 @@ class Method:
     def space(self, format: Format, role: Role) -> str:
         """Name the space of the vectors; only vectors of one space are comparable."""
         return self.route(format, role)
+
+    def add_route(self, model: Transformer, route: str, tokenize: Callable[[str], list[int]]) -> None:
+        """Get the model ready for a route. tokenize: maps an instruction to its token ids."""
+
+    def vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
+        """Return the vector of each text on its route, (B, hidden)."""
+        return pool(model(batch), batch)
+
+    def vectors_by_route(self, model: Transformer, batch: PackedBatch, routes: Sequence[str], pool: Pool) -> Tensor:
+        """Return one vector per text and route, (B, R, hidden), from one pass; for methods with `one_pass`."""
+        raise NotImplementedError
+
+    def facet_vectors(self, model: Transformer, batch: PackedBatch, pool: Pool) -> Tensor:
+        """Return the vectors that add up to each text's, (B, K, hidden); for methods with `facets`."""
+        raise NotImplementedError
+
+    def scales(self, model: Transformer) -> Mapping[str, nn.Parameter]:
+        """Return the measured factors of the dimensions of each route's vectors, (hidden,), if it has some."""
+        return {}
 
     def owns_parameter(self, name: str) -> bool:
         """Return whether the parameter of this name belongs to the method, not to the backbone."""

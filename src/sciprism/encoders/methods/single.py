@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sciprism.encoders.methods.registry import Method, methods
+from sciprism.encoders.methods.registry import PLAIN, Method, methods
 
 
-@methods.register("single")
+@methods.register(PLAIN)
 class Single(Method):
     """Fill no slot: every format and role has the same route and space."""

@@ -63,14 +63,11 @@ class TunableEncoder:
         for parameter in model.parameters():
             parameter.requires_grad_(True)
         model.set_dropout(dropout)
-        beside, frozen = model.beside, model.beside is not None and model.beside.frozen
-        if beside is not None:
-            beside.frozen = False
+        frozen, model.frozen_text = model.frozen_text, False
         try:
             yield TuningRun(self.encoder, head, self.route)
         finally:
-            if beside is not None:
-                beside.frozen = frozen
+            model.frozen_text = frozen
             model.load_state_dict(self._weights)
             model.set_dropout(model.config.dropout)
             for name, parameter in model.named_parameters():
