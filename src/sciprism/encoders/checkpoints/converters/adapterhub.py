@@ -15,6 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
+from sciprism.encoders.checkpoints.model_files import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from sciprism.encoders.checkpoints.weights import read_tensors
 from sciprism.errors import InputError
 from sciprism.text.tokenizer import read_json
@@ -40,8 +41,8 @@ def _pattern(slot: str, maps: str) -> re.Pattern[str]:
 
 
 ADAPTER = AdapterHubKind(
-    config="adapter_config.json",
-    weights=("adapter.safetensors", "adapter_model.safetensors", "pytorch_adapter.bin"),
+    config=ADAPTER_CONFIG,
+    weights=ADAPTER_WEIGHTS,
     settings={
         "mh_adapter": False,
         "output_adapter": True,
@@ -96,13 +97,6 @@ class AdapterHubModule:
     ignored: tuple[str, ...]
 
 
-def find_weights(folder: Path, kind: AdapterHubKind) -> Path | None:
-    """Return the weights file of a folder of this kind; None for any other folder."""
-    if not (folder / kind.config).exists():
-        return None
-    return next((folder / file for file in kind.weights if (folder / file).exists()), None)
-
-
 def read_description(folder: Path, kind: AdapterHubKind) -> dict[str, Any]:
     """Return the JSON description of a folder of this kind: name, model_name, config and so on."""
     description: dict[str, Any] = read_json(folder / kind.config)
@@ -114,8 +108,8 @@ def read_description(folder: Path, kind: AdapterHubKind) -> dict[str, Any]:
 
 def read_module(folder: Path, kind: AdapterHubKind) -> AdapterHubModule:
     """Return the adapter or fusion of a folder; an unsupported setting is an InputError."""
-    path = find_weights(folder, kind)
-    if path is None:
+    path = next((folder / file for file in kind.weights if (folder / file).exists()), None)
+    if path is None or not (folder / kind.config).exists():
         raise InputError(f"{folder}: expected {kind.config}, and one of {', '.join(kind.weights)}")
     config = read_description(folder, kind)["config"]
     for key, wanted in kind.settings.items():

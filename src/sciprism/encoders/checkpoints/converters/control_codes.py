@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sciprism.encoders.checkpoints.conversion_cache import convert_once, describe_files
+from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once, describe_files
 from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
+from sciprism.encoders.checkpoints.model_files import LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.released_models import CODES, specter_settings
 from sciprism.encoders.methods.control_codes import ControlCodes
 from sciprism.errors import InputError
@@ -18,15 +19,12 @@ from sciprism.errors import InputError
 VOCABULARIES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
 
-def has_codes(folder: Path) -> bool:
-    """Return whether the folder's vocabulary contains all codes."""
-    texts = [(folder / file).read_bytes() for file in VOCABULARIES if (folder / file).exists()]
-    return all(any(f'"{code}"'.encode() in text for text in texts) for code in CODES.values())
-
-
-def convert(folder: Path, title: str) -> Path:
-    """Return the folder of the converted model, of the method `control-codes`, called title."""
-    return convert_once(title, describe_files(folder), lambda draft: _write(draft, folder, title))
+def convert(files: ModelFiles, locate: LocateModel) -> Path | None:  # noqa: ARG001 - a converter's signature
+    """Return the folder of the converted model, of the method `control-codes`; None without all codes."""
+    texts = [(files.path / file).read_bytes() for file in VOCABULARIES if (files.path / file).exists()]
+    if not all(any(f'"{code}"'.encode() in text for text in texts) for code in CODES.values()):
+        return None
+    return convert_once(files.title, describe_files(files.path), lambda draft: _write(draft, files.path, files.title))
 
 
 def _write(draft: Path, folder: Path, title: str) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from sciprism.encoders.checkpoints.adapterhub import (
+from sciprism.encoders.checkpoints.backbone import load_tensors
+from sciprism.encoders.checkpoints.converters.adapterhub import (
     ADAPTER,
     FUSION,
     AdapterHubKind,
@@ -20,10 +21,9 @@ from sciprism.encoders.checkpoints.adapterhub import (
     read_description,
     read_module,
 )
-from sciprism.encoders.checkpoints.backbone import load_tensors
-from sciprism.encoders.checkpoints.conversion_cache import convert_once, describe_files
+from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once, describe_files
 from sciprism.encoders.checkpoints.folder import ModelFolder, write_folder
-from sciprism.encoders.checkpoints.locate import adapter_from_hub, locate
+from sciprism.encoders.checkpoints.model_files import LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.released_models import (
     CODES,
     RELEASED_MODELS,
@@ -31,7 +31,6 @@ from sciprism.encoders.checkpoints.released_models import (
     format_in_name,
     specter_settings,
 )
-from sciprism.encoders.methods.per_format import PerFormat
 from sciprism.encoders.methods.registry import build_method
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
@@ -54,44 +53,30 @@ class AdapterSet:
     fusions: Mapping[Format, tuple[str, Path]] = field(default_factory=dict)
 
 
-def convert_named(name: str) -> Path:
-    """Return the folder of a released model; an adapter that cannot be found is an InputError."""
-    member = RELEASED_MODELS[name]
-    found: dict[Format, tuple[str, Path]] = {}
-    missing: dict[str, InputError] = {}
-    for route in PerFormat(formats=member.formats).routes:
-        known = member.family.adapters[route]
-        try:
-            found[route] = _locate_first(known)
-        except InputError as error:
-            missing[f"{known[0]} ({route})"] = error
-    if missing:
-        reason = next(iter(missing.values()))
-        raise InputError(
-            f"{name}: {len(missing)} of its adapters are missing: {', '.join(missing)}; load it once with a "
-            f"network, or load another adapter by its own name for a model of that format alone. {reason}"
-        )
-    return _convert(AdapterSet(name, name, locate(member.family.base), member.formats, found))
+def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
+    """Return the folder of the converted model; None for files without adapters."""
+    source = _released_set(files) if files.adapters else _find_set(files, locate)
+    if source is None:
+        return None
+    found = [*source.adapters.values(), *source.fusions.values()]
+    routes = (source.formats, tuple(source.adapters), tuple(source.fusions))
+    facts = (source.base[0], describe_files(source.base[1], *(path for _, path in found)), routes)
+    return convert_once(source.title, facts, lambda draft: _write(draft, source))
 
 
-def _locate_first(names: Sequence[str]) -> tuple[str, Path]:
-    """Return the first of the names that a hub has, and its folder."""
-    reasons = []
-    for name in names:
-        try:
-            return name, adapter_from_hub(name)
-        except InputError as error:
-            reasons.append(error)
-    raise reasons[0]
+def _released_set(files: ModelFiles) -> AdapterSet:
+    member = RELEASED_MODELS[files.name]
+    return AdapterSet(files.name, files.name, (member.family.base, files.path), member.formats, files.adapters)
 
 
 # ---- folders ----
 
 
-def convert_folder(folder: Path, title: str) -> Path | None:
-    """Return the converted model, called title, of a folder with adapters; None without adapters."""
+def _find_set(files: ModelFiles, locate: LocateModel) -> AdapterSet | None:
+    """Return the base, adapters and fusions of a folder; None without adapters."""
+    folder = files.path
     if (folder / ADAPTER.config).exists():
-        adapters = {_route_of(folder, ADAPTER): (title, folder)}
+        adapters = {_route_of(folder, ADAPTER): (files.title, folder)}
     else:
         adapters = _find_modules(folder / "adapters", ADAPTER)
     fusions = _find_modules(folder, FUSION)
@@ -101,8 +86,8 @@ def convert_folder(folder: Path, title: str) -> Path | None:
     if fusions:
         adapters = {route: adapters[route] for route in fusions}
     formats = tuple(format for format in FORMATS if format in adapters)
-    base = _find_base(folder, [path for _, path in adapters.values()])
-    return _convert(AdapterSet(title, str(folder), base, formats, adapters, fusions))
+    base = _find_base(folder, [path for _, path in adapters.values()], locate)
+    return AdapterSet(files.title, str(folder), base, formats, adapters, fusions)
 
 
 def _find_modules(folder: Path, kind: AdapterHubKind) -> dict[Format, tuple[str, Path]]:
@@ -144,7 +129,7 @@ def _check_complete(folder: Path, adapters: Collection[Format], fusions: Collect
         )
 
 
-def _find_base(folder: Path, adapters: Sequence[Path]) -> tuple[str, Path]:
+def _find_base(folder: Path, adapters: Sequence[Path], locate: LocateModel) -> tuple[str, Path]:
     """Return the name and folder of the model that the adapters were trained on."""
     for base in (folder, folder / "base", folder.parent / "base", folder.parent.parent / "base"):
         if (base / "config.json").exists():
@@ -161,13 +146,6 @@ def _find_base(folder: Path, adapters: Sequence[Path]) -> tuple[str, Path]:
 
 
 # ---- conversion ----
-
-
-def _convert(source: AdapterSet) -> Path:
-    found = [*source.adapters.values(), *source.fusions.values()]
-    routes = (source.formats, tuple(source.adapters), tuple(source.fusions))
-    facts = (source.base[0], describe_files(source.base[1], *(path for _, path in found)), routes)
-    return convert_once(source.title, facts, lambda draft: _write(draft, source))
 
 
 def _write(draft: Path, source: AdapterSet) -> None:

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from sciprism.encoders.checkpoints.backbone import load_transformer, read_config
-from sciprism.encoders.checkpoints.conversion_cache import convert_once, describe_files
+from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once, describe_files
 from sciprism.encoders.checkpoints.folder import write_folder
+from sciprism.encoders.checkpoints.model_files import LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.released_models import CODES, specter_settings
 from sciprism.encoders.checkpoints.weights import read_tensors
 from sciprism.encoders.methods.registry import build_method
@@ -33,14 +34,11 @@ ALIAS = re.compile(r"encoder\.layer\.\d+\.multi_layers\.(\d+)\.aug_(dense2?)\.(w
 NUMBERED = re.compile(r"encoder\.(?:layer\.\d+\.multi_layers|mult_aug_dense2?)\.(\d+)\.")
 
 
-def has_pals(folder: Path) -> bool:
-    """Return whether the folder's config.json has the settings of PALs."""
-    return "hidden_size_aug" in read_json(folder / "config.json", missing={})
-
-
-def convert(folder: Path, title: str) -> Path:
-    """Return the folder of the converted model, of the method `pals`, called title."""
-    return convert_once(title, describe_files(folder), lambda draft: _write(draft, folder, title))
+def convert(files: ModelFiles, locate: LocateModel) -> Path | None:  # noqa: ARG001 - a converter's signature
+    """Return the folder of the converted model, of the method `pals`; None without PALs in config.json."""
+    if "hidden_size_aug" not in read_json(files.path / "config.json", missing={}):
+        return None
+    return convert_once(files.title, describe_files(files.path), lambda draft: _write(draft, files.path, files.title))
 
 
 def _write(draft: Path, folder: Path, title: str) -> None:

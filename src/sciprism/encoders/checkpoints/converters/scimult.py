@@ -21,7 +21,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sciprism.encoders.checkpoints import folder as folders
 from sciprism.encoders.checkpoints.backbone import (
     ANCHOR,
     build_on_meta,
@@ -29,8 +28,9 @@ from sciprism.encoders.checkpoints.backbone import (
     published_names,
     read_config,
 )
-from sciprism.encoders.checkpoints.conversion_cache import convert_once
-from sciprism.encoders.checkpoints.locate import locate
+from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once
+from sciprism.encoders.checkpoints.folder import write_folder
+from sciprism.encoders.checkpoints.model_files import CHECKPOINT, LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.restricted_unpickler import Placeholder
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.encoders.methods.registry import build_method
@@ -84,27 +84,29 @@ EXPERT_KINDS = {
 EXPERT = re.compile(r"\.layer\.(\d+)\.(attention\.(?:self|output)\.moe_|moe_layer\.)")
 
 
-def convert(path: Path, backbone: str | Path | None = None) -> Path:
-    """Return the model folder of a checkpoint, converted at the first call and then cached.
+def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
+    """Return the folder of the converted checkpoint; None for folders.
 
-    backbone: folder or hub id with config and tokenizer; by default the checkpoint's folder if that has a
-    `config.json`, else the backbone that the checkpoint names. InputError for a file that names code, is
-    incomplete, or has unsupported parameters.
+    Config and tokenizer are those in the checkpoint's folder if that has a `config.json`, else those of the
+    backbone that the checkpoint names. InputError for a file that names code, is incomplete, or has
+    unsupported parameters.
     """
-    if backbone is None and (path.parent / "config.json").exists():
-        backbone = path.parent
+    path = files.path
+    if path.suffix != CHECKPOINT or path.is_dir():
+        return None
+    backbone = path.parent if (path.parent / "config.json").exists() else None
     state = path.stat()
     facts = (path.resolve(), state.st_size, state.st_mtime_ns, backbone)
-    return convert_once(path, facts, lambda draft: _write(draft, path, backbone))
+    return convert_once(path, facts, lambda draft: _write(draft, path, backbone, locate))
 
 
-def _write(draft: Path, path: Path, backbone: str | Path | None) -> None:
+def _write(draft: Path, path: Path, backbone: Path | None, locate: LocateModel) -> None:
     checkpoint = read_torch_file(path)
     if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get("model_dict"), dict):
         raise InputError(f"{path}: holds no model_dict; is this a checkpoint of SciMult?")
     parameters = _read_parameters(path, checkpoint.get("encoder_params"))
     weights = {str(key): value for key, value in checkpoint["model_dict"].items()}
-    name, shape = _locate_backbone(path, parameters, backbone)
+    name, shape = _locate_backbone(path, parameters, backbone, locate)
     tokenizer, special = read_tokenizer(shape)
     config = read_config(shape)
     kind, every = _find_experts(path, parameters, weights, config)
@@ -119,7 +121,7 @@ def _write(draft: Path, path: Path, backbone: str | Path | None) -> None:
     )
     model = _build_model(path, weights, config, settings, kind, every)
     provenance = {"converted from": path.name, "sha256": sha256(path), "backbone": name}
-    folders.write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
+    write_folder(draft, model=model, tokenizer=tokenizer, settings=settings, provenance=provenance)
 
 
 # ---- the parameters ----
@@ -166,9 +168,11 @@ def _node_value(node: Any) -> Any:
     return state["_val"] if isinstance(state, dict) and "_val" in state else node
 
 
-def _locate_backbone(path: Path, parameters: dict[str, Any], chosen: str | Path | None) -> tuple[str, Path]:
+def _locate_backbone(
+    path: Path, parameters: dict[str, Any], beside: Path | None, locate: LocateModel
+) -> tuple[str, Path]:
     """Return the backbone's name and the folder with its config.json and tokenizer."""
-    stated = str(chosen or parameters.get("pretrained_model_cfg") or BACKBONE)
+    stated = str(beside or parameters.get("pretrained_model_cfg") or BACKBONE)
     reasons = []
     for name in filter(None, (stated, RENAMED.get(stated))):
         try:
