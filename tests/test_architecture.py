@@ -100,6 +100,24 @@ def test_no_module_imports_itself_through_others():
         pytest.fail(" <- ".join(error.args[1]))
 
 
+def test_finding_a_models_files_and_converting_them_are_apart():
+    checkpoints = "sciprism.encoders.checkpoints"
+    finding = {f"{checkpoints}.{name}" for name in ("names", "locate", "hub")}
+    converting = {module for module in MODULES if module.startswith(f"{checkpoints}.converters")}
+    assert not [module for module in converting if imported(MODULES[module]) & finding]
+    door = {f"{checkpoints}.converters.registry"}
+    assert {name for module in finding for name in imported(MODULES[module]) & converting} == door
+
+
+def test_only_converters_know_a_method():
+    """All else asks the method's interface; `per_format` is the base of SciRepEval's, which names routes."""
+    package = "sciprism.encoders.methods"
+    open_to_all = {package, f"{package}.registry", f"{package}.per_format"}
+    methods = {module for module in MODULES if module.startswith(package)} - open_to_all
+    inside = (package, "sciprism.encoders.checkpoints.converters")
+    assert not [m for m, path in MODULES.items() if not m.startswith(inside) and imported(path) & methods]
+
+
 def test_the_walk_sees_lazy_imports(tmp_path):
     source = tmp_path / "a.py"
     source.write_text("def f():\n    from sciprism.cli.main import app\n    import sciprism.store\n")

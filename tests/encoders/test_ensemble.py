@@ -73,10 +73,6 @@ def test_spaces_and_paths_are_told_apart_where_a_member_does(codes, adapters, ti
     assert both.space("search", "query") == both.space("proximity", "paper") != both.space("regression", "paper")
     assert both.path("search", "query") != both.path("search", "paper") == both.path("proximity", "paper")
     assert Ensemble([codes, adapters]).space() == "proximity"
-    found = both.encode_all(TEXTS)
-    assert found["search"] is found["proximity"] and found["search"] is not found["regression"]
-    for format in both.formats:
-        assert np.array_equal(found[format], both.encode(TEXTS, format=format))
 
 
 def test_texts_name_what_is_encoded(codes, adapters):

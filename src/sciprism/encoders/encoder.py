@@ -18,7 +18,6 @@ from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.inference import encode_sequences
 from sciprism.encoders.model import Model
 from sciprism.encoders.packing import PackedBatch
-from sciprism.encoders.protocols import encode_all
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.text.template import FIELDS, Item, Template
@@ -52,7 +51,7 @@ class Encoder(Model):
         if precision != "float32":
             encoder.options["precision"] = precision
         if pooling is None and max_length is None:
-            selfcheck.verify(encoder, folder)
+            selfcheck.verify(folder, encoder.encode_all, precision)
         return encoder
 
     @classmethod
@@ -140,15 +139,16 @@ class Encoder(Model):
 
         formats: None for all. A `prism` model computes all in one pass, others need one pass per path.
         """
-        if not self.method.one_pass:
-            return encode_all(self, items, role, formats)
         route_of = {format: self.route(format, role) for format in (self.formats if formats is None else formats)}
         routes = list(dict.fromkeys(route_of.values()))
-        if not routes:
-            return {}
-        compute = partial(self.vectors_by_route, routes=routes)
-        rows = self._encode_items(compute, (len(routes), self.dim), items, role, FIELDS)
-        found = {route: np.ascontiguousarray(rows[:, i]) for i, route in enumerate(routes)}
+        if self.method.one_pass and routes:
+            compute = partial(self.vectors_by_route, routes=routes)
+            rows = self._encode_items(compute, (len(routes), self.dim), items, role, FIELDS)
+            found = {route: np.ascontiguousarray(rows[:, i]) for i, route in enumerate(routes)}
+        else:
+            found = {
+                route: self._encode_items(self.vectors, (self.dim,), items, role, FIELDS, route) for route in routes
+            }
         return {format: found[route] for format, route in route_of.items()}
 
     def describe(self) -> dict[str, Any]:
@@ -198,7 +198,8 @@ class Encoder(Model):
                     compact=compact,
                 )
                 exact = not compact and self.precision == "float32"
-                selfcheck.write(self if exact else Encoder.load(draft, device=str(self.device)), draft)
+                written = self if exact else Encoder.load(draft, device=str(self.device))
+                selfcheck.write(draft, written.encode_all)
         finally:
             self.model.train(training)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Floats
-from sciprism.encoders.protocols import FormatEncoderProtocol, encode_all
+from sciprism.encoders.protocols import FormatEncoderProtocol
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format, Role
 from sciprism.registry import Registry
@@ -105,12 +105,6 @@ class Ensemble:
         return self.join_vectors(
             [member.encode(items, format=format, role=role, fields=fields) for member in self.members]
         )
-
-    def encode_all(
-        self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
-    ) -> dict[Format, Floats]:
-        """Return one array per format, None for all; formats that share a path share the array."""
-        return encode_all(self, items, role, formats)
 
     def _each(self, fact: str) -> str:
         values = [(member.name, getattr(member, fact)) for member in self.members]

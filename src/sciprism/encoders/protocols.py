@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from sciprism.arrays import Floats
 from sciprism.formats import Format, Role
-from sciprism.text.template import FIELDS, Item
+from sciprism.text.template import Item
 
 
 class EncoderProtocol(Protocol):
@@ -49,17 +49,3 @@ class FormatEncoderProtocol(EncoderProtocol, Protocol):
     @property
     def formats(self) -> tuple[Format, ...]:
         """Return the formats that it serves."""
-
-
-def encode_all(
-    encoder: FormatEncoderProtocol, items: Sequence[Item], role: Role, formats: Sequence[Format] | None = None
-) -> dict[Format, Floats]:
-    """Return one array per format, None for all; formats that share a path are encoded once and share it."""
-    by_path: dict[str, Floats] = {}
-    found: dict[Format, Floats] = {}
-    for format in encoder.formats if formats is None else formats:
-        path = encoder.path(format, role)
-        if path not in by_path:
-            by_path[path] = encoder.encode(items, format=format, role=role, fields=FIELDS)
-        found[format] = by_path[path]
-    return found
