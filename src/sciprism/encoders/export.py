@@ -12,6 +12,7 @@ from typing import Literal
 from sciprism.encoders.checkpoints.folder import atomic_folder
 from sciprism.encoders.checkpoints.sentence_transformers import write_documents
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.methods.registry import PLAIN
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
@@ -40,7 +41,7 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
     shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
     about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
     if plain is not None:
-        settings = replace(encoder.settings, method="single", options={})
+        settings = replace(encoder.settings, method=PLAIN, options={})
         written = Encoder(plain, encoder.tokenizer, settings, name=shown, device=str(encoder.device))
     with atomic_folder(folder) as draft:
         written.save(draft, compact=compact, **about)

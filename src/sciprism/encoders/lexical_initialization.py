@@ -13,6 +13,7 @@ from torch import Tensor
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.lexical import SHARE, LexicalFeatures
+from sciprism.encoders.methods.registry import PLAIN
 from sciprism.errors import InputError
 from sciprism.text.template import Item
 
@@ -33,7 +34,7 @@ def add_lexical_features(
     does not compare by cosine or is not wider, and for fewer texts than dimensions.
     """
     model = encoder.model
-    if encoder.settings.method != "single" or model.lexical is not None:
+    if encoder.settings.method != PLAIN or model.lexical is not None:
         has = "has them already" if model.lexical is not None else f"is a model of {encoder.settings.method}"
         raise InputError(f"lexical features need a model of the method single without; {encoder.name} {has}")
     if encoder.distance != "cosine":

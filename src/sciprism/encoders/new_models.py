@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.initialization import initialize_linears
-from sciprism.encoders.methods.registry import Method, build_method
+from sciprism.encoders.methods.registry import PLAIN, Method, build_method
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
@@ -29,7 +29,7 @@ def create_encoder(
     architecture: Mapping[str, Any],
     tokenizer: Path,
     *,
-    method: str = "single",
+    method: str = PLAIN,
     options: Mapping[str, Any] | None = None,
     pooling: str = "mean",
     max_length: int | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sciprism.encoders.methods.registry import build_method, method_options
+from sciprism.encoders.methods.registry import PLAIN, build_method, method_options
 from sciprism.encoders.pooling import poolings
 from sciprism.errors import InputError
 from sciprism.text.template import Template
@@ -25,7 +25,7 @@ class EncoderSettings:
 
     pooling: str
     max_length: int
-    method: str = "single"
+    method: str = PLAIN
     options: Mapping[str, Any] = field(default_factory=dict)
     template: Template = field(default_factory=Template)
     normalize: bool = False

@@ -37,24 +37,18 @@ class Template:
 
     def text(self, item: Item, role: str, fields: Sequence[str] = FIELDS) -> str:
         """Return the text that is tokenized for one item."""
-        text = self.prompts.get(role, "") + self.separator.join(filter(None, self._parts(item, fields)))
+        if isinstance(item, str):
+            parts = [item]
+        elif isinstance(item, Label):
+            parts = [item.name, item.definition]
+        elif isinstance(item, Paper):
+            values = [getattr(item, name) for name in fields]
+            parts = [", ".join(v) if isinstance(v, tuple) else str(v) for v in values if v is not None]
+        else:
+            raise InputError(f"expected a paper, a label or a text, got {item!r:.80}")
+        text = self.prompts.get(role, "") + self.separator.join(filter(None, parts))
         return text.lower() if self.lowercase else text
 
     def to_json(self) -> dict[str, Any]:
         """Return the template as JSON values."""
         return asdict(self)
-
-    def _parts(self, item: Item, fields: Sequence[str]) -> list[str]:
-        if isinstance(item, str):
-            return [item]
-        if isinstance(item, Label):
-            return [item.name, item.definition]
-        if not isinstance(item, Paper):
-            raise InputError(f"expected a paper, a label or a text, got {item!r:.80}")
-        return [_plain(getattr(item, name)) for name in fields]
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value)
-    return "" if value is None else str(value)

@@ -22,7 +22,7 @@ from sciprism.encoders.checkpoints.backbone import (
 )
 from sciprism.encoders.checkpoints.compact import COMPACT, write_compact
 from sciprism.encoders.checkpoints.released_models import add_query_prompt, released_settings
-from sciprism.encoders.methods.registry import build_method, methods
+from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
@@ -49,7 +49,7 @@ class ModelFolder:
         config = read_config(inner)
         stored = released_settings(name, config.max_length, self.special)
         if stored is None:
-            own = methods[changes.get("method") or "single"].pooling
+            own = methods[changes.get("method") or PLAIN].pooling
             pooling = "cls" if own else changes.get("pooling")
             stored = add_query_prompt(name, _stored_settings(folder, config.max_length, self.special, pooling))
         self.settings = _apply_changes(folder, stored, changes)
@@ -69,11 +69,11 @@ class ModelFolder:
     def _read_model(self, folder: Path, inner: Path, stored: EncoderSettings) -> tuple[Transformer, tuple[str, ...]]:
         settings = self.settings
         method = build_method(settings.method, settings.options)
-        if stored.method == "single":
+        if stored.method == PLAIN:
             if not read_config(inner).lexical:
                 model, ignored = read_backbone(inner)
             else:  # saved under our own names
-                model, ignored = read_filled(inner, build_method("single", {})), ()
+                model, ignored = read_filled(inner, build_method(PLAIN, {})), ()
             method.fill(model)
             method.initialize(model, self.tokenizer.encode("").ids[0])
             return model, ignored
@@ -114,14 +114,14 @@ def _apply_changes(folder: Path, stored: EncoderSettings, changes: Mapping[str, 
     method = wanted.get("method", stored.method)
     starts_from = methods[method].starts_from
     if stored.method not in (method, starts_from):
-        other = "a backbone, a single model," if starts_from == "single" else f"a model of {starts_from}"
+        other = "a backbone, a single model," if starts_from == PLAIN else f"a model of {starts_from}"
         raise InputError(
             f"{folder} holds a model of the method {stored.method}; a model of the method {method} "
             f"starts from {other} or a model of its own method"
         )
-    if stored.method != "single":
+    if stored.method != PLAIN:
         wanted["options"] = {**stored.options, **wanted.get("options", {})}
-    elif method != "single" and methods[method].pooling:
+    elif method != PLAIN and methods[method].pooling:
         wanted.setdefault("pooling", methods[method].pooling)
     try:
         if isinstance(wanted.get("template"), Mapping):
@@ -174,7 +174,7 @@ def write_folder(
     Weights of other methods, or with lexical features, have our own names, those of
     `Transformer.state_dict()`. compact: int8 weights, which only sciprism reads.
     """
-    plain = settings.method == "single" and not model.config.lexical
+    plain = settings.method == PLAIN and not model.config.lexical
     state = backbone_state(model) if plain else {k: v.contiguous() for k, v in model.state_dict().items()}
     if compact:
         write_compact(state, folder)

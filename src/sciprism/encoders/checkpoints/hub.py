@@ -18,13 +18,16 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 def model_from_hub(name: str, *, weights: bool) -> Path:
     """Return the folder of a repository with a model, or with an adapter, which has no config.json."""
-    if not weights:
-        return _snapshot(name, _has_tokenizer, [[*SETTINGS]])
-    return _snapshot(
-        name,
-        lambda folder: _has_model(folder) or _has_adapter(folder),
-        [[*SETTINGS, SAFE_WEIGHTS], [*SETTINGS, SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER]],
-    )
+
+    def enough(folder: Path) -> bool:
+        if not (folder / "config.json").exists():
+            return weights and _has_adapter(folder)
+        if not weights:
+            return any((folder / file).exists() for file in TOKENIZERS)
+        return any(any(folder.glob(each)) for each in (SAFE_WEIGHTS, PICKLED_WEIGHTS)) or _has_adapter(folder)
+
+    pickled = [*SETTINGS, SAFE_WEIGHTS, PICKLED_WEIGHTS, PICKLED_ADAPTER]
+    return _snapshot(name, enough, [[*SETTINGS, SAFE_WEIGHTS], pickled] if weights else [[*SETTINGS]])
 
 
 def adapter_from_hub(name: str) -> Path:
@@ -77,14 +80,5 @@ def _download(
     return path
 
 
-def _has_model(folder: Path) -> bool:
-    weights = any(folder.glob(SAFE_WEIGHTS)) or any(folder.glob(PICKLED_WEIGHTS))
-    return weights and (folder / "config.json").exists()
-
-
 def _has_adapter(folder: Path) -> bool:
     return (folder / ADAPTER_CONFIG).exists() and any((folder / file).exists() for file in ADAPTER_WEIGHTS)
-
-
-def _has_tokenizer(folder: Path) -> bool:
-    return (folder / "config.json").exists() and any((folder / file).exists() for file in TOKENIZERS)

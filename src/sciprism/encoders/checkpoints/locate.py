@@ -32,7 +32,8 @@ def find_model_files(name: str) -> ModelFiles:
     path = existing_path(name)
     if path is not None and path.is_dir():
         return ModelFiles(str(path), path.resolve().name, path)
-    if name.endswith(CHECKPOINT) and (path is not None or is_hub_file(name)):
+    in_repository = name.count("/") == 2 and not _looks_like_path(name)
+    if name.endswith(CHECKPOINT) and (path is not None or in_repository):
         return ModelFiles(name, name, path or file_from_hub(name))
     if name in RELEASED_MODELS:
         adapters = _find_adapters(name)
@@ -105,11 +106,6 @@ def existing_path(name: str) -> Path | None:
         return path if path.exists() else None
     except (OSError, RuntimeError) as error:  # too long for a path, or no such user's home
         raise InputError(f"{name:.80} names no model: {error.args[-1]}") from error
-
-
-def is_hub_file(name: str) -> bool:
-    """Return whether a name looks like a file of a hub's repository: `owner/repository/file`."""
-    return name.count("/") == 2 and not _looks_like_path(name)
 
 
 def _looks_like_path(name: str) -> bool:

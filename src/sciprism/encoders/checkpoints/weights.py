@@ -38,7 +38,10 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             if not isinstance(shard_of, dict) or not shard_of:
                 raise InputError(f"{index}: names no weight files")
             names = sorted({str(name) for name in shard_of.values()})
-            return {key: tensor for name in names for key, tensor in read(_shard_path(folder, name)).items()}
+            for name in names:
+                if Path(name).name != name or not (folder / name).exists():
+                    raise InputError(f"{folder}: the weight index names {name!r}, which is not in the folder")
+            return {key: tensor for name in names for key, tensor in read(folder / name).items()}
     raise InputError(f"{folder}: no weights; looked for model.safetensors and pytorch_model.bin")
 
 
@@ -52,13 +55,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     if wrong := [name for name, tensor in saved.items() if not isinstance(tensor, Tensor)]:
         raise InputError(f"{path}: {wrong[0]} is no tensor")
     return {str(name): tensor.clone() for name, tensor in saved.items()}  # clones need no mapped file
-
-
-def _shard_path(folder: Path, name: str) -> Path:
-    path = folder / name
-    if Path(name).name != name or not path.exists():
-        raise InputError(f"{folder}: the weight index names {name!r}, which is not in the folder")
-    return path
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:

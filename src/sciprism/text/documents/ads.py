@@ -38,12 +38,14 @@ class AdsReader:
 def _build_document(row: Any) -> Document:
     if not isinstance(row, Mapping) or not isinstance(row.get("bibcode"), str):
         raise ValueError("not an object with a bibcode")
+    arxiv = [name[6:] for name in list_texts(row.get("identifier")) if name.lower().startswith("arxiv:")]
+    ids = {"doi": list_texts(row.get("doi")), "arxiv": arxiv[-1:]}
     paper = clean_paper(
         Paper(
             id=row["bibcode"],
             title=" ".join(list_texts(row.get("title"))),
             abstract=" ".join(list_texts(row.get("abstract"))),
-            ids=_collect_ids(row),
+            ids={system: listed[0] for system, listed in ids.items() if listed},
         )
     )
     body = clean_text(" ".join(list_texts(row.get("body"))))
@@ -51,14 +53,6 @@ def _build_document(row: Any) -> Document:
     language = " ".join(list_texts(row.get("language"))[:1])
     text = join_paragraphs(paper.title, paper.abstract, body)
     return Document(id=paper.id, text=text, paper=paper, language=language, licence=licence)
-
-
-def _collect_ids(row: Mapping[str, Any]) -> dict[str, str]:
-    listed = {"doi": list_texts(row.get("doi"))}
-    for name in list_texts(row.get("identifier")):
-        if name.lower().startswith("arxiv:"):
-            listed["arxiv"] = (name[6:],)
-    return {system: found[0] for system, found in listed.items() if found}
 
 
 document_readers.register("ads")(AdsReader())

@@ -31,7 +31,7 @@ from sciprism.encoders.checkpoints.released_models import (
     format_in_name,
     specter_settings,
 )
-from sciprism.encoders.methods.registry import build_method
+from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.files import sha256
@@ -55,18 +55,19 @@ class AdapterSet:
 
 def convert(files: ModelFiles, locate: LocateModel) -> Path | None:
     """Return the folder of the converted model; None for files without adapters."""
-    source = _released_set(files) if files.adapters else _find_set(files, locate)
+    source: AdapterSet | None
+    if files.adapters:
+        member = RELEASED_MODELS[files.name]
+        base = member.family.base, files.path
+        source = AdapterSet(files.name, files.name, base, member.formats, files.adapters)
+    else:
+        source = _find_set(files, locate)
     if source is None:
         return None
     found = [*source.adapters.values(), *source.fusions.values()]
     routes = (source.formats, tuple(source.adapters), tuple(source.fusions))
     facts = (source.base[0], describe_files(source.base[1], *(path for _, path in found)), routes)
     return convert_once(source.title, facts, lambda draft: _write(draft, source))
-
-
-def _released_set(files: ModelFiles) -> AdapterSet:
-    member = RELEASED_MODELS[files.name]
-    return AdapterSet(files.name, files.name, (member.family.base, files.path), member.formats, files.adapters)
 
 
 # ---- folders ----
@@ -157,7 +158,7 @@ def _write(draft: Path, source: AdapterSet) -> None:
         raise InputError(f"{source.where}: the reduction of its adapters differs: {reductions}")
     _check_fusions(source.where, adapters, fusions)
     base = ModelFolder(source.base[1], {"pooling": "cls"})
-    if base.settings.method != "single":
+    if base.settings.method != PLAIN:
         raise InputError(f"{source.where}: its base {source.base[0]} is of the method {base.settings.method}")
     settings = replace(
         specter_settings(base.settings.max_length, base.special),

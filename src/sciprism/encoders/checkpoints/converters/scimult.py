@@ -33,7 +33,7 @@ from sciprism.encoders.checkpoints.folder import write_folder
 from sciprism.encoders.checkpoints.model_files import CHECKPOINT, LocateModel, ModelFiles
 from sciprism.encoders.checkpoints.restricted_unpickler import Placeholder
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
-from sciprism.encoders.methods.registry import build_method
+from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
 from sciprism.errors import InputError
@@ -111,7 +111,7 @@ def _write(draft: Path, path: Path, backbone: Path | None, locate: LocateModel) 
     config = read_config(shape)
     kind, every = _find_experts(path, parameters, weights, config)
     settings = EncoderSettings(
-        method=EXPERT_KINDS[kind].method if kind else "single",
+        method=EXPERT_KINDS[kind].method if kind else PLAIN,
         options={"every": every} if kind else {},
         pooling="mean" if parameters.get("mean_pool") else "cls",
         normalize=bool(parameters.get("mean_pool")),
