@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
 from pathlib import Path
 
 from sciprism.encoders.checkpoints.hub import adapter_from_hub, file_from_hub, model_from_hub
@@ -43,34 +42,25 @@ def find_model_files(name: str) -> ModelFiles:
 
 
 def _find_adapters(name: str) -> dict[Format, tuple[str, Path]]:
-    """Return the name and folder of each adapter of a released model, by route."""
-    member = RELEASED_MODELS[name]
+    """Return the name and folder of each adapter of a released model, by route: the first that a hub has."""
+    known = RELEASED_MODELS[name].family.adapters
+    routes = PerFormat(formats=RELEASED_MODELS[name].formats).routes
     found: dict[Format, tuple[str, Path]] = {}
-    missing: dict[str, InputError] = {}
-    for route in PerFormat(formats=member.formats).routes:
-        known = member.family.adapters[route]
-        try:
-            found[route] = _locate_first(known)
-        except InputError as error:
-            missing[f"{known[0]} ({route})"] = error
-    if missing:
-        reason = next(iter(missing.values()))
+    reasons: dict[Format, InputError] = {}
+    for route in routes:
+        for adapter in known[route]:
+            try:
+                found[route] = adapter, adapter_from_hub(adapter)
+                break
+            except InputError as error:
+                reasons.setdefault(route, error)
+    if missing := [route for route in routes if route not in found]:
+        names = ", ".join(f"{known[route][0]} ({route})" for route in missing)
         raise InputError(
-            f"{name}: {len(missing)} of its adapters are missing: {', '.join(missing)}; load it once with a "
-            f"network, or load another adapter by its own name for a model of that format alone. {reason}"
+            f"{name}: {len(missing)} of its adapters are missing: {names}; load it once with a network, or load "
+            f"another adapter by its own name for a model of that format alone. {reasons[missing[0]]}"
         )
     return found
-
-
-def _locate_first(names: Sequence[str]) -> tuple[str, Path]:
-    """Return the first of the names that a hub has, and its folder."""
-    reasons = []
-    for name in names:
-        try:
-            return name, adapter_from_hub(name)
-        except InputError as error:
-            reasons.append(error)
-    raise reasons[0]
 
 
 def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:

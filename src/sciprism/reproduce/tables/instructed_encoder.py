@@ -42,21 +42,12 @@ class InstructedEncoder:
         self.instruction = instruction
         self.encode([])  # a method without instructions raises InputError here
         self.name = f"{display_name(encoder)} ({instruction.key} instruction)"
+        self.distance, self.dim, self.texts = encoder.distance, encoder.dim, encoder.texts
 
     @property
     def fingerprint(self) -> str:
         """Return a hash of the model's fingerprint and the instruction."""
         return hashlib.sha256(f"{self.encoder.fingerprint} {self.instruction.text}".encode()).hexdigest()[:16]
-
-    @property
-    def distance(self) -> str:
-        """Return the model's distance."""
-        return self.encoder.distance
-
-    @property
-    def dim(self) -> int:
-        """Return the model's width."""
-        return self.encoder.dim
 
     def describe(self) -> dict[str, Any]:
         """Return the model's description, with the instruction."""
@@ -72,10 +63,6 @@ class InstructedEncoder:
     def path(self, format: Format, role: Role) -> str:
         """Return the path, which depends on the instruction."""
         return f"{self.encoder.path(format, role)}|{self.instruction.text}"
-
-    def texts(self, items: Sequence[Item], role: Role, fields: Sequence[str]) -> list[str]:
-        """Return the texts that are encoded."""
-        return self.encoder.texts(items, role, fields)
 
     def encode(
         self,
