@@ -20,14 +20,13 @@ def split_sentences(text: str) -> list[str]:
     """Split at a mark before a capital or a digit, unless it ends an abbreviation or an initial."""
     sentences, start = [], 0
     for end in _END.finditer(text):
-        last_word = text[max(start, end.start() - MAX_WORD_CHARS) : end.start() + 1]
-        if not _ends_with_abbreviation(last_word) and (piece := " ".join(text[start : end.end()].split())):
+        found = _LAST_WORD.search(text[max(start, end.start() - MAX_WORD_CHARS) : end.start() + 1])
+        word = found[1] if found else ""
+        is_initial = len(word) == 1 and word.isalpha() and word.isupper()
+        if is_initial or word.lower() in ABBREVIATIONS:
+            continue
+        if piece := " ".join(text[start : end.end()].split()):
             sentences.append(piece)
             start = end.end()
     rest = " ".join(text[start:].split())
     return [*sentences, rest] if rest else sentences
-
-
-def _ends_with_abbreviation(piece: str) -> bool:
-    word = found[1] if (found := _LAST_WORD.search(piece)) else ""
-    return word.lower() in ABBREVIATIONS or (len(word) == 1 and word.isalpha() and word.isupper())

@@ -77,7 +77,10 @@ class TokenShardWriter:
         self._shards: list[dict[str, Any]] = []
 
     def __enter__(self) -> TokenShardWriter:
-        if self._folder.exists() and (not self._folder.is_dir() or not _holds_only_shards(self._folder)):
+        names = [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
+        foreign = [name for name in names if name != MANIFEST and not name.startswith(("tokens-", "ends-"))]
+        is_file = self._folder.exists() and not self._folder.is_dir()
+        if is_file or foreign or (names and MANIFEST not in names):
             raise InputError(f"{self._folder} holds other files than token shards; name another folder")
         with explain_write_errors(self._folder):
             shutil.rmtree(self._draft, ignore_errors=True)
@@ -201,8 +204,3 @@ def _map_file(path: Path) -> NDArray[Any]:
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(f"{path}: not a one-dimensional integer array; {REMEDY}")
     return array
-
-
-def _holds_only_shards(folder: Path) -> bool:
-    names = [path.name for path in folder.iterdir()]
-    return not names or (MANIFEST in names and all(n == MANIFEST or n.startswith(("tokens-", "ends-")) for n in names))
