@@ -16,7 +16,10 @@ from sciprism.cli.main import main
 
 PAGE = Path(__file__).parent / "architecture.md"
 EXAMPLES = Path(__file__).parents[1] / "examples" / "landmarks"
-PACKAGES = "cli papers text encoders store index uses probes metrics objectives training datasets evaluation".split()
+PACKAGES = (
+    *("cli", "papers", "text", "encoders", "store", "index", "uses"),
+    *("probes", "metrics", "objectives", "training", "datasets", "evaluation"),
+)
 RECIPE = """
 name = "flow"
 [model]

@@ -17,8 +17,8 @@ OPTIMIZED = 1
 class ModuleTrace:
     """Notes each top-level function or class of some packages at its first call, in the main thread.
 
-    A class is read as a whole where its first method runs. Functions that run while modules are imported are noted too, so
-    import the modules before.
+    A class is read as a whole where its first method runs. Functions that run while modules are imported are
+    noted too, so import the modules before.
     """
 
     def __init__(self, *packages: str) -> None:
