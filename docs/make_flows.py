@@ -117,7 +117,15 @@ def _draw(trace: ModuleTrace) -> str:
     return "\n".join(["```mermaid", "flowchart LR", *lines, "```"])
 
 
-if __name__ == "__main__":
+def build_page() -> str:
+    """Return the page with new figures."""
+    page = PAGE.read_text(encoding="utf-8")
     for name, figure in build_flows().items():
-        print(name)
-        print(figure)
+        start, end = f"<!-- flow: {name} -->", "<!-- end -->"
+        before, _, after = page.partition(start)
+        page = f"{before}{start}\n{figure}\n{end}{after.partition(end)[2]}"
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(build_page(), encoding="utf-8")

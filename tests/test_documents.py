@@ -33,6 +33,12 @@ def test_the_reference_page_is_the_help_of_the_commands():
     assert PAGE.read_text(encoding="utf-8") == build_page(), "run make reference"
 
 
+@pytest.mark.slow
+def test_the_figures_of_the_architecture_are_those_of_traced_runs():
+    script = "from make_flows import PAGE, build_page; assert PAGE.read_text('utf-8') == build_page()"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT / "docs", check=True)
+
+
 @pytest.fixture
 def work_folder(tmp_path, monkeypatch):
     """A working folder in which the relative paths of the README exist."""
