@@ -110,9 +110,9 @@ def _draw(trace: ModuleTrace) -> str:
     """Return a figure whose nodes are packages, with the modules that are called on the arrows."""
     arrows: dict[tuple[str, str], list[str]] = {}
     for caller, module in trace.calls:
-        one, (other, _, inner) = caller.partition(".")[0], module.partition(".")
-        if one and one != other and inner not in arrows.setdefault((one, other), []):
-            arrows[one, other].append(inner)
+        one, (other, _, inner) = caller.partition(".")[0], module.removesuffix(".__init__").partition(".")
+        if one and one != other and (inner or other) not in arrows.setdefault((one, other), []):
+            arrows[one, other].append(inner or other)
     lines = [f'    {one} -- "{"<br>".join(names)}" --> {other}' for (one, other), names in arrows.items()]
     return "\n".join(["```mermaid", "flowchart LR", *lines, "```"])
 
