@@ -32,6 +32,10 @@ class DropReport:
         """Return the count of a reason."""
         return self._counts[reason]
 
+    def __str__(self) -> str:
+        """Return the counts as "no text 3, duplicate id 1"; "" if nothing was dropped."""
+        return ", ".join(f"{reason} {self.count(reason):,}" for reason, names in self.ids.items() if names)
+
     def to_json(self) -> dict[str, Any]:
         """Return reason -> count and the first ids."""
         return {reason: {"count": self.count(reason), "first": names} for reason, names in self.ids.items() if names}

@@ -9,7 +9,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.s2and import S2andFolders
 from sciprism.errors import InputError
 from sciprism.prepare import s2and_mini
-from sciprism.prepare.s2and_mini import choose_blocks, sum_counts, write_s2and_mini
+from sciprism.prepare.s2and_mini import choose_blocks, prepare_s2and_mini
 
 SIZES = {"a": 2, "b": 5, "c": 501, "d": 500, "e": 3}
 
@@ -51,10 +51,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_what_stays_of_a_source(folder, tmp_path):
     out = tmp_path / "mini"
-    (kept,) = write_s2and_mini(folder, out)
-    assert (kept.blocks, kept.signatures, kept.clusters, kept.papers) == (2, 2, 1, 3)
-    assert (kept.all_blocks, kept.all_signatures, kept.all_clusters, kept.all_papers) == (3, 7, 3, 10)
-    assert sum_counts([kept, kept])["signatures"] == 4
+    kept = prepare_s2and_mini(folder, out).record["kisti"]
+    assert kept["retained"] == {"blocks": 2, "signatures": 2, "clusters": 1, "papers": 3}
+    assert kept["all"] == {"blocks": 3, "signatures": 7, "clusters": 3, "papers": 10}
     signatures = json.loads((out / "kisti/kisti_signatures.json").read_text())
     assert {key: row["signature_id"] for key, row in signatures.items()} == {k: k for k in ("kisti_0", "kisti_1")}
     clusters = json.loads((out / "kisti/kisti_clusters.json").read_text())
@@ -68,7 +67,7 @@ def test_what_stays_of_a_source(folder, tmp_path):
 
 
 def test_the_layout_reads_the_small_version(folder, tmp_path):
-    write_s2and_mini(folder, tmp_path / "mini")
+    prepare_s2and_mini(folder, tmp_path / "mini")
     data = S2andFolders(path="mini", sources=("kisti",)).read(DataRoot(tmp_path))
     assert [mention.id for mention in data.signatures] == ["kisti_0", "kisti_1"]
     assert (data.train, data.dev) == ({"kisti: a lee"}, {"kisti: b lee"})
@@ -85,8 +84,8 @@ def test_the_command_prints_the_counts(folder, tmp_path):
 
 def test_wrong_folders_and_rules(folder, tmp_path):
     with pytest.raises(InputError, match="none of the folders arnetminer"):
-        write_s2and_mini(tmp_path, tmp_path / "mini")
+        prepare_s2and_mini(tmp_path, tmp_path / "mini")
     with pytest.raises(InputError, match="alphabetical, largest"):
-        write_s2and_mini(folder, tmp_path / "mini", rule="smallest")
+        prepare_s2and_mini(folder, tmp_path / "mini", rule="smallest")
     with pytest.raises(InputError, match="choose another"):
-        write_s2and_mini(folder, folder)
+        prepare_s2and_mini(folder, folder)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
 from sciprism.cli.options import Edges, OutputFolder, Seed, Workers
-from sciprism.cli.printing import print_dropped, print_skip_counts, print_table
-
-if TYPE_CHECKING:
-    from sciprism.prepare.citations.prepare import PreparedCitations
-    from sciprism.prepare.citations.sources import CitationSources
-    from sciprism.prepare.samplers.domains import DomainTable
-
-COUNTS = ("queries", "triplets", "%", "papers")
-
+from sciprism.cli.printing import print_preparation
 
 Files = Annotated[list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, objects keyed by id.")]
 LinkStrengths = Annotated[
@@ -31,7 +24,8 @@ Shards = Annotated[
     list[int] | None, typer.Option(help="Of S2ORC: a shard whose papers are queries; repeatable; else all.")
 ]
 SamplerOptions = Annotated[
-    list[str] | None, typer.Option("--set", help="An option of the sampler, KEY=VALUE; repeatable.")
+    list[str] | None,
+    typer.Option("--set", help="A setting of the sampler, KEY=VALUE; repeatable; an unknown KEY lists all."),
 ]
 SamplingExponent = Annotated[
     float, typer.Option(help="A field's weight is its share to this power; 0: all fields alike.")
@@ -58,7 +52,7 @@ def citations(
     triplets: Triplets = None,
     field: Fields = None,
     shard: Shards = None,
-    sampler: Annotated[str, typer.Option(help="specter or scincl.")] = "specter",
+    sampler: Annotated[str, typer.Option(help="Such as specter or scincl; an unknown name lists all.")] = "specter",
     option: SamplerOptions = None,
     sampling_exponent: SamplingExponent = 1.0,
     max_per_field: MaxPerField = 0,
@@ -77,60 +71,16 @@ def citations(
 
     Example: sciprism prepare citations works.jsonl -o triplets --sampling-exponent 0.7 --seed 1783
     """
-    from sciprism.prepare.citations.prepare import CitationSettings, HoldOut, prepare_citations
-    from sciprism.prepare.citations.samplers import GIVEN, parse_options
-    from sciprism.prepare.samplers.domains import FieldBalance
-
-    sources = _citation_sources(files, edges, link_strengths, triplets, field, shard, exclude)
-    sampler = GIVEN if triplets else sampler
-    options = parse_options(sampler, option or ())
-    balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)
-    held = cast("HoldOut", hold_out)
-    settings = CitationSettings(sampler, options, balance, dev, held, require_abstract, seed, workers)
-    print_triplets(prepare_citations(out, sources, settings), sources)
-
-
-def _citation_sources(
-    files: Files,
-    edges: Edges,
-    link_strengths: LinkStrengths,
-    triplets: Triplets,
-    field: Fields,
-    shard: Shards,
-    exclude: Exclude,
-) -> CitationSources:
+    from sciprism.prepare.citations.registry import parse_settings
     from sciprism.prepare.citations.sources import CitationSources
+    from sciprism.prepare.citations.triplet_files import CitationSettings, HoldOut, prepare_citations
+    from sciprism.prepare.samplers.domains import FieldBalance
+    from sciprism.prepare.samplers.given import GIVEN
 
-    return CitationSources(
-        files=tuple(files),
-        edges=edges,
-        link_strengths=link_strengths,
-        triplets=triplets,
-        fields=tuple(field or ()),
-        shards=tuple(shard or ()),
-        exclude=tuple(exclude or ()),
-    )
-
-
-def print_triplets(prepared: PreparedCitations, sources: CitationSources) -> None:
-    """Print train and dev by field, what was dropped, and the speed."""
-    for name, part in prepared.parts.items():
-        print_table((name,), COUNTS, field_rows(part.table))
-    print_dropped("papers and citations", prepared.dropped)
-    for name, part in prepared.parts.items():
-        print_dropped(name, part.report.dropped)
-    print_dropped("papers of tests", sources.excluded.dropped)
-    print_skip_counts([*sources.reader.report.files, *sources.excluded.report.files])
-    done = f"{prepared.papers:,} papers and {prepared.citations:,} citations in {prepared.seconds:,.0f} s"
-    print(f"{done}, {prepared.papers / prepared.seconds:,.0f} papers/s")
-
-
-def field_rows(table: DomainTable) -> list[list[str]]:
-    """Return the rows of a sample by fields, then the triplets across fields, then all."""
-    found = []
-    for field, row in table.rows().items():
-        share = f"{100 * row.triplets / max(1, table.triplets):.1f}"
-        found.append([field, f"{row.queries:,}", f"{row.triplets:,}", share, f"{row.papers:,}"])
-    across = f"{100 * table.across_fields / max(1, table.triplets):.1f}"
-    found.append(["across fields", "", f"{table.across_fields:,}", across, ""])
-    return [*found, ["all", f"{table.queries:,}", f"{table.triplets:,}", "100.0", ""]]
+    sources = CitationSources(files=tuple(files), edges=edges, link_strengths=link_strengths, triplets=triplets)
+    sources = replace(sources, fields=tuple(field or ()), shards=tuple(shard or ()), exclude=tuple(exclude or ()))
+    sampler = GIVEN if triplets else sampler
+    options, held = parse_settings(sampler, option or ()), cast("HoldOut", hold_out)
+    balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)
+    settings = CitationSettings(sampler, options, balance, dev, held, require_abstract, seed, workers)
+    print_preparation(prepare_citations(out, sources, settings))

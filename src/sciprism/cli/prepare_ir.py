@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sciprism.cli.options import OutputFolder, Seed
-from sciprism.cli.printing import print_dropped, print_skip_counts
-
-if TYPE_CHECKING:
-    from sciprism.prepare.retrieval.prepare import PreparedRetrievalSet
+from sciprism.cli.printing import print_preparation
 
 
 def ir(
@@ -35,19 +32,7 @@ def ir(
 
     Example: sciprism prepare ir questions.jsonl works.jsonl -o ir --distractors 20000 --seed 1
     """
-    from sciprism.prepare.retrieval.prepare import RetrievalSettings, prepare_ir
+    from sciprism.prepare.retrieval.retrieval_set import RetrievalSettings, prepare_ir
 
     settings = RetrievalSettings(distractors=distractors, dev=dev, split_by=split_by, seed=seed)  # type: ignore[arg-type]
-    print_set(prepare_ir(questions, papers, out, settings), out)
-
-
-def print_set(done: PreparedRetrievalSet, out: Path) -> None:
-    """Print what the set holds, what was dropped, and the command that scores it."""
-    sampler = done.distractors
-    questions = ", ".join(f"{count:,} questions in {part}" for part, count in done.questions.items())
-    print(f"{done.paragraphs:,} paragraphs and {sampler.count:,} distractors; {questions}")
-    print(f"distractors are sampled from {sampler.usable:,} abstracts of {sampler.seen:,} papers")
-    print_dropped("questions", done.dropped)
-    print_dropped("papers", sampler.dropped)
-    print_skip_counts(done.report.files)
-    print(f"to score it: sciprism evaluate MODEL --tasks {out / 'tasks.toml'} -o RESULTS")
+    print_preparation(prepare_ir(questions, papers, out, settings))

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sciprism.cli.options import Edges, OutputFolder, Seed
 from sciprism.cli.prepare_citations import Fields, Shards
-from sciprism.cli.printing import print_dropped, print_not_made, print_table
-
-if TYPE_CHECKING:
-    from sciprism.prepare.multi_scidocs.prepare import PreparedBenchmark
-
-HEADS = ("cite: val", "test", "co-cite: val", "test", "class: val", "test", "train")
+from sciprism.cli.printing import print_preparation
 
 FILES = typer.Argument(help="Papers in any format, or folders with S2ORC's metadata/ and pdf_parses/.")
 CONSTRUCTION = typer.Option(help="published: the authors' own rules; corrected: without their defects.")
@@ -45,9 +39,9 @@ def multi_scidocs(
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
     """
+    from sciprism.prepare.multi_scidocs.benchmark import prepare_multi_scidocs
     from sciprism.prepare.multi_scidocs.corpus import CorpusInputs
     from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings
-    from sciprism.prepare.multi_scidocs.prepare import prepare_multi_scidocs
 
     inputs = CorpusInputs(files=tuple(files), edges=edges, fields=tuple(field or ()), shards=tuple(shard or ()))
     settings = BenchmarkSettings(
@@ -60,25 +54,4 @@ def multi_scidocs(
         test=test,
         max_queries=max_queries,
     )
-    print_benchmark(prepare_multi_scidocs(out, inputs, settings), negatives)
-
-
-def print_benchmark(prepared: PreparedBenchmark, negatives: int) -> None:
-    """Print a row for each field, what was dropped, and which queries have too few negatives."""
-    print_table(("field",), HEADS, _rows(prepared))
-    print(f"{prepared.papers:,} papers, {prepared.citations:,} citations among them")
-    print_dropped("papers and citations", prepared.dropped_papers)
-    print_dropped("queries and classes", prepared.dropped_queries)
-    print_not_made(prepared.written.not_written)
-    for name, counted in prepared.written.counts.items():
-        if counted.short:
-            few = f"{counted.short:,} queries with fewer than {negatives:,} negatives"
-            print(f"{name}: {few}; the least is {counted.fewest:,}", file=sys.stderr)
-
-
-def _rows(prepared: PreparedBenchmark) -> list[list[str]]:
-    counts = prepared.written.counts.values()
-    fields = sorted({name for counted in counts for name in counted.fields})
-    rows = [[name, *(f"{counted.fields[name]:,}" for counted in counts)] for name in fields]
-    total = ["sum over fields", *(f"{counted.fields.total():,}" for counted in counts)]
-    return [*rows, total, ["unique", *(f"{len(counted.rows):,}" for counted in counts)]]
+    print_preparation(prepare_multi_scidocs(out, inputs, settings))

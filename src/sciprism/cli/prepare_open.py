@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sciprism.cli.options import DataFolder, OutputFolder, Seed, Workers, folder_or_none
-from sciprism.cli.printing import print_dropped, print_not_made, print_table
-
-if TYPE_CHECKING:
-    from sciprism.prepare.open.writing import PreparedTrainingSets, WrittenTrainingSet
-
-WORDS = ("source", "format", "query", "candidate")
-COUNTS = ("queries", "pairs", "hard", "dev")
-"""Queries, positive pairs, those with a hard negative; queries of the dev file."""
+from sciprism.cli.printing import print_preparation
 
 
 def open_sets(
@@ -33,24 +25,7 @@ def open_sets(
     Example: sciprism prepare open -o sources --data data/
     """
     from sciprism.datasets.data_root import DataRoot
-    from sciprism.prepare.open.writing import write_sets
+    from sciprism.prepare.open.training_files import prepare_open
 
     data_root = DataRoot(folder_or_none(data))
-    print_sets(write_sets(data_root, out, seed=seed, max_queries=max_queries, workers=workers))
-
-
-def print_sets(prepared: PreparedTrainingSets) -> None:
-    """Print a row for each source, what each dropped, and which were not made and why."""
-    print_table(WORDS, COUNTS, map(_row, prepared.written))
-    for each in prepared.written:
-        print_dropped(each.set.name, each.reports["train"].dropped)
-    print_not_made(prepared.skipped)
-    for data in prepared.missing:
-        print(f"{data} is missing: these sources may hold papers of its test", file=sys.stderr)
-
-
-def _row(each: WrittenTrainingSet) -> list[str]:
-    source, train = each.set, each.reports["train"]
-    dev = each.reports["dev"].queries if "dev" in each.files else 0
-    counts = (train.queries, train.pairs, train.hard, dev)
-    return [source.name, source.format, source.query, source.candidate, *(f"{count:,}" for count in counts)]
+    print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sciprism.cli.options import Edges, Exclude, OpenData, OutputFolder, Seed, folder_or_none, split_names
-from sciprism.cli.printing import print_dropped, print_table
-
-if TYPE_CHECKING:
-    from sciprism.prepare.pairs.prepare import PreparedPairs
+from sciprism.cli.printing import print_preparation
 
 SHAPES = typer.Option(
-    help="title-abstract, title-body, neighbour-sentences (of an abstract), citing-cited-abstracts, "
+    help="Such as title-abstract, title-body, neighbour-sentences (of an abstract), citing-cited-abstracts, "
     'citing-cited-titles; or rows: files of ["a", "b"], {"set": []}, {"query", "pos", "neg"}.'
 )
 DEFAULT = "title-abstract,citing-cited-abstracts,citing-cited-titles"
@@ -37,26 +34,10 @@ def pairs(
 
     Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
     """
-    from sciprism.prepare.pairs.prepare import PairSettings, prepare_pairs
+    from sciprism.prepare.pairs.pair_files import PairSettings, prepare_pairs
     from sciprism.prepare.text.filters import Filters
 
     filters = Filters(exclude=tuple(exclude or ()), data=folder_or_none(data))
     names = tuple(dict.fromkeys(split_names(shapes)))
     settings = PairSettings(shapes=names, edges=edges, dev=dev, seed=seed, filters=filters)
-    print_pairs(prepare_pairs(out, files, settings))
-
-
-def print_pairs(prepared: PreparedPairs) -> None:
-    """Print a row for each shape, and what was dropped of each."""
-    from sciprism.prepare.pairs.shapes import shapes
-
-    rows = []
-    for name, parts in prepared.parts.items():
-        words = ["", "query", "query"]
-        if name in shapes:
-            words = [shapes[name].lengths, shapes[name].query, shapes[name].candidate]
-        rows.append([name, *words, *(f"{parts[p].pairs:,}" if p in parts else "" for p in ("train", "dev"))])
-    print_table(("source", "sheet", "query", "candidate"), ("train", "dev"), rows)
-    print_dropped("papers and citations", prepared.dropped_papers)
-    for name, dropped in prepared.dropped.items():
-        print_dropped(name, dropped)
+    print_preparation(prepare_pairs(out, files, settings))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import OutputFolder, Seed
+from sciprism.cli.printing import print_preparation
 
 
 def patients(
@@ -27,13 +28,7 @@ def patients(
 
     Example: sciprism prepare patients PMC-Patients-ReCDS -o sources --task ppr
     """
-    from sciprism.prepare.patients.prepare import PatientSettings, prepare_patients
+    from sciprism.prepare.patients.patient_examples import PatientSettings, prepare_patients
 
     settings = PatientSettings(search=task, negatives=negatives, pool=pool, seed=seed)  # type: ignore[arg-type]
-    done = prepare_patients(folder, out, settings)
-    print(f"{done.documents:,} documents; negatives are sampled from {done.pool:,}")
-    for split, report in done.reports.items():
-        counts = f"{report.queries:,} patients, {report.pairs:,} pairs, {report.hard:,} with a hard negative"
-        print(f"{done.files[split]}: {counts}")
-        for reason in report.dropped.ids:
-            print(f"  dropped: {reason} {report.dropped.count(reason):,}")
+    print_preparation(prepare_patients(folder, out, settings))

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import OutputFolder
-
-COUNTS = ("blocks", "signatures", "clusters", "papers")
+from sciprism.cli.printing import print_preparation
 
 
 def s2and_mini(
@@ -25,14 +24,6 @@ def s2and_mini(
 
     Example: sciprism prepare s2and-mini s2and -o s2and_mini
     """
-    from sciprism.prepare.s2and_mini import sum_counts, write_s2and_mini
+    from sciprism.prepare.s2and_mini import prepare_s2and_mini
 
-    sources = write_s2and_mini(folder, out, rule=rule)  # type: ignore[arg-type]
-    rows = {
-        each.source: {key: getattr(each, key) for count in COUNTS for key in (count, f"all_{count}")}
-        for each in sources
-    }
-    print(f"{'source':<12}" + "".join(f"{count:>24}" for count in COUNTS))
-    for name, row in (rows | {"all": sum_counts(sources)}).items():
-        cells = (f"{row[count]:,} of {row[f'all_{count}']:,}" for count in COUNTS)
-        print(f"{name:<12}" + "".join(f"{cell:>24}" for cell in cells))
+    print_preparation(prepare_s2and_mini(folder, out, rule=rule))  # type: ignore[arg-type]

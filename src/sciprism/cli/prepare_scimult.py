@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import OutputFolder, Seed
+from sciprism.cli.printing import print_preparation
 
 
 def scimult(
@@ -24,8 +25,7 @@ def scimult(
 
     Example: sciprism prepare scimult raw -o data --only test
     """
-    from sciprism.prepare.scimult.prepare import prepare_scimult
-    from sciprism.prepare.scimult.tables import format_tables
+    from sciprism.prepare.scimult.data_sets import prepare_scimult
 
     done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(typer.echo, err=True))  # type: ignore[arg-type]
-    print(format_tables(done))
+    print_preparation(done)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sciprism.cli.options import DataFolder, OutputFolder, Seed, Workers, folder_or_none
-from sciprism.cli.printing import print_dropped, print_not_made, print_table
-
-if TYPE_CHECKING:
-    from sciprism.prepare.scirepeval.writing import PreparedSources, WrittenSource
-
-WORDS = ("source", "type", "format", "query")
-COUNTS = ("train", "dev")
-"""Examples of each file."""
+from sciprism.cli.printing import print_preparation
 
 CONFIG = typer.Argument(help="SciRepEval's JSON list of training tasks.", show_default=False)
 PAPERS = typer.Option(help="Your papers in any format, to make the same kinds of sources; repeatable.")
@@ -47,33 +39,13 @@ def scirepeval(
     Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
     """
     from sciprism.errors import InputError
-    from sciprism.prepare.scirepeval.prepare import prepare_scirepeval
+    from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
     from sciprism.prepare.scirepeval.user_corpus import UserPapers
-    from sciprism.prepare.scirepeval.writing import SourceSettings
 
     if tables and not papers:
         raise InputError(f"--tables {tables} describes papers; name these with --papers")
     settings = SourceSettings(max_examples=max_examples, max_dev_examples=max_dev_examples, seed=seed, workers=workers)
     user_papers = UserPapers(papers=tuple(papers), tables=tables, dev=dev, year=year) if papers else None
     folder = folder_or_none(data)
-    print_sources(prepare_scirepeval(out, config=config, user_papers=user_papers, data=folder, settings=settings))
-
-
-def print_sources(prepared: PreparedSources) -> None:
-    """Print a row for each source, what each dropped, and which were not made and why."""
-    print_table(WORDS, COUNTS, map(_row, prepared.written))
-    for each in prepared.written:
-        print_dropped(each.source.name, each.reports["train"].dropped)
-        for part, report in each.reports.items():
-            if asked := each.find_shortage(part):
-                found = f"{each.source.name}, {part}: {report.records:,} records"
-                print(f"{found}, fewer than {asked:,} examples need: all are used", file=sys.stderr)
-    print_not_made(prepared.skipped)
-
-
-def _row(each: WrittenSource) -> list[str]:
-    source = each.source
-    found = ((part, each.answers.get(part)) for part in source.parts)
-    sizes = {part: answers.examples for part, answers in found if answers and part in each.files}
-    counts = (f"{sizes.get(part, 0):,}" for part in ("train", "dev"))
-    return [source.name, source.type, source.format, source.query, *counts]
+    done = prepare_scirepeval(out, config=config, user_papers=user_papers, data=folder, settings=settings)
+    print_preparation(done)

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import Exclude, OpenData, OutputFolder, Seed, Workers, folder_or_none, split_names
-from sciprism.cli.printing import print_dropped, print_table
+from sciprism.cli.printing import print_preparation
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.prepare.text.prepare import PreparedText
     from sciprism.prepare.text.sources import TextSource
-
-COUNTS = ("read", "retained", "documents", "blocks", "tokens", "%", "dev tokens")
-"""Documents with text, those that passed; of the train shards: documents, blocks, tokens, share of tokens."""
 
 Sources = Annotated[list[str], typer.Argument(help="NAME=PATH: a file or folder; a NAME may have several paths.")]
 VocabSize = Annotated[int | None, typer.Option(help="Learn a tokenizer of so many tokens first.")]
@@ -74,14 +70,14 @@ def text(
     Example: sciprism prepare text ads=ads.jsonl pmc=pmc/ wiki=wiki.xml.bz2 -o corpus --vocab-size 50265
     """
     from sciprism.prepare.text.filters import Filters
-    from sciprism.prepare.text.prepare import TextSettings, prepare_text
+    from sciprism.prepare.text.token_corpus import TextSettings, prepare_text
 
     near = near_duplicates or None
     settings = TextSettings(tokenizer, vocab_size, cased, length, across_documents, near, dev, seed, workers)
     retained = split_names(languages), split_names(licences)
     filters = Filters(*retained, tuple(exclude or ()), folder_or_none(data))
     inputs = parse_sources(sources, weight or (), kind or (), columns or ())
-    print_mixture(prepare_text(out, inputs, settings, filters))
+    print_preparation(prepare_text(out, inputs, settings, filters))
 
 
 def parse_sources(
@@ -108,24 +104,6 @@ def parse_sources(
         )
         for name, files in paths.items()
     ]
-
-
-def print_mixture(mixture: PreparedText) -> None:
-    """Print a row for each source, and what was dropped of each."""
-    shares = mixture.sources
-    rows = [
-        [each.read, each.retained, train.documents, train.blocks, train.tokens, each.dev.tokens]
-        for each, train in ((share, share.train) for share in shares.values())
-    ]
-    rows.append([sum(column) for column in zip(*rows, strict=True)])
-    percents = [*(100 * mixture.token_share(name) for name in shares), 100.0]
-    cells = (
-        [name, *(f"{count:,}" for count in row[:-1]), f"{percent:.1f}", f"{row[-1]:,}"]
-        for name, row, percent in zip([*shares, "all"], rows, percents, strict=True)
-    )
-    print_table(("source",), COUNTS, cells)
-    for name, share in shares.items():
-        print_dropped(name, share.dropped)
 
 
 def _parse_pairs(what: str, words: Sequence[str]) -> list[tuple[str, str]]:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from sciprism.drop_report import DropReport
     from sciprism.papers.read import FileReport
+    from sciprism.prepare.preparation import Preparation
 
 PIPED_WIDTH = 200
 """Columns of tables of `prepare` and `tokenizer` in a file or pipe."""
@@ -41,7 +41,7 @@ def print_json(document: object) -> None:
     print(json.dumps(document, indent=1, ensure_ascii=False))
 
 
-def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
     """Print a table. words, numbers: heads of its columns; those of numbers are aligned right."""
     from rich.table import Table
 
@@ -55,17 +55,29 @@ def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Seq
     plain_console(PIPED_WIDTH).print(table, end="\n\n")
 
 
-def print_dropped(name: str, report: DropReport) -> None:
-    """Print what was dropped and why; nothing where nothing was."""
-    reasons = ", ".join(f"{reason} {known['count']:,}" for reason, known in report.to_json().items())
-    if reasons:
-        print(f"{name}: dropped: {reasons}")
-
-
-def print_not_made(reasons: Mapping[str, str]) -> None:
-    """Print which sources were not made, and why."""
-    for name, reason in reasons.items():
+def print_preparation(done: Preparation) -> None:
+    """Print the result of a `prepare` command: its tables, what was dropped and not made, and its notes."""
+    for table in done.tables:
+        if table.title:
+            print(table.title)
+        print_table(table.words, table.counts, (map(format_cell, row) for row in table.rows))
+    for name, report in done.dropped.items():
+        if reasons := str(report):
+            print(f"{name}: dropped: {reasons}")
+    for name, reason in done.not_made.items():
         print(f"{name}: not made: {reason}")
+    print_skip_counts(done.read)
+    for note in done.notes:
+        print(note)
+    for warning in done.warnings:
+        print(warning, file=sys.stderr)
+
+
+def format_cell(cell: str | int | float) -> str:
+    """Return a cell of a table of counts as text, 12345 as "12,345"."""
+    if isinstance(cell, str):
+        return cell
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.2f}"
 
 
 def print_skip_counts(files: Iterable[FileReport], *, error: bool = False) -> None:

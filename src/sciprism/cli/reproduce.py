@@ -126,13 +126,15 @@ def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) 
 
 
 def _print_sample(folder: Path, title: str, output: Path | None) -> None:
-    from sciprism.cli.prepare_citations import COUNTS, field_rows
+    from sciprism.cli.printing import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
     from sciprism.prepare.citations.sample import count_sample_by_field
     from sciprism.reproduce.tables.printing import format_markdown
 
     sample = count_sample_by_field(folder)
-    block = TextTable(title, ("field", *COUNTS), tuple(map(tuple, field_rows(sample))))
+    table = sample.count_table("field")
+    rows = tuple(tuple(map(format_cell, row)) for row in table.rows)
+    block = TextTable(title, (*table.words, *table.counts), rows)
     _write(output, format_markdown(block) + "\n", {"title": title, **sample.to_json()})
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -13,45 +12,46 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.s2and import SOURCES, find_source_file
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
+from sciprism.files import write_lines
+from sciprism.prepare.preparation import CountTable, Preparation, check_folders
 
 BlockRule = Literal["alphabetical", "largest"]
 MAX_BLOCKS = 1000
 MAX_SIGNATURES = 500
+COUNTS = ("blocks", "signatures", "clusters", "papers")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class S2andCounts:
-    """Numbers of retained and of all blocks, signatures, clusters and papers of a source."""
-
-    source: str
-    blocks: int
-    signatures: int
-    clusters: int
-    papers: int
-    all_blocks: int
-    all_signatures: int
-    all_clusters: int
-    all_papers: int
-
-
-def write_s2and_mini(
+def prepare_s2and_mini(
     folder: Path, out: Path, *, rule: BlockRule = "alphabetical", sources: Iterable[str] = SOURCES
-) -> list[S2andCounts]:
-    """Write the small version of each source to a folder of the same layout; return the counts.
+) -> Preparation:
+    """Write the small version of each source to a folder of the same layout.
 
     Each source retains 1,000 blocks of at most 500 signatures: the alphabetically first ones, as in the
     public script, or the largest ones, as its constant is named; the clusters whose signatures are all in
     these blocks; the signatures of these clusters; and their papers with all papers that papers of the source
-    refer to. The ids of signatures and clusters are prefixed with the source's name.
+    refer to. The ids of signatures and clusters are prefixed with the source's name. The record has, of each
+    source, the retained blocks, signatures, clusters and papers, and under "all" those that there were.
     """
     if rule not in get_args(BlockRule):
         raise InputError(f"unknown rule {rule!r}; known: {', '.join(get_args(BlockRule))}")
-    if out.resolve() == folder.resolve():
-        raise InputError(f"{out} is the input folder; choose another output folder")
+    check_folders(folder, out)
     present = [source for source in sources if (folder / source).is_dir()]
     if not present:
         raise InputError(f"{folder} has none of the folders {', '.join(sources)}; see the layout of S2AND")
-    return [_write_source(folder, out, source, rule) for source in present]
+    done = Preparation()
+    rows: list[list[str]] = []
+    retained, total = Counter[str](), Counter[str]()
+    for source in present:
+        record = done.record[source] = _write_source(folder, out, source, rule, done.files)
+        retained.update(record["retained"])
+        total.update(record["all"])
+        rows.append(_row(source, record["retained"], record["all"]))
+    done.tables = [CountTable(("source",), COUNTS, [*rows, _row("all", retained, total)])]
+    return done
+
+
+def _row(name: str, retained: Mapping[str, int], total: Mapping[str, int]) -> list[str]:
+    return [name, *(f"{retained[kind]:,} of {total[kind]:,}" for kind in COUNTS)]
 
 
 def choose_blocks(sizes: Mapping[str, int], rule: BlockRule) -> set[str]:
@@ -61,7 +61,10 @@ def choose_blocks(sizes: Mapping[str, int], rule: BlockRule) -> set[str]:
     return set(small[:MAX_BLOCKS])
 
 
-def _write_source(folder: Path, out: Path, source: str, rule: BlockRule) -> S2andCounts:
+def _write_source(
+    folder: Path, out: Path, source: str, rule: BlockRule, files: dict[str, int]
+) -> dict[str, dict[str, int]]:
+    """Write one source; return the numbers of retained and of all blocks, signatures, clusters and papers."""
     data_root, path = DataRoot(folder), folder / source
     signatures = {as_id(key): row for key, row in data_root.members(find_source_file(path, "signatures"))}
     clusters = dict(data_root.members(find_source_file(path, "clusters")))
@@ -72,21 +75,21 @@ def _write_source(folder: Path, out: Path, source: str, rule: BlockRule) -> S2an
     retained = {as_id(key) for row in complete.values() for key in row["signature_ids"]}
     selected = {key: row for key, row in signatures.items() if key in retained}
     papers, all_papers = _select_papers(data_root, find_source_file(path, "papers"), selected)
-    _write(out / source / f"{source}_signatures.json", _prefix_ids(source, selected, "signature_id"))
-    _write(out / source / f"{source}_clusters.json", _prefix_ids(source, complete, "cluster_id"))
-    _write(out / source / f"{source}_papers.json", papers)
-    _write_split(data_root, folder, out, source, selected)
-    return S2andCounts(
-        source=source,
-        blocks=len({row["author_info"]["block"] for row in selected.values()}),
-        signatures=len(selected),
-        clusters=len(complete),
-        papers=len(papers),
-        all_blocks=len(sizes),
-        all_signatures=len(signatures),
-        all_clusters=len(clusters),
-        all_papers=all_papers,
-    )
+    left = {row["author_info"]["block"] for row in selected.values()}
+    contents: dict[str, Mapping[str, Any]] = {
+        f"{source}/{source}_signatures.json": _prefix_ids(source, selected, "signature_id"),
+        f"{source}/{source}_clusters.json": _prefix_ids(source, complete, "cluster_id"),
+        f"{source}/{source}_papers.json": papers,
+    }
+    if (split := folder / "blocks" / f"block_sigs_{source}.json").exists():
+        contents[f"blocks/{split.name}"] = _select_split(data_root, split, source, selected, left)
+    for name, content in contents.items():
+        _write(out / name, content)
+        files[name] = len(content)
+    return {
+        "retained": dict(zip(COUNTS, map(len, (left, selected, complete, papers)), strict=True)),
+        "all": dict(zip(COUNTS, (len(sizes), len(signatures), len(clusters), all_papers), strict=True)),
+    }
 
 
 def _prefix_ids(source: str, rows: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -109,12 +112,10 @@ def _select_papers(data_root: DataRoot, path: Path, selected: Mapping[str, Any])
     return {key: record for key, record in data_root.members(path) if key in wanted}, count
 
 
-def _write_split(data_root: DataRoot, folder: Path, out: Path, source: str, selected: Mapping[str, Any]) -> None:
-    """Write the split of blocks, if there is one, with the retained signatures."""
-    path = folder / "blocks" / f"block_sigs_{source}.json"
-    if not path.exists():
-        return
-    blocks = {row["author_info"]["block"] for row in selected.values()}
+def _select_split(
+    data_root: DataRoot, path: Path, source: str, selected: Mapping[str, Any], blocks: Collection[str]
+) -> dict[str, Any]:
+    """Return the split of the blocks that are left, with the retained signatures."""
     split: dict[str, Any] = {}
     for part, listed in data_root.members(path):
         if isinstance(listed, dict):
@@ -122,24 +123,17 @@ def _write_split(data_root: DataRoot, folder: Path, out: Path, source: str, sele
             split[part] = {block: keys for block, keys in own.items() if keys}
         else:
             split[part] = [block for block in listed if block in blocks]
-    _write(out / "blocks" / path.name, split)
+    return split
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
     """Write one JSON object atomically, one member a line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.part")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write("{")
-        for number, (key, value) in enumerate(content.items()):
-            file.write(f"{',' if number else ''}\n{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
-        file.write("\n}\n")
-    partial.replace(path)
 
+    def lines() -> Iterator[str]:
+        yield "{"
+        for number, (key, value) in enumerate(content.items(), 1):
+            comma = "," if number < len(content) else ""
+            yield f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}{comma}"
+        yield "}"
 
-def sum_counts(counts: Iterable[S2andCounts]) -> dict[str, int]:
-    """Return the sums over all sources."""
-    sums: Counter[str] = Counter()
-    for one in counts:
-        sums.update({key: value for key, value in asdict(one).items() if key != "source"})
-    return dict(sums)
+    write_lines(path, lines())

@@ -6,24 +6,24 @@ import pytest
 
 from sciprism.deprecation import RenamedWarning
 from sciprism.errors import InputError
-from sciprism.prepare.citations.samplers import parse_options
+from sciprism.prepare.citations.registry import parse_settings
 
 
 def test_a_value_is_toml_or_text():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = parse_options("scincl", ["far=0.1", "easy_from=queries", "max_queries=30", 'dim="x"'])
+        found = parse_settings("scincl", ["far=0.1", "easy_from=queries", "max_queries=30", 'dim="x"'])
     assert found == {"far": 0.1, "easy_from": "queries", "max_queries": 30, "dim": "x"}
 
 
 def test_the_former_name_is_read_with_a_warning():
     with pytest.warns(RenamedWarning, match="option of the sampler scincl 'most' is now 'max_queries'"):
-        assert parse_options("scincl", ["most=30"]) == {"max_queries": 30}
+        assert parse_settings("scincl", ["most=30"]) == {"max_queries": 30}
     with pytest.raises(InputError, match="'most' is the former name of 'max_queries', and both are given"):
-        parse_options("scincl", ["most=30", "max_queries=30"])
+        parse_settings("scincl", ["most=30", "max_queries=30"])
 
 
 @pytest.mark.parametrize(("name", "word"), [("specter", "most=3"), ("scincl", "names=a"), ("given", "dim=2")])
 def test_unknown_options_are_refused(name, word):
     with pytest.raises(InputError, match=f"--set {word}: the sampler {name} has no"):
-        parse_options(name, [word])
+        parse_settings(name, [word])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sciprism.prepare.multi_scidocs.benchmark import prepare_multi_scidocs
 from sciprism.prepare.multi_scidocs.corpus import CorpusInputs
 from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings
-from sciprism.prepare.multi_scidocs.prepare import prepare_multi_scidocs
 
 
 class SmallBenchmark:
@@ -46,7 +46,7 @@ class SmallBenchmark:
         return json.loads((self.out / name).read_text())
 
     def count(self, name):
-        return self.prepared.written.counts[name]
+        return self.prepared.record["counts"][name]
 
 
 @pytest.fixture

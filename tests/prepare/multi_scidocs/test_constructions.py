@@ -43,7 +43,7 @@ def test_negatives_of_the_querys_own_fields(benchmark):
     found = {name: {*negatives} for name, (_, negatives) in pools.items()}
     assert found == {"a": {*"be"}, "b": {*"ae"}, "c": {*"de"}, "d": {*"ce"}, "e": {*"abcd"}}
     assert all(positives == [f"z{name}"] for name, (positives, _) in pools.items())
-    assert benchmark.prepared.dropped_queries.ids[f"cite/test: {NO_NEGATIVE}"] == ["f"]
+    assert benchmark.prepared.dropped["queries and classes"].ids[f"cite/test: {NO_NEGATIVE}"] == ["f"]
 
 
 def test_counts_decide_and_ties_are_broken_at_random(starred):
@@ -102,8 +102,8 @@ def test_sizes_of_pools_are_options_and_short_pools_are_counted(starred):
     counted = starred.count("cite/test")
     positives, negatives = starred.pools("cite")["x1"]
     assert len(positives) == 1 and {*positives} <= {*"qabc"} and len(negatives) == 4
-    assert (len(counted.rows), counted.positives) == (5, 5)
-    assert (counted.negatives, counted.short, counted.fewest) == (4 * 4 + 2, 1, 2), "q has u and v alone"
+    assert (counted["unique"], counted["positives"], counted["negatives"]) == (5, 5, 4 * 4 + 2)
+    assert (counted["short of negatives"], counted["fewest negatives"]) == (1, 2), "q has u and v alone"
 
 
 def test_a_query_without_negatives_goes(benchmark):
@@ -117,11 +117,11 @@ def test_a_query_without_negatives_goes(benchmark):
     assert not (benchmark.out / "multi-scidocs/cite/test.qrel").exists()
     benchmark.paper("y")
     assert benchmark.prepare(**ALL).pools("cite") == {"q": (["a"], ["y"])}
-    assert benchmark.prepared.written.not_written.keys() == {"cocite/test", "mag"}
+    assert benchmark.prepared.not_made.keys() == {"cocite/test", "mag"}
 
 
 def test_queries_that_lack_a_relation_are_counted(starred):
-    dropped = starred.prepare(**ALL).prepared.dropped_queries
+    dropped = starred.prepare(**ALL).prepared.dropped["queries and classes"]
     assert {*dropped.ids[f"cite/test: {NO_RELATION['cite']}"]} == {*"abcd"}
     assert {*dropped.ids[f"cocite/test: {NO_RELATION['cocite']}"]} == {"x1", "x2", "x3", "x4"}
 
@@ -130,9 +130,9 @@ def test_the_queries_of_a_field_have_a_maximum(benchmark):
     for n in range(30):
         benchmark.paper(f"p{n}", f"p{(n + 1) % 30}", fields=["Art"] if n < 20 else ["History"])
     benchmark.prepare(max_queries=4, **ALL)
-    assert benchmark.count("cite/test").fields == {"Art": 4, "History": 4}
-    assert benchmark.prepared.dropped_queries.count(f"cite/test: {BEYOND_LIMIT}") == 22
-    assert sum(benchmark.prepare(construction="published", **ALL).count("cite/test").fields.values()) == 30
+    assert benchmark.count("cite/test")["fields"] == {"Art": 4, "History": 4}
+    assert benchmark.prepared.dropped["queries and classes"].count(f"cite/test: {BEYOND_LIMIT}") == 22
+    assert sum(benchmark.prepare(construction="published", **ALL).count("cite/test")["fields"].values()) == 30
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scidocs import SciDocsPools
 from sciprism.errors import InputError
+from sciprism.prepare.multi_scidocs.benchmark import prepare_multi_scidocs
 from sciprism.prepare.multi_scidocs.corpus import CorpusInputs
 from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings
-from sciprism.prepare.multi_scidocs.prepare import prepare_multi_scidocs
 
 ALL = {"val": 0.0, "test": 1.0}
 
@@ -36,7 +36,7 @@ def test_dirty_papers_and_references_are_counted(benchmark):
     benchmark.paper("empty", title="", abstract="")
     benchmark.paper("u")
     benchmark.prepare(**ALL)
-    assert counts(benchmark.prepared.dropped_papers) == {
+    assert counts(benchmark.prepared.dropped["papers and citations"]) == {
         "paper without abstract": 1,
         "paper without title": 1,
         "paper without field": 1,
@@ -47,7 +47,7 @@ def test_dirty_papers_and_references_are_counted(benchmark):
         "self-citation": 1,
         "two papers that cite each other (retained)": 1,
     }
-    assert (benchmark.prepared.papers, benchmark.prepared.citations) == (5, 5)
+    assert (benchmark.prepared.record["papers"], benchmark.prepared.record["citations"]) == (5, 5)
     data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json").read(
         DataRoot(benchmark.out)
     )
@@ -80,7 +80,7 @@ def test_a_table_of_edges_takes_the_place_of_references(benchmark, name, text):
     edges = benchmark.folder / name
     edges.write_text(text)
     assert benchmark.prepare(edges=edges, **ALL).pools("cite") == {"a": (["b"], ["u"])}
-    assert counts(benchmark.prepared.dropped_papers) == {
+    assert counts(benchmark.prepared.dropped["papers and citations"]) == {
         "citation of or by an unknown paper": 1,
         "duplicate citation": 1,
     }
@@ -106,7 +106,7 @@ def test_a_later_call_deletes_what_it_does_not_write(starred):
         row["references"] = row["references"][:1]
     starred.prepare(**ALL)
     assert not (starred.out / "multi-scidocs/cocite/test.qrel").exists()
-    assert starred.prepared.written.not_written["cocite/test"] == "no query is left"
+    assert starred.prepared.not_made["cocite/test"] == "no query is left"
     left = {str(path.relative_to(starred.out)) for path in starred.out.rglob("*") if path.is_file()}
     assert left == {*starred.json("multi-scidocs.json")["files"], "multi-scidocs.json"}
 
@@ -136,7 +136,7 @@ def s2orc(folder: Path) -> Path:
 def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
     inputs = CorpusInputs(files=(s2orc(tmp_path / "s2orc"),), shards=(7,))
     done = prepare_multi_scidocs(tmp_path / "out", inputs, BenchmarkSettings())
-    assert done.papers == 57 and counts(done.dropped_papers)["no PDF parse"] == 3
+    assert done.record["papers"] == 57 and counts(done.dropped["papers and citations"])["no PDF parse"] == 3
     data = SciDocsPools(relation="cite", folder="multi-scidocs", metadata="data_final.json")
     pools = data.read(DataRoot(tmp_path / "out"))
     assert {name[0] for name in pools.query_ids} == {"7"} and len(pools.query_ids) == 3 + 4
@@ -149,7 +149,7 @@ def test_queries_of_one_shard_have_candidates_of_all(tmp_path):
         ("s2orc, shard 7", "s2orc", 19),
         ("s2orc, shard 11 (candidates only)", "s2orc", 19),
     ]
-    assert sum(map(len, (counted.rows for name, counted in done.written.counts.items() if "mag" in name))) == 19
+    assert sum(counted["unique"] for name, counted in record["counts"].items() if "mag" in name) == 19
     with pytest.raises(InputError, match="no shard 8; there are 0, 7, 11"):
         missing = CorpusInputs(files=inputs.files, shards=(8,))
         prepare_multi_scidocs(tmp_path / "out", missing, BenchmarkSettings())
@@ -165,7 +165,7 @@ def test_the_same_bytes_under_any_hash_seed(benchmark, construction):
         "import sys; from pathlib import Path\n"
         "from sciprism.prepare.multi_scidocs.corpus import CorpusInputs\n"
         "from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings\n"
-        "from sciprism.prepare.multi_scidocs.prepare import prepare_multi_scidocs\n"
+        "from sciprism.prepare.multi_scidocs.benchmark import prepare_multi_scidocs\n"
         "papers, out, name = sys.argv[1:]\n"
         "settings = BenchmarkSettings(construction=name, negatives=20)\n"
         "prepare_multi_scidocs(Path(out), CorpusInputs(files=(Path(papers),)), settings)"
@@ -192,12 +192,12 @@ def test_the_graph_of_visualization_papers(tmp_path, construction):
     done = prepare_multi_scidocs(
         tmp_path / "out", CorpusInputs(files=(path,)), BenchmarkSettings(construction=construction)
     )
-    assert (done.papers, done.citations) == (4515, 26391)
+    assert (done.record["papers"], done.record["citations"]) == (4515, 26391)
     cited = {row["id"]: {*row["references"]} for row in rows}
     for relation in ("cite", "cocite"):
-        counted = done.written.counts[f"{relation}/test"]
-        assert len(counted.rows) > 1000 and not counted.short
-        assert counted.negatives == 500 * len(counted.rows)
+        counted = done.record["counts"][f"{relation}/test"]
+        assert counted["unique"] > 1000 and not done.warnings
+        assert counted["negatives"] == 500 * counted["unique"]
         text = (tmp_path / f"out/multi-scidocs/{relation}/test.qrel").read_text()
         pairs = [line.split() for line in text.splitlines()]
         wrong = sum(other in cited[query] for query, _, other, grade in pairs if grade == "0")
@@ -206,5 +206,5 @@ def test_the_graph_of_visualization_papers(tmp_path, construction):
             assert not wrong
         else:
             assert bool(wrong) == (construction == "published"), "there a cited paper may be a negative"
-    positives = done.written.counts["cocite/test"].positives / len(done.written.counts["cocite/test"].rows)
+    positives = counted["positives"] / counted["unique"]
     assert 2.5 < positives < 3.5 if construction == "published" else positives > 4.5

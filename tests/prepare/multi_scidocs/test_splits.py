@@ -20,8 +20,8 @@ def queries(benchmark):
 
 def test_each_field_is_split_by_the_shares(benchmark):
     found = ring(benchmark, 30, lambda n: ["Art"] if n < 10 else ["History"]).prepare()
-    assert found.count("cite/val").fields == {"Art": 4, "History": 8}
-    assert found.count("cite/test").fields == {"Art": 4, "History": 8}
+    assert found.count("cite/val")["fields"] == {"Art": 4, "History": 8}
+    assert found.count("cite/test")["fields"] == {"Art": 4, "History": 8}
     parts = queries(found)
     assert sorted(map(len, parts.values())) == [6, 12, 12]
     assert len({*parts["val"], *parts["test"], *parts["train"]}) == 30
@@ -35,7 +35,7 @@ def test_a_paper_of_several_fields_is_one_query_or_one_of_each_field(benchmark):
     parts = queries(found)
     assert Counter(name for names in parts.values() for name in names).most_common(1)[0][1] == 1
     counted = found.count("cite/test")
-    assert len(counted.rows) == 8 and counted.fields == {"Art": 8, "History": 4}, "4 of each group of 10"
+    assert counted["unique"] == 8 and counted["fields"] == {"Art": 8, "History": 4}, "4 of each group of 10"
     counts = found.json("multi-scidocs.json")["counts"]["cite/test"]
     assert (counts["unique"], counts["sum over fields"]) == (8, 12)
     published = queries(found.prepare(construction="published"))
@@ -45,8 +45,9 @@ def test_a_paper_of_several_fields_is_one_query_or_one_of_each_field(benchmark):
 
 def test_fields_that_are_named_are_the_only_ones(benchmark):
     ring(benchmark, 10, lambda n: ["Art", "tiny"] if n else ["tiny"]).prepare(fields=("Art",))
-    assert benchmark.prepared.papers == 9 and benchmark.prepared.dropped_papers.ids["paper without field"] == ["p0"]
-    assert benchmark.count("cite/test").fields.keys() == {"Art"}
+    assert benchmark.prepared.record["papers"] == 9
+    assert benchmark.prepared.dropped["papers and citations"].ids["paper without field"] == ["p0"]
+    assert benchmark.count("cite/test")["fields"].keys() == {"Art"}
 
 
 def test_classes_are_read_as_scidocs_are(benchmark):
@@ -62,10 +63,8 @@ def test_classes_are_read_as_scidocs_are(benchmark):
     assert sizes == {"train": 8, "dev": 16, "test": 16} and not data.dropped.to_json()
     assert Counter(data.targets) == {"0": 20, "13": 20}, "SciDocs' numbers of art and medicine"
     assert {item.title for item in data.items} == {f"Title {name}" for name in data.ids}
-    assert (
-        sum(benchmark.prepared.dropped_queries.count(f"mag/{p}: {SEVERAL_FIELDS}") for p in ("val", "test", "train"))
-        == 5
-    )
+    dropped = benchmark.prepared.dropped["queries and classes"]
+    assert sum(dropped.count(f"mag/{part}: {SEVERAL_FIELDS}") for part in ("val", "test", "train")) == 5
     tested = {data.ids[row] for row in data.test}
     assert {name for name in tested if name.startswith("p")} == {*queries(benchmark)["test"]}
 

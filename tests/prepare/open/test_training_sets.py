@@ -17,8 +17,8 @@ from sciprism.evaluation.suites.open import OPEN
 from sciprism.evaluation.suites.open_classes import ARXIV_FIELDS
 from sciprism.papers import Paper
 from sciprism.prepare.open.leaks import find_leaks
+from sciprism.prepare.open.training_files import prepare_open
 from sciprism.prepare.open.training_sets import TRAINING_SETS, UNAVAILABLE_SETS
-from sciprism.prepare.open.writing import write_sets
 from sciprism.training.examples import Example, read_examples
 
 BY_NAME = {each.name: each for each in TRAINING_SETS}
@@ -41,6 +41,11 @@ def read(folder, part, name):
     )
 
 
+def written(prepared, part="train"):
+    """The sets with a file of a part."""
+    return [each for each in TRAINING_SETS if f"{part}/{each.name}.jsonl" in prepared.files]
+
+
 def papers_in(examples):
     for example in examples:
         for item in (example.query, *example.positives, *example.negatives):
@@ -54,28 +59,28 @@ def parts_in(data_root, data, examples):
 
 
 def test_train_files_hold_train_papers_and_dev_files_dev_queries(data_root, tmp_path):
-    prepared = write_sets(data_root, tmp_path / "out")
-    assert {each.set.name for each in prepared.written} == {*BY_NAME} - NOT_MADE
-    for each in prepared.written:
-        data = each.set.builder.data
-        found = read(tmp_path / "out", "train", each.set.name)
+    prepared = prepare_open(data_root, tmp_path / "out")
+    assert {each.name for each in written(prepared)} == {*BY_NAME} - NOT_MADE
+    for each in written(prepared):
+        data = each.builder.data
+        found = read(tmp_path / "out", "train", each.name)
         assert found and parts_in(data_root, data, found) <= {"train"} and not find_leaks(data_root, found)
         assert SHARED.casefold() not in {e.query.casefold() for e in found if isinstance(e.query, str)}
-        if "dev" in each.files:
-            found = read(tmp_path / "out", "dev", each.set.name)
+        if each in written(prepared, "dev"):
+            found = read(tmp_path / "out", "dev", each.name)
             queries = [Example(e.query, ()) for e in found]
             assert parts_in(data_root, data, queries) <= {"dev"} and parts_in(data_root, data, found) <= {
                 "train",
                 "dev",
             }
-    with_dev = {each.set.name for each in prepared.written if "dev" in each.files}
+    with_dev = {each.name for each in written(prepared, "dev")}
     assert with_dev >= {"arxiv-categories", "arxiv-titles", "vis-citations", "same-author"}
     assert not with_dev & {"mesh-headings", "search-clicks"}  # too few queries
 
 
 def test_answers_are_what_the_records_say(data_root, tmp_path):
     """Names of classes, frequent terms, and numbers from 0 to 1 in the order of the years."""
-    write_sets(data_root, tmp_path)
+    prepare_open(data_root, tmp_path)
     fields = {entry.paper.id: entry.row["field"] for entry in read_entries(data_root, "arxiv_multidomain")}
     years = {entry.paper.id: entry.row["year"] for entry in read_entries(data_root, "arxiv_multidomain")}
     classes = read(tmp_path, "train", "arxiv-classes")
@@ -90,7 +95,7 @@ def test_answers_are_what_the_records_say(data_root, tmp_path):
 
 
 def test_each_form_is_the_one_that_the_suite_asks_in(data_root, tmp_path):
-    write_sets(data_root, tmp_path)
+    prepare_open(data_root, tmp_path)
     by = {name: read(tmp_path, "train", name) for name in ("arxiv-titles", "arxiv-fields", "vis-citations")}
     assert all(isinstance(e.query, str) and not e.positives[0].title for e in by["arxiv-titles"])
     assert {e.positives[0].name for e in by["arxiv-fields"]} == {"Biology", "Computer science"}
@@ -106,20 +111,20 @@ def test_each_form_is_the_one_that_the_suite_asks_in(data_root, tmp_path):
 
 def test_no_set_of_a_kind_that_the_suite_keeps_out_of_train(data_root, tmp_path):
     in_train = {task.name: task.in_train for task in OPEN.tasks}
-    prepared = write_sets(data_root, tmp_path)
-    for each in prepared.written:
-        assert all(in_train[task] for task in each.set.tasks)
-    assert "summary-to-paper" in prepared.skipped["summaries"] and {*UNAVAILABLE_SETS} <= {*prepared.skipped}
-    assert "cls_mag_titles does not exist" in prepared.skipped["mag-fields"]
-    assert "ir_scifact" in prepared.missing
+    prepared = prepare_open(data_root, tmp_path)
+    for each in written(prepared):
+        assert all(in_train[task] for task in each.tasks)
+    assert "summary-to-paper" in prepared.not_made["summaries"] and {*UNAVAILABLE_SETS} <= {*prepared.not_made}
+    assert "cls_mag_titles does not exist" in prepared.not_made["mag-fields"]
+    assert "ir_scifact" in prepared.record["not_in_split"]
     assert not (tmp_path / "train" / "summaries.jsonl").exists()
 
 
 def test_files_are_the_same_for_any_workers_and_say_what_they_hold(data_root, tmp_path):
-    write_sets(data_root, tmp_path / "one", seed=5, max_queries=30)
-    write_sets(data_root, tmp_path / "two", seed=5, max_queries=30, workers=2)
+    prepare_open(data_root, tmp_path / "one", seed=5, max_queries=30)
+    prepare_open(data_root, tmp_path / "two", seed=5, max_queries=30, workers=2)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
-    write_sets(data_root, tmp_path / "two", seed=6, max_queries=30)
+    prepare_open(data_root, tmp_path / "two", seed=6, max_queries=30)
     assert contents(tmp_path / "one") != contents(tmp_path / "two")
     facts = json.loads((tmp_path / "one" / "sources.json").read_text())
     assert (facts["seed"], facts["max_queries"]) == (5, 30) and "citegraph_vis/papers.jsonl.gz" in facts["data"]
@@ -141,15 +146,15 @@ def contents(folder):
 def test_a_file_of_an_earlier_run_does_not_stay(data_root, tmp_path):
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "summaries.jsonl").write_text("old")
-    write_sets(data_root, tmp_path)
+    prepare_open(data_root, tmp_path)
     assert not (tmp_path / "train" / "summaries.jsonl").exists()
 
 
 def test_wrong_requests_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"none of the data sets arxiv_multidomain, .* set their folder"):
-        write_sets(DataRoot(tmp_path), tmp_path / "out")
+        prepare_open(DataRoot(tmp_path), tmp_path / "out")
     with pytest.raises(InputError, match="max_queries -1"):
-        write_sets(DataRoot(tmp_path), tmp_path / "out", max_queries=-1)
+        prepare_open(DataRoot(tmp_path), tmp_path / "out", max_queries=-1)
 
 
 def test_the_command_prints_a_row_for_each_source(data_root, tmp_path):
@@ -186,13 +191,13 @@ def test_overlaps_are_found_by_id_title_and_query(data_root):
 @pytest.mark.slow
 def test_no_test_or_dev_paper_in_the_real_train_files(tmp_path):
     data_root = DataRoot(Path(os.environ["SCIPRISM_DATA"]))
-    prepared = write_sets(data_root, tmp_path, max_queries=1500)
-    assert {each.set.name for each in prepared.written} == {*BY_NAME} - {"summaries"}
-    assert not prepared.missing
-    for each in prepared.written:
-        found = read(tmp_path, "train", each.set.name)
+    prepared = prepare_open(data_root, tmp_path, max_queries=1500)
+    assert {each.name for each in written(prepared)} == {*BY_NAME} - {"summaries"}
+    assert not prepared.warnings
+    for each in written(prepared):
+        found = read(tmp_path, "train", each.name)
         assert found and not find_leaks(data_root, found)
-        assert parts_in(data_root, each.set.builder.data, found) <= {
+        assert parts_in(data_root, each.builder.data, found) <= {
             "train",
             None,
         }  # None: no title, no id there

@@ -14,7 +14,7 @@ from build_scimult import judgements
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.patients.negatives import negative_samplers
-from sciprism.prepare.patients.prepare import PatientSettings, prepare_patients
+from sciprism.prepare.patients.patient_examples import PatientSettings, prepare_patients
 from sciprism.training.examples import read_examples
 
 
@@ -52,10 +52,10 @@ def test_an_example_is_a_patient_with_all_relevant_ones(tmp_path):
     )
     assert found["1-1"].negatives == (), "nobody else shares a word"
     assert ids(found["2-1"].negatives) == [] and ids(found["2-1"].positives) == ["3-1"]
-    report = done.reports["train"].to_json()
+    report = done.record["parts"]["train"]
     assert (report["queries"], report["pairs"], report["negatives"]) == (2, 3, {"none": 3})
     assert report["dropped"] == {"patient without a relevant document": {"count": 1, "first": ["1-2"]}}
-    assert (done.documents, done.pool) == (5, 4), "4-1 has no text"
+    assert (done.record["documents"], done.record["pool"]) == (5, 4), "4-1 has no text"
     assert ids(examples(tmp_path / "out", "dev")["7-1"].negatives) != ["2-1"]
 
 
@@ -64,7 +64,7 @@ def test_negatives_share_words_and_are_not_known(tmp_path):
     done = prepare_patients(raw, tmp_path / "out", PatientSettings())
     assert ids(examples(tmp_path / "out")["1-1"].negatives) == ["3-1"]
     assert set(ids(examples(tmp_path / "out", "dev")["7-1"].negatives)) == {"1-1", "1-2", "3-1"}
-    assert done.reports["train"].negatives == {"bm25": 1}
+    assert done.record["parts"]["train"]["negatives"] == {"bm25": 1}
     prepare_patients(raw, tmp_path / "random", PatientSettings(negatives="random"))
     assert set(ids(examples(tmp_path / "random")["1-1"].negatives)) == {"2-1", "3-1"}
 
@@ -76,7 +76,7 @@ def test_everything_dropped_is_counted(tmp_path):
     raw = similar(tmp_path / "raw", judged={"train": judged}, train=train)
     done = prepare_patients(raw, tmp_path / "out", PatientSettings())
     assert {q: ids(e.positives) for q, e in examples(tmp_path / "out").items()} == {"1-1": ["3-1"]}
-    assert done.reports["train"].dropped.ids == {
+    assert done.dropped["train"].ids == {
         "patient judged relevant to the same patient": ["1-1"],
         "graded document without a record": ["1-1 gone", "5-1 gone"],
         "relevant document without text": ["1-1 4-1"],
@@ -132,7 +132,7 @@ def test_a_pool_of_all_is_that_of_a_large_number(tmp_path):
     raw = write_release(tmp_path / "raw")
     for pool in (0, 1000):
         done = prepare_patients(raw, tmp_path / f"{pool}", PatientSettings(pool=pool))
-        assert done.pool == 36
+        assert done.record["pool"] == 36
     for split in ("train", "dev"):
         assert examples(tmp_path / "0", split) == examples(tmp_path / "1000", split)
 

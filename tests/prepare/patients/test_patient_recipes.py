@@ -11,7 +11,7 @@ from sciprism.evaluation.run import EvaluationRun, evaluate
 from sciprism.evaluation.suites import pmc_patients
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.prepare.patients.prepare import PatientSettings, prepare_patients
+from sciprism.prepare.patients.patient_examples import PatientSettings, prepare_patients
 from sciprism.training.recipe_file import read_recipe
 
 RECIPES = Path(__file__).parents[3] / "recipes"

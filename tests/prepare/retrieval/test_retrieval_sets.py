@@ -17,8 +17,8 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.retrieval.distractors import SHARED_WORDS, DistractorSampler
-from sciprism.prepare.retrieval.prepare import RetrievalSettings, prepare_ir, split_judgements
 from sciprism.prepare.retrieval.questions import AnnotatedParagraph, normalize_text, read_annotated_paragraphs
+from sciprism.prepare.retrieval.retrieval_set import RetrievalSettings, prepare_ir, split_judgements
 
 LONG = "the wind of the sun carries fields that bend around the earth and shake its poles at night"
 
@@ -195,7 +195,7 @@ def test_a_set_is_split_by_paragraph_and_read_as_beir(tmp_path):
     papers = papers_file(tmp_path / "papers.jsonl", more=[{"id": "x", "abstract": "Paragraph 3."}, {"id": "y"}])
     out = tmp_path / "set"
     done = prepare_ir(questions_file(tmp_path / "q.jsonl"), [papers], out, settings)
-    assert (done.paragraphs, done.distractors.count) == (10, 20) and done.questions == {"dev": 6, "test": 14}
+    assert done.files == {"corpus.jsonl": 30, "queries.jsonl": 20, "qrels/dev.tsv": 6, "qrels/test.tsv": 14}
     documents, queries = records(out / "corpus.jsonl"), records(out / "queries.jsonl")
     assert len({row["_id"] for row in documents + queries}) == 30 + 20  # of one kind or another
     assert {row["_id"][0] for row in documents} == {"d"} and {row["_id"][0] for row in queries} == {"q"}

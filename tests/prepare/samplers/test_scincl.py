@@ -18,7 +18,7 @@ def sample(rows=range(SIZE), vectors=LINE, workers=1, report=None, **options):
     """Return the sample of each row."""
     report, sampler = report or SampleReport(), SciNCLSampler(**SMALL, **options)
     queries = [(row, 0) for row in rows]
-    return dict(sampler.sample(NAMES, vectors, queries, workers=workers, report=report))
+    return dict(sampler.sample_neighbours(NAMES, vectors, queries, workers=workers, report=report))
 
 
 def test_lists_are_zipped_as_published():
@@ -50,7 +50,7 @@ def test_every_turn_of_a_query_gets_another_sample():
     turns = [(row, turn) for row in (0, 150) for turn in range(3)]
     for wide, changed in (({}, slice(3)), ({"near_width": 10, "far_width": 30}, slice(None))):
         report = SampleReport()
-        found = list(SciNCLSampler(**SMALL, **wide).sample(NAMES, LINE, turns, report=report))
+        found = list(SciNCLSampler(**SMALL, **wide).sample_neighbours(NAMES, LINE, turns, report=report))
         assert [row for row, _ in found] == [0, 0, 0, 150, 150, 150] and report.queries == 6
         assert len({one.negatives[changed] for _, one in found[:3]}) == 3
         assert len({one.positives for _, one in found[:3]}) == (3 if wide else 1)
@@ -74,7 +74,7 @@ def test_bands_are_shares_of_the_papers_with_neighbours():
 )
 def test_bands_that_do_not_fit_are_refused(wrong, message):
     with pytest.raises(InputError, match=message):
-        list(SciNCLSampler(**wrong).sample(NAMES, LINE, [(0, 0)], report=SampleReport()))
+        list(SciNCLSampler(**wrong).sample_neighbours(NAMES, LINE, [(0, 0)], report=SampleReport()))
 
 
 @pytest.mark.parametrize(

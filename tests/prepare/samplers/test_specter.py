@@ -1,25 +1,27 @@
 """SPECTER's triplets: the published rule on graphs small enough to see, and without its gap."""
 
+from functools import partial
+
 import pytest
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.prepare.citations.published import LinkStrengthTable
 from sciprism.prepare.graphs.citations import CitationGraph
 from sciprism.prepare.samplers.sampling import NONE, RANDOM, QuerySample, SampleReport
 from sciprism.prepare.samplers.specter import (
     NO_STRENGTH,
     WEAKER_LINK,
     CitationStrengths,
-    LinkStrengthTable,
     SpecterTripletSampler,
-    sample_triplets,
 )
 
 NAMES = [f"p{row}" for row in range(40)]
 
 
 def sampler(strengths, **more):
-    return SpecterTripletSampler(names=NAMES, strengths=strengths, **more)
+    """Return the function that samples the triplets of a (row, turn)."""
+    return partial(SpecterTripletSampler(**more).sample_query, NAMES, strengths)
 
 
 def build_graph(*edges):
@@ -75,13 +77,12 @@ def test_a_paper_linked_to_all_others():
 
 def test_workers_and_turns():
     """Any number of workers gives the same; a repeated query gets other triplets."""
-    sample = sampler(
-        CitationStrengths(build_graph(*((row, (row + step) % 40) for row in range(40) for step in (1, 2))))
-    )
+    sample = SpecterTripletSampler().sample_queries
+    strengths = CitationStrengths(build_graph(*((row, (row + step) % 40) for row in range(40) for step in (1, 2))))
     queries = [(row, turn) for row in range(40) for turn in (0, 1)]
     report = SampleReport()
-    alone = list(sample_triplets(sample, queries, report=report))
-    assert alone == list(sample_triplets(sample, queries, workers=2, report=SampleReport()))
+    alone = list(sample(NAMES, strengths, queries, 1, report))
+    assert alone == list(sample(NAMES, strengths, queries, 2, SampleReport()))
     assert report.queries == 80 and report.pairs == 400 and report.hard == 160
     assert all(one != other for (_, one), (_, other) in zip(alone[::2], alone[1::2], strict=True))
 

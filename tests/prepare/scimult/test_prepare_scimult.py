@@ -15,7 +15,7 @@ from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
 from sciprism.evaluation.suites.registry import suites
 from sciprism.prepare.scimult.context import SciMultPrepareContext
-from sciprism.prepare.scimult.prepare import WRITERS, prepare_scimult
+from sciprism.prepare.scimult.data_sets import WRITERS, prepare_scimult
 
 
 @pytest.fixture
@@ -51,9 +51,8 @@ def test_the_command(some, tmp_path):
         "SciFact 1 1,109 2 5,183",
     ]
     assert "citation triplets: written without allenai/scirepeval/cite_prediction, split validation" in printed
-    assert printed[printed.index("Not written, because files are missing:") + 1] == (
-        "MAPLE Biology-MeSH + Medicine-MeSH: maple/Biology_MeSH/papers.json"
-    )
+    missing = "MAPLE Biology-MeSH + Medicine-MeSH: not made: maple/Biology_MeSH/papers.json is missing"
+    assert missing in printed
     assert sorted(contents(out)) == [
         "pretrain/citations.jsonl",
         "pretrain/coarse.jsonl",
@@ -105,7 +104,7 @@ def test_a_record_with_the_keys_of_version_0_1_gets_todays(some, tmp_path):
 
 def test_one_purpose_after_the_other(some, tmp_path):
     done = prepare_scimult(some, tmp_path / "out", only="pretrain")
-    assert list(done) == ["pretrain"] and not (tmp_path / "out/scimult").exists()
+    assert list(done.record) == ["pretrain"] and not (tmp_path / "out/scimult").exists()
     prepare_scimult(some, tmp_path / "out", only="test")
     prepare_scimult(some, tmp_path / "both")
     assert contents(tmp_path / "out") == contents(tmp_path / "both"), "and the record tells of both"
@@ -118,7 +117,7 @@ def test_only_the_seed_decides(some, tmp_path):
     script = """if True:
         import sys
         from pathlib import Path
-        from sciprism.prepare.scimult.prepare import prepare_scimult
+        from sciprism.prepare.scimult.data_sets import prepare_scimult
 
         prepare_scimult(Path(sys.argv[1]), Path(sys.argv[2]), seed=int(sys.argv[3]))
     """

@@ -6,7 +6,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.prepare.scirepeval.config import read_config
-from sciprism.prepare.scirepeval.prepare import prepare_scirepeval
+from sciprism.prepare.scirepeval.training_sources import prepare_scirepeval
 
 
 def test_what_a_config_says(published):

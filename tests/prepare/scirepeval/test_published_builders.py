@@ -10,8 +10,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.scirepeval.prepare import prepare_scirepeval
-from sciprism.prepare.scirepeval.writing import SourceSettings
+from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
 from sciprism.training.examples import read_examples
 
 
@@ -104,16 +103,16 @@ def test_the_first_of_numbers_triplets_and_lists_are_taken(published, tmp_path):
     # 8 of 20 Brain, 4 of 10 Liver; 12 of 27 in shares
     assert Counter(e.answers for e in read(tmp_path, "mesh")) == {("Brain",): 8, ("Liver",): 4}
     assert Counter(e.answers for e in read(tmp_path, "fos")) == {("Physics",): 6, ("Law", "Art"): 6}
-    assert not any(each.find_shortage(part) for each in prepared.written for part in ("train", "dev"))
+    assert not prepared.warnings
 
 
 def test_too_few_are_used_whole_and_told(published, tmp_path):
     tasks = [task | {"sample_size": {"train": 1000, "dev": -1}} for task in published.config]
     prepared = prepare_scirepeval(tmp_path, config=published.write(tasks))
-    assert {each.source.name: each.find_shortage("train") for each in prepared.written} == {
-        task["name"]: 1000 for task in tasks
-    }
-    assert not any(each.find_shortage("dev") for each in prepared.written)
+    assert prepared.warnings == [
+        f"{task['name']}, train: {records} records, fewer than 1,000 examples need: all are used"
+        for task, records in zip(tasks, (30, 27, 40, 40, 40, 40), strict=True)
+    ]
     assert len(read(tmp_path, "cite")) == 40 and facts(tmp_path)["cite"]["parts"]["train"]["requested"] == 1000
 
 
@@ -121,7 +120,7 @@ def test_the_caps_hold_beside_the_sizes_of_the_config(published, tmp_path):
     tasks = [task | {"sample_size": 30} for task in published.config]
     settings = SourceSettings(max_examples=10, max_dev_examples=5)
     prepared = prepare_scirepeval(tmp_path, config=published.write(tasks), settings=settings)
-    assert not any(each.find_shortage(part) for each in prepared.written for part in ("train", "dev"))
+    assert not prepared.warnings
     sizes = {
         name: [source["parts"][part]["examples"] for part in ("train", "dev")]
         for name, source in facts(tmp_path).items()
@@ -179,8 +178,8 @@ def test_a_task_without_dev_has_no_dev_file(published, tmp_path):
 def test_a_source_without_examples_is_left_out(published, tmp_path):
     tasks = [published.config[0] | {"labels": ["Unheard of"]}, published.config[2]]
     prepared = prepare_scirepeval(tmp_path, config=published.write(tasks))
-    assert prepared.skipped.keys() == {"mesh"}
-    assert prepared.skipped["mesh"].startswith("no example remains; ")
+    assert prepared.not_made.keys() == {"mesh"}
+    assert prepared.not_made["mesh"].startswith("no example remains; ")
     assert not (tmp_path / "train" / "mesh.jsonl").exists()
     with pytest.raises(InputError, match=r"no training source can be built\. mesh: no example remains"):
         prepare_scirepeval(tmp_path, config=published.write(tasks[:1]))

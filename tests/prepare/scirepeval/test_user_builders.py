@@ -9,10 +9,9 @@ import sys
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.prepare.scirepeval.prepare import prepare_scirepeval
+from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
 from sciprism.prepare.scirepeval.user_builders import SOURCE_BUILDERS
 from sciprism.prepare.scirepeval.user_corpus import UserPapers
-from sciprism.prepare.scirepeval.writing import SourceSettings
 from sciprism.training.examples import read_examples
 
 
@@ -153,8 +152,8 @@ def test_papers_alone_give_what_they_can(user_folder, tmp_path):
     sources = facts(tmp_path / "out")
     assert [*sources] == ["cite_pred", "year_pred", "specter"]
     assert sources["cite_pred"]["counted"] == "citations known here"
-    assert prepared.skipped["mesh"] == "no table mesh; its columns are paper, descriptor, qualifier"
-    assert [*prepared.skipped] == ["cite_context", "s2and", "fos", "mesh", "search"]
+    assert prepared.not_made["mesh"] == "no table mesh; its columns are paper, descriptor, qualifier"
+    assert [*prepared.not_made] == ["cite_context", "s2and", "fos", "mesh", "search"]
 
 
 def test_the_same_bytes_for_any_workers_and_hash_seed(user_folder, tmp_path):
@@ -193,7 +192,7 @@ def test_a_config_and_own_papers_together(user_folder, published, tmp_path):
     assert [*facts(tmp_path / "out")] == ["cite", *SOURCE_BUILDERS]
     config = published.write([published.config[2] | {"name": "cite_pred"}])
     prepared = prepare_scirepeval(tmp_path / "both", config=config, user_papers=build_user_papers(user_folder))
-    assert prepared.skipped == {"cite_pred, of your papers": "the config has a source of this name"}
+    assert prepared.not_made == {"cite_pred, of your papers": "the config has a source of this name"}
     sources = facts(tmp_path / "both")
     assert sorted(sources) == sorted(SOURCE_BUILDERS) and sources["cite_pred"]["data"] != "user papers"
 

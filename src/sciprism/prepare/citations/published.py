@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from sciprism.datasets.data_root import DataRoot
@@ -24,6 +25,32 @@ _KEY = r'"(?:[^"\\]|\\.)*"\s*:\s*'
 _PLAIN = r'(?:"(?:[^"\\]|\\.)*"|\[[^\[\]]*\]|[^"{}\[\],]+)\s*,\s*'
 _KEYED = re.compile(rf'\s*\{{\s*{_KEY}\{{\s*(?:{_KEY}{_PLAIN})*"(?:paper_id|title|abstract)"\s*:')
 """The head of an object whose first member is a paper; plain values may come before its id or text."""
+
+
+class LinkStrengthTable:
+    """Link strengths from elsewhere, such as how often two papers are viewed together.
+
+    links: (row, row -> strength) of each paper, copied into arrays one by one.
+    """
+
+    def __init__(self, links: Iterable[tuple[int, Mapping[int, float]]]) -> None:
+        self._bounds: dict[int, tuple[int, int]] = {}
+        self._others, self._strengths = array("i"), array("f")
+        for row, strengths in links:
+            start = len(self._others)
+            self._others.extend(strengths.keys())
+            self._strengths.extend(strengths.values())
+            self._bounds[row] = start, len(self._others)
+
+    def __call__(self, row: int) -> dict[int, float]:
+        """Return row -> strength."""
+        part = slice(*self._bounds.get(row, (0, 0)))
+        return dict(zip(self._others[part], self._strengths[part], strict=True))
+
+    @property
+    def rows(self) -> list[int]:
+        """Return the papers that have links, ascending."""
+        return sorted(self._bounds)
 
 
 def is_keyed_json(path: Path) -> bool:

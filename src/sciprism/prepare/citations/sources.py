@@ -14,13 +14,13 @@ from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
 from sciprism.prepare.citations.corpus import Edges, read_citation_table
 from sciprism.prepare.citations.published import (
+    LinkStrengthTable,
     TripletRows,
     is_keyed_json,
     read_keyed_papers,
     read_link_strengths,
     read_triplets,
 )
-from sciprism.prepare.samplers.specter import LinkStrengthTable
 
 QUERY_FILES, CORPUS = ("val.txt", "test.txt"), "data_final.json"
 """In a folder of Multi-SciDocs: the ids of the queries, and the papers."""

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,44 +20,35 @@ FOLDER = "multi-scidocs"
 SCORED_PARTS: tuple[Part, ...] = ("val", "test")
 
 
-@dataclass(slots=True)
-class WrittenBenchmark:
-    """What was written. counts: "cite/test" and so on -> its queries or papers.
+class BenchmarkWriter:
+    """Writes the files of one benchmark; a file that would be empty is deleted.
 
-    files: paths below the output folder. not_written: file -> the reason. class_numbers: field -> number.
+    counts: "cite/test" and so on -> its queries or papers. files: path below the output folder -> lines.
+    not_written: file -> the reason. class_numbers: field -> number.
     """
 
-    counts: dict[str, QueryCounts] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
-    not_written: dict[str, str] = field(default_factory=dict)
-    class_numbers: dict[str, int] = field(default_factory=dict)
-
-
-def write_files(sampler: PoolSampler, out: Path) -> WrittenBenchmark:
-    """Write judgements, queries, classes and records; a file that would be empty is deleted."""
-    writer = _BenchmarkWriter(sampler, out)
-    for relation in RELATIONS:
-        writer.write_judgements(relation)
-    writer.write_queries()
-    writer.write_classes()
-    writer.write_papers()
-    return writer.written
-
-
-class _BenchmarkWriter:
-    """Writes the files of one benchmark."""
-
     def __init__(self, sampler: PoolSampler, out: Path) -> None:
-        self.written = WrittenBenchmark()
+        self.counts: dict[str, QueryCounts] = {}
+        self.files: dict[str, int] = {}
+        self.not_written: dict[str, str] = {}
+        self.class_numbers: dict[str, int] = {}
         self._sampler = sampler
         self._corpus = sampler.corpus
         self._out = out
+
+    def write(self) -> None:
+        """Write judgements, queries, classes and records."""
+        for relation in RELATIONS:
+            self.write_judgements(relation)
+        self.write_queries()
+        self.write_classes()
+        self.write_papers()
 
     def write_judgements(self, relation: Relation) -> None:
         """Write `RELATION/{val,test}.qrel`: query, 0, paper, 1 or 0."""
         names = self._corpus.names
         for part in SCORED_PARTS:
-            counts = self.written.counts[f"{relation}/{part}"] = QueryCounts()
+            counts = self.counts[f"{relation}/{part}"] = QueryCounts()
             lines = (
                 f"{names[pool.row]} 0 {names[other]} {grade}"
                 for pool in self._sampler.pools(relation, part, counts)
@@ -66,15 +56,14 @@ class _BenchmarkWriter:
                 for other in rows
             )
             self._write(f"{FOLDER}/{relation}/{part}.qrel", lines)
-        if not self.written.counts[f"{relation}/test"].rows:
-            self.written.not_written[f"{relation}/test"] = "no query is left"
+        if not self.counts[f"{relation}/test"].rows:
+            self.not_written[f"{relation}/test"] = "no query is left"
 
     def write_queries(self) -> None:
         """Write `{val,test}.txt`, the queries with a pool, and `train.txt`, possible queries."""
-        counts = self.written.counts
         for part in PARTS:
             if part in SCORED_PARTS:
-                rows = sorted({row for name in RELATIONS for row in counts[f"{name}/{part}"].rows})
+                rows = sorted({row for name in RELATIONS for row in self.counts[f"{name}/{part}"].rows})
             else:
                 rows = self._sampler.linked(part)
             self._write(f"{FOLDER}/{part}.txt", (self._corpus.names[row] for row in rows))
@@ -83,14 +72,14 @@ class _BenchmarkWriter:
         """Write `mag/{train,val,test}.csv` and the records of their papers, in SciDocs' folder."""
         classes: dict[Part, list[tuple[int, str]]] = {}
         for part in PARTS:
-            counts = self.written.counts[f"mag/{part}"] = QueryCounts()
+            counts = self.counts[f"mag/{part}"] = QueryCounts()
             classes[part] = list(self._sampler.classes(part, counts))
         names = {name for own in classes.values() for _, name in own}
         if not (classes["train"] and classes["test"]) or len(names) < 2:
-            self.written.not_written["mag"] = "fewer than two fields, or no paper to train or to test on"
+            self.not_written["mag"] = "fewer than two fields, or no paper to train or to test on"
             names, classes = set(), {part: [] for part in PARTS}
-            self.written.counts |= {f"mag/{part}": QueryCounts() for part in PARTS}
-        numbers = self.written.class_numbers = _number_classes(names)
+            self.counts |= {f"mag/{part}": QueryCounts() for part in PARTS}
+        numbers = self.class_numbers = _number_classes(names)
         for part in PARTS:
             rows = ((self._corpus.names[row], numbers[name]) for row, name in classes[part])
             self._write(f"{FOLDER}/mag/{part}.csv", _table(rows) if names else ())
@@ -126,8 +115,8 @@ class _BenchmarkWriter:
             yield "}"
 
     def _write(self, name: str, lines: Iterable[str]) -> None:
-        if write_lines(self._out / name, lines, errors="replace"):
-            self.written.files.append(name)
+        if count := write_lines(self._out / name, lines, errors="replace"):
+            self.files[name] = count
         else:
             (self._out / name).unlink()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.open.classes import PaperNumbers, Scale
+from sciprism.datasets.open_data import Part
 from sciprism.evaluation.suites.open import OPEN
 from sciprism.evaluation.suites.open_classes import ARXIV_FIELDS, MAG_FIELDS
 from sciprism.formats import Format, Role
@@ -37,10 +40,17 @@ class TrainingSet:
     builder: ExampleBuilder[SampleReport]
     tasks: tuple[str, ...] = ()
 
-    def out_of_train(self) -> str:
-        """Return the name of a task of its kind that the open suite keeps out of train, or ""."""
+    def file(self, part: Part) -> str:
+        """Return the name of the file of one part."""
+        return f"{part}/{self.name}.jsonl"
+
+    def find_obstacle(self, data_root: DataRoot) -> str:
+        """Return why the set cannot be built, or "": its data are missing, or only for tests."""
         kinds = {task.name: task.in_train for task in OPEN.tasks}
-        return next((name for name in self.tasks if not kinds[name]), "")
+        if reserved := [name for name in self.tasks if not kinds[name]]:
+            return f"the open suite keeps {reserved[0]} out of train"
+        data = self.builder.data
+        return "" if ((data_root.folder or Path()) / data).is_dir() else f"the data set {data} does not exist"
 
 
 Kind = Literal["labels", "classes", "numbers", "links", "searches"]

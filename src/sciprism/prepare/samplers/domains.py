@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.prepare.preparation import CountTable
 from sciprism.seeding import random_fraction
 
 Fields = Sequence[Sequence[str]]
@@ -146,6 +147,19 @@ class DomainTable:
 
     def _by_field(self, rows: Iterable[int]) -> Counter[str]:
         return Counter(field for row in rows for field in {*self._fields[row]} or {NO_FIELD})
+
+    def count_table(self, name: str) -> CountTable:
+        """Return a row for each field, one for the triplets across fields, and one for all."""
+
+        def percent(triplets: int) -> str:
+            return f"{100 * triplets / max(1, self.triplets):.1f}"
+
+        rows: list[tuple[str | int, ...]] = [
+            (field, row.queries, row.triplets, percent(row.triplets), row.papers) for field, row in self.rows().items()
+        ]
+        rows.append(("across fields", "", self.across_fields, percent(self.across_fields), ""))
+        rows.append(("all", self.queries, self.triplets, "100.0", ""))
+        return CountTable((name,), ("queries", "triplets", "%", "papers"), rows)
 
     def to_json(self) -> dict[str, object]:
         """Return the table as JSON values."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.prepare.citations.corpus import CitationCorpus
+from sciprism.prepare.citations.triplet_sampler import SamplerInputs, Samples, TripletSampler
 from sciprism.prepare.graphs.citations import Rows
+from sciprism.prepare.graphs.embedding import embed_graph
 from sciprism.prepare.graphs.neighbours import nearest_neighbours, rows_with_vectors
 from sciprism.prepare.samplers.sampling import (
     RANDOM,
@@ -32,7 +35,7 @@ TRIES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SciNCLSampler:
+class SciNCLSampler(TripletSampler):
     """Sample, for each paper, near neighbours as positives, far neighbours and other papers as negatives.
 
     triplets: of one query; hard: of them with a far neighbour as negative. near, far: ranks at which the
@@ -42,6 +45,7 @@ class SciNCLSampler:
     from the queries. max_queries: 0 for all. dim: of the graph's embedding.
     """
 
+    former: ClassVar[Mapping[str, str]] = {"most": "max_queries"}
     triplets: int = 5
     hard: int = 2
     near: int | float = 25
@@ -51,7 +55,6 @@ class SciNCLSampler:
     easy_from: Literal["corpus", "queries"] = "corpus"
     max_queries: int = 0
     dim: int = 512
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_numbers(self)
@@ -86,7 +89,13 @@ class SciNCLSampler:
             )
         return near, far
 
-    def sample(
+    def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
+        """Yield the triplets of all papers that cite others."""
+        vectors = embed_graph(corpus.graph, dim=self.dim, seed=self.seed)
+        queries = inputs.select(np.flatnonzero(corpus.graph.cited.counts).tolist())
+        return self.sample_neighbours(corpus.names, vectors, queries, workers=inputs.workers, report=inputs.report)
+
+    def sample_neighbours(
         self,
         names: Sequence[str],
         vectors: NDArray[np.float32],
@@ -94,7 +103,7 @@ class SciNCLSampler:
         *,
         workers: int = 1,
         report: SampleReport,
-    ) -> Iterator[tuple[int, QuerySample]]:
+    ) -> Samples:
         """Yield the sample of each query, as rows of names, in the order of the rows.
 
         vectors: (names, dim), as of `embed_graph`. queries: (row, turn); those without a vector are dropped.

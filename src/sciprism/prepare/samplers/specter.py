@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
+import numpy as np
+
 from sciprism.errors import InputError
-from sciprism.prepare.graphs.citations import CitationGraph
+from sciprism.prepare.citations.corpus import CitationCorpus
+from sciprism.prepare.citations.triplet_sampler import SamplerInputs, Samples, TripletSampler
+from sciprism.prepare.graphs.citations import CitationGraph, rows_of
 from sciprism.prepare.samplers.sampling import (
     NONE,
     RANDOM,
@@ -41,48 +45,19 @@ class CitationStrengths:
         return second | dict.fromkeys(self.graph.targets(row), 5)
 
 
-class LinkStrengthTable:
-    """Link strengths from elsewhere, such as how often two papers are viewed together.
-
-    links: (row, row -> strength) of each paper, copied into arrays one by one.
-    """
-
-    def __init__(self, links: Iterable[tuple[int, Mapping[int, float]]]) -> None:
-        self._bounds: dict[int, tuple[int, int]] = {}
-        self._others, self._strengths = array("i"), array("f")
-        for row, strengths in links:
-            start = len(self._others)
-            self._others.extend(strengths.keys())
-            self._strengths.extend(strengths.values())
-            self._bounds[row] = start, len(self._others)
-
-    def __call__(self, row: int) -> dict[int, float]:
-        """Return row -> strength."""
-        part = slice(*self._bounds.get(row, (0, 0)))
-        return dict(zip(self._others[part], self._strengths[part], strict=True))
-
-    @property
-    def rows(self) -> list[int]:
-        """Return the papers that have links, ascending."""
-        return sorted(self._bounds)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpecterTripletSampler:
+class SpecterTripletSampler(TripletSampler):
     """Sample triplets for a paper by the strengths of its links, with replacement.
 
-    names: of the rows. triplets: of a query. hard_share: of them, rounded up; their negative is linked too,
+    triplets: of a query. hard_share: of them, rounded up; their negative is linked too,
     but weaker by more than the margin. margin: a share of the range of the strengths; 1 if they are integers
     1 apart. The other negatives are not linked. If no link is stronger than the others, as when cited papers
     cite nothing, all linked papers are positives: the published code gives such papers no triplet.
     """
 
-    names: Sequence[str]
-    strengths: LinkStrengths
     triplets: int = 5
     hard_share: float = 0.3
     margin: float = 0.5
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_numbers(self)
@@ -92,13 +67,34 @@ class SpecterTripletSampler:
                 "triplet, a share from 0 to 1 and a margin from 0 to less than 1 are needed"
             )
 
-    def __call__(self, query: tuple[int, int]) -> QuerySample:
+    def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
+        """Yield the triplets of all papers that cite others, or have links of known strength."""
+        table = inputs.sources.load_link_strengths(rows_of(corpus.names), inputs.report.dropped)
+        rows = table.rows if table else np.flatnonzero(corpus.graph.cited.counts).tolist()
+        strengths = table or CitationStrengths(corpus.graph)
+        return self.sample_queries(corpus.names, strengths, inputs.select(rows), inputs.workers, inputs.report)
+
+    def sample_queries(
+        self,
+        names: Sequence[str],
+        strengths: LinkStrengths,
+        queries: Sequence[tuple[int, int]],
+        workers: int,
+        report: SampleReport,
+    ) -> Samples:
+        """Yield (row, its sample) for each (row, turn) that has one, in order. names: of the rows."""
+        samples = sample_in_parallel(partial(self.sample_query, names, strengths), queries, workers)
+        for (row, _), found in zip(queries, samples, strict=True):
+            if report.add(found):
+                yield row, found
+
+    def sample_query(self, names: Sequence[str], strengths: LinkStrengths, query: tuple[int, int]) -> QuerySample:
         """Return the sample of a (row, turn); it depends on the row's name, the turn and the seed alone."""
         row, turn = query
-        links = {other: strength for other, strength in self.strengths(row).items() if strength > 0}
+        links = {other: strength for other, strength in strengths(row).items() if strength > 0}
         if not links:
-            return QuerySample(dropped=((NO_STRENGTH, self.names[row]),))
-        random = seeded_random(self.seed, self.names[row], turn)
+            return QuerySample(dropped=((NO_STRENGTH, names[row]),))
+        random = seeded_random(self.seed, names[row], turn)
         low, high = min(links.values()), max(links.values())
         whole = all(float(strength).is_integer() for strength in links.values())
         margin = 1.0 if whole and high - low == 1 else self.margin * (high - low)
@@ -114,7 +110,7 @@ class SpecterTripletSampler:
             found.append((random.choice(stronger), negative, WEAKER_LINK))
         excluded = {row, *links}
         for _ in range(self.triplets - hard):
-            others = _sample_unlinked(random, len(self.names), excluded)
+            others = _sample_unlinked(random, len(names), excluded)
             found += [(random.choice(strong), other, RANDOM) for other in others]
         if not found:  # linked to all papers
             return QuerySample((random.choice(strong),), (), (NONE,))
@@ -128,17 +124,3 @@ def _sample_unlinked(random: Random, size: int, excluded: set[int]) -> list[int]
     while (row := random.randrange(size)) in excluded:
         pass
     return [row]
-
-
-def sample_triplets(
-    sample: Callable[[tuple[int, int]], QuerySample],
-    queries: Iterable[tuple[int, int]],
-    *,
-    workers: int = 1,
-    report: SampleReport,
-) -> Iterator[tuple[int, QuerySample]]:
-    """Yield (row, its sample) for each (row, turn) that has one, in order."""
-    queries = list(queries)
-    for (row, _), found in zip(queries, sample_in_parallel(sample, queries, workers), strict=True):
-        if report.add(found):
-            yield row, found

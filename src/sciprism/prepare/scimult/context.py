@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
+from sciprism.prepare.example_folder import ExampleFolder
 
 Record = Mapping[str, Any]
 
@@ -45,7 +45,8 @@ class PreparedDataSet:
 class SciMultPrepareContext:
     """Finds published files below `raw`, writes below `out`, samples with `seed`.
 
-    Nothing is downloaded. A file may be gzipped and be in one of several folders.
+    Nothing is downloaded. A file may be gzipped and be in one of several folders. examples: writes sources.
+    counts: path below `out` -> number of its records.
     """
 
     def __init__(self, raw: Path, out: Path, seed: int) -> None:
@@ -54,6 +55,8 @@ class SciMultPrepareContext:
         self.raw = raw
         self.out = out
         self.seed = seed
+        self.examples = ExampleFolder(out)
+        self.counts = self.examples.counts
 
     def find(self, *names: str) -> Path | None:
         """Return the first existing file of these, relative to the raw folder, plain or gzipped."""
@@ -83,12 +86,14 @@ class SciMultPrepareContext:
     def write(self, name: str, rows: Iterable[Record]) -> int:
         """Write one object a line to a file in the output folder, atomically; return their number."""
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-        return write_lines(self.out / name, lines, errors="replace")  # unpaired surrogates
+        count = self.counts[name] = write_lines(self.out / name, lines, errors="replace")  # unpaired surrogates
+        return count
 
     def write_qrels(self, name: str, qrels: Mapping[str, Mapping[str, int]]) -> None:
         """Write qrels as a table of query, document and grade, with a header."""
-        rows = (f"{q}\t{document}\t{grade}" for q, grades in qrels.items() for document, grade in grades.items())
-        write_lines(self.out / name, chain(["query-id\tcorpus-id\tscore"], rows), errors="replace")
+        rows = [f"{q}\t{document}\t{grade}" for q, grades in qrels.items() for document, grade in grades.items()]
+        write_lines(self.out / name, ["query-id\tcorpus-id\tscore", *rows], errors="replace")
+        self.counts[name] = len(rows)
 
 
 def read_located_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -21,7 +21,7 @@ from sciprism.prepare.scimult.context import (
     SciMultPrepareContext,
     read_located_records,
 )
-from sciprism.training.examples import Example, item_key, write_examples
+from sciprism.training.examples import Example, item_key
 
 FOLDER = "pretrain"
 SPLITS = ("train", "validation")
@@ -61,7 +61,7 @@ def write_source(
             yield example
 
     file = f"{FOLDER}/{source.file}"
-    write_examples(counted(), context.out / file)
+    context.examples.write(file, counted())
     if report is not None:
         dropped.update(report.dropped)
         counts.update({f"negatives: {kind}": count for kind, count in sorted(report.negatives.items())})

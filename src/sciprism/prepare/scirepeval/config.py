@@ -12,6 +12,7 @@ from sciprism.datasets.open_data import Part
 from sciprism.encoders.checkpoints.released_models import CODES as CODE_OF
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
+from sciprism.prepare.example_folder import PARTS
 
 TYPES: dict[str, Format] = {
     "classification": "classification",
@@ -21,7 +22,6 @@ TYPES: dict[str, Format] = {
 }
 CODES: dict[str, Format] = {CODE_OF[format]: format for format in FORMATS}
 KNOWN_CODES = f"; known: {', '.join(CODES)}"
-PARTS: tuple[Part, ...] = ("train", "dev")
 FIELDS = ("title", "abstract")
 """Default of `input_fields`, the fields that are read of a paper."""
 KEYS = (

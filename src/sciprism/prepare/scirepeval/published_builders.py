@@ -14,11 +14,12 @@ from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
 from sciprism.formats import Format, Role
 from sciprism.papers.records import Paper
+from sciprism.prepare.example_folder import PARTS
 from sciprism.prepare.open.builders import OpenPrepareContext
 from sciprism.prepare.samplers.sampling import QuerySample
 from sciprism.prepare.samplers.scored_lists import ScoredList, ScoredListSampler
 from sciprism.prepare.samplers.stratification import sample_iteratively_stratified, sample_stratified
-from sciprism.prepare.scirepeval.config import PARTS, TYPES, PublishedTask
+from sciprism.prepare.scirepeval.config import TYPES, PublishedTask
 from sciprism.prepare.scirepeval.records import (
     Record,
     format_words,

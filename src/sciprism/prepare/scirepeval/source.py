@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sciprism.datasets.open_data import Part
 from sciprism.formats import Format, Role
+from sciprism.prepare.example_folder import PARTS
 from sciprism.prepare.open.builders import ExampleBuilder
 from sciprism.prepare.samplers.sampling import SampleReport
 from sciprism.prepare.samplers.scored_lists import MAX_TRIPLETS
-from sciprism.prepare.scirepeval.config import PARTS
+from sciprism.training.examples import Example
 
 
 @dataclass(slots=True)
 class SourceReport(SampleReport):
-    """The report of one part. records: number of records that were sampled from."""
+    """The report of one part.
+
+    records: number of records that were sampled from. examples: number written. classes: number of each class
+    among their answers. total, bounds: sum and range of the numbers among their answers.
+    """
 
     records: int = 0
+    examples: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+    total: float = 0.0
+    bounds: tuple[float, float] | None = None
+
+    def count(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Yield the examples; count them and their answers."""
+        for example in examples:
+            self.examples += 1
+            for answer in example.answers:
+                if isinstance(answer, str):
+                    self.classes[answer] += 1
+                else:
+                    low, high = self.bounds or (answer, answer)
+                    self.bounds = min(low, answer), max(high, answer)
+                    self.total += answer
+            yield example
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answers, and the counts of pairs where there are any, as JSON values."""
+        answers: dict[str, Any] = {"classes": dict(sorted(self.classes.items()))} if self.classes else {}
+        if self.bounds:
+            low, high = self.bounds
+            answers = {"numbers": {"min": low, "mean": self.total / self.examples, "max": high}}
+        counts = SampleReport.to_json(self)
+        return answers | (counts if self.queries else {"dropped": counts["dropped"]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +75,10 @@ class SciRepEvalSource:
     max_examples: Mapping[Part, int] = field(default_factory=dict)
     min_dev_examples: int = 1
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def file(self, part: Part) -> str:
+        """Return the name of the file of one part."""
+        return f"{part}/{self.name}.jsonl"
 
     def to_json(self) -> dict[str, Any]:
         """Return what a recipe needs, as JSON values."""

@@ -8,8 +8,8 @@ from functools import partial
 from statistics import fmean
 
 from sciprism.datasets.open_data import Part
+from sciprism.prepare.example_folder import MIN_DEV_EXAMPLES
 from sciprism.prepare.open.builders import OpenPrepareContext
-from sciprism.prepare.open.writing import MIN_DEV_QUERIES
 from sciprism.prepare.samplers.citation import CitationTripletSampler
 from sciprism.prepare.samplers.classes import (
     MAX_FIELDS,
@@ -121,7 +121,9 @@ def build_user_sources(corpus: UserCorpus) -> tuple[list[SciRepEvalSource], dict
 
 def _declare(name: str, type: str, sample: Sample) -> SciRepEvalSource:
     builder = UserExampleBuilder(sample)
-    return SciRepEvalSource(name=name, type=type, format=TYPES[type], builder=builder, min_dev_examples=MIN_DEV_QUERIES)
+    return SciRepEvalSource(
+        name=name, type=type, format=TYPES[type], builder=builder, min_dev_examples=MIN_DEV_EXAMPLES
+    )
 
 
 def _build_influential(name: str, corpus: UserCorpus) -> SciRepEvalSource:

@@ -6,14 +6,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import sha256, write_atomically, write_json, write_lines
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
+from sciprism.prepare.preparation import Preparation, check_dev_share
 from sciprism.prepare.retrieval.distractors import DistractorSampler
 from sciprism.prepare.retrieval.questions import AnnotatedParagraph, normalize_text, read_annotated_paragraphs
 from sciprism.seeding import random_bits, random_fraction
@@ -50,24 +52,12 @@ class RetrievalSettings:
     def __post_init__(self) -> None:
         if self.distractors < 0:
             raise InputError(f"{self.distractors} distractors; it must be 0 or more")
-        if not 0 <= self.dev < 1:
-            raise InputError(f"a share of {self.dev} for dev; it must be 0 or more, and less than 1")
+        check_dev_share(self.dev)
         if self.split_by not in get_args(SplitBy):
             raise InputError(f"split by {self.split_by!r}; known: {', '.join(get_args(SplitBy))}")
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRetrievalSet:
-    """What was written. questions: part -> number. dropped: pairs. report: of the papers' files."""
-
-    paragraphs: int
-    questions: Mapping[str, int]
-    distractors: DistractorSampler
-    dropped: DropReport
-    report: ReadReport
-
-
-def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: RetrievalSettings) -> PreparedRetrievalSet:
+def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: RetrievalSettings) -> Preparation:
     """Write corpus.jsonl, queries.jsonl, qrels/dev.tsv and test.tsv, tasks.toml, and ir.json with all counts.
 
     Documents are texts without titles, as in NASA-IR: a title would distinguish distractors from paragraphs.
@@ -78,28 +68,67 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     dropped, report = DropReport(), ReadReport()
     annotated = read_annotated_paragraphs(questions, dropped)
     parts = split_judgements(annotated, settings)
-
-    def read() -> Iterator[Paper]:
-        report.files.clear()
-        report.skipped.clear()
-        report.ignored = 0
-        return read_papers(papers, skip_bad=True, report=report)
-
     paragraphs = (pair.paragraph for pair in annotated)
-    distractors = DistractorSampler(read, paragraphs, settings.distractors, seed=settings.seed)
-    write_lines(out / "corpus.jsonl", _documents(annotated, distractors), errors="replace")
-    queries = {question: query_id(question) for pair in annotated for question in pair.questions}
-    lines = (_line(name, question) for question, name in queries.items())
-    write_lines(out / "queries.jsonl", lines, errors="replace")
-    for part, rows in parts.items():
-        write_lines(out / "qrels" / f"{part}.tsv", ("query-id\tcorpus-id\tscore", *rows))
+    reader = partial(_read_anew, papers, report)
+    distractors = DistractorSampler(reader, paragraphs, settings.distractors, seed=settings.seed)
+    files = _write_files(out, annotated, distractors, parts)
     stem = f"{questions.name.partition('.')[0]}-ir"
     name = re.sub(r"[^A-Za-z0-9._=+-]", "-", stem).lstrip("._=+-")
     write_atomically(out / TASKS, lambda file: file.write(DECLARATION.format(name=name).encode()))
-    counts = {part: len(rows) for part, rows in parts.items()}
-    prepared = PreparedRetrievalSet(len(annotated), counts, distractors, dropped, report)
-    write_json(out / REPORT, _report(prepared, settings, questions))
-    return prepared
+    record = {
+        "settings": asdict(settings),
+        "questions": {"file": questions.name, "sha256": sha256(questions)},
+        "papers": [
+            {"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped} for file in report.files
+        ],
+        "paragraphs": len(annotated),
+        "distractors": distractors.count,
+        "sampled from": distractors.usable,
+        "judgements": {part: len(rows) for part, rows in parts.items()},
+        "dropped": {"pairs": dropped.to_json(), "papers": distractors.dropped.to_json()},
+    }
+    write_json(out / REPORT, record)
+    done = Preparation(files=files, record=record, read=report.files)
+    done.dropped = {"questions": dropped, "papers": distractors.dropped}
+    found = ", ".join(f"{len(rows):,} questions in {part}" for part, rows in parts.items())
+    done.notes = [
+        f"{len(annotated):,} paragraphs and {distractors.count:,} distractors; {found}",
+        f"distractors are sampled from {distractors.usable:,} abstracts of {distractors.seen:,} papers",
+        f"to score it: sciprism evaluate MODEL --tasks {out / TASKS} -o RESULTS",
+    ]
+    return done
+
+
+def _read_anew(papers: Sequence[Path], report: ReadReport) -> Iterator[Paper]:
+    """Read the papers from the start; the report counts one reading."""
+    report.files.clear()
+    report.skipped.clear()
+    report.ignored = 0
+    return read_papers(papers, skip_bad=True, report=report)
+
+
+def _write_files(
+    out: Path,
+    annotated: Sequence[AnnotatedParagraph],
+    distractors: Iterable[Paper],
+    parts: Mapping[str, Sequence[str]],
+) -> dict[str, int]:
+    """Write the files in BEIR's layout; return the number of documents, questions and judgements of each."""
+
+    def documents() -> Iterator[str]:
+        for pair in annotated:
+            yield _line(document_id(pair.paragraph), pair.paragraph)
+        for paper in distractors:
+            yield _line(document_id(paper.abstract), paper.abstract, {"paper": paper.id})
+
+    files = {"corpus.jsonl": write_lines(out / "corpus.jsonl", documents(), errors="replace")}
+    queries = {question: query_id(question) for pair in annotated for question in pair.questions}
+    lines = (_line(name, question) for question, name in queries.items())
+    files["queries.jsonl"] = write_lines(out / "queries.jsonl", lines, errors="replace")
+    for part, rows in parts.items():
+        write_lines(out / "qrels" / f"{part}.tsv", ("query-id\tcorpus-id\tscore", *rows))
+        files[f"qrels/{part}.tsv"] = len(rows)
+    return files
 
 
 def split_judgements(annotated: Sequence[AnnotatedParagraph], settings: RetrievalSettings) -> dict[str, list[str]]:
@@ -136,28 +165,5 @@ def query_id(text: str) -> str:
     return f"q{random_bits('query', normalize_text(text)):016x}"
 
 
-def _documents(annotated: Iterable[AnnotatedParagraph], distractors: Iterable[Paper]) -> Iterator[str]:
-    for pair in annotated:
-        yield _line(document_id(pair.paragraph), pair.paragraph)
-    for paper in distractors:
-        yield _line(document_id(paper.abstract), paper.abstract, {"paper": paper.id})
-
-
 def _line(name: str, text: str, metadata: Mapping[str, str] | None = None) -> str:
     return json.dumps({"_id": name, "text": text, "metadata": metadata or {}}, ensure_ascii=False)
-
-
-def _report(prepared: PreparedRetrievalSet, settings: RetrievalSettings, questions: Path) -> dict[str, Any]:
-    return {
-        "settings": asdict(settings),
-        "questions": {"file": questions.name, "sha256": sha256(questions)},
-        "papers": [
-            {"file": Path(file.path).name, "papers": file.papers, "skipped": file.skipped}
-            for file in prepared.report.files
-        ],
-        "paragraphs": prepared.paragraphs,
-        "distractors": prepared.distractors.count,
-        "sampled from": prepared.distractors.usable,
-        "judgements": dict(prepared.questions),
-        "dropped": {"pairs": prepared.dropped.to_json(), "papers": prepared.distractors.dropped.to_json()},
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import shutil
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.files import lock_folder, write_json
+from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
 from sciprism.prepare.text.duplicates import drop_duplicates
 from sciprism.prepare.text.filters import Filters
 from sciprism.prepare.text.mixture import Passes, held_out_mask, interleave_texts, plan_passes
@@ -29,6 +30,8 @@ from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
 from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
 
 TRAIN, DEV, TOKENIZER = "train", "dev", "tokenizer"
+COUNTS = ("read", "retained", "documents", "blocks", "tokens", "%", "dev tokens")
+"""Documents with text, those that passed; of the train shards: documents, blocks, tokens, share of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,7 @@ class TextSettings:
     def __post_init__(self) -> None:
         if (self.tokenizer is None) == (self.vocab_size is None):
             raise InputError("give one of --tokenizer and --vocab-size: a tokenizer, or its size to learn one")
-        if not 0 <= self.dev < 1:
-            raise InputError(f"a share of {self.dev} for dev; it must be 0 or more, and less than 1")
+        check_dev_share(self.dev)
         if self.near_duplicates is not None and not 0 < self.near_duplicates <= 1:
             raise InputError(f"near_duplicates is {self.near_duplicates}; give a similarity above 0 and up to 1")
         if self.length < 3 or self.workers < 1:
@@ -78,22 +80,9 @@ class TextCounts:
         return asdict(self) | {"dropped": self.dropped.to_json()}
 
 
-@dataclass(slots=True)
-class PreparedText:
-    """What was written: each source, and the fingerprint of the tokenizer."""
-
-    sources: dict[str, TextCounts]
-    tokenizer: str
-
-    def token_share(self, name: str) -> float:
-        """Return the share of a source in the tokens of the train shards."""
-        total = sum(each.train.tokens for each in self.sources.values())
-        return self.sources[name].train.tokens / total if total else 0.0
-
-
 def prepare_text(
     out: Path, sources: Sequence[TextSource], settings: TextSettings, filters: Filters | None = None
-) -> PreparedText:
+) -> Preparation:
     """Write `train` and `dev/NAME` (token shards), `tokenizer` and `mixture.json` below `out`.
 
     The same sources and settings give the same bytes with any number of workers. The texts are stored next to
@@ -112,21 +101,19 @@ def prepare_text(
             for each, held_out in zip(found, dev, strict=True)
         ]
         if not any(one.any() for own in passes for one in own):
-            reasons = ", ".join(f"{r} {each.dropped.count(r):,}" for each in found for r in each.dropped.ids)
+            reasons = ", ".join(filter(None, (str(each.dropped) for each in found)))
             raise InputError(f"no text to train on is left ({reasons or 'there was none'})")
         tokenizer = _load_tokenizer(out, found, passes, settings)
-        prepared = _count_documents(found, tokenizer)
-        counts = _write_shards(out / TRAIN, found, passes, tokenizer, settings)
-        for name, share in prepared.sources.items():
-            share.train = counts.get(name, share.train)
+        train = _write_shards(out / TRAIN, found, passes, tokenizer, settings)
         shutil.rmtree(out / DEV, ignore_errors=True)
+        counts = {}
         for each, held_out in zip(found, dev, strict=True):
+            name, size = each.source.name, int(each.retained.sum())
+            own = counts[name] = TextCounts(each.read, size, each.source.weight, dropped=each.dropped)
+            own.train = train.get(name, own.train)
             if held_out.any():
-                name = each.source.name
-                counts = _write_shards(out / DEV / name, [each], [[held_out]], tokenizer, settings)
-                prepared.sources[name].dev = counts[name]
-        write_json(out / MIXTURE, _report(prepared, settings, filters))
-    return prepared
+                own.dev = _write_shards(out / DEV / name, [each], [[held_out]], tokenizer, settings)[name]
+        return _report(out, counts, fingerprint_tokenizer(tokenizer), settings, filters)
 
 
 def _filter_sources(
@@ -192,16 +179,13 @@ def _write_shards(
     return writer.sources
 
 
-def _count_documents(sources: Sequence[FilteredSource], tokenizer: Tokenizer) -> PreparedText:
-    counts = {
-        each.source.name: TextCounts(each.read, int(each.retained.sum()), each.source.weight, dropped=each.dropped)
-        for each in sources
-    }
-    return PreparedText(counts, fingerprint_tokenizer(tokenizer))
-
-
-def _report(prepared: PreparedText, settings: TextSettings, filters: Filters) -> dict[str, Any]:
-    return {
+def _report(
+    out: Path, counts: Mapping[str, TextCounts], tokenizer: str, settings: TextSettings, filters: Filters
+) -> Preparation:
+    """Write `mixture.json`, and return the result. tokenizer: its fingerprint."""
+    total = sum(each.train.tokens for each in counts.values())
+    shares = {name: each.train.tokens / total if total else 0.0 for name, each in counts.items()}
+    record = {
         "version": version("sciprism"),
         "settings": {
             **{key: value for key, value in asdict(settings).items() if key not in ("workers", "tokenizer")},
@@ -210,8 +194,21 @@ def _report(prepared: PreparedText, settings: TextSettings, filters: Filters) ->
             "exclude": [path.name for path in filters.exclude],
             "split_table": filters.data is not None,
         },
-        "tokenizer": prepared.tokenizer,
-        "sources": {
-            name: each.to_json() | {"share": prepared.token_share(name)} for name, each in prepared.sources.items()
-        },
+        "tokenizer": tokenizer,
+        "sources": {name: each.to_json() | {"share": shares[name]} for name, each in counts.items()},
     }
+    write_json(out / MIXTURE, record)
+    rows = [
+        [each.read, each.retained, train.documents, train.blocks, train.tokens, each.dev.tokens]
+        for each, train in ((each, each.train) for each in counts.values())
+    ]
+    rows.append([sum(column) for column in zip(*rows, strict=True)])
+    percents = [f"{100 * share:.1f}" for share in (*shares.values(), 1.0)]
+    cells = zip([*counts, "all"], rows, percents, strict=True)
+    return Preparation(
+        files={TRAIN: rows[-1][3]}
+        | {f"{DEV}/{name}": each.dev.blocks for name, each in counts.items() if each.dev.blocks},
+        record=record,
+        dropped={name: each.dropped for name, each in counts.items()},
+        tables=[CountTable(("source",), COUNTS, [[name, *row[:-1], percent, row[-1]] for name, row, percent in cells])],
+    )

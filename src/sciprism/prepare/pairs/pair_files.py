@@ -5,70 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from sciprism.datasets.open_data import Part
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.files import sha256, write_json
 from sciprism.papers.input_file import InputFile
 from sciprism.papers.json_records import NOT_READ
 from sciprism.papers.records import Paper
 from sciprism.prepare.citations.corpus import CorpusBuilder
 from sciprism.prepare.citations.sources import CitationSources, PaperReader
+from sciprism.prepare.example_folder import PARTS, ExampleFolder
 from sciprism.prepare.pairs.rows import read_pair_rows
 from sciprism.prepare.pairs.shapes import PairShape, shapes
+from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
 from sciprism.prepare.text.filters import Filters
 from sciprism.seeding import random_fraction
 from sciprism.text.documents.document import Document
 from sciprism.text.documents.papers import build_document
 from sciprism.text.documents.read import read_documents
 from sciprism.text.tokenizer import read_json
-from sciprism.training.examples import Example, item_key, write_examples
+from sciprism.training.examples import Example, item_key
 from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
 
 ROWS = "rows"
 """The shape of files whose rows are already pairs."""
 REPORT = "pairs.json"
 NO_TEXT = "a text of the pair is missing"
-PARTS = ("train", "dev")
-
-
-@dataclass(slots=True)
-class PairFile:
-    """A written file and its number of pairs."""
-
-    file: Path
-    pairs: int
-
-
-@dataclass(slots=True)
-class PreparedPairs:
-    """What was written of each source, a shape or a file of rows.
-
-    inputs: source -> input file -> bytes. parts: source -> part -> file. dropped: by source. dropped_papers:
-    papers and citations.
-    """
-
-    inputs: dict[str, dict[str, int]] = field(default_factory=dict)
-    parts: dict[str, dict[str, PairFile]] = field(default_factory=dict)
-    dropped: dict[str, DropReport] = field(default_factory=dict)
-    dropped_papers: DropReport = field(default_factory=DropReport)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
-        return {
-            "sources": {
-                name: {"files": self.inputs[name]}
-                | {part: {"pairs": each.pairs, "sha256": sha256(each.file)} for part, each in parts.items()}
-                | {"dropped": self.dropped[name].to_json()}
-                for name, parts in self.parts.items()
-            },
-            "dropped": self.dropped_papers.to_json(),
-        }
+WORDS = ("source", "sheet", "query", "candidate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +53,7 @@ class PairSettings:
     filters: Filters = field(default_factory=Filters)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.dev < 1:
-            raise InputError(f"a share of {self.dev} for dev; it must be 0 or more, and less than 1")
+        check_dev_share(self.dev)
         for name in self.shapes:
             if name != ROWS:
                 shapes[name]
@@ -97,12 +63,31 @@ class PairSettings:
         """Return the settings that decide which papers are dev."""
         return {"dev": self.dev, "seed": self.seed}
 
-    def part(self, name: str) -> str:
+    def part(self, name: str) -> Part:
         """Return the part of a paper, by a hash of its id."""
         return PARTS[random_fraction(self.seed, "dev", name) < self.dev]
 
 
-def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> PreparedPairs:
+@dataclass(slots=True)
+class PairSource:
+    """A source of pairs: a shape of its files, or a file of rows (no shape)."""
+
+    name: str
+    shape: PairShape | None
+    files: Sequence[Path]
+    dropped: DropReport = field(default_factory=DropReport)
+
+    def file(self, part: Part) -> str:
+        """Return the name of the file of one part."""
+        return f"{part}/{self.name}.jsonl"
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        """Return the name and the bytes of each input file; 0 for a folder."""
+        return {each.name: each.stat().st_size if each.is_file() else 0 for each in self.files}
+
+
+def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> Preparation:
     """Write `train/SHAPE.jsonl`, `dev/SHAPE.jsonl` and `pairs.json` below `out`.
 
     Each file of rows is a separate source. A citation is dev if the citing paper is, and train if neither
@@ -110,66 +95,92 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
     there is no pair, or if a source of other files would be replaced.
     """
     sources = _list_sources(files, settings)
-    prepared = PreparedPairs()
-    for name, (_, own) in sources.items():
-        prepared.inputs[name] = {each.name: each.stat().st_size if each.is_file() else 0 for each in own}
-    former = _read_former_report(out, prepared, settings)
+    former = _read_former_report(out / REPORT, sources, settings)
     out.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".papers-", dir=out) as folder:
+    folder, dropped_papers = ExampleFolder(out), DropReport()
+    with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
         citations: Iterable[tuple[Paper, Paper]] = ()
-        if any(shape and shape.built_from == "citation" for shape, _ in sources.values()):
-            citations = _Citations(Path(folder) / PAPERS_FILE, files, settings, prepared.dropped_papers)
-        for name, (shape, own) in sources.items():
-            dropped = prepared.dropped[name] = DropReport()
-            prepared.parts[name] = {}
-            for part in PARTS if settings.dev else PARTS[:1]:
-                if shape is None:
-                    examples = _row_examples(own, settings, part, dropped)
-                elif shape.built_from == "citation":
-                    examples = _citation_examples(citations, shape, settings, part, dropped)
-                else:
-                    examples = _document_examples(own, shape, settings, part, dropped)
-                path = out / part / f"{name}.jsonl"
-                prepared.parts[name][part] = PairFile(path, write_examples(examples, path))
-                dropped = DropReport()  # each part reads everything; what is dropped counts once
-    if not any(part.pairs for parts in prepared.parts.values() for part in parts.values()):
-        reports = (prepared.dropped_papers, *prepared.dropped.values())
-        reasons = [f"{reason} {report.count(reason):,}" for report in reports for reason in report.ids]
-        raise InputError(f"no pair was built: {', '.join(reasons) or 'there was nothing to build one from'}")
-    report = prepared.to_json()
-    report["sources"] = former.get("sources", {}) | report["sources"]
-    report["dropped"] = report["dropped"] or former.get("dropped", {})
-    write_json(out / REPORT, {"version": version("sciprism"), "settings": settings.held_out} | report)
-    return prepared
+        if any(each.shape and each.shape.built_from == "citation" for each in sources):
+            citations = _Citations(Path(texts) / PAPERS_FILE, files, settings, dropped_papers)
+        for source in sources:
+            _write_source(folder, source, citations, settings)
+    reports = {"papers and citations": dropped_papers} | {each.name: each.dropped for each in sources}
+    if not any(folder.counts.values()):
+        reasons = ", ".join(filter(None, map(str, reports.values())))
+        raise InputError(f"no pair was built: {reasons or 'there was nothing to build one from'}")
+    written = {each.name: _describe(folder, each) for each in sources}
+    record = {
+        "settings": settings.held_out,
+        "sources": former.get("sources", {}) | written,
+        "dropped": dropped_papers.to_json() or former.get("dropped", {}),
+    }
+    return Preparation(
+        files=folder.counts,
+        record=folder.write_manifest(REPORT, record),
+        dropped=reports,
+        tables=[CountTable(WORDS, PARTS, [_row(folder, each) for each in sources])],
+    )
 
 
-def _list_sources(files: Sequence[Path], settings: PairSettings) -> dict[str, tuple[PairShape | None, Sequence[Path]]]:
-    """Return each source with its shape, None for rows, and its input files."""
-    named = [(name, shapes[name], files) for name in settings.shapes if name != ROWS]
-    rows = files if ROWS in settings.shapes else ()
-    sources = [*named, *((Path(path.name.removesuffix(".gz")).stem, None, [path]) for path in rows)]
-    names = Counter(name for name, _, _ in sources)
+def _list_sources(files: Sequence[Path], settings: PairSettings) -> list[PairSource]:
+    """Return a source of each shape, and of each file of rows."""
+    sources = [PairSource(name, shapes[name], files) for name in settings.shapes if name != ROWS]
+    for path in files if ROWS in settings.shapes else ():
+        sources.append(PairSource(Path(path.name.removesuffix(".gz")).stem, None, [path]))
+    names = Counter(each.name for each in sources)
     if repeated := [name for name, count in names.items() if count > 1]:
         raise InputError(f"two sources would be train/{repeated[0]}.jsonl; rename a file of rows")
-    return {name: (shape, own) for name, shape, own in sources}
+    return sources
 
 
-def _read_former_report(out: Path, prepared: PreparedPairs, settings: PairSettings) -> dict[str, Any]:
+def _read_former_report(path: Path, sources: Sequence[PairSource], settings: PairSettings) -> dict[str, Any]:
     """Return the report of what a folder has already. Raises InputError if other files would be replaced."""
-    if not (out / REPORT).exists():
+    if not path.exists():
         return {}
-    former = read_json(out / REPORT)
+    former: dict[str, Any] = read_json(path)
     if former.get("settings") != settings.held_out:
         raise InputError(
-            f"{out / REPORT}: prepared with {former.get('settings')}, now {settings.held_out}, so that other "
+            f"{path}: prepared with {former.get('settings')}, now {settings.held_out}, so that other "
             "papers would be held out; name another folder"
         )
-    for name, own in prepared.inputs.items():
-        if former["sources"].get(name, {}).get("files", own) != own:
+    for each in sources:
+        if former["sources"].get(each.name, {}).get("files", each.inputs) != each.inputs:
             raise InputError(
-                f"{out}/train/{name}.jsonl was built from other files; name another folder, or give all files"
+                f"{path.parent}/{each.file('train')} was built from other files; name another folder, or give all files"
             )
-    return former  # type: ignore[no-any-return]
+    return former
+
+
+def _write_source(
+    folder: ExampleFolder, source: PairSource, citations: Iterable[tuple[Paper, Paper]], settings: PairSettings
+) -> None:
+    """Write train and dev of a source. Each part reads everything, so what is dropped counts once."""
+    dropped = source.dropped
+    for part in PARTS if settings.dev else PARTS[:1]:
+        if source.shape is None:
+            examples = _row_examples(source.files, settings, part, dropped)
+        elif source.shape.built_from == "citation":
+            examples = _citation_examples(citations, source.shape, settings, part, dropped)
+        else:
+            examples = _document_examples(source.files, source.shape, settings, part, dropped)
+        folder.write(source.file(part), examples)
+        dropped = DropReport()
+
+
+def _describe(folder: ExampleFolder, source: PairSource) -> dict[str, Any]:
+    """Return the inputs, parts and dropped texts of a source as JSON values."""
+    parts = {
+        part: {"pairs": folder.counts[name], "sha256": folder.describe(name)["sha256"]}
+        for part in PARTS
+        if (name := source.file(part)) in folder.counts
+    }
+    return {"files": source.inputs, **parts, "dropped": source.dropped.to_json()}
+
+
+def _row(folder: ExampleFolder, source: PairSource) -> list[str | int]:
+    shape = source.shape
+    words = [shape.lengths, shape.query, shape.candidate] if shape else ["", "query", "query"]
+    return [source.name, *words, *(folder.counts.get(source.file(part), "") for part in PARTS)]
 
 
 class _Citations:
@@ -196,7 +207,7 @@ def _citation_examples(
     citations: Iterable[tuple[Paper, Paper]],
     shape: PairShape,
     settings: PairSettings,
-    part: str,
+    part: Part,
     dropped: DropReport,
 ) -> Iterator[Example]:
     for citing, cited in citations:
@@ -212,7 +223,7 @@ def _citation_examples(
 
 
 def _document_examples(
-    files: Sequence[Path], shape: PairShape, settings: PairSettings, part: str, dropped: DropReport
+    files: Sequence[Path], shape: PairShape, settings: PairSettings, part: Part, dropped: DropReport
 ) -> Iterator[Example]:
     drop_reason = settings.filters.load_check()
     for path in files:
@@ -230,7 +241,7 @@ def _document_examples(
                     yield example
 
 
-def _row_examples(files: Sequence[Path], settings: PairSettings, part: str, dropped: DropReport) -> Iterator[Example]:
+def _row_examples(files: Sequence[Path], settings: PairSettings, part: Part, dropped: DropReport) -> Iterator[Example]:
     """Yield the pairs of rows whose query is of the part; either text may be the title of a test paper."""
     drop_reason = settings.filters.load_check()
     for path in files:

@@ -26,6 +26,7 @@ from typing import Any, Literal, get_args
 from sciprism.deprecation import current_names
 from sciprism.errors import InputError
 from sciprism.files import write_json
+from sciprism.prepare.preparation import CountTable, Preparation, check_folders
 from sciprism.prepare.scimult import (
     citations,
     classification,
@@ -44,6 +45,7 @@ DataSetWriter = Callable[[SciMultPrepareContext], PreparedDataSet | Sequence[Pre
 RECORD_FILE = "scimult.json"
 SECOND_COUNT: dict[Purpose, str] = {"pretrain": "positive pairs", "test": "candidates"}
 """What the tables count besides queries."""
+TITLES: dict[Purpose, str] = {"pretrain": "Table A1: pre-training sources", "test": "Table A2: test sets"}
 
 WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
     "pretrain": {
@@ -74,12 +76,54 @@ WRITERS: dict[Purpose, dict[str, DataSetWriter]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedPurpose:
+@dataclass(slots=True)
+class PurposeResult:
     """The data sets of one purpose, in the order of its table; missing: data set -> raw file."""
 
+    context: SciMultPrepareContext
+    purpose: Purpose
     data_sets: list[PreparedDataSet] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
+
+    def write(self, on_start: Callable[[str], object]) -> None:
+        """Write the data sets whose raw files exist."""
+        for name, build in WRITERS[self.purpose].items():
+            on_start(name)
+            try:
+                found = build(self.context)
+            except MissingFilesError as missing:
+                self.missing[name] = str(missing)
+            else:
+                self.data_sets.extend([found] if isinstance(found, PreparedDataSet) else found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return inputs, counts and what was dropped as JSON values."""
+        second = SECOND_COUNT[self.purpose]
+        return {
+            "seed": self.context.seed,
+            "versions": {"python": python_version()} | {name: version(name) for name in ("sciprism", "numpy")},
+            "data_sets": [
+                {
+                    "name": made.name,
+                    "files": list(made.files),
+                    "queries": made.queries,
+                    second: made.targets,
+                    "published": dict(zip(("queries", second), made.published, strict=True)),
+                    "counts": {key: count for key, count in made.counts.items() if key != second},
+                    "missing_inputs": list(made.missing_inputs),
+                    "dropped": made.dropped.to_json(),
+                }
+                for made in self.data_sets
+            ],
+            "missing": self.missing,
+            "inputs": self.context.data_root.provenance(),
+        }
+
+    def count_table(self) -> CountTable:
+        """Return the paper's table with the published counts next to ours."""
+        rows = [(e.name, e.queries, e.published[0], e.targets, e.published[1]) for e in self.data_sets]
+        heads = ("queries", "published", SECOND_COUNT[self.purpose], "published")
+        return CountTable(("",), heads, rows, title=TITLES[self.purpose])
 
 
 def prepare_scimult(
@@ -88,8 +132,8 @@ def prepare_scimult(
     *,
     seed: int = 12345,
     only: Purpose | None = None,
-    on_start: Callable[[str], object] | None = None,
-) -> dict[Purpose, PreparedPurpose]:
+    on_start: Callable[[str], object] = lambda _: None,
+) -> Preparation:
     """Write sources to `out/pretrain`, and to `out/scimult` the test files that the suite reads.
 
     Missing raw files are listed. Calls with the same seed write the same bytes. `out/scimult.json` records
@@ -98,75 +142,39 @@ def prepare_scimult(
     """
     if only is not None and only not in get_args(Purpose):
         raise InputError(f"only is {only!r}; expected {' or '.join(get_args(Purpose))}")
-    if not raw.is_dir():
-        raise InputError(f"{raw}: no such folder")
-    if out.resolve() == raw.resolve():
-        raise InputError(f"{out} is the input folder; choose another output folder")
-    done: dict[Purpose, PreparedPurpose] = {}
-    records = _read_earlier_record(out / RECORD_FILE)
+    check_folders(raw, out)
+    record, results = _read_earlier_record(out / RECORD_FILE), []
     for purpose in get_args(Purpose) if only is None else (only,):
-        context = SciMultPrepareContext(raw, out, seed)
-        done[purpose] = _run_writers(context, WRITERS[purpose], on_start)
-        records[purpose] = _build_record(context, done[purpose], SECOND_COUNT[purpose])
-    if not any(part.data_sets for part in done.values()):
-        missing = dict.fromkeys(file for part in done.values() for file in part.missing.values())
-        raise InputError(f"{raw} has none of the files for SciMult's data sets; missing: {', '.join(missing)}")
-    write_json(out / RECORD_FILE, records, indent=2)
-    return done
+        results.append(PurposeResult(SciMultPrepareContext(raw, out, seed), purpose))
+        results[-1].write(on_start)
+        record[purpose] = results[-1].to_json()
+    missing = {name: file for each in results for name, file in each.missing.items()}
+    data_sets = [each for result in results for each in result.data_sets]
+    if not data_sets:
+        files = ", ".join(dict.fromkeys(missing.values()))
+        raise InputError(f"{raw} has none of the files for SciMult's data sets; missing: {files}")
+    write_json(out / RECORD_FILE, record, indent=2)
+    return Preparation(
+        files={name: count for each in results for name, count in each.context.counts.items()},
+        record=record,
+        dropped={each.name: each.dropped for each in data_sets},
+        not_made={name: f"{file} is missing" for name, file in missing.items()},
+        tables=[each.count_table() for each in results if each.data_sets],
+        notes=[f"{each.name}: written without {name}" for each in data_sets for name in each.missing_inputs],
+    )
 
 
-def _run_writers(
-    context: SciMultPrepareContext,
-    parts: Mapping[str, DataSetWriter],
-    on_start: Callable[[str], object] | None,
-) -> PreparedPurpose:
-    done = PreparedPurpose()
-    for name, build in parts.items():
-        if on_start:
-            on_start(name)
-        try:
-            found = build(context)
-        except MissingFilesError as missing:
-            done.missing[name] = str(missing)
-        else:
-            done.data_sets.extend([found] if isinstance(found, PreparedDataSet) else found)
-    return done
-
-
-def _read_earlier_record(record: Path) -> dict[str, Any]:
+def _read_earlier_record(path: Path) -> dict[str, Any]:
     """Return the record of an earlier call, perhaps for the other purpose, with today's keys."""
+
+    def rename(row: Mapping[str, Any], former: str, current: str) -> dict[str, Any]:
+        return current_names(row, {former: current}, "scimult.json", warn=None)
+
     try:
-        found = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-        return {purpose: _rename_keys(facts) for purpose, facts in found.items()}
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        record = {purpose: rename(facts, "made", "data_sets") for purpose, facts in found.items()}
+        for facts in record.values():
+            facts["data_sets"] = [rename(each, "without", "missing_inputs") for each in facts["data_sets"]]
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise InputError(f"{record}: not the record of an earlier call; delete it") from None
-
-
-def _rename_keys(facts: Mapping[str, Any]) -> dict[str, Any]:
-    facts = current_names(facts, {"made": "data_sets"}, "scimult.json", warn=None)
-    renamed = {"without": "missing_inputs"}
-    return facts | {
-        "data_sets": [current_names(each, renamed, "scimult.json", warn=None) for each in facts["data_sets"]]
-    }
-
-
-def _build_record(context: SciMultPrepareContext, done: PreparedPurpose, second: str) -> dict[str, Any]:
-    return {
-        "seed": context.seed,
-        "versions": {"python": python_version()} | {name: version(name) for name in ("sciprism", "numpy")},
-        "data_sets": [
-            {
-                "name": made.name,
-                "files": list(made.files),
-                "queries": made.queries,
-                second: made.targets,
-                "published": dict(zip(("queries", second), made.published, strict=True)),
-                "counts": {key: count for key, count in made.counts.items() if key != second},
-                "missing_inputs": list(made.missing_inputs),
-                "dropped": made.dropped.to_json(),
-            }
-            for made in done.data_sets
-        ],
-        "missing": done.missing,
-        "inputs": context.data_root.provenance(),
-    }
+        raise InputError(f"{path}: not the record of an earlier call; delete it") from None
+    return record

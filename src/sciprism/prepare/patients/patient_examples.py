@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from heapq import nsmallest
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from sciprism.datasets.layouts.judgements import NO_DOCUMENT, NO_QUERY
 from sciprism.errors import InputError
-from sciprism.files import sha256, write_json
 from sciprism.papers.records import Paper
+from sciprism.prepare.example_folder import ExampleFolder
 from sciprism.prepare.patients.negatives import NegativeSampler, negative_samplers
 from sciprism.prepare.patients.paper_spool import PaperSpool
 from sciprism.prepare.patients.release import PatientsRelease, Relevant, Search, Split
+from sciprism.prepare.preparation import Preparation
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport
 from sciprism.seeding import random_fraction
-from sciprism.training.examples import Example, write_examples
+from sciprism.training.examples import Example
 
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
 """The splits whose patients an example of a split may not have."""
@@ -46,18 +46,12 @@ class PatientSettings:
         if min(self.max_negatives, self.pool, self.seed) < 0:
             raise InputError(f"max_negatives {self.max_negatives}, pool {self.pool}, seed {self.seed}: give 0 or more")
 
-
-@dataclass(frozen=True, slots=True)
-class PreparedPatients:
-    """The file and the report of each split. documents: of the corpus. pool: those for negatives."""
-
-    files: dict[Split, Path]
-    reports: dict[Split, SampleReport]
-    documents: int
-    pool: int
+    def file(self, split: Split) -> str:
+        """Return the name of the file of one split."""
+        return f"{split}/patients-{self.search}.jsonl"
 
 
-def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> PreparedPatients:
+def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Preparation:
     """Write `train/patients-SEARCH.jsonl`, `dev/...` and `patients-SEARCH.json` from the published files.
 
     folder: the release, or its parent. The same settings write the same bytes. The corpus is read once: texts
@@ -67,32 +61,36 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
     sampler, release = negative_samplers[settings.negatives], PatientsRelease(folder, settings.search)
     reports: dict[Split, SampleReport] = {split: SampleReport() for split in LATER}
     relevant = {split: release.relevant_documents(split, report.dropped) for split, report in reports.items()}
-    files: dict[Split, Path] = {}
     out.mkdir(parents=True, exist_ok=True)
+    examples = ExampleFolder(out)
     with TemporaryFile(dir=out) as file:
         texts = PaperSpool(file)
         pool, documents = _read_documents(release, texts, relevant.values(), settings)
         negatives = sampler(pool, limit=settings.max_negatives, seed=settings.seed)
         builder = _ExampleBuilder(release, texts, negatives, settings.negatives)
         for split, report in reports.items():
-            files[split] = out / split / f"patients-{settings.search}.jsonl"
-            if not write_examples(builder.examples(split, relevant[split], report), files[split]):
-                files[split].unlink()
-                reasons = ", ".join(report.dropped.to_json()) or "there is none"
+            found = builder.examples(split, relevant[split], report)
+            if not examples.write(settings.file(split), found, min_examples=1):
+                reasons = str(report.dropped) or "there is none"
                 raise InputError(f"{folder}: no {split} patient gives an example: {reasons}")
-    report_json = {
-        "version": version("sciprism"),
+    record = {
         "settings": asdict(settings),
         "documents": documents,
         "pool": len(pool),
-        "parts": {
-            split: {"file": str(path.relative_to(out)), "sha256": sha256(path)} | reports[split].to_json()
-            for split, path in files.items()
-        },
+        "parts": {split: examples.describe(settings.file(split)) | each.to_json() for split, each in reports.items()},
         "data": release.data_root.provenance(),
     }
-    write_json(out / f"patients-{settings.search}.json", report_json)
-    return PreparedPatients(files, reports, documents, len(pool))
+    counts = [
+        f"{out / settings.file(split)}: {each.queries:,} patients, {each.pairs:,} pairs, "
+        f"{each.hard:,} with a hard negative"
+        for split, each in reports.items()
+    ]
+    return Preparation(
+        files=examples.counts,
+        record=examples.write_manifest(f"patients-{settings.search}.json", record),
+        dropped={split: each.dropped for split, each in reports.items()},
+        notes=[f"{documents:,} documents; negatives are sampled from {len(pool):,}", *counts],
+    )
 
 
 @dataclass(frozen=True, slots=True)

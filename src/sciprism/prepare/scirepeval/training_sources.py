@@ -1,0 +1,164 @@
+"""Write SciRepEval's training sources: the published ones of a config, the same kinds of user papers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.open_data import Part
+from sciprism.errors import InputError
+from sciprism.files import sha256
+from sciprism.prepare.example_folder import PARTS, ExampleFolder
+from sciprism.prepare.open.builders import OpenPrepareContext
+from sciprism.prepare.preparation import CountTable, Preparation, check_workers
+from sciprism.prepare.samplers.stratification import SEED
+from sciprism.prepare.scirepeval.config import read_config
+from sciprism.prepare.scirepeval.published_builders import build_published_source
+from sciprism.prepare.scirepeval.source import SciRepEvalSource, SourceReport, count_lists
+from sciprism.prepare.scirepeval.user_builders import build_user_sources
+from sciprism.prepare.scirepeval.user_corpus import UserPapers, read_corpus
+
+MAX_EXAMPLES, MAX_DEV_EXAMPLES = 600_000, 40_000
+"""Examples of a train and of a dev file, as published."""
+IN_CONFIG = "the config has a source of this name"
+WORDS, COUNTS = ("source", "type", "format", "query"), ("train", "dev")
+
+Reports = dict[Part, SourceReport]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """Sizes of files, 0 for all; the seed of samples; the number of processes."""
+
+    max_examples: int = MAX_EXAMPLES
+    max_dev_examples: int = MAX_DEV_EXAMPLES
+    seed: int = SEED
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        counts = {"max_examples": self.max_examples, "max_dev_examples": self.max_dev_examples}
+        check_workers(self.workers, **counts, seed=self.seed)
+
+    def limit(self, source: SciRepEvalSource, part: Part) -> int:
+        """Return the maximum of examples in a file, 0 for all."""
+        limits = (self.max_examples if part == "train" else self.max_dev_examples, source.max_examples.get(part, 0))
+        return min(filter(None, limits), default=0)
+
+
+_DEFAULT_SETTINGS = SourceSettings()
+
+
+def prepare_scirepeval(
+    out: Path,
+    *,
+    config: Path | None = None,
+    user_papers: UserPapers | None = None,
+    data: Path | None = None,
+    settings: SourceSettings = _DEFAULT_SETTINGS,
+) -> Preparation:
+    """Write `train/NAME.jsonl` and `dev/NAME.jsonl` of a config's tasks, of user papers, or both.
+
+    Sources of user papers have the published names; a source of the config with the same name wins.
+
+    data: the folder of hub data sets and files of the config. All inputs are checked before anything is
+    written; a second call writes the same bytes. Raises InputError, also where no source can be written.
+    """
+    if config is None and user_papers is None:
+        raise InputError("no config file and no papers; give one of them (--papers)")
+    data_root, facts = DataRoot(data), dict[str, Any]()
+    sources: list[SciRepEvalSource] = []
+    skipped: dict[str, str] = {}
+    if config is not None:
+        sources += [build_published_source(task, data_root) for task in read_config(config, data)]
+        facts["config"] = {"file": config.name, "sha256": sha256(config)}
+    if user_papers is not None:
+        corpus, read = read_corpus(user_papers, data_root, settings.seed)
+        kinds, skipped = build_user_sources(corpus)
+        names = {source.name for source in sources}
+        skipped = {name: reason for name, reason in skipped.items() if name not in names}
+        skipped |= {f"{each.name}, of your papers": IN_CONFIG for each in kinds if each.name in names}
+        sources += [each for each in kinds if each.name not in names]
+        facts |= read
+    done = Preparation(not_made=skipped)
+    _write_sources(done, ExampleFolder(out), sources, data_root, settings, facts)
+    return done
+
+
+def _write_sources(
+    done: Preparation,
+    folder: ExampleFolder,
+    sources: Sequence[SciRepEvalSource],
+    data_root: DataRoot,
+    settings: SourceSettings,
+    facts: Mapping[str, Any],
+) -> None:
+    """Write the sources and `sources.json`. facts: further keys of it."""
+    written: list[tuple[SciRepEvalSource, Reports]] = []
+    for source in sources:
+        reports = _write_source(data_root, source, folder, settings)
+        dropped = reports["train"].dropped
+        if source.file("train") in folder.counts:
+            written.append((source, reports))
+            done.dropped[source.name] = dropped
+            done.warnings += find_shortages(source, reports, settings)
+        else:
+            counts = Counter({reason: dropped.count(reason) for reason in dropped.ids})
+            reasons = (f"{reason} {count:,}" for reason, count in counts.most_common(3))
+            done.not_made[source.name] = "; ".join(["no example remains", *reasons])
+    for name in done.not_made:
+        for part in PARTS:
+            folder.remove(f"{part}/{name}.jsonl")  # of an earlier run, or a dev file alone
+    if not written:
+        reasons = (f"{name}: {reason}" for name, reason in done.not_made.items())
+        raise InputError(f"no training source can be built. {'; '.join(reasons)}")
+    rows: list[list[str | int]] = []
+    for source, reports in written:
+        sizes = (reports[part].examples if source.file(part) in folder.counts else 0 for part in PARTS)
+        rows.append([source.name, source.type, source.format, source.query, *sizes])
+    done.files, done.tables = folder.counts, [CountTable(WORDS, COUNTS, rows)]
+    sizes_of = {"train": settings.max_examples, "dev": settings.max_dev_examples}
+    record = {"seed": settings.seed, "max_examples": sizes_of, **facts}
+    record["sources"] = [_describe(source, reports, folder) for source, reports in written]
+    record |= {"skipped": done.not_made, "data": data_root.provenance()}
+    done.record = folder.write_manifest("sources.json", record)
+
+
+def _write_source(
+    data_root: DataRoot, source: SciRepEvalSource, folder: ExampleFolder, settings: SourceSettings
+) -> Reports:
+    """Write the parts of a source; a file with too few examples is not retained."""
+    reports: Reports = {}
+    context = OpenPrepareContext(data_root, settings.seed, 0, settings.workers)
+    for part in PARTS:
+        folder.remove(source.file(part))
+        if part in source.parts:
+            report = reports[part] = SourceReport()
+            limited = replace(context, max_queries=settings.limit(source, part))
+            examples = report.count(source.builder.examples(limited, part, report))
+            min_examples = 1 if part == "train" else source.min_dev_examples
+            folder.write(source.file(part), examples, min_examples=min_examples)
+    return reports
+
+
+def find_shortages(source: SciRepEvalSource, reports: Reports, settings: SourceSettings) -> list[str]:
+    """Return a warning for each part that has fewer records than the config requests."""
+    warnings = []
+    for part, report in reports.items():
+        requested, limit = source.max_examples.get(part, 0), settings.limit(source, part)
+        if requested and report.records < (count_lists(limit) if source.type == "ir" else limit):
+            found = f"{source.name}, {part}: {report.records:,} records"
+            warnings.append(f"{found}, fewer than {requested:,} examples need: all are used")
+    return warnings
+
+
+def _describe(source: SciRepEvalSource, reports: Reports, folder: ExampleFolder) -> dict[str, Any]:
+    parts = {}
+    for part, report in reports.items():
+        limit = source.max_examples.get(part)
+        requested = {"requested": limit} if limit else {}
+        parts[part] = folder.describe(source.file(part)) | {"examples": report.examples} | requested | report.to_json()
+    return source.to_json() | {"parts": parts}
