@@ -20,17 +20,18 @@ from sciprism.cli.prepare_text import text
 
 prepare = typer.Typer(no_args_is_help=True, help="Make training and test data.")
 COMMANDS: dict[str, Callable[..., None]] = {
-    "s2and-mini": s2and_mini,
     "open": open_sets,
-    "scimult": scimult,
-    "scirepeval": scirepeval,
     "citations": citations,
-    "multi-scidocs": multi_scidocs,
-    "text": text,
     "pairs": pairs,
-    "lexical": lexical,
-    "ir": ir,
+    "text": text,
     "patients": patients,
+    "scirepeval": scirepeval,
+    "scimult": scimult,
+    "ir": ir,
+    "multi-scidocs": multi_scidocs,
+    "s2and-mini": s2and_mini,
+    "lexical": lexical,
 }
+"""Training data, then test data, then a model."""
 for name, command in COMMANDS.items():
-    prepare.command(name)(command)
+    prepare.command(name, short_help=(command.__doc__ or "").partition("\n")[0])(command)

@@ -64,10 +64,11 @@ def citations(
     seed: Seed = 0,
     workers: Workers = 1,
 ) -> None:
-    """Make training triplets out of papers and their citations, as SPECTER or SciNCL samples them.
+    """Make training triplets of papers and their citations.
 
-    Writes train.jsonl and dev.jsonl (triplets of ids), papers.jsonl (their texts) and citations.json: counts,
-    and what was dropped and why. A recipe names train.jsonl as a source.
+    They are sampled as by SPECTER or SciNCL. Writes train.jsonl and dev.jsonl (triplets of ids), papers.jsonl
+    (their texts) and citations.json: counts, and what was dropped and why. A recipe names train.jsonl as a
+    source.
 
     Example: sciprism prepare citations works.jsonl -o triplets --sampling-exponent 0.7 --seed 1783
     """

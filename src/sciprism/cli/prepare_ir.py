@@ -25,10 +25,11 @@ def ir(
     ] = "paragraph",
     seed: Seed = 0,
 ) -> None:
-    """Make a retrieval set as NASA-IR is built: annotated questions, their paragraphs among random abstracts.
+    """Make a retrieval test set of annotated questions.
 
-    Writes BEIR's files (corpus.jsonl, queries.jsonl, qrels/dev.tsv, qrels/test.tsv), tasks.toml for
-    `sciprism evaluate --tasks`, and ir.json: counts, and what was dropped and why.
+    As in NASA-IR, their paragraphs are among random abstracts. Writes BEIR's files (corpus.jsonl,
+    queries.jsonl, qrels/dev.tsv, qrels/test.tsv), tasks.toml for `sciprism evaluate --tasks`, and ir.json:
+    counts, and what was dropped and why.
 
     Example: sciprism prepare ir questions.jsonl works.jsonl -o ir --distractors 20000 --seed 1
     """

@@ -19,10 +19,11 @@ def lexical(
     max_examples: Annotated[int, typer.Option(help="Examples to read, sampled at random.")] = 10_000,
     precision: Precision = "float32",
 ) -> None:
-    """Give a model's vectors lexical features, in the dimensions in which texts differ least.
+    """Make a model whose vectors have lexical features too.
 
-    Rare words then weigh more in retrieval, and vectors keep their width. Weights of words are measured on
-    the queries and first candidates of the examples; nothing is trained.
+    They take the dimensions in which texts differ least. Rare words then weigh more in retrieval, and vectors
+    keep their width. Weights of words are measured on the queries and first candidates of the examples;
+    nothing is trained.
 
     Example: sciprism prepare lexical all-MiniLM-L6-v2 pairs/train/title-abstract.jsonl -o words
     """

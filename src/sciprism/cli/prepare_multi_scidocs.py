@@ -32,10 +32,11 @@ def multi_scidocs(
     max_queries: Annotated[int | None, MAX_QUERIES] = None,
     seed: Seed = 321,
 ) -> None:
-    """Make Multi-SciDocs of a corpus: citations, co-citations and fields of study, to evaluate encoders on.
+    """Make a Multi-SciDocs benchmark of your papers.
 
-    A paper needs a title, an abstract and a field. Writes multi-scidocs/ and multi-scidocs.json: counts, and
-    what was dropped and why. Then: sciprism evaluate MODEL --suite multi-scidocs --data OUT.
+    It scores encoders on citations, co-citations and fields of study. A paper needs a title, an abstract and
+    a field. Writes multi-scidocs/ and multi-scidocs.json: counts, and what was dropped and why. Then:
+    sciprism evaluate MODEL --suite multi-scidocs --data OUT.
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
     """

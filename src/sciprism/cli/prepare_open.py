@@ -17,10 +17,10 @@ def open_sets(
     seed: Seed = 0,
     workers: Workers = 1,
 ) -> None:
-    """Make training sources of the open data: no paper of a test, in DPR-style files.
+    """Make training sources of the open data, without test papers.
 
-    Writes train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and sources.json: counts, and what was
-    dropped and why.
+    Writes DPR-style files train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and sources.json: counts,
+    and what was dropped and why.
 
     Example: sciprism prepare open -o sources --data data/
     """

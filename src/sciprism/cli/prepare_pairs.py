@@ -27,10 +27,11 @@ def pairs(
     dev: Annotated[float, typer.Option(help="Share of papers that are held out.")] = 0.01,
     seed: Seed = 0,
 ) -> None:
-    """Make pairs to train a retriever on: a title and its abstract, a paper and one that it cites.
+    """Make pairs of texts to train a retriever on.
 
-    Writes train/SHAPE.jsonl, dev/SHAPE.jsonl (sources of a recipe; of rows one for each file, named as it is)
-    and pairs.json: what was dropped and why. Other sources in the folder are not changed.
+    Such as a title and its abstract, or a paper and one that it cites. Writes train/SHAPE.jsonl,
+    dev/SHAPE.jsonl (sources of a recipe; of rows one for each file, named as it is) and pairs.json: what was
+    dropped and why. Other sources in the folder are not changed.
 
     Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
     """

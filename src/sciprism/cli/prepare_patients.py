@@ -21,10 +21,10 @@ def patients(
     ] = 50_000,
     seed: Seed = 0,
 ) -> None:
-    """Make examples to fine-tune patient retrieval (PMC-Patients), for recipes/patients-TASK.toml.
+    """Make examples to fine-tune patient retrieval (PMC-Patients).
 
-    Writes train/patients-TASK.jsonl, dev/patients-TASK.jsonl (to choose checkpoints) and
-    patients-TASK.json: counts, and what was dropped and why.
+    They are for recipes/patients-TASK.toml. Writes train/patients-TASK.jsonl, dev/patients-TASK.jsonl (to
+    choose checkpoints) and patients-TASK.json: counts, and what was dropped and why.
 
     Example: sciprism prepare patients PMC-Patients-ReCDS -o sources --task ppr
     """

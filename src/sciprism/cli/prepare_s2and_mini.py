@@ -18,9 +18,10 @@ def s2and_mini(
         str, typer.Option(help="Which blocks are selected: alphabetical (as the public script) or largest.")
     ] = "alphabetical",
 ) -> None:
-    """Make S2AND-mini: of six sources at most 1,000 blocks of at most 500 author mentions.
+    """Make S2AND-mini, SciRepEval's blocks of author mentions.
 
-    Prints what is selected of each source.
+    Of each source it has at most 1,000 blocks of at most 500 mentions. Prints what is selected of each
+    source.
 
     Example: sciprism prepare s2and-mini s2and -o s2and_mini
     """

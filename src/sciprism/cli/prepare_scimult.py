@@ -18,10 +18,11 @@ def scimult(
     seed: Seed = 12345,
     only: Annotated[str | None, typer.Option(help="pretrain or test: make these alone.")] = None,
 ) -> None:
-    """Make SciMult's pre-training sources and test files out of published data sets.
+    """Make SciMult's pre-training sources and test files.
 
-    Sub-folders, as far as they exist: maple, micol, mesh, scirepeval, scidocs, beir, recommendation,
-    PMC-Patients-ReCDS. Prints Tables A1 and A2 next to the published figures, and what is missing.
+    Sub-folders of published data, as far as they exist: maple, micol, mesh, scirepeval, scidocs, beir,
+    recommendation, PMC-Patients-ReCDS. Prints Tables A1 and A2 next to the published figures, and what is
+    missing.
 
     Example: sciprism prepare scimult raw -o data --only test
     """

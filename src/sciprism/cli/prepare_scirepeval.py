@@ -29,12 +29,12 @@ def scirepeval(
     seed: Seed = 42,
     workers: Workers = 1,
 ) -> None:
-    """Make SciRepEval's training sources: of its config and data, or of your papers.
+    """Make SciRepEval's training sources, or those of your papers.
 
-    Writes train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and sources.json: counts, and what was
-    dropped and why. Tables are CSV, TSV or JSON lines: citations (citing, cited, mentions), authors (paper,
-    author), counts (paper, citations), mesh (paper, descriptor, qualifier), venues (venue, field), clicks
-    (query, paper, score).
+    SciRepEval's need its config and data. Writes train/NAME.jsonl, dev/NAME.jsonl (to choose checkpoints) and
+    sources.json: counts, and what was dropped and why. Tables are CSV, TSV or JSON lines: citations (citing,
+    cited, mentions), authors (paper, author), counts (paper, citations), mesh (paper, descriptor, qualifier),
+    venues (venue, field), clicks (query, paper, score).
 
     Example: sciprism prepare scirepeval tasks_config.json -o sources --data scirepeval/
     """

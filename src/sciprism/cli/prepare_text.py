@@ -62,10 +62,11 @@ def text(
     seed: Seed = 0,
     workers: Workers = 1,
 ) -> None:
-    """Make token shards out of texts: filtered, without duplicates, full sentences packed to a length.
+    """Make token shards out of texts, to pre-train on.
 
-    Writes train/ and dev/NAME/ (memory-mapped blocks), tokenizer/ and mixture.json; prints documents, tokens
-    and share of each source, and what was dropped and why. Of duplicates the first is retained.
+    Texts are filtered and deduplicated, and full sentences packed to a length. Writes train/ and dev/NAME/
+    (memory-mapped blocks), tokenizer/ and mixture.json; prints documents, tokens and share of each source,
+    and what was dropped and why. Of duplicates the first is retained.
 
     Example: sciprism prepare text ads=ads.jsonl pmc=pmc/ wiki=wiki.xml.bz2 -o corpus --vocab-size 50265
     """

@@ -169,7 +169,7 @@ def _write_source(
 
 def _describe(folder: ExampleFolder, source: PairSource) -> dict[str, Any]:
     """Return the inputs, parts and dropped texts of a source as JSON values."""
-    parts = {
+    parts: dict[str, Any] = {
         part: {"pairs": folder.counts[name], "sha256": folder.describe(name)["sha256"]}
         for part in PARTS
         if (name := source.file(part)) in folder.counts
