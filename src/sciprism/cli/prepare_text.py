@@ -95,11 +95,17 @@ def parse_sources(
         options[option] = dict(_parse_pairs(f"--{option}", words))
         if unknown := [name for name in options[option] if name not in paths]:
             raise InputError(f"--{option} {unknown[0]}: no such source; there are {', '.join(paths)}")
+    weight_of = dict.fromkeys(paths, 1.0)
+    for name, word in options["weight"].items():
+        try:
+            weight_of[name] = float(word)
+        except ValueError:
+            raise InputError(f"--weight {word!r}: expected a number") from None
     return [
         TextSource(
             name=name,
             paths=tuple(files),
-            weight=_parse_weight(options["weight"].get(name, "1")),
+            weight=weight_of[name],
             kind=options["kind"].get(name, ""),
             columns=split_names(options["columns"].get(name, "")),
         )
@@ -115,10 +121,3 @@ def _parse_pairs(what: str, words: Sequence[str]) -> list[tuple[str, str]]:
             raise InputError(f"{what} {word!r}: expected NAME=VALUE")
         found.append((name, value))
     return found
-
-
-def _parse_weight(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise InputError(f"--weight {word!r}: expected a number") from None

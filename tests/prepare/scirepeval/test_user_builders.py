@@ -10,7 +10,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
-from sciprism.prepare.scirepeval.user_builders import SOURCE_BUILDERS
+from sciprism.prepare.scirepeval.user_builders import source_builders
 from sciprism.prepare.scirepeval.user_corpus import UserPapers
 from sciprism.training.examples import read_examples
 
@@ -39,7 +39,7 @@ def number(paper):
 
 def test_all_eight_are_made_and_told(prepared_folder):
     sources = facts(prepared_folder)
-    assert [*sources] == [*SOURCE_BUILDERS] and len(sources) == 8
+    assert [*sources] == [*source_builders] and len(sources) == 8
     assert {name for name in sources if sources[name]["type"] == "classification"} == {"fos", "mesh"}
     for name, source in sources.items():
         for part in ("train", "dev"):
@@ -189,12 +189,12 @@ def contents(folder):
 def test_a_config_and_own_papers_together(user_folder, published, tmp_path):
     config = published.write(published.config[2:3])
     prepare_scirepeval(tmp_path / "out", config=config, user_papers=build_user_papers(user_folder))
-    assert [*facts(tmp_path / "out")] == ["cite", *SOURCE_BUILDERS]
+    assert [*facts(tmp_path / "out")] == ["cite", *source_builders]
     config = published.write([published.config[2] | {"name": "cite_pred"}])
     prepared = prepare_scirepeval(tmp_path / "both", config=config, user_papers=build_user_papers(user_folder))
     assert prepared.not_made == {"cite_pred, of your papers": "the config has a source of this name"}
     sources = facts(tmp_path / "both")
-    assert sorted(sources) == sorted(SOURCE_BUILDERS) and sources["cite_pred"]["data"] != "user papers"
+    assert sorted(sources) == sorted(source_builders) and sources["cite_pred"]["data"] != "user papers"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 
 from sciprism.datasets.data_root import DataRoot
@@ -22,7 +22,11 @@ def find_leaks(data_root: DataRoot, examples: Iterable[Example]) -> list[str]:
     table = SplitTable.load(data_root)
     seen: set[bytes] = set()
     found: dict[str, None] = {}
-    for paper in _list_papers(examples):
+    items = (item for each in examples for item in (each.query, *each.positives, *each.negatives))
+    for item in items:
+        paper = Paper(id=UNNAMED, title=item) if isinstance(item, str) else item
+        if not isinstance(paper, Paper):  # a label
+            continue
         text = f"{paper.id}\0{paper.title}\0{paper.abstract}"
         key = blake2b(text.encode("utf-8", "replace"), digest_size=12).digest()
         if key not in seen:
@@ -33,12 +37,3 @@ def find_leaks(data_root: DataRoot, examples: Iterable[Example]) -> list[str]:
                 shown = paper.id if paper.id not in ("", UNNAMED) else repr(paper.title[:80])
                 found[f"paper {shown} is in the test of {', '.join(tests)}"] = None
     return list(found)
-
-
-def _list_papers(examples: Iterable[Example]) -> Iterator[Paper]:
-    for example in examples:
-        for item in (example.query, *example.positives, *example.negatives):
-            if isinstance(item, Paper):
-                yield item
-            elif isinstance(item, str):
-                yield Paper(id=UNNAMED, title=item)

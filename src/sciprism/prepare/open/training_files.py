@@ -35,17 +35,21 @@ def prepare_open(
     check_workers(workers, seed=seed, max_queries=max_queries)
     context, folder = OpenPrepareContext(data_root, seed, max_queries, workers), ExampleFolder(out)
     done = Preparation(files=folder.counts, not_made=dict(UNAVAILABLE_SETS))
-    written: list[tuple[TrainingSet, dict[Part, SampleReport]]] = []
+    rows: list[list[str | int]] = []
+    sources: list[dict[str, Any]] = []
     for each in TRAINING_SETS:
         obstacle = each.find_obstacle(data_root)
         reports = {} if obstacle else _write_set(context, each, folder)
         folder.remove_unwritten(*map(each.file, PARTS))
         if each.file("train") in folder.counts:
-            written.append((each, reports))
-            done.dropped[each.name] = reports["train"].dropped
+            train, dev = reports["train"], reports["dev"].queries if each.file("dev") in folder.counts else 0
+            rows.append([*each.roles.values(), train.queries, train.pairs, train.hard, dev])
+            parts = {part: folder.describe(each.file(part)) | report.to_json() for part, report in reports.items()}
+            sources.append({**each.roles, "data": each.builder.data, "parts": parts})
+            done.dropped[each.name] = train.dropped
         else:
             done.not_made[each.name] = obstacle or "no example remains"
-    if not written:
+    if not sources:
         where = f"in {data_root.folder}" if data_root.folder else "here"
         wanted = ", ".join(dict.fromkeys(each.builder.data for each in TRAINING_SETS))
         raise InputError(
@@ -54,9 +58,8 @@ def prepare_open(
         )
     missing = SplitTable.load(data_root).missing
     done.warnings = [f"{data} is missing: these sources may hold papers of its test" for data in missing]
-    done.tables = [CountTable(WORDS, COUNTS, [_row(each, own, folder) for each, own in written])]
-    record: dict[str, Any] = {"seed": seed, "max_queries": max_queries}
-    record["sources"] = [_describe(each, own, folder) for each, own in written]
+    done.tables = [CountTable(WORDS, COUNTS, rows)]
+    record: dict[str, Any] = {"seed": seed, "max_queries": max_queries, "sources": sources}
     record |= {"skipped": done.not_made, "not_in_split": missing, "data": data_root.provenance()}
     done.record = folder.write_manifest("sources.json", record)
     return done
@@ -73,14 +76,3 @@ def _write_set(context: OpenPrepareContext, each: TrainingSet, folder: ExampleFo
         examples = each.builder.examples(replace(context, max_queries=max_queries), part, reports[part])
         folder.write(each.file(part), examples, min_examples=min_queries)
     return reports
-
-
-def _row(each: TrainingSet, reports: dict[Part, SampleReport], folder: ExampleFolder) -> list[str | int]:
-    train, dev = reports["train"], reports["dev"].queries if each.file("dev") in folder.counts else 0
-    return [each.name, each.format, each.query, each.candidate, train.queries, train.pairs, train.hard, dev]
-
-
-def _describe(each: TrainingSet, reports: dict[Part, SampleReport], folder: ExampleFolder) -> dict[str, Any]:
-    roles = {"format": each.format, "query": each.query, "candidate": each.candidate}
-    parts = {part: folder.describe(each.file(part)) | report.to_json() for part, report in reports.items()}
-    return {"name": each.name, **roles, "data": each.builder.data, "parts": parts}

@@ -40,6 +40,11 @@ class TrainingSet:
     builder: ExampleBuilder[SampleReport]
     tasks: tuple[str, ...] = ()
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """Return the name, the format, and the roles of queries and candidates."""
+        return {"name": self.name, "format": self.format, "query": self.query, "candidate": self.candidate}
+
     def file(self, part: Part) -> str:
         """Return the name of the file of one part."""
         return f"{part}/{self.name}.jsonl"

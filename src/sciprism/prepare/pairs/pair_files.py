@@ -82,9 +82,23 @@ class PairSource:
         return f"{part}/{self.name}.jsonl"
 
     @property
+    def words(self) -> tuple[str, str, str]:
+        """Return the lengths of the texts, and the roles of queries and candidates."""
+        return (self.shape.lengths, self.shape.query, self.shape.candidate) if self.shape else ("", "query", "query")
+
+    @property
     def inputs(self) -> dict[str, int]:
         """Return the name and the bytes of each input file; 0 for a folder."""
         return {each.name: each.stat().st_size if each.is_file() else 0 for each in self.files}
+
+    def to_json(self, folder: ExampleFolder) -> dict[str, Any]:
+        """Return the inputs, the written parts and what was dropped as JSON values."""
+        parts: dict[str, Any] = {
+            part: {"pairs": folder.counts[name], "sha256": folder.describe(name)["sha256"]}
+            for part in PARTS
+            if (name := self.file(part)) in folder.counts
+        }
+        return {"files": self.inputs, **parts, "dropped": self.dropped.to_json()}
 
 
 def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> Preparation:
@@ -108,17 +122,17 @@ def prepare_pairs(out: Path, files: Sequence[Path], settings: PairSettings) -> P
     if not any(folder.counts.values()):
         reasons = ", ".join(filter(None, map(str, reports.values())))
         raise InputError(f"no pair was built: {reasons or 'there was nothing to build one from'}")
-    written = {each.name: _describe(folder, each) for each in sources}
+    rows = [[each.name, *each.words, *(folder.counts.get(each.file(part), "") for part in PARTS)] for each in sources]
     record = {
         "settings": settings.held_out,
-        "sources": former.get("sources", {}) | written,
+        "sources": former.get("sources", {}) | {each.name: each.to_json(folder) for each in sources},
         "dropped": dropped_papers.to_json() or former.get("dropped", {}),
     }
     return Preparation(
         files=folder.counts,
         record=folder.write_manifest(REPORT, record),
         dropped=reports,
-        tables=[CountTable(WORDS, PARTS, [_row(folder, each) for each in sources])],
+        tables=[CountTable(WORDS, PARTS, rows)],
     )
 
 
@@ -165,22 +179,6 @@ def _write_source(
             examples = _document_examples(source.files, source.shape, settings, part, dropped)
         folder.write(source.file(part), examples)
         dropped = DropReport()
-
-
-def _describe(folder: ExampleFolder, source: PairSource) -> dict[str, Any]:
-    """Return the inputs, parts and dropped texts of a source as JSON values."""
-    parts: dict[str, Any] = {
-        part: {"pairs": folder.counts[name], "sha256": folder.describe(name)["sha256"]}
-        for part in PARTS
-        if (name := source.file(part)) in folder.counts
-    }
-    return {"files": source.inputs, **parts, "dropped": source.dropped.to_json()}
-
-
-def _row(folder: ExampleFolder, source: PairSource) -> list[str | int]:
-    shape = source.shape
-    words = [shape.lengths, shape.query, shape.candidate] if shape else ["", "query", "query"]
-    return [source.name, *words, *(folder.counts.get(source.file(part), "") for part in PARTS)]
 
 
 class _Citations:

@@ -39,10 +39,9 @@ def write_scidocs_links(context: SciMultPrepareContext) -> list[PreparedDataSet]
     """
     path, dropped = context.need(METADATA), DropReport()
     names, citing, cited = _read_citations(context, path, dropped)
-    relations = {
-        "cite": _group_citations(len(names), citing, cited),
-        "co-cite": find_co_cited(len(names), citing, cited),
-    }
+    bounds = np.searchsorted(citing, np.arange(len(names) + 1))  # pairs are in ascending order
+    cites = {row: cited[bounds[row] : bounds[row + 1]].tolist() for row in np.flatnonzero(np.diff(bounds)).tolist()}
+    relations = {"cite": cites, "co-cite": find_co_cited(len(names), citing, cited)}
     size = context.write(FILE, _build_rows(context, path, names, relations, dropped))
     queries = {"cite": 92_214, "co-cite": 54_543}
     return [
@@ -143,12 +142,6 @@ def _find_rows(pool: IntArray, hashes: IntArray) -> IntArray:
     order = np.argsort(pool)
     rows = order[np.searchsorted(pool, hashes, sorter=order).clip(max=len(pool) - 1)]
     return np.where(pool[rows] == hashes, rows, -1)
-
-
-def _group_citations(size: int, citing: IntArray, cited: IntArray) -> dict[int, list[int]]:
-    """Return row -> rows that it cites, given ascending pairs. Papers that cite nothing have no entry."""
-    bounds = np.searchsorted(citing, np.arange(size + 1))
-    return {row: cited[bounds[row] : bounds[row + 1]].tolist() for row in np.flatnonzero(np.diff(bounds)).tolist()}
 
 
 def _hash(name: str) -> int:

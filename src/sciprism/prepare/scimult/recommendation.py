@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sciprism.datasets.layouts.item_tables import count_missing_text
 from sciprism.drop_report import DropReport
@@ -43,7 +42,11 @@ def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
         own_grades.setdefault(row.recommended, row.score)
     wanted = grades.keys() | {name for own_grades in grades.values() for name in own_grades}
     selected = _select_with_texts(grades, papers := _read_texts(context, sources, wanted, dropped), dropped)
-    count = context.write(FILE, _build_rows(selected, papers, dropped))
+    names = dict.fromkeys((*selected, *(name for own_grades in selected.values() for name in own_grades)))
+    for name in names:
+        count_missing_text(papers[name], name, dropped)
+    rows = (build_paper_row(papers[name]) | {"paper": name, "score": selected.get(name, {})} for name in names)
+    count = context.write(FILE, rows)
     pairs = sum(map(len, selected.values()))
     return PreparedDataSet(
         name="Recommendation",
@@ -86,10 +89,3 @@ def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropRe
         else:
             dropped.add("paper without a remaining recommendation", paper)
     return selected
-
-
-def _build_rows(selected: Grades, papers: dict[str, Paper], dropped: DropReport) -> Iterator[dict[str, Any]]:
-    names = dict.fromkeys((*selected, *(name for own_grades in selected.values() for name in own_grades)))
-    for name in names:
-        count_missing_text(papers[name], name, dropped)
-        yield build_paper_row(papers[name]) | {"paper": name, "score": selected.get(name, {})}

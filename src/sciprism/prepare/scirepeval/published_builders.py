@@ -12,8 +12,7 @@ from sciprism.datasets.layouts.item_tables import parse_number
 from sciprism.datasets.open_data import Part
 from sciprism.datasets.rows import as_id
 from sciprism.errors import InputError
-from sciprism.formats import Format, Role
-from sciprism.papers.records import Paper
+from sciprism.formats import Role
 from sciprism.prepare.example_folder import PARTS
 from sciprism.prepare.open.builders import OpenPrepareContext
 from sciprism.prepare.samplers.sampling import QuerySample
@@ -150,13 +149,13 @@ class PublishedListBuilder(_PublishedTaskBuilder):
             raise InputError(f"{where}: candidates is {candidates!r:.60}, not a list")
         papers = [parse_record_paper(each, self.task.fields) for each in candidates]
         scores = [parse_score(each, f"{where}, candidate {at}") for at, each in enumerate(candidates, 1)]
-        return ScoredList(self._query(require_field(record, "query", where), record), papers, scores)
-
-    def _query(self, query: Any, record: Record) -> Paper | str:
-        if self.words:
-            record = query if isinstance(query, dict) else {"title": query}
-            return " ".join(filter(None, (format_words(record.get(field)) for field in self.task.fields)))
-        return parse_record_paper(query if isinstance(query, dict) else {**record, "title": query}, self.task.fields)
+        query = require_field(record, "query", where)
+        if not self.words:
+            fields = query if isinstance(query, dict) else {**record, "title": query}
+            return ScoredList(parse_record_paper(fields, self.task.fields), papers, scores)
+        fields = query if isinstance(query, dict) else {"title": query}
+        words = (format_words(fields.get(field)) for field in self.task.fields)
+        return ScoredList(" ".join(filter(None, words)), papers, scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +196,17 @@ def build_published_source(task: PublishedTask, data_root: DataRoot) -> SciRepEv
     Checks the first record of each part. Raises InputError where data or fields are missing.
     """
     first = {part: _read_first_record(data_root, task, part) for part in PARTS if part in task.locations}
-    format, query = _get_format_and_role(task, *first["train"])
-    lists = task.type == "ir"
-    builder = PublishedListBuilder(task, query == "query") if lists else BUILDERS[task.type](task)
+    format = task.format or TYPES[task.type]
+    query: Role = "paper"
+    builder: PublishedBuilder
+    if task.type == "ir":  # without a control code, the first query decides
+        where, record = first["train"]
+        words = isinstance(require_field(record, "query", where), str)
+        format = task.format or ("search" if words else "proximity")
+        query = "query" if format == "search" else "paper"
+        builder = PublishedListBuilder(task, query == "query")
+    else:
+        builder = BUILDERS[task.type](task)
     for where, record in first.values():
         builder.check(where, record)
     return SciRepEvalSource(
@@ -214,15 +221,6 @@ def build_published_source(task: PublishedTask, data_root: DataRoot) -> SciRepEv
         parts=tuple(first),
         max_examples=task.max_examples,
     )
-
-
-def _get_format_and_role(task: PublishedTask, where: str, record: Record) -> tuple[Format, Role]:
-    """Return the format and the role of queries; without a control code, the first query decides."""
-    if task.type != "ir":
-        return task.format or TYPES[task.type], "paper"
-    words = isinstance(require_field(record, "query", where), str)
-    format = task.format or ("search" if words else "proximity")
-    return format, "query" if format == "search" else "paper"
 
 
 def _read_first_record(data_root: DataRoot, task: PublishedTask, part: Part) -> tuple[str, Record]:

@@ -20,10 +20,11 @@ from sciprism.training.examples import Example
 class SourceReport(SampleReport):
     """The report of one part.
 
-    records: number of records that were sampled from. examples: number written. classes: number of each class
-    among their answers. total, bounds: sum and range of the numbers among their answers.
+    requested: number of examples, 0 for all. records: number that were sampled from. examples: number
+    written. classes: number of each class among their answers. total, bounds: sum and range of the numbers.
     """
 
+    requested: int = 0
     records: int = 0
     examples: int = 0
     classes: Counter[str] = field(default_factory=Counter)
@@ -44,13 +45,14 @@ class SourceReport(SampleReport):
             yield example
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answers, and the counts of pairs where there are any, as JSON values."""
+        """Return the counts as JSON values; those of pairs only where there are any."""
+        sizes = {"examples": self.examples} | ({"requested": self.requested} if self.requested else {})
         answers: dict[str, Any] = {"classes": dict(sorted(self.classes.items()))} if self.classes else {}
         if self.bounds:
             low, high = self.bounds
             answers = {"numbers": {"min": low, "mean": self.total / self.examples, "max": high}}
         counts = SampleReport.to_json(self)
-        return answers | (counts if self.queries else {"dropped": counts["dropped"]})
+        return sizes | answers | (counts if self.queries else {"dropped": counts["dropped"]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

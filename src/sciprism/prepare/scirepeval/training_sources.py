@@ -97,12 +97,16 @@ def _write_sources(
     facts: Mapping[str, Any],
 ) -> None:
     """Write the sources and `sources.json`. facts: further keys of it."""
-    written: list[tuple[SciRepEvalSource, Reports]] = []
+    rows: list[list[str | int]] = []
+    records: list[dict[str, Any]] = []
     for source in sources:
         reports = _write_source(data_root, source, folder, settings)
         dropped = reports["train"].dropped
         if source.file("train") in folder.counts:
-            written.append((source, reports))
+            sizes = (reports[part].examples if source.file(part) in folder.counts else 0 for part in PARTS)
+            rows.append([source.name, source.type, source.format, source.query, *sizes])
+            parts = {part: folder.describe(source.file(part)) | each.to_json() for part, each in reports.items()}
+            records.append(source.to_json() | {"parts": parts})
             done.dropped[source.name] = dropped
             done.warnings += find_shortages(source, reports, settings)
         else:
@@ -112,17 +116,12 @@ def _write_sources(
     for name in done.not_made:
         for part in PARTS:
             folder.remove(f"{part}/{name}.jsonl")  # of an earlier run, or a dev file alone
-    if not written:
+    if not records:
         reasons = (f"{name}: {reason}" for name, reason in done.not_made.items())
         raise InputError(f"no training source can be built. {'; '.join(reasons)}")
-    rows: list[list[str | int]] = []
-    for source, reports in written:
-        sizes = (reports[part].examples if source.file(part) in folder.counts else 0 for part in PARTS)
-        rows.append([source.name, source.type, source.format, source.query, *sizes])
     done.files, done.tables = folder.counts, [CountTable(WORDS, COUNTS, rows)]
-    sizes_of = {"train": settings.max_examples, "dev": settings.max_dev_examples}
-    record = {"seed": settings.seed, "max_examples": sizes_of, **facts}
-    record["sources"] = [_describe(source, reports, folder) for source, reports in written]
+    max_examples = {"train": settings.max_examples, "dev": settings.max_dev_examples}
+    record = {"seed": settings.seed, "max_examples": max_examples, **facts, "sources": records}
     record |= {"skipped": done.not_made, "data": data_root.provenance()}
     done.record = folder.write_manifest("sources.json", record)
 
@@ -136,7 +135,7 @@ def _write_source(
     for part in PARTS:
         folder.remove(source.file(part))
         if part in source.parts:
-            report = reports[part] = SourceReport()
+            report = reports[part] = SourceReport(requested=source.max_examples.get(part, 0))
             limited = replace(context, max_queries=settings.limit(source, part))
             examples = report.count(source.builder.examples(limited, part, report))
             min_examples = 1 if part == "train" else source.min_dev_examples
@@ -148,17 +147,8 @@ def find_shortages(source: SciRepEvalSource, reports: Reports, settings: SourceS
     """Return a warning for each part that has fewer records than the config requests."""
     warnings = []
     for part, report in reports.items():
-        requested, limit = source.max_examples.get(part, 0), settings.limit(source, part)
-        if requested and report.records < (count_lists(limit) if source.type == "ir" else limit):
+        limit = settings.limit(source, part)
+        if report.requested and report.records < (count_lists(limit) if source.type == "ir" else limit):
             found = f"{source.name}, {part}: {report.records:,} records"
-            warnings.append(f"{found}, fewer than {requested:,} examples need: all are used")
+            warnings.append(f"{found}, fewer than {report.requested:,} examples need: all are used")
     return warnings
-
-
-def _describe(source: SciRepEvalSource, reports: Reports, folder: ExampleFolder) -> dict[str, Any]:
-    parts = {}
-    for part, report in reports.items():
-        limit = source.max_examples.get(part)
-        requested = {"requested": limit} if limit else {}
-        parts[part] = folder.describe(source.file(part)) | {"examples": report.examples} | requested | report.to_json()
-    return source.to_json() | {"parts": parts}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import fmean
 
 from sciprism.datasets.open_data import Part
@@ -30,6 +29,7 @@ from sciprism.prepare.samplers.scored_lists import ScoredListSampler
 from sciprism.prepare.scirepeval.config import TYPES
 from sciprism.prepare.scirepeval.source import SciRepEvalSource, SourceReport, count_lists
 from sciprism.prepare.scirepeval.user_corpus import MissingDataError, UserCorpus
+from sciprism.registry import Registry
 from sciprism.training.examples import Example, item_key
 
 NO_NEGATIVE = "pair without a negative"
@@ -54,49 +54,19 @@ class UserExampleBuilder:
         return self.sample(context, part, report)
 
 
-def sample_influential(
-    corpus: UserCorpus, context: OpenPrepareContext, part: Part, report: SourceReport
-) -> Iterator[Example]:
-    """Yield triplets of a cited paper, one that mentions it often, and one that mentions it rarely."""
-    sampler = InfluentialCitationSampler(max_queries=count_lists(context.max_queries), seed=context.seed)
-    papers, queries = corpus.candidates(part), corpus.ids_of(part)
-    return sampler.sample(papers, corpus.citations(), queries=queries, report=report)
+source_builders: Registry[Callable[[str, UserCorpus], SciRepEvalSource]] = Registry("kind of source")
+"""By the names of the published sources, which the recipes use."""
 
 
-def sample_citations(
-    corpus: UserCorpus, context: OpenPrepareContext, part: Part, report: SourceReport
-) -> Iterator[Example]:
-    """Yield triplets of a paper and one that it cites; three of five negatives are easy, two hard."""
-    sampler = CitationTripletSampler(max_queries=count_lists(context.max_queries), seed=context.seed)
-    papers, queries = corpus.candidates(part), corpus.ids_of(part)
-    edges = ((citing, cited) for citing, cited, count in corpus.citations() if count)
-    found = sampler.sample(papers, edges, queries=queries, workers=context.workers, report=report)
-    return split_pairs(found, report)
-
-
-def sample_same_author(
-    corpus: UserCorpus, context: OpenPrepareContext, part: Part, report: SourceReport
-) -> Iterator[Example]:
-    """Yield triplets of a paper and another one by an author of it."""
-    authors_of = corpus.authors()
-    papers = []
-    for paper in corpus.candidates(part):
-        if paper.id in authors_of:
-            papers.append(paper)
-        elif corpus.part(paper.id) == part:
-            report.dropped.add("no author", paper.id)
-    sampler = SameAuthorSampler(max_queries=count_lists(context.max_queries), seed=context.seed)
-    authors, queries = [authors_of[paper.id] for paper in papers], corpus.ids_of(part)
-    found = sampler.sample(papers, authors, queries=queries, workers=context.workers, report=report)
-    return split_pairs(found, report)
-
-
-def sample_clicks(
-    corpus: UserCorpus, context: OpenPrepareContext, part: Part, report: SourceReport
-) -> Iterator[Example]:
-    """Yield triplets of a query, a clicked paper and one that was not clicked."""
-    lists = corpus.clicks(part, report, count_lists(context.max_queries))
-    return ScoredListSampler().sample(lists, report=report)
+def build_user_sources(corpus: UserCorpus) -> tuple[list[SciRepEvalSource], dict[str, str]]:
+    """Return the sources that can be built from a corpus, and the reason for each of the others."""
+    sources, skipped = [], {}
+    for name, build in source_builders.items():
+        try:
+            sources.append(build(name, corpus))
+        except MissingDataError as reason:
+            skipped[name] = str(reason)
+    return sources, skipped
 
 
 def split_pairs(examples: Iterable[Example], report: SourceReport) -> Iterator[Example]:
@@ -108,17 +78,6 @@ def split_pairs(examples: Iterable[Example], report: SourceReport) -> Iterator[E
             report.dropped.add(NO_NEGATIVE, f"{item_key(example.query)}, {item_key(positive)}")
 
 
-def build_user_sources(corpus: UserCorpus) -> tuple[list[SciRepEvalSource], dict[str, str]]:
-    """Return the sources that can be built from a corpus, and the reason for each of the others."""
-    sources, skipped = [], {}
-    for name, build in SOURCE_BUILDERS.items():
-        try:
-            sources.append(build(name, corpus))
-        except MissingDataError as reason:
-            skipped[name] = str(reason)
-    return sources, skipped
-
-
 def _declare(name: str, type: str, sample: Sample) -> SciRepEvalSource:
     builder = UserExampleBuilder(sample)
     return SciRepEvalSource(
@@ -126,33 +85,46 @@ def _declare(name: str, type: str, sample: Sample) -> SciRepEvalSource:
     )
 
 
-def _build_influential(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+@source_builders.register("cite_context")
+def build_influential(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+    """Declare triplets of a cited paper, one that mentions it often, and one that mentions it rarely."""
     corpus.need_column("citations", "mentions")
-    return _declare(name, "triplet", partial(sample_influential, corpus))
+
+    def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
+        sampler = InfluentialCitationSampler(max_queries=count_lists(context.max_queries), seed=context.seed)
+        papers, queries = corpus.candidates(part), corpus.ids_of(part)
+        return sampler.sample(papers, corpus.citations(), queries=queries, report=report)
+
+    return _declare(name, "triplet", sample)
 
 
-def _build_citation_triplets(name: str, corpus: UserCorpus) -> SciRepEvalSource:
-    if not any(paper.references for paper in corpus.papers):
-        corpus.need("citations")
-    return _declare(name, "triplet", partial(sample_citations, corpus))
-
-
-def _build_same_author(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+@source_builders.register("s2and")
+def build_same_author(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+    """Declare triplets of a paper and another one by an author of it."""
     corpus.need("authors")
-    return _declare(name, "triplet", partial(sample_same_author, corpus))
+
+    def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
+        authors_of = corpus.authors()
+        papers = []
+        for paper in corpus.candidates(part):
+            if paper.id in authors_of:
+                papers.append(paper)
+            elif corpus.part(paper.id) == part:
+                report.dropped.add("no author", paper.id)
+        sampler = SameAuthorSampler(max_queries=count_lists(context.max_queries), seed=context.seed)
+        authors, queries = [authors_of[paper.id] for paper in papers], corpus.ids_of(part)
+        found = sampler.sample(papers, authors, queries=queries, workers=context.workers, report=report)
+        return split_pairs(found, report)
+
+    return _declare(name, "triplet", sample)
 
 
-def _build_search(name: str, corpus: UserCorpus) -> SciRepEvalSource:
-    corpus.need("clicks")
-    return replace(_declare(name, "ir", partial(sample_clicks, corpus)), format="search", query="query")
-
-
-def _build_venue_fields(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+@source_builders.register("fos")
+def build_venue_fields(name: str, corpus: UserCorpus) -> SciRepEvalSource:
     """Declare papers with one to three fields of their venues."""
     corpus.need("venues")
 
     def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
-        """Yield papers with one to three fields."""
         sampler = VenueFieldSampler(max_papers=context.max_queries, seed=context.seed)
         return sampler.sample(corpus.papers_of(part), corpus.venues, report=report)
 
@@ -161,28 +133,14 @@ def _build_venue_fields(name: str, corpus: UserCorpus) -> SciRepEvalSource:
     return replace(_declare(name, "classification", sample), labels=labels, multi_label=True)
 
 
-def _build_mesh(name: str, corpus: UserCorpus) -> SciRepEvalSource:
-    """Declare papers with their only qualified heading."""
-    corpus.need("mesh")
-    headings = (corpus.headings.get(paper.id, ()) for paper in corpus.papers)
-    labels = most_frequent(map(single_qualified_descriptor, headings))
-
-    def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
-        """Yield papers with one heading."""
-        sampler = SingleHeadingSampler(descriptors=labels, max_papers=context.max_queries, seed=context.seed)
-        return sampler.sample(corpus.papers_of(part), corpus.headings, report=report)
-
-    return replace(_declare(name, "classification", sample), labels=labels)
-
-
-def _build_citation_count(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+@source_builders.register("cite_pred")
+def build_citation_count(name: str, corpus: UserCorpus) -> SciRepEvalSource:
     """Declare papers of one year with the logarithm of their number of citations."""
     year = corpus.year or most_cited_year(corpus.papers, corpus.counts)
     if year is None:
         raise MissingDataError("no cited paper has a year")
 
     def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
-        """Yield papers with a number."""
         sampler = LogCitationSampler(year=year, max_papers=context.max_queries, seed=context.seed)
         return sampler.sample(corpus.papers_of(part), corpus.counts, report=report)
 
@@ -190,7 +148,8 @@ def _build_citation_count(name: str, corpus: UserCorpus) -> SciRepEvalSource:
     return replace(_declare(name, "regression", sample), facts=facts)
 
 
-def _build_year(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+@source_builders.register("year_pred")
+def build_year(name: str, corpus: UserCorpus) -> SciRepEvalSource:
     """Declare papers with their publication year, scaled like the citation counts."""
     span = year_range_after(corpus.papers)
     if span is None:
@@ -202,7 +161,6 @@ def _build_year(name: str, corpus: UserCorpus) -> SciRepEvalSource:
     whole = ScaledYearSampler(first=span[0], last=span[1], factor=factor)
 
     def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
-        """Yield papers with a number."""
         sampler = replace(whole, max_papers=context.max_queries, seed=context.seed)
         return sampler.sample(corpus.papers_of(part), report=report)
 
@@ -210,14 +168,43 @@ def _build_year(name: str, corpus: UserCorpus) -> SciRepEvalSource:
     return replace(_declare(name, "regression", sample), facts=facts)
 
 
-SOURCE_BUILDERS: dict[str, Callable[[str, UserCorpus], SciRepEvalSource]] = {
-    "cite_context": _build_influential,
-    "s2and": _build_same_author,
-    "fos": _build_venue_fields,
-    "cite_pred": _build_citation_count,
-    "year_pred": _build_year,
-    "mesh": _build_mesh,
-    "specter": _build_citation_triplets,
-    "search": _build_search,
-}
-"""By the names of the published sources, which the recipes use."""
+@source_builders.register("mesh")
+def build_mesh(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+    """Declare papers with their only qualified heading."""
+    corpus.need("mesh")
+    headings = (corpus.headings.get(paper.id, ()) for paper in corpus.papers)
+    labels = most_frequent(map(single_qualified_descriptor, headings))
+
+    def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
+        sampler = SingleHeadingSampler(descriptors=labels, max_papers=context.max_queries, seed=context.seed)
+        return sampler.sample(corpus.papers_of(part), corpus.headings, report=report)
+
+    return replace(_declare(name, "classification", sample), labels=labels)
+
+
+@source_builders.register("specter")
+def build_citation_triplets(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+    """Declare triplets of a paper and one that it cites; three of five negatives are easy, two hard."""
+    if not any(paper.references for paper in corpus.papers):
+        corpus.need("citations")
+
+    def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
+        sampler = CitationTripletSampler(max_queries=count_lists(context.max_queries), seed=context.seed)
+        papers, queries = corpus.candidates(part), corpus.ids_of(part)
+        edges = ((citing, cited) for citing, cited, count in corpus.citations() if count)
+        found = sampler.sample(papers, edges, queries=queries, workers=context.workers, report=report)
+        return split_pairs(found, report)
+
+    return _declare(name, "triplet", sample)
+
+
+@source_builders.register("search")
+def build_search(name: str, corpus: UserCorpus) -> SciRepEvalSource:
+    """Declare triplets of a query, a clicked paper and one that was not clicked."""
+    corpus.need("clicks")
+
+    def sample(context: OpenPrepareContext, part: Part, report: SourceReport) -> Iterator[Example]:
+        lists = corpus.clicks(part, report, count_lists(context.max_queries))
+        return ScoredListSampler().sample(lists, report=report)
+
+    return replace(_declare(name, "ir", sample), format="search", query="query")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,7 @@ class Filters:
         """Return a function of a document: the reason to drop it, or ""; it holds the ids of all tests."""
         wanted = {LANGUAGES[each.lower()] for each in self.languages}
         licences = {normalise_licence(each).casefold() for each in self.licences}
-        excluded = self._excluded_names()
+        excluded = {name for path in self.exclude for name in _read_names(path)}
         table = SplitTable.load(DataRoot(self.data)) if self.data else None
 
         def check(document: Document) -> str:
@@ -75,28 +75,18 @@ class Filters:
                 return "no licence stated"
             if licences and document.licence.casefold() not in licences:
                 return "other licence"
-            if wanted and _language(document) not in (*wanted, *UNCLEAR):
+            if wanted and _detect_language(document) not in (*wanted, *UNCLEAR):
                 return "other language"
-            keys = _names(document.paper)
+            keys, name = _names(document.paper), document.paper.id
             if excluded and not excluded.isdisjoint(keys):
                 return TEST_PAPER
             if table is None:
                 return ""
-            part = table.part(*keys, *_ids(document.paper.id, table))
+            plain = len(name) < SHORT_ID or name.isdigit()  # such an id identifies no paper
+            part = table.part(*keys, *([] if plain else [f"{data}:{name}" for data in table.tests]))
             return {"test": TEST_PAPER, "dev": DEV_PAPER}.get(part or "", "")
 
         return check
-
-    def _excluded_names(self) -> set[str]:
-        found: set[str] = set()
-        for path in self.exclude:
-            if path.suffix == ".txt":
-                lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-                found.update(f"id:{line.strip()}" for line in lines if line.strip())
-            else:
-                for paper in read_papers(path, skip_bad=True, report=ReadReport()):
-                    found.update(_names(paper))
-        return found
 
 
 def _names(paper: Paper) -> list[str]:
@@ -104,12 +94,18 @@ def _names(paper: Paper) -> list[str]:
     return [*list_paper_keys(paper), f"id:{paper.id}", *(f"id:{value}" for value in paper.ids.values())]
 
 
-def _ids(name: str, table: SplitTable) -> list[str]:
-    """Return the key of an id in each data set; none for an id so short or plain that papers share it."""
-    return [] if len(name) < SHORT_ID or name.isdigit() else [f"{data}:{name}" for data in table.tests]
+def _read_names(path: Path) -> Iterator[str]:
+    """Yield the keys of the papers of a file; the ids in a .txt."""
+    if path.suffix == ".txt":
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        yield from (f"id:{line.strip()}" for line in lines if line.strip())
+    else:
+        for paper in read_papers(path, skip_bad=True, report=ReadReport()):
+            yield from _names(paper)
 
 
-def _language(document: Document) -> str:
+def _detect_language(document: Document) -> str:
+    """Return the name of the language that a document states, else of a guess."""
     stated = document.language.strip().lower()
     code = stated.replace("_", "-").partition("-")[0]
     return LANGUAGES.get(stated) or LANGUAGES.get(code) or (stated or guess_language(document.text))
