@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory
 
 from sciprism.datasets.layouts.judgements import NO_DOCUMENT, NO_QUERY
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.prepare.example_folder import ExampleFolder
 from sciprism.prepare.patients.negatives import NegativeSampler, negative_samplers
-from sciprism.prepare.patients.paper_spool import PaperSpool
 from sciprism.prepare.patients.release import PatientsRelease, Relevant, Search, Split
 from sciprism.prepare.preparation import Preparation
 from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport
 from sciprism.seeding import random_fraction
 from sciprism.training.examples import Example
+from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
 
 LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
 """The splits whose patients an example of a split may not have."""
@@ -63,11 +64,11 @@ def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Prep
     relevant = {split: release.relevant_documents(split, report.dropped) for split, report in reports.items()}
     out.mkdir(parents=True, exist_ok=True)
     examples = ExampleFolder(out)
-    with TemporaryFile(dir=out) as file:
-        texts = PaperSpool(file)
-        pool, documents = _read_documents(release, texts, relevant.values(), settings)
+    with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
+        path = Path(texts) / PAPERS_FILE
+        pool, documents = _read_documents(release, path, relevant.values(), settings)
         negatives = sampler(pool, limit=settings.max_negatives, seed=settings.seed)
-        builder = _ExampleBuilder(release, texts, negatives, settings.negatives)
+        builder = _ExampleBuilder(release, PaperLookup(path), negatives, settings.negatives)
         for split, report in reports.items():
             found = builder.examples(split, relevant[split], report)
             if not examples.write(settings.file(split), found, min_examples=1):
@@ -98,7 +99,7 @@ class _ExampleBuilder:
     """Builds the examples of a split."""
 
     release: PatientsRelease
-    texts: PaperSpool
+    texts: PaperLookup
     negatives: NegativeSampler
     kind: str
 
@@ -120,13 +121,23 @@ class _ExampleBuilder:
         later = {patient.id for name in LATER[split] for patient in self.release.patients(name)}
         seen: set[str] = set()
         for patient in self.release.patients(split):
-            reason = _drop_reason(patient, relevant, later, seen)
-            seen.add(patient.id)
-            positives = () if reason else self._positives(patient.id, relevant[patient.id], report)
-            if positives:
-                yield patient, positives
+            positives: tuple[Paper, ...] = ()
+            if patient.id in seen:
+                reason = "duplicate patient, the first is retained"
+            elif not relevant.get(patient.id):
+                reason = "patient without a relevant document"
+            elif patient.id in later:
+                reason = "patient of a later split"
+            elif not patient.abstract:
+                reason = "patient without text"
             else:
-                report.dropped.add(reason or "patient whose relevant documents were all dropped", patient.id)
+                positives = self._positives(patient.id, relevant[patient.id], report)
+                reason = "" if positives else "patient whose relevant documents were all dropped"
+            seen.add(patient.id)
+            if reason:
+                report.dropped.add(reason, patient.id)
+            else:
+                yield patient, positives
         for name, documents in relevant.items():
             if documents and name not in seen:
                 report.dropped.add(NO_QUERY, name)
@@ -134,44 +145,38 @@ class _ExampleBuilder:
     def _positives(self, patient: str, names: list[str], report: SampleReport) -> tuple[Paper, ...]:
         found = []
         for name in names:
-            paper = self.texts.get(name)
             if name == patient:
                 report.dropped.add("patient judged relevant to the same patient", patient)
-            elif paper is None:
+                continue
+            try:
+                paper = self.texts[name]
+            except KeyError:
                 report.dropped.add(NO_DOCUMENT, f"{patient} {name}")
-            elif not (paper.title or paper.abstract):
-                report.dropped.add("relevant document without text", f"{patient} {name}")
-            else:
+                continue
+            if paper.title or paper.abstract:
                 found.append(paper)
+            else:
+                report.dropped.add("relevant document without text", f"{patient} {name}")
         return tuple(found)
 
 
-def _drop_reason(patient: Paper, relevant: Relevant, later: set[str], seen: set[str]) -> str:
-    """Return why a patient is no query, or an empty text."""
-    if patient.id in seen:
-        return "duplicate patient, the first is retained"
-    if not relevant.get(patient.id):
-        return "patient without a relevant document"
-    if patient.id in later:
-        return "patient of a later split"
-    return "" if patient.abstract else "patient without text"
-
-
 def _read_documents(
-    release: PatientsRelease, texts: PaperSpool, relevant: Iterable[Relevant], settings: PatientSettings
+    release: PatientsRelease, path: Path, relevant: Iterable[Relevant], settings: PatientSettings
 ) -> tuple[list[Paper], int]:
-    """Store the relevant documents; return the pool for negatives, and the number of all documents."""
+    """Write the relevant documents to a file; return the pool for negatives, and the number of all documents."""
     wanted = {name for part in relevant for names in part.values() for name in names}
     count = 0
 
     def with_text() -> Iterator[Paper]:
         nonlocal count
-        for paper in release.documents():
-            count += 1
-            if paper.id in wanted:
-                texts.put(paper)
-            if paper.title or paper.abstract:
-                yield paper
+        with path.open("w", encoding="ascii") as file:
+            for paper in release.documents():
+                count += 1
+                if paper.id in wanted:
+                    wanted.remove(paper.id)
+                    file.write(json.dumps(paper.to_json()) + "\n")
+                if paper.title or paper.abstract:
+                    yield paper
 
     def rank(paper: Paper) -> float:
         return random_fraction(settings.seed, paper.id)
