@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -63,16 +64,6 @@ def write_psychology(context: SciMultPrepareContext) -> PreparedDataSet:
     return _write_fine(context, "Psychology", "Psychology", labels, labels, (372_954, 7_641))
 
 
-def write_mag_classes(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the files of SciDocs' 19 fields of study, its three parts merged."""
-    return _write_coarse(context, "MAG", "mag", MAG_CLASSES, (25_001, 19))
-
-
-def write_mesh_classes(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the files of SciDocs' 11 kinds of diseases, its three parts merged."""
-    return _write_coarse(context, "MeSH", "mesh", MESH_CLASSES, (23_473, 11))
-
-
 def _write_fine(
     context: SciMultPrepareContext,
     name: str,
@@ -119,11 +110,13 @@ def _match_names(context: SciMultPrepareContext, papers: str, names: Sequence[La
 
 def _write_coarse(
     context: SciMultPrepareContext,
+    *,
     name: str,
     classes: Literal["mag", "mesh"],
     names: Sequence[str],
     published: tuple[int, int],
 ) -> PreparedDataSet:
+    """Write the files of SciDocs' classes, its three parts merged."""
     for file in ("train.csv", "val.csv", "test.csv"):
         context.need(f"scidocs/{classes}/{file}")
     context.need("scidocs/paper_metadata_mag_mesh.json")
@@ -144,3 +137,7 @@ def _write_coarse(
     return PreparedDataSet(
         name=name, files=files, queries=count, targets=len(names), published=published, dropped=data.dropped
     )
+
+
+write_mag_classes = partial(_write_coarse, name="MAG", classes="mag", names=MAG_CLASSES, published=(25_001, 19))
+write_mesh_classes = partial(_write_coarse, name="MeSH", classes="mesh", names=MESH_CLASSES, published=(23_473, 11))

@@ -19,26 +19,9 @@ FOLDERS = ("zhengyun21/PMC-Patients-ReCDS", "PMC-Patients-ReCDS", "pmc-patients"
 SPLITS = ("train", "dev", "test")
 
 
-def write_similar_patients(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Merge the queries of all splits that have a similar patient, over all patients (zero-shot).
-
-    A query may find itself: training queries are among the patients, as published.
-    """
-    return _write_search(context, "PPR", SPLITS, ZERO_SHOT, (100_327, 155_151))
-
-
-def write_supervised_patients(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the test split of the search for patients."""
-    return _write_search(context, "PPR", ("test",), SUPERVISED, (2_812, 155_151))
-
-
-def write_supervised_articles(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the test split of the search for articles, whose texts must be obtained from PubMed."""
-    return _write_search(context, "PAR", ("test",), SUPERVISED, (5_959, 1_413_087))
-
-
 def _write_search(
     context: SciMultPrepareContext,
+    *,
     task: Task,
     splits: tuple[str, ...],
     folder: str,
@@ -78,3 +61,16 @@ def _write_search(
 
 def _need(context: SciMultPrepareContext, *files: str) -> Path:
     return context.need(*(f"{folder}/{file}" for file in files for folder in FOLDERS))
+
+
+write_similar_patients = partial(
+    _write_search, task="PPR", splits=SPLITS, folder=ZERO_SHOT, published=(100_327, 155_151)
+)
+"""The queries of all splits over all patients: a query may find itself, as published."""
+write_supervised_patients = partial(
+    _write_search, task="PPR", splits=("test",), folder=SUPERVISED, published=(2_812, 155_151)
+)
+write_supervised_articles = partial(
+    _write_search, task="PAR", splits=("test",), folder=SUPERVISED, published=(5_959, 1_413_087)
+)
+"""The texts of the articles must be obtained from PubMed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +30,6 @@ Row = dict[str, Any]
 
 FOLDER = "scimult/search"
 DUPLICATE = "duplicate text, the first is used"
-
-
-def write_scifact(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write train and test of SciFact, merged."""
-    return _write_merged(context, "SciFact", "scifact", ("train", "test"), (1_109, 5_183))
-
-
-def write_nfcorpus(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the three splits of NFCorpus, merged."""
-    return _write_merged(context, "NFCorpus", "nfcorpus", ("train", "dev", "test"), (3_237, 3_633))
-
-
-def write_trec_covid(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write TREC-COVID in BEIR's version."""
-    return _write_merged(context, "TRECCOVID_BEIR", "trec-covid", ("test",), (50, 171_332))
-
-
-def write_scirepeval_search(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write the test queries of SciRepEval's Search, each with its candidates."""
-    return _write_ranked(context, "Search", "search", (2_637, 10))
-
-
-def write_scirepeval_trec_covid(context: SciMultPrepareContext) -> PreparedDataSet:
-    """Write TREC-COVID in SciRepEval's version: title, question and narrative of a query are one text."""
-    return _write_ranked(context, "TRECCOVID_SciRepEval", "trec_covid", (50, 1386.36))
 
 
 def read_distinct_texts(context: SciMultPrepareContext, path: Path, dropped: DropReport) -> Iterator[Paper]:
@@ -119,7 +95,7 @@ def write_collection(
 
 
 def _write_merged(
-    context: SciMultPrepareContext, name: str, folder: str, splits: Sequence[str], published: tuple[int, int]
+    context: SciMultPrepareContext, *, name: str, folder: str, splits: Sequence[str], published: tuple[int, int]
 ) -> PreparedDataSet:
     """Write a data set of BEIR: all documents, and the queries with judgements in any of the splits."""
     dropped = DropReport()
@@ -147,7 +123,7 @@ def _write_merged(
 
 
 def _write_ranked(
-    context: SciMultPrepareContext, name: str, config: str, published: tuple[int, float]
+    context: SciMultPrepareContext, *, name: str, config: str, published: tuple[int, float]
 ) -> PreparedDataSet:
     """Write a ranking data set of SciRepEval: its graded queries and their candidates."""
     context.find_split(TEXTS, config, "evaluation")
@@ -186,3 +162,19 @@ def _build_query_row(name: str, text: str, score: Mapping[str, int]) -> Row:
 
 def _name_files(name: str) -> tuple[str, str]:
     return f"{FOLDER}/{name}_papers_test.json", f"{FOLDER}/{name}_queries_test.json"
+
+
+write_scifact = partial(
+    _write_merged, name="SciFact", folder="scifact", splits=("train", "test"), published=(1_109, 5_183)
+)
+write_nfcorpus = partial(
+    _write_merged, name="NFCorpus", folder="nfcorpus", splits=("train", "dev", "test"), published=(3_237, 3_633)
+)
+write_trec_covid = partial(
+    _write_merged, name="TRECCOVID_BEIR", folder="trec-covid", splits=("test",), published=(50, 171_332)
+)
+write_scirepeval_search = partial(_write_ranked, name="Search", config="search", published=(2_637, 10))
+write_scirepeval_trec_covid = partial(
+    _write_ranked, name="TRECCOVID_SciRepEval", config="trec_covid", published=(50, 1386.36)
+)
+"""SciRepEval's version: title, question and narrative of a query are one text."""
