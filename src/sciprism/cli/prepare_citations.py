@@ -67,8 +67,7 @@ def citations(
     """Make training triplets of papers and their citations.
 
     They are sampled as by SPECTER or SciNCL. Writes train.jsonl and dev.jsonl (triplets of ids), papers.jsonl
-    (their texts) and citations.json: counts, and what was dropped and why. A recipe names train.jsonl as a
-    source.
+    (their texts) and citations.json: counts, and what was dropped and why. A recipe names train.jsonl.
 
     Example: sciprism prepare citations works.jsonl -o triplets --sampling-exponent 0.7 --seed 1783
     """

@@ -6,7 +6,7 @@ import pytest
 
 from sciprism.deprecation import RenamedWarning
 from sciprism.errors import InputError
-from sciprism.prepare.citations.registry import parse_settings
+from sciprism.prepare.citations.registry import parse_settings, samplers
 
 
 def test_a_value_is_toml_or_text():
@@ -27,3 +27,12 @@ def test_the_former_name_is_read_with_a_warning():
 def test_unknown_options_are_refused(name, word):
     with pytest.raises(InputError, match=f"--set {word}: the sampler {name} has no"):
         parse_settings(name, [word])
+
+
+@pytest.mark.parametrize("name", sorted(samplers))
+def test_the_settings_are_those_that_a_sampler_declares(name):
+    settings = samplers[name].settings()
+    assert samplers[name](seed=3, **settings) == samplers[name](seed=3)
+    known = ", ".join(settings) + " .by default " if settings else "none"
+    with pytest.raises(InputError, match=f"has no 'seed'; known: {known}"):
+        parse_settings(name, ["seed=3"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,12 +14,8 @@ from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
 from sciprism.prepare.citations.corpus import Edges, read_citation_table
 from sciprism.prepare.citations.published import (
-    LinkStrengthTable,
-    TripletRows,
     is_keyed_json,
     read_keyed_papers,
-    read_link_strengths,
-    read_triplets,
 )
 
 QUERY_FILES, CORPUS = ("val.txt", "test.txt"), "data_final.json"
@@ -144,18 +140,6 @@ class CitationSources:
     def read_edges(self) -> Edges | None:
         """Return (citing id, cited id) of the table; None if the papers' own references count."""
         return None if self.edges is None else read_citation_table(self.data_root, self.edges)
-
-    def load_link_strengths(self, rows: Mapping[str, int], dropped: DropReport) -> LinkStrengthTable | None:
-        """Return the link strengths of papers by row; None without such a file."""
-        if self.link_strengths is None:
-            return None
-        return LinkStrengthTable(read_link_strengths(self.data_root, self.link_strengths, rows, dropped))
-
-    def load_triplets(self, rows: Mapping[str, int], dropped: DropReport) -> TripletRows:
-        """Return the triplets of the table by the row of their query. Raises InputError without a table."""
-        if self.triplets is None:
-            raise InputError("the sampler given takes the triplets of a table; name it with --triplets")
-        return read_triplets(self.data_root, self.triplets, rows, dropped)
 
     def provenance(self) -> dict[str, object]:
         """Return what was read of each file, and which papers are queries."""

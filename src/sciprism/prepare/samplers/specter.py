@@ -12,6 +12,7 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.prepare.citations.corpus import CitationCorpus
+from sciprism.prepare.citations.published import LinkStrengthTable, read_link_strengths
 from sciprism.prepare.citations.triplet_sampler import SamplerInputs, Samples, TripletSampler
 from sciprism.prepare.graphs.citations import CitationGraph, rows_of
 from sciprism.prepare.samplers.sampling import (
@@ -69,9 +70,12 @@ class SpecterTripletSampler(TripletSampler):
 
     def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
         """Yield the triplets of all papers that cite others, or have links of known strength."""
-        table = inputs.sources.load_link_strengths(rows_of(corpus.names), inputs.report.dropped)
-        rows = table.rows if table else np.flatnonzero(corpus.graph.cited.counts).tolist()
-        strengths = table or CitationStrengths(corpus.graph)
+        strengths: LinkStrengths = CitationStrengths(corpus.graph)
+        rows = np.flatnonzero(corpus.graph.cited.counts).tolist()
+        if path := inputs.sources.link_strengths:
+            known, dropped = rows_of(corpus.names), inputs.report.dropped
+            table = LinkStrengthTable(read_link_strengths(inputs.sources.data_root, path, known, dropped))
+            strengths, rows = table, table.rows
         return self.sample_queries(corpus.names, strengths, inputs.select(rows), inputs.workers, inputs.report)
 
     def sample_queries(

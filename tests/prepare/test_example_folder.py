@@ -1,0 +1,51 @@
+"""Files of training examples: what is written, described and removed; what stands in a preparation's way."""
+
+import json
+from hashlib import sha256
+
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.prepare.example_folder import ExampleFolder
+from sciprism.prepare.preparation import check_dev_share, check_folders, check_workers
+from sciprism.prepare.samplers.sampling import NONE, QuerySample
+from sciprism.training.examples import Example
+
+
+def test_a_file_with_too_few_examples_is_removed(tmp_path):
+    folder = ExampleFolder(tmp_path)
+    assert folder.write("train/a.jsonl", [Example("one"), Example("two")], min_examples=2) == 2
+    assert folder.write("dev/a.jsonl", [Example("three")], min_examples=2) == 1
+    assert folder.counts == {"train/a.jsonl": 2} and not (tmp_path / "dev/a.jsonl").exists()
+    digest = sha256((tmp_path / "train/a.jsonl").read_bytes()).hexdigest()
+    assert folder.describe("train/a.jsonl") == {"file": "train/a.jsonl", "sha256": digest}
+    assert folder.describe("dev/a.jsonl") == {"file": None}
+
+
+def test_files_of_an_earlier_run_alone_are_removed(tmp_path):
+    ExampleFolder(tmp_path).write("train/old.jsonl", [Example("one")])
+    folder = ExampleFolder(tmp_path)
+    folder.write("train/new.jsonl", [Example("one")])
+    folder.remove_unwritten("train/old.jsonl", "train/new.jsonl", "train/none.jsonl")
+    assert [path.name for path in (tmp_path / "train").iterdir()] == ["new.jsonl"]
+
+
+def test_triplets_name_a_negative_only_where_there_is_one(tmp_path):
+    sample = QuerySample((1, 2), (0,), ("random", NONE))
+    ExampleFolder(tmp_path).write_triplets("train.jsonl", ["a", "b", "c", "d"], [(3, sample)])
+    rows = [json.loads(line) for line in (tmp_path / "train.jsonl").read_text().splitlines()]
+    assert rows == [
+        {"query": "d", "positive": "b", "negative": "a", "kind": "random"},
+        {"query": "d", "positive": "c"},
+    ]
+
+
+def test_wrong_settings_are_named(tmp_path):
+    with pytest.raises(InputError, match="a share of 1 for dev"):
+        check_dev_share(1)
+    with pytest.raises(InputError, match="seed -1, workers 1: none may be negative"):
+        check_workers(1, seed=-1)
+    with pytest.raises(InputError, match="is the input folder; choose another"):
+        check_folders(tmp_path, tmp_path)
+    with pytest.raises(InputError, match="no such folder"):
+        check_folders(tmp_path / "gone", tmp_path)
