@@ -20,7 +20,7 @@ from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
 from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.prepare.citations.samplers import samplers
+from sciprism.prepare.citations.registry import samplers
 from sciprism.training.learners.registry import learners
 
 REGISTRIES = {
@@ -65,16 +65,21 @@ class ToyLearner(Learner):
         return self.objective.factor * (queries - positives).square().sum(dim=1).mean()
 ''',
     "sampler": '''
-from sciprism.prepare.citations.samplers import NamedSampler, samplers
+from dataclasses import dataclass
+from sciprism.prepare.citations.registry import samplers
+from sciprism.prepare.citations.triplet_sampler import TripletSampler
 from sciprism.prepare.samplers.sampling import QuerySample
-def sample_next(corpus, inputs):
-    """Yield a triplet of each paper and the two that follow it."""
-    count = len(corpus.names)
-    for row, _ in inputs.select(range(count)):
-        sample = QuerySample(((row + 1) % count,), ((row + inputs.options["step"]) % count,), ("next",))
-        inputs.report.add(sample)
-        yield row, sample
-samplers.register("toy")(NamedSampler(("step",), sample_next))
+@samplers.register("toy")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToySampler(TripletSampler):
+    """Take the next paper as positive. step: to the negative."""
+    step: int = 3
+    def sample(self, corpus, inputs):
+        count = len(corpus.names)
+        for row, _ in inputs.select(range(count)):
+            sample = QuerySample(((row + 1) % count,), ((row + self.step) % count,), ("next",))
+            inputs.report.add(sample)
+            yield row, sample
 ''',
     "metric": '''
 import numpy as np
