@@ -30,10 +30,10 @@ from sciprism.training.learners.blocks import prepare_blocks
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.learners.masked_lm import MaskedLMLearner
 from sciprism.training.learners.registry import check_objective
+from sciprism.training.optimization_settings import OptimizerSettings
 from sciprism.training.optimizers import build_optimizer
 from sciprism.training.passes import PassSettings
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import OptimizerSettings
 
 RATE, PEER = 1e-4, "transformers"
 Blocks = Sequence[np.ndarray]

@@ -38,9 +38,10 @@ from sciprism.training.learners.learner import LearnerContext, load_model
 from sciprism.training.loop import Hooks, TrainingLoop
 from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import SourceSpec, Stage
 from sciprism.training.run_folder import StageFolder
+from sciprism.training.source_spec import SourceSpec
 from sciprism.training.sources import ExampleSource
+from sciprism.training.stage import Stage
 
 TEMPERATURE, RATE, SEED = 0.05, 2e-5, 0
 PEER = "sentence-transformers"

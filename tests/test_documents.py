@@ -39,6 +39,12 @@ def test_the_figures_of_the_architecture_are_those_of_traced_runs():
     subprocess.run([sys.executable, "-c", script], cwd=ROOT / "docs", check=True)
 
 
+def test_the_training_page_has_the_keys_of_recipes():
+    from make_reference import TRAINING_PAGE, build_training_page
+
+    assert TRAINING_PAGE.read_text(encoding="utf-8") == build_training_page(), "run make reference"
+
+
 @pytest.fixture
 def work_folder(tmp_path, monkeypatch):
     """A working folder in which the relative paths of the README exist."""

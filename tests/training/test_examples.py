@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
 from sciprism.training.examples import Example, from_row, read_examples, to_row, write_examples
-from sciprism.training.recipe import SourceSpec
+from sciprism.training.source_spec import SourceSpec
 from sciprism.training.sources import ExampleSource
 
 # the example of the fact sheet, in our words

@@ -8,7 +8,7 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example, read_examples
 from sciprism.training.paper_lookup import PaperLookup
-from sciprism.training.recipe import SourceSpec
+from sciprism.training.source_spec import SourceSpec
 from sciprism.training.sources import ExampleSource
 
 PAPERS = [Paper(id=name, title=f"On {name}", fields=("Physics",)) for name in ("a", "b", "ç")]

@@ -11,6 +11,8 @@ from sciprism.errors import InputError
 from sciprism.training.learners.registry import learners
 from sciprism.training.recipe_file import current_recipe, read_recipe
 from sciprism.training.recipe_keys import TABLES, use_current_keys
+from sciprism.training.recipe_tables import NamedTable
+from sciprism.training.weighting import weightings
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.toml"))
 OLD_RECIPES = sorted((Path(__file__).parents[1] / "compatibility/version_0_1/recipes").glob("*.toml"))
@@ -86,6 +88,33 @@ def value_at(stage, path):
     for key in path.split("."):
         stage = stage[0] if key == "search" else getattr(stage, key)
     return stage
+
+
+SETTINGS = {
+    **TABLES,
+    **{f"objective {name}": each.settings for name, each in learners.items()},
+    **{f"weighting {name}": each.settings_type for name, each in weightings.items()},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_key_has_a_description(name):
+    """`name` of an objective or a weighting needs none: it selects the table."""
+    named = issubclass(SETTINGS[name], NamedTable)
+    for key, field in SETTINGS[name].model_fields.items():
+        if not (named and key == "name"):
+            assert field.description and field.description.endswith((".", "...")), key
+
+
+def test_an_unknown_key_is_explained_by_a_similar_one(recipe):
+    with pytest.raises(
+        InputError, match=r"stages.0.bacth: unknown key; did you mean 'batch_size' \(Examples of a batch"
+    ):
+        read_recipe(recipe(), ["stages.0.bacth=3"])
+    with pytest.raises(InputError, match=r"objective: temprature: unknown key; did you mean 'temperature' \(Divides"):
+        read_recipe(recipe(), ["stages.0.objective.name=contrast", "stages.0.objective.temprature=1"])
+    with pytest.raises(InputError, match=r"stages.0.qqq: unknown key; known: name, method"):
+        read_recipe(recipe(), ["stages.0.qqq=3"])
 
 
 def test_every_former_key_is_in_these_tests():

@@ -5,8 +5,8 @@ import torch
 
 from sciprism import Encoder
 from sciprism.errors import InputError
+from sciprism.training.optimization_settings import OptimizerSettings, Schedule
 from sciprism.training.optimizers import build_optimizer
-from sciprism.training.recipe import OptimizerSettings, Schedule
 from sciprism.training.schedules import learning_rate, set_learning_rate
 
 

@@ -20,8 +20,8 @@ from sciprism.training.learners.registry import learners
 from sciprism.training.loop import Hooks
 from sciprism.training.plan import plan_training
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import SourceSpec
 from sciprism.training.recipe_file import read_recipe
+from sciprism.training.source_spec import SourceSpec
 from sciprism.training.token_source import TokenSource
 
 RECIPE = """

@@ -35,10 +35,10 @@ from sciprism.training.optimizers import build_optimizer
 from sciprism.training.passes import PassSettings
 from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import Stage
 from sciprism.training.run_folder import Checkpoint
 from sciprism.training.schedules import learning_rate, set_learning_rate
 from sciprism.training.sources import StageSource
+from sciprism.training.stage import Stage
 from sciprism.training.weighting import check_weighting, weightings
 
 PREFETCHED_STEPS = 32

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from sciprism.errors import InputError
-from sciprism.training.recipe import OptimizerSettings
+from sciprism.training.optimization_settings import OptimizerSettings
 
 _BLOCK = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
 

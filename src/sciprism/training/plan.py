@@ -23,9 +23,10 @@ from sciprism.training.batch_plan import BatchPlan, mixings, repeats_by_size
 from sciprism.training.initialization import build_early
 from sciprism.training.learners.learner import ModelLoader, load_model
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import Recipe, Stage
+from sciprism.training.recipe import Recipe
 from sciprism.training.run_folder import TEST_PAPERS, RunFolder, StageFolder
 from sciprism.training.sources import OverlapCheck, StageSource
+from sciprism.training.stage import Stage
 from sciprism.training.stage_sources import check_stage, open_source
 
 

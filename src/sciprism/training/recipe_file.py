@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sciprism.errors import InputError
 from sciprism.training.recipe import Recipe
-from sciprism.training.recipe_keys import apply_changes, known_keys, use_current_keys
+from sciprism.training.recipe_keys import apply_changes, describe_unknown_key, use_current_keys
 
 
 def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None = None) -> Recipe:
@@ -53,7 +53,10 @@ def _format_errors(path: Path, error: ValidationError) -> str:
         if any(other[: len(place)] == place and other != place for other in places):
             continue  # the cause is an error inside this table
         where = ".".join(map(str, place)) or "recipe"
-        found = "" if isinstance(each["input"], dict) else f", got {each['input']!r:.60}"
-        known = f"; {known_keys(place)}" if each["type"] == "extra_forbidden" else ""
-        lines.append(f"{path}: {where}: {each['msg'].removeprefix('Value error, ')}{found}{known}")
+        if each["type"] == "extra_forbidden":
+            wrong = describe_unknown_key(place)
+        else:
+            found = "" if isinstance(each["input"], dict) else f", got {each['input']!r:.60}"
+            wrong = f"{each['msg'].removeprefix('Value error, ')}{found}"
+        lines.append(f"{path}: {where}: {wrong}")
     return "\n".join(lines)

@@ -11,17 +11,12 @@ from typing import Any
 from sciprism.deprecation import current_names, warn_renamed
 from sciprism.errors import InputError
 from sciprism.training.learners.registry import learners
-from sciprism.training.recipe import (
-    Architecture,
-    Evaluation,
-    ModelSettings,
-    OptimizerSettings,
-    Recipe,
-    Schedule,
-    SourceSpec,
-    Stage,
-)
+from sciprism.training.model_settings import Architecture, ModelSettings
+from sciprism.training.optimization_settings import OptimizerSettings, Schedule
+from sciprism.training.recipe import Recipe
 from sciprism.training.recipe_tables import RecipeTable
+from sciprism.training.source_spec import SourceSpec
+from sciprism.training.stage import Evaluation, Stage
 
 TABLES: dict[str, type[RecipeTable]] = {
     "recipe": Recipe,
@@ -95,10 +90,10 @@ def _former_keys(key: str, table: Mapping[str, Any]) -> Mapping[str, str]:
     return {old: new for each in named for old, new in each.settings.former_keys.items()}
 
 
-def known_keys(path: tuple[int | str, ...]) -> str:
-    """Say which keys the innermost table on a path knows."""
-    tables = [TABLES[str(step)] for step in ("recipe", *path[:-1]) if step in TABLES]
-    return f"known: {', '.join(tables[-1].model_fields)}"
+def describe_unknown_key(path: tuple[int | str, ...]) -> str:
+    """Return what is wrong with the last key of a path, which its table lacks, and the known keys."""
+    table = [TABLES[str(step)] for step in ("recipe", *path[:-1]) if step in TABLES][-1]
+    return f"{table.describe_unknown_key(str(path[-1]))}; known: {', '.join(table.model_fields)}"
 
 
 def _set_value(recipe: dict[str, Any], change: str, warn: Warn) -> None:

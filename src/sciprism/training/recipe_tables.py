@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
@@ -21,7 +22,8 @@ def renamed(**former: str) -> Mapping[str, str]:
 class RecipeTable(BaseModel):
     """A table of a recipe; immutable.
 
-    former_keys: keys of version 0.1 -> today's.
+    A key is explained by its `Field(description=...)` alone, of which `make reference` makes the tables of
+    docs/training.md. former_keys: keys of version 0.1 -> today's.
     """
 
     former_keys: ClassVar[Mapping[str, str]] = {}
@@ -48,8 +50,19 @@ class RecipeTable(BaseModel):
         try:
             return cls.model_validate(table)
         except ValidationError as error:
-            wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-            raise InputError(f"{what}: {wrong}; known: {', '.join(cls.model_fields)}") from error
+            lines = []
+            for each in error.errors():
+                unknown = each["type"] == "extra_forbidden"
+                message = cls.describe_unknown_key(str(each["loc"][-1])) if unknown else each["msg"]
+                lines.append(f"{'.'.join(map(str, each['loc']))}: {message}")
+            raise InputError(f"{what}: {'; '.join(lines)}; known: {', '.join(cls.model_fields)}") from error
+
+    @classmethod
+    def describe_unknown_key(cls, key: str) -> str:
+        """Return what is wrong with a key that the table lacks, and the meaning of a similar one."""
+        close = get_close_matches(key, cls.model_fields, n=1, cutoff=0.5)
+        hints = [f"; did you mean {each!r} ({cls.model_fields[each].description})?" for each in close]
+        return f"unknown key{''.join(hints)}"
 
 
 def _types_in(annotation: Any) -> set[Any]:

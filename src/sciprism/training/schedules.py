@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from sciprism.training.recipe import Schedule
+from sciprism.training.optimization_settings import Schedule
 
 
 def learning_rate(schedule: Schedule, step: int, steps: int, peak: float) -> float:

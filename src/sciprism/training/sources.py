@@ -19,7 +19,7 @@ from sciprism.training.batch import Batch
 from sciprism.training.examples import Example, from_row, item_key, parse_json, read_examples
 from sciprism.training.learners.learner import Learner
 from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
-from sciprism.training.recipe import SourceSpec
+from sciprism.training.source_spec import SourceSpec
 
 BOM, GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
 OverlapCheck = Callable[[Iterable[Example]], Sequence[str]]

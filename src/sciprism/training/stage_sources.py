@@ -9,8 +9,9 @@ from sciprism.errors import InputError
 from sciprism.training.learners.learner import Learner
 from sciprism.training.learners.registry import learners
 from sciprism.training.processes import Processes
-from sciprism.training.recipe import SourceSpec, Stage
+from sciprism.training.source_spec import SourceSpec
 from sciprism.training.sources import ExampleSource, StageSource
+from sciprism.training.stage import Stage
 from sciprism.training.token_source import TokenSource
 
 

@@ -14,7 +14,7 @@ from sciprism.text.token_shards import MIXTURE, TokenShards
 from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
 from sciprism.training.batch import Batch
 from sciprism.training.learners.learner import Learner
-from sciprism.training.recipe import SourceSpec
+from sciprism.training.source_spec import SourceSpec
 from sciprism.training.sources import OverlapCheck, StageSource
 
 

@@ -58,10 +58,10 @@ weightings.register("none")(Weighting)
 
 
 class LossBalancedSettings(NamedTable):
-    """Settings of loss-balanced weights. alpha: exponent of the ratio."""
+    """Settings of loss-balanced weights."""
 
     name: Literal["loss-balanced"]
-    alpha: float = Field(0.5, ge=0)
+    alpha: float = Field(0.5, ge=0, description="Exponent of the ratio of a source's loss to its first one.")
 
 
 @weightings.register("loss-balanced")
@@ -75,11 +75,11 @@ class LossBalanced(Weighting):
 
 
 class GradNormSettings(NamedTable):
-    """Settings of GradNorm. alpha: how much longer the gradient of a slow source is. lr: of the weights."""
+    """Settings of GradNorm."""
 
     name: Literal["grad-norm"]
-    alpha: float = Field(1.5, ge=0)
-    lr: float = Field(0.025, gt=0)
+    alpha: float = Field(1.5, ge=0, description="How much longer the gradient of a slow source is. 0: equal lengths.")
+    lr: float = Field(0.025, gt=0, description="Learning rate of the weights.")
 
 
 @weightings.register("grad-norm")

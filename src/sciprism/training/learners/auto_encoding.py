@@ -28,18 +28,17 @@ from sciprism.training.recipe_tables import NamedTable, renamed
 
 
 class AutoEncodingSettings(NamedTable):
-    """Settings of auto-encoding.
-
-    mask_probability: of the encoder's tokens. decoder_mask_probability: of the tokens in each of the
-    decoder's rows. head_from: an earlier stage or a folder with the initial masked-LM head, where the model
-    has none.
-    """
+    """Settings of auto-encoding."""
 
     former_keys = renamed(head="head_from", share="mask_probability", decoder_share="decoder_mask_probability")
     name: Literal["auto-encoding"]
-    head_from: str = ""
-    mask_probability: float = Field(0.3, gt=0, lt=1)
-    decoder_mask_probability: float = Field(0.5, gt=0, lt=1)
+    head_from: str = Field(
+        "", description="Earlier stage or folder with the initial masked-LM head, if the model has none."
+    )
+    mask_probability: float = Field(0.3, gt=0, lt=1, description="Share of the encoder's tokens that are masked.")
+    decoder_mask_probability: float = Field(
+        0.5, gt=0, lt=1, description="Share of the tokens that a row of the decoder may not see."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,17 +20,13 @@ from sciprism.training.recipe_tables import NamedTable
 
 
 class ContrastSettings(NamedTable):
-    """Settings of in-batch contrast.
-
-    hard_negatives: of each query, at most. similarity: dot (SciMult) or cosine. mask_known: drop candidates
-    that are known positives of the same query.
-    """
+    """Settings of in-batch contrast."""
 
     name: Literal["contrast"]
-    temperature: float = Field(1.0, gt=0)
-    similarity: Literal["dot", "cosine"] = "dot"
-    hard_negatives: int = Field(1, ge=0)
-    mask_known: bool = False
+    temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
+    similarity: Literal["dot", "cosine"] = Field("dot", description="Of two vectors; `dot` as published.")
+    hard_negatives: int = Field(1, ge=0, description="Of each example, at most.")
+    mask_known: bool = Field(False, description="Drop candidates that are known positives of the query.")
 
 
 @learners.register("contrast")

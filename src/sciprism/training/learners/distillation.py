@@ -21,19 +21,16 @@ from sciprism.training.recipe_tables import NamedTable, Precision, renamed
 
 
 class DistillationSettings(NamedTable):
-    """Settings of all objectives with a teacher's vectors.
-
-    teacher: an earlier stage, a folder, or a name. teacher_max_length: tokens of a text that it reads, None
-    for as many as it can. teacher_precision: that it computes in. cache_teacher: keep its vectors on disk,
-    for other epochs and runs. hard_negatives: of each example, at most.
-    """
+    """Settings of all objectives with a teacher's vectors."""
 
     former_keys = renamed(teacher_length="teacher_max_length", cached="cache_teacher")
-    teacher: str
-    teacher_max_length: int | None = Field(None, ge=3)
-    teacher_precision: Precision = "float32"
-    cache_teacher: bool = True
-    hard_negatives: int = Field(0, ge=0)
+    teacher: str = Field(description="An earlier stage, a folder, or any model that `evaluate` loads.")
+    teacher_max_length: int | None = Field(
+        None, ge=3, description="Tokens of a text that the teacher reads. Default: as many as it can."
+    )
+    teacher_precision: Precision = Field("float32", description="In which the teacher computes.")
+    cache_teacher: bool = Field(True, description="Keep the teacher's vectors on disk, for other epochs and runs.")
+    hard_negatives: int = Field(0, ge=0, description="Of each example, at most.")
 
 
 class DistillationLearner(PairLearner):

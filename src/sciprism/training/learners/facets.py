@@ -17,18 +17,17 @@ from sciprism.training.recipe_tables import NamedTable, renamed
 
 
 class FacetsSettings(NamedTable):
-    """Settings of the contrast of facets.
-
-    best_pair_weight: of the best pair of facets, lambda. mix: "losses", as in the code, weights two
-    cross-entropies; "logits", as in the paper, the scores. in_batch_negatives: the other triplets' papers are
-    negatives too.
-    """
+    """Settings of the contrast of facets."""
 
     former_keys = renamed(best="best_pair_weight", in_batch="in_batch_negatives")
     name: Literal["facets"]
-    best_pair_weight: float = Field(0.1, ge=0, le=1)
-    mix: Literal["losses", "logits"] = "losses"
-    in_batch_negatives: bool = False
+    best_pair_weight: float = Field(
+        0.1, ge=0, le=1, description="Of the best pair of facets, the paper's lambda; the sums have the rest."
+    )
+    mix: Literal["losses", "logits"] = Field(
+        "losses", description="What is weighted: two cross-entropies (as in the code), or scores (as in the paper)."
+    )
+    in_batch_negatives: bool = Field(False, description="The other examples' papers are negatives too.")
 
 
 @learners.register("facets")

@@ -16,18 +16,14 @@ from sciprism.training.recipe_tables import NamedTable, renamed
 
 
 class FourSumSettings(NamedTable):
-    """Settings of the four-sum contrast.
-
-    similarity: cosine (INDUS) or dot. hard_negatives: of each query, at most. count_pair_twice: the pair
-    itself is in two of the sums, as published.
-    """
+    """Settings of the four-sum contrast."""
 
     former_keys = renamed(twice="count_pair_twice")
     name: Literal["four-sum"]
-    temperature: float = Field(0.02, gt=0)
-    similarity: Literal["dot", "cosine"] = "cosine"
-    hard_negatives: int = Field(0, ge=0)
-    count_pair_twice: bool = True
+    temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
+    similarity: Literal["dot", "cosine"] = Field("cosine", description="Of two vectors; `cosine` as published.")
+    hard_negatives: int = Field(0, ge=0, description="Of each example, at most.")
+    count_pair_twice: bool = Field(True, description="The positive pair is in two of the sums, as published.")
 
 
 @learners.register("four-sum")

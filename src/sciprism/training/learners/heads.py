@@ -30,26 +30,25 @@ MOMENTUM = 0.05
 
 
 class HeadSettings(NamedTable):
-    """Settings of all heads.
-
-    dropout: of the head's input. scale: factor of the vectors. standardize: each dimension (and the numbers
-    of a regression) to running mean 0 and variance 1, before all else. Vectors of length 1 give a new head
-    small outputs and slow learning; scale = 20 or standardize corrects that.
-    """
+    """Settings of all heads."""
 
     former_keys = renamed(standardise="standardize")
-    dropout: float = Field(0.2, ge=0, lt=1)
-    scale: float = Field(1.0, gt=0)
-    standardize: bool = False
+    dropout: float = Field(0.2, ge=0, lt=1, description="Of the head's input.")
+    scale: float = Field(1.0, gt=0, description="Factor of the vectors.")
+    standardize: bool = Field(
+        False, description="Each dimension, and the numbers of a regression, to running mean 0 and variance 1."
+    )
 
 
 class ClassificationSettings(HeadSettings):
-    """contrastive_weight: of the supervised contrastive loss in the sum (SciRepEval's option: 0.9)."""
+    """Settings of a classification head."""
 
     former_keys = renamed(**HeadSettings.former_keys, contrastive="contrastive_weight")
     name: Literal["classification"]
-    contrastive_weight: float = Field(0.0, ge=0, le=1)
-    temperature: float = Field(0.3, gt=0)
+    contrastive_weight: float = Field(
+        0.0, ge=0, le=1, description="Of a supervised contrastive loss in the sum (SciRepEval's option: 0.9)."
+    )
+    temperature: float = Field(0.3, gt=0, description="Of the supervised contrastive loss.")
 
 
 class MultiLabelSettings(HeadSettings):

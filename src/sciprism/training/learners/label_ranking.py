@@ -23,17 +23,15 @@ from sciprism.training.recipe_tables import NamedTable, renamed
 
 
 class LabelRankingSettings(NamedTable):
-    """Settings of label ranking.
-
-    max_labels: labels of a step, 0 for all of the source; those of the batch's papers are among them, the
-    others are sampled and weighted to stand for all others.
-    """
+    """Settings of label ranking."""
 
     former_keys = renamed(most="max_labels")
     name: Literal["label-ranking"]
-    temperature: float = Field(1.0, gt=0)
-    similarity: Literal["dot", "cosine"] = "dot"
-    max_labels: int = Field(0, ge=0)
+    temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
+    similarity: Literal["dot", "cosine"] = Field("dot", description="Of two vectors.")
+    max_labels: int = Field(
+        0, ge=0, description="Labels of a step: the batch's own and a weighted sample of the rest. 0: all."
+    )
 
 
 @learners.register("label-ranking")

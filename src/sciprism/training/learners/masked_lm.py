@@ -24,12 +24,12 @@ from sciprism.training.recipe_tables import NamedTable, renamed
 
 
 class MaskedLMSettings(NamedTable):
-    """Settings of masked language modelling. whole_words: mask all tokens of a word or none."""
+    """Settings of masked language modelling."""
 
     former_keys = renamed(share="mask_probability")
     name: Literal["masked-lm"]
-    mask_probability: float = Field(0.15, gt=0, lt=1)
-    whole_words: bool = False
+    mask_probability: float = Field(0.15, gt=0, lt=1, description="Share of the tokens that are predicted.")
+    whole_words: bool = Field(False, description="Mask all tokens of a word or none.")
 
 
 @dataclass(frozen=True, slots=True)

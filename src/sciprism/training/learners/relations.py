@@ -24,19 +24,17 @@ RelationType = Literal["query", "key", "value"]
 
 
 class RelationSettings(NamedTable):
-    """Settings of the distillation of relations.
-
-    teacher: an earlier stage, a folder, or a name. relation_heads: into which the widths of both are split.
-    teacher_layer, student_layer: counted from 1, 0 for the last. relation_types: states that are compared.
-    """
+    """Settings of the distillation of relations."""
 
     former_keys = renamed(heads="relation_heads", layer="teacher_layer", kinds="relation_types")
     name: Literal["relations"]
-    teacher: str
-    relation_heads: int = Field(48, ge=1)
-    teacher_layer: int = Field(0, ge=0)
-    student_layer: int = Field(0, ge=0)
-    relation_types: tuple[RelationType, ...] = ("query", "key", "value")
+    teacher: str = Field(description="An earlier stage, a folder, or the name of a sciprism model.")
+    relation_heads: int = Field(48, ge=1, description="Heads into which the widths of both models are split.")
+    teacher_layer: int = Field(0, ge=0, description="Layer of the teacher, from 1. 0: the last.")
+    student_layer: int = Field(0, ge=0, description="Layer of the student, from 1. 0: the last.")
+    relation_types: tuple[RelationType, ...] = Field(
+        ("query", "key", "value"), description="States whose relations are compared."
+    )
 
 
 @learners.register("relations")

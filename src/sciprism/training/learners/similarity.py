@@ -17,21 +17,19 @@ from sciprism.training.recipe_tables import renamed
 
 
 class SimilaritySettings(DistillationSettings):
-    """Settings of the distillation of similarities.
-
-    temperature, teacher_temperature: of each one's cosines (or products). distillation_temperature: a second
-    one, of both distributions (tau_KD). symmetric: passages over queries too, without hard negatives.
-    """
+    """Settings of the distillation of similarities."""
 
     former_keys = renamed(
         **DistillationSettings.former_keys, softness="distillation_temperature", both_ways="symmetric"
     )
     name: Literal["similarity"]
-    temperature: float = Field(0.02, gt=0)
-    teacher_temperature: float = Field(0.02, gt=0)
-    distillation_temperature: float = Field(4.0, gt=0)
-    similarity: Literal["dot", "cosine"] = "cosine"
-    symmetric: bool = False
+    temperature: float = Field(0.02, gt=0, description="Divides the student's similarities.")
+    teacher_temperature: float = Field(0.02, gt=0, description="Divides the teacher's similarities.")
+    distillation_temperature: float = Field(
+        4.0, gt=0, description="Divides the similarities of both once more, the paper's tau_KD."
+    )
+    similarity: Literal["dot", "cosine"] = Field("cosine", description="Of two vectors.")
+    symmetric: bool = Field(False, description="Passages over queries too; `hard_negatives` is 0 then.")
 
     @model_validator(mode="after")
     def _check_square(self) -> SimilaritySettings:

@@ -16,12 +16,12 @@ from sciprism.training.recipe_tables import NamedTable
 
 
 class TripletSettings(NamedTable):
-    """Settings of the triplet margin loss. hard_negatives: of each query, at most."""
+    """Settings of the triplet margin loss."""
 
     name: Literal["triplet"]
-    margin: float = Field(1.0, gt=0)
-    distance: Literal["euclidean", "cosine", "dot"] = "euclidean"
-    hard_negatives: int = Field(1, ge=1)
+    margin: float = Field(1.0, gt=0, description="By how much the positive should be nearer.")
+    distance: Literal["euclidean", "cosine", "dot"] = Field("euclidean", description="Between two vectors.")
+    hard_negatives: int = Field(1, ge=1, description="Of each example, at most.")
 
 
 @learners.register("triplet")
