@@ -53,7 +53,11 @@ class JointStep:
                 losses.append(self._loss(learner, batch, groups))
             own = float(losses[-1].detach())
             shown.append(own if learner.gathers else self.processes.sum(own))
-        weights = self._weights([source for source, _ in batches], losses, shown, vectors)
+        norms = [1.0] * len(batches)
+        if self.weighting.by_gradients:
+            norms = [gradient_norm(loss, groups, self.processes) for loss, groups in zip(losses, vectors, strict=True)]
+        sources = [source for source, _ in batches]
+        weights = self.weighting(*(torch.tensor(each, device=self.encoder.device) for each in (sources, shown, norms)))
         total = torch.stack([w * loss for w, loss in zip(weights, losses, strict=True)]).sum()
         (total * scale).backward()  # type: ignore[no-untyped-call]
         encoder_pass.backward()
@@ -95,20 +99,6 @@ class JointStep:
             for (learner, _), found in zip(batches, vectors, strict=True):
                 found[:] = found if learner.by_facet else [each.sum(dim=1) for each in found]
         return encoder_pass, vectors
-
-    def _weights(
-        self,
-        sources: Sequence[int],
-        losses: Sequence[Tensor],
-        shown: Sequence[float],
-        vectors: Sequence[Sequence[Tensor]],
-    ) -> Tensor:
-        norms = [1.0] * len(sources)
-        if self.weighting.by_gradients:
-            norms = [gradient_norm(loss, groups, self.processes) for loss, groups in zip(losses, vectors, strict=True)]
-        device = self.encoder.device
-        inputs = (torch.tensor(each, device=device) for each in (sources, shown, norms))
-        return self.weighting(*inputs)  # type: ignore[no-any-return]
 
 
 def gradient_norm(loss: Tensor, vectors: Sequence[Tensor], processes: Processes) -> float:

@@ -130,32 +130,29 @@ class TrainingLoop:
 
     def run(self) -> LoopState:
         """Take all remaining steps; return what the evaluations found."""
-        if self.step == 0 and self.stage.evaluation.every:
+        every = self.stage.evaluation.every
+        if self.step == 0 and every:
             self._evaluate()
         self.encoder.model.train()
         with defer_interrupts() as interrupted:
-            self._run_steps(interrupted)
+            while self.step < self.steps and not self._out_of_patience():
+                if self.processes.sum(interrupted()):
+                    self._save_checkpoint()
+                    raise KeyboardInterrupt
+                began = time.perf_counter()
+                self._prefetch()
+                row = self.take_step()
+                seconds = time.perf_counter() - began
+                if self.processes.first:
+                    self.folder.log({"step": self.step, **row, "seconds": round(seconds, 4)})
+                    speed = row["examples"] / seconds
+                    self.hooks.on_step(StepReport(self.stage.name, self.step, self.steps, row["loss"], speed))
+                if self.step == self.steps or (every and self.step % every == 0):
+                    self._evaluate()
+                if self.step == self.steps or self.step % self.stage.checkpoint_every == 0:
+                    self._save_checkpoint()
         self.folder.close()
         return self.state
-
-    def _run_steps(self, interrupted: Callable[[], bool]) -> None:
-        while self.step < self.steps and not self._out_of_patience():
-            if self.processes.sum(interrupted()):
-                self._save_checkpoint()
-                raise KeyboardInterrupt
-            began = time.perf_counter()
-            self._prefetch()
-            row = self.take_step()
-            seconds = time.perf_counter() - began
-            if self.processes.first:
-                self.folder.log({"step": self.step, **row, "seconds": round(seconds, 4)})
-                speed = row["examples"] / seconds
-                self.hooks.on_step(StepReport(self.stage.name, self.step, self.steps, row["loss"], speed))
-            every = self.stage.evaluation.every
-            if self.step == self.steps or (every and self.step % every == 0):
-                self._evaluate()
-            if self.step == self.steps or self.step % self.stage.checkpoint_every == 0:
-                self._save_checkpoint()
 
     def _prefetch(self) -> None:
         """Give learners that prefetch their batches of the coming steps, now and then."""

@@ -24,10 +24,15 @@ class TokenSource(StageSource):
     def __init__(self, spec: SourceSpec, learner: type[Learner]) -> None:
         super().__init__(spec, learner)
         self._shards = TokenShards(spec.file)
-        self._dev = self._open_dev()
         self.sha256 = self._shards.sha256
         if not len(self):
             raise InputError(f"source {self.name}: {spec.file} holds no block")
+        self._dev: dict[str, TokenShards] = {}
+        if spec.dev is not None:
+            if not spec.dev.is_dir():
+                raise InputError(f"source {self.name}: the dev folder {spec.dev} does not exist")
+            domains = {f"{self.name}/{each.name}": each for each in sorted(spec.dev.iterdir()) if each.is_dir()}
+            self._dev = {name: TokenShards(each) for name, each in (domains or {self.name: spec.dev}).items()}
 
     def __len__(self) -> int:
         return len(self._shards)
@@ -69,16 +74,6 @@ class TokenSource(StageSource):
         longest = encoder.model.config.max_length
         if self._shards.length > longest:
             raise InputError(f"source {self.name}: blocks of {self._shards.length} tokens, positions for {longest}")
-
-    def _open_dev(self) -> dict[str, TokenShards]:
-        path = self.spec.dev
-        if path is None:
-            return {}
-        if not path.is_dir():
-            raise InputError(f"source {self.name}: the dev folder {path} does not exist")
-        inner = sorted(each for each in path.iterdir() if each.is_dir())
-        folders = {self.name: path} if not inner else {f"{self.name}/{each.name}": each for each in inner}
-        return {name: TokenShards(folder) for name, folder in folders.items()}
 
 
 def _batch(shards: TokenShards, rows: Sequence[int], seed: int, sample_key: tuple[int, ...]) -> Batch:
