@@ -60,7 +60,7 @@ def build_run(encode, folder: Path, split: str) -> tuple[dict, dict]:
 
 def encode_with_sciprism(system: DenseSystem, texts: list[str]) -> np.ndarray:
     """Return our encoder's vectors, from the cache where they are."""
-    return system.vectors(EncodingInput(items=texts, format="search"))
+    return system.encode(EncodingInput(items=texts, format="search"))
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from sciprism.encoders.pooling import poolings
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.evaluation.results import TaskResult
-from sciprism.evaluation.run import EvaluationRun, evaluate
+from sciprism.evaluation.run import EvaluationOptions, evaluate
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.systems import EncodingInput, System
 from sciprism.evaluation.systems.dense import DenseSystem
@@ -67,7 +67,7 @@ class LayerSystem(DenseSystem):
         """Return the whole model's fingerprint with the cut."""
         return self._fingerprint
 
-    def vectors(self, texts: EncodingInput) -> np.ndarray:
+    def encode(self, texts: EncodingInput) -> np.ndarray:
         """Return the columns of this cut."""
         encoder, items = self.encoder, texts.items
         cache = self._cache(encoder.path(texts.format, texts.role))
@@ -140,10 +140,10 @@ def main() -> None:
     parser.add_argument("--max-length", type=int, default=256, help="tokens of a text that are read")
     args = parser.parse_args()
     suite = suites[args.suite]
-    run = EvaluationRun(out=args.runs, data=args.data, command=" ".join(sys.argv))
     quick, names = set(suite.views["quick"]), {task.name for task in suite.tasks}
     systems = build_systems(args.max_length)
-    found = evaluate(suite, suite.tasks, systems, run, _print_progress)
+    options = EvaluationOptions(command=" ".join(sys.argv))
+    found = evaluate(systems, suite, args.data, output=args.runs, options=options, progress=_print_progress)
     rows = []
     for system in systems:
         results = [result for result in found if result.system["name"] == system.name]

@@ -55,5 +55,5 @@ class VectorlessSystem:
     def describe(self):
         return {}
 
-    def vectors(self, texts):
+    def encode(self, texts):
         raise NotServedError("it has no vectors")

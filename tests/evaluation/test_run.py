@@ -10,8 +10,9 @@ from sciprism.errors import InputError
 from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.item_scores import ItemScores, read_item_scores
 from sciprism.evaluation.results import Measure
-from sciprism.evaluation.run import EvaluationRun, evaluate
+from sciprism.evaluation.run import EvaluationOptions, evaluate
 from sciprism.evaluation.systems import NotServedError
+from sciprism.evaluation.systems.dense import VectorSystem
 from sciprism.evaluation.task import Average, ProtocolResult, Suite, Task
 from sciprism.evaluation.tuning.settings import Tuning
 
@@ -54,7 +55,9 @@ class MeanOf:
         return ProtocolResult(item_scores={"mean": ItemScores(tuple("abcdef"[: len(values)]), values, "mean")})
 
 
-class Known:
+class Known(VectorSystem):
+    fingerprint = ""
+
     def __init__(self, name="model", fingerprint="f1"):
         self.name, self.fingerprint = name, fingerprint
 
@@ -70,14 +73,16 @@ def suite(*tasks):
     return Suite(name="made", tasks=tasks)
 
 
-def run(tmp_path, tasks, system=None, **more):
+def run(tmp_path, tasks, system=None, data=None, seed=0, **options):
     told = []
     found = evaluate(
-        suite(*tasks),
-        tasks,
         [system or Known()],
-        EvaluationRun(out=tmp_path, **more),
-        lambda s, t, r: told.append((t.name, r)),
+        suite(*tasks),
+        data,
+        output=tmp_path,
+        seed=seed,
+        options=EvaluationOptions(**options),
+        progress=lambda s, t, r: told.append((t.name, r)),
     )
     return found, told
 
@@ -132,26 +137,20 @@ def test_two_models_of_one_name_do_not_share_a_folder(tmp_path):
 def test_two_models_of_one_name_do_not_start_together(tmp_path):
     asked = task()
     with pytest.raises(InputError, match="two models are named model"):
-        evaluate(
-            suite(asked),
-            [asked],
-            [Known(), Known(fingerprint="f2")],
-            EvaluationRun(out=tmp_path),
-            lambda *t: None,
-        )
+        evaluate([Known(), Known(fingerprint="f2")], suite(asked), output=tmp_path)
     assert asked.protocol.calls == []
 
 
 def test_one_model_named_twice_is_scored_once(tmp_path):
     asked = task()
-    found = evaluate(suite(asked), [asked], [Known(), Known()], EvaluationRun(out=tmp_path), lambda *told: None)
+    found = evaluate([Known(), Known()], suite(asked), output=tmp_path)
     assert len(found) == 1
 
 
 def test_suites_do_not_overwrite_each_other(tmp_path):
     one, other = Suite(name="one", tasks=(task(),)), Suite(name="other", tasks=(task(values=(1.0, 1.0)),))
     for chosen in (one, other, one):
-        evaluate(chosen, chosen.tasks, [Known()], EvaluationRun(out=tmp_path), lambda *told: None)
+        evaluate(Known(), chosen, output=tmp_path)
     kept = {result.suite: result.metrics["mean"].value for _, result in stored_results.read_results(tmp_path)}
     assert kept == {"one": 0.5, "other": 1.0} and len(one.tasks[0].protocol.calls) == 1
 
@@ -162,20 +161,14 @@ def test_other_data_or_another_release_is_run_anew(tmp_path, monkeypatch):
     asked = Task(name="one", format="search", protocol=MeanOf(), data=InFile(), reference="x")
 
     def again():
-        found = evaluate(
-            suite(asked),
-            [asked],
-            [Known()],
-            EvaluationRun(out=tmp_path / "out", data=file.parent),
-            lambda *t: None,
-        )
+        found = evaluate(Known(), suite(asked), file.parent, output=tmp_path / "out")
         return found[0].metrics["mean"].value
 
     file.write_text('{"value": 0.25}\n')
     assert again() == again() == 0.25 and len(asked.protocol.calls) == 1
     file.write_text('{"value": 0.75}\n')
     assert again() == 0.75 and len(asked.protocol.calls) == 2
-    monkeypatch.setattr("sciprism.evaluation.run._versions", lambda: iter([("sciprism", "another")]))
+    monkeypatch.setattr("sciprism.evaluation.provenance.library_versions", lambda: {"sciprism": "another"})
     again()
     assert len(asked.protocol.calls) == 3
 
@@ -190,7 +183,7 @@ def test_records_that_lack_something_fail_their_task_alone(tmp_path):
 def test_another_format_is_asked_for_and_kept_apart(tmp_path):
     asked = task()
     run(tmp_path, [asked])
-    (result,), _ = run(tmp_path, [asked], encoded_format="regression")
+    (result,), _ = run(tmp_path, [asked], format="regression")
     assert asked.protocol.calls == [("search", 0), ("regression", 0)]
     assert result.encoded_format == "regression" and (tmp_path / "model--as-regression" / "made" / "one.json").exists()
 
@@ -198,26 +191,20 @@ def test_another_format_is_asked_for_and_kept_apart(tmp_path):
 def test_data_are_read_once_for_all_systems(tmp_path):
     asked = task()
     systems = [Known("one", "1"), Known("two", "2"), Known("bm25", "3")]
-    found = evaluate(suite(asked), [asked], systems, EvaluationRun(out=tmp_path), lambda *told: None)
+    found = evaluate(systems, suite(asked), output=tmp_path)
     assert [r.status for r in found] == ["done", "done", "not served"]
     assert asked.data.dropped.ids == {"no abstract": ["p1"]}
 
 
 def test_data_that_cannot_be_read_fail_for_all_systems(tmp_path):
     asked = task(data=Missing())
-    found = evaluate(
-        suite(asked),
-        [asked],
-        [Known("one", "1"), Known("two", "2")],
-        EvaluationRun(out=tmp_path),
-        lambda *told: None,
-    )
+    found = evaluate([Known("one", "1"), Known("two", "2")], suite(asked), output=tmp_path)
     assert [r.status for r in found] == ["failed", "failed"]
 
 
-def test_unknown_formats_are_refused(tmp_path):
+def test_unknown_formats_are_refused():
     with pytest.raises(InputError, match="unknown format"):
-        EvaluationRun(out=tmp_path, encoded_format="clustering")
+        EvaluationOptions(format="clustering")
 
 
 def test_suites_check_themselves():
@@ -285,4 +272,4 @@ def test_a_task_has_as_many_runs_as_it_declares_or_is_asked_for(tmp_path):
         *(f"model--seed-{n}" for n in (1, 2, 3)),
     }
     with pytest.raises(InputError, match="-1 seeds"):
-        EvaluationRun(out=tmp_path, seeds=-1)
+        EvaluationOptions(seeds=-1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,8 +13,8 @@ from sciprism.cli.scoring import build_progress_printer, command_line
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.evaluation.results import TaskResult
-    from sciprism.evaluation.task import Suite, Task
+    from sciprism.evaluation.report.run_results import Results
+    from sciprism.evaluation.selection import SelectedTasks
     from sciprism.probes.settings import SolverName
 
 Models = Annotated[
@@ -72,78 +71,58 @@ def evaluate(
 
     Example: sciprism evaluate all-MiniLM-L6-v2 bm25 random --suite open --quick -o out/open
     """
-    from sciprism.evaluation.run import EvaluationRun
-    from sciprism.evaluation.run import evaluate as score
-    from sciprism.evaluation.systems.loading import SystemOptions, load_system
+    from sciprism import evaluation
 
-    chosen, selected = _select_tasks(suite, tasks, task or [], quick)
-    selected = _configure_tasks(selected, solver, _parse_grid(grid or []))
-    options = SystemOptions(pooling=pooling or None, max_length=max_length or None, precision=precision, seed=seed)
-    where, command = folder_or_none(data), command_line()
-    run = EvaluationRun(out=output, data=where, seed=seed, seeds=seeds, encoded_format=format, command=command)
-    systems = [load_system(name, options) for name in models]
-    _report(score(chosen, selected, systems, run, build_progress_printer()), chosen, as_json)
-
-
-def _report(found: list[TaskResult], suite: Suite, as_json: bool) -> None:
-    """Print the results; the exit status is 1 where one failed."""
-    from dataclasses import asdict
-
-    from sciprism.evaluation.report.printing import print_results
-
-    if as_json:
-        print_json([asdict(result) for result in found])
-    else:
-        print_results(found, suite)
-    if any(result.status == "failed" for result in found):
-        raise typer.Exit(1)
+    selected = _select_tasks(suite, tasks, task or [], quick=quick)
+    configured = _configure_tasks(selected, solver, grid or [])
+    loading = evaluation.SystemOptions(pooling=pooling or None, max_length=max_length or None, precision=precision)
+    results = evaluation.evaluate(
+        models,
+        configured,
+        folder_or_none(data),
+        output=output,
+        seed=seed,
+        options=evaluation.EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command_line()),
+        progress=build_progress_printer(),
+    )
+    _report(results, as_json)
 
 
-def _select_tasks(name: str, file: str, only: list[str], quick: bool) -> tuple[Suite, tuple[Task, ...]]:
-    """Return a suite, by name or of custom tasks, and the selected tasks of it."""
-    from sciprism.evaluation.custom_tasks import read_tasks
-    from sciprism.evaluation.suites.registry import suites
+def _select_tasks(suite: str, file: str, only: list[str], *, quick: bool) -> list[SelectedTasks]:
+    """Return tasks of a suite, by name or of custom tasks."""
+    from sciprism.evaluation.selection import select_tasks
 
-    if bool(name) == bool(file):
+    if bool(suite) == bool(file):
         raise InputError("name the tasks: --suite NAME, or --tasks FILE for custom tasks; not both")
-    name, _, view = name.partition("/")
-    suite = suites[name] if name else read_tasks(Path(file))
-    view = "quick" if quick else view
-    suite = suite.select_view(view) if view else suite
-    names = [task.name for task in suite.tasks]
-    unknown = [task for task in only if task not in names]
-    if unknown:
-        raise InputError(f"the suite {suite.name} has no task {unknown[0]!r}; known: {', '.join(names)}")
-    return suite, tuple(task for task in suite.tasks if task.name in (only or names))
+    if quick and file:
+        raise InputError("--quick is a view of a suite; custom tasks have none")
+    name = f"{suite.partition('/')[0]}/quick" if quick else suite
+    return select_tasks(Path(file) if file else name, only)
 
 
-def _configure_tasks(tasks: Iterable[Task], solver: str, grid: dict[str, list[float]]) -> tuple[Task, ...]:
-    """Return tasks with another solver of probes or another grid, where they have any."""
-    return tuple(_configure_task(task, solver, grid) for task in tasks)
+def _configure_tasks(selected: list[SelectedTasks], solver: str, grid: list[str]) -> list[SelectedTasks]:
+    """Return tasks with the solver and the grid; its texts are such as `rate=1e-5,3e-5`."""
+    from sciprism.evaluation.selection import configure_tasks
 
-
-def _configure_task(task: Task, solver: str, grid: dict[str, list[float]]) -> Task:
-    from dataclasses import replace
-
-    from sciprism.evaluation.protocols.probe import ProbeProtocol
-    from sciprism.evaluation.tuning.settings import Tuning
-
-    protocol = task.protocol
-    if isinstance(protocol, ProbeProtocol) and solver != protocol.solver:
-        return replace(task, protocol=replace(protocol, solver=cast("SolverName", solver)))
-    tuning = getattr(protocol, "tuning", None)
-    if grid and isinstance(tuning, Tuning):
-        return replace(task, protocol=replace(protocol, tuning=tuning.with_grid(grid)))  # type: ignore[type-var]
-    return task
-
-
-def _parse_grid(texts: list[str]) -> dict[str, list[float]]:
-    """Return the values that texts such as `rate=1e-5,3e-5` name. Raises InputError for another form."""
-    found = {}
-    for text in texts:
-        name, _, values = text.partition("=")
+    values = {}
+    for text in grid:
+        name, _, numbers = text.partition("=")
         try:
-            found[name] = [float(value) for value in values.split(",")]
+            values[name] = [float(number) for number in numbers.split(",")]
         except ValueError:
             raise InputError(f"--grid {text!r} is not NAME=NUMBER,NUMBER such as rate=1e-5,3e-5") from None
-    return found
+    return configure_tasks(selected, cast("SolverName", solver), values)
+
+
+def _report(results: Results, as_json: bool) -> None:
+    """Print the results; the exit status is 1 where one failed."""
+    from sciprism.evaluation.report.terminal import show
+
+    if as_json:
+        print_json(results.to_json())
+    elif results:
+        show(results.report())
+    else:
+        print("no results")
+    if results.failed:
+        raise typer.Exit(1)

@@ -14,8 +14,7 @@ from sciprism.cli.scoring import build_progress_printer, command_line
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.evaluation.run import EvaluationRun
-    from sciprism.reproduce.tables.run import FilledTable
+    from sciprism.reproduce.tables.run import FilledTable, TablePlan
     from sciprism.reproduce.tables.table import GroupedSuite, Reproduction
 
 OTHER_DATA = ("open", "built", "fields")
@@ -66,47 +65,41 @@ def reproduce(
 
     Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
     """
-    from sciprism.evaluation.run import EvaluationRun
     from sciprism.reproduce.tables.registry import reproductions
+    from sciprism.reproduce.tables.run import read_table, score_table
 
     chosen = reproductions[paper]
     if listed or not table:
-        _print_list(chosen)
-        return
+        return _print_list(chosen)
     if table in chosen.sample_tables:
         if models or only or quick or from_results or results:
             raise InputError(f"table {table} counts a sample: only --data and -o apply")
-        _print_sample(Path(data or "."), f"Table {table}: {chosen.sample_tables[table]}", output)
-        return
+        return _print_sample(Path(data or "."), f"Table {table}: {chosen.sample_tables[table]}", output)
+    if from_results and models:
+        raise InputError("--from-results shows models that were scored; it takes no --models")
     suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
-    run = EvaluationRun(out=results or Path("results") / paper, data=folder, command=command_line())
-    filled = _fill_table(chosen, table, suite, only or [], models or [], run, precision, from_results=from_results)
-    _print_table(filled, f"Table {table}: {filled.table.title} ({suite.name})", output)
-    if filled.failed:
-        raise typer.Exit(1)
+    out = results or Path("results") / paper
+    if from_results:
+        return _print_table(read_table(chosen, table, suite, only or [], out), output)
+    plan = _plan_table(chosen, table, suite, only or [], models or [], folder, precision)
+    return _print_table(score_table(plan, out, command_line(), build_progress_printer()), output)
 
 
-def _fill_table(
+def _plan_table(
     paper: Reproduction,
     table: str,
     suite: GroupedSuite,
     only: list[str],
     models: list[str],
-    run: EvaluationRun,
+    data: Path | None,
     precision: str,
-    *,
-    from_results: bool,
-) -> FilledTable:
+) -> TablePlan:
+    """Return the plan of a table's rows; what is missing is an error before anything runs."""
     from sciprism.reproduce.tables.models import read_model_names
-    from sciprism.reproduce.tables.run import choose_rows, plan_table, read_table, score_table
+    from sciprism.reproduce.tables.run import choose_rows, plan_table
 
-    if from_results and models:
-        raise InputError("--from-results shows models that were scored; it takes no --models")
-    if from_results:
-        return read_table(paper, table, suite, only, run.out)
     rows = choose_rows(paper.table(table), suite, only)
-    given = read_model_names(models, paper.models)
-    return score_table(plan_table(paper, rows, suite, given, run.data, precision), run, build_progress_printer())
+    return plan_table(paper, rows, suite, read_model_names(models, paper.models), data, precision)
 
 
 def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) -> tuple[GroupedSuite, Path | None]:
@@ -138,14 +131,18 @@ def _print_sample(folder: Path, title: str, output: Path | None) -> None:
     _write(output, format_markdown(block) + "\n", {"title": title, **sample.to_json()})
 
 
-def _print_table(filled: FilledTable, title: str, output: Path | None) -> None:
+def _print_table(filled: FilledTable, output: Path | None) -> None:
+    """Print a table, or write it to a file; the exit status is 1 where a task failed."""
     import shutil
 
     from sciprism.reproduce.tables.printing import UNLIMITED_WIDTH, format_table, table_to_json
 
+    title = f"Table {filled.table.name}: {filled.table.title} ({filled.suite.name})"
     width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
     page = format_table(filled, title, width=UNLIMITED_WIDTH if output else width)
     _write(output, page, table_to_json(filled, title))
+    if filled.failed:
+        raise typer.Exit(1)
 
 
 def _write(output: Path | None, page: str, values: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.evaluation.results import TaskResult
-    from sciprism.evaluation.task import Suite, Task
+    from sciprism.evaluation.selection import SelectedTasks
     from sciprism.training.loop import Hooks
     from sciprism.training.recipe import Recipe
 
@@ -43,7 +43,7 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def evaluate(encoder: Encoder, names: Sequence[str]) -> Mapping[str, float]:
-        results = {name: _score(encoder, *tasks[name], data) for name in names}
+        results = {name: _score(encoder, tasks[name], data) for name in names}
         for name, result in results.items():
             if not result.metrics:
                 on_message(f"{name} has no score: {result.reason}")
@@ -59,27 +59,19 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
     return display()
 
 
-def _find_task(name: str) -> tuple[Suite, Task]:
+def _find_task(name: str) -> SelectedTasks:
     """Find a task by `suite/task`."""
-    from sciprism.evaluation.suites.registry import suites
+    from sciprism.evaluation.selection import select_tasks
 
-    where, _, which = name.partition("/")
-    suite = suites[where]
-    for task in suite.tasks:
-        if task.name == which:
-            return suite, task
-    raise InputError(f"evaluation: no task {name!r}; write SUITE/TASK, as in open/vis-citation")
+    (found,) = select_tasks(name)
+    if len(found.tasks) != 1 or found.tasks[0].name != name.partition("/")[2]:
+        raise InputError(f"evaluation: no task {name!r}; write SUITE/TASK, as in open/vis-citation")
+    return found
 
 
-def _score(encoder: Encoder, suite: Suite, task: Task, data: Path | None) -> TaskResult:
+def _score(encoder: Encoder, task: SelectedTasks, data: Path | None) -> TaskResult:
     """Score an encoder on a task, without storing vectors."""
-    from tempfile import TemporaryDirectory
+    from sciprism.evaluation.run import evaluate
 
-    from sciprism.evaluation.run import EvaluationRun, evaluate
-    from sciprism.evaluation.systems.dense import DenseSystem
-
-    with TemporaryDirectory() as folder:
-        system = DenseSystem(encoder, Path(folder) / "vectors")
-        run = EvaluationRun(out=Path(folder) / "results", data=data)
-        (result,) = evaluate(suite, [task], [system], run, lambda _system, _task, _result: None)
+    (result,) = evaluate(encoder, task, data)
     return result

@@ -24,7 +24,7 @@ class Corners:
     def __init__(self):
         self.asked = []
 
-    def vectors(self, texts):
+    def encode(self, texts):
         self.asked += [paper.id for paper in texts.items]
         noise = np.random.default_rng(0).normal(0, 0.05, (len(texts.items), 8))
         noise[np.arange(len(noise)), [int(paper.keywords[0]) for paper in texts.items]] += 1
@@ -92,7 +92,7 @@ def test_evidence_is_per_test_mention(outcome):
 
 def test_what_knows_no_vectors_does_not_depend_on_the_system(outcome):
     class Noise(Corners):
-        def vectors(self, texts):
+        def encode(self, texts):
             return np.random.default_rng(1).normal(size=(len(texts.items), 4)).astype(np.float32)
 
     other = ClusterProtocol(repeats=2).evaluate(build_mentions(), Noise(), VIEW)

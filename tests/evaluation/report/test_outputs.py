@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sciprism.evaluation.report import outputs
 from sciprism.evaluation.report.figures import FigureRow, IntervalMark, build_scale, render_figure
-from sciprism.evaluation.report.printing import print_results
+from sciprism.evaluation.report.run_results import Results
 from sciprism.evaluation.report.text_tables import TextTable, build_tables, split_table
 from sciprism.evaluation.task import Average, Published, Suite, Task
 
@@ -166,7 +166,7 @@ def test_a_wide_table_keeps_every_column_once(widths, width):
         assert len(part.heads) == 2 or sum(len(cell) + 2 for cell in part.rows[0]) <= width
 
 
-def test_evaluate_ends_with_the_table_and_what_it_lacks(lab, capsys):
+def test_evaluate_ends_with_the_table_and_what_it_lacks(lab):
     results = [
         lab.add("A", "one", {"map": [0.5, 0.75]}),
         lab.add("A", "two", status="failed", reason="OSError: disk"),
@@ -174,10 +174,9 @@ def test_evaluate_ends_with_the_table_and_what_it_lacks(lab, capsys):
     ]
     names = ("one", "two", "three", "four")
     tasks = tuple(Task(name=name, format="search", protocol=None, data=None) for name in names)
-    print_results(results, Suite(name="own", tasks=tasks, averages=(Average(name="All", tasks=names),)))
-    printed = " ".join(capsys.readouterr().out.split())
+    suite = Suite(name="own", tasks=tasks, averages=(Average(name="All", tasks=names),))
+    printed = " ".join(str(Results(results, [suite])).split())
     assert "one map 2 62.50 [50.0, 75.0]" in printed and "two failed" in printed
     assert "incomplete: two failed" in printed and "incomplete: three not served" in printed
     assert "incomplete: 1 of 4 tasks not run: four" in printed
-    print_results(results[:1], None)
-    assert "incomplete" not in capsys.readouterr().out
+    assert "incomplete" not in str(Results(results[:1]))

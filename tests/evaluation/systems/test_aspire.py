@@ -129,7 +129,7 @@ def test_a_pool_is_ranked_by_sentences_and_a_paper_is_nearest_to_itself(tiny_enc
 def test_what_needs_one_vector_per_paper_is_not_served(tiny_encoder):
     system = AspireSystem(tiny_encoder)
     with pytest.raises(NotServedError):
-        system.vectors(THREE)
+        system.encode(THREE)
     with pytest.raises(NotServedError):
         system.top(THREE, THREE, 2, "encoder", None)
     with pytest.raises(InputError, match="unknown match 'tss'; known: ts, ot"):

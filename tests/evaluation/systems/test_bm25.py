@@ -104,7 +104,7 @@ def test_nothing_to_search_finds_nothing():
 def test_it_has_no_vectors_and_says_what_it_is():
     system = BM25System()
     with pytest.raises(NotServedError, match="no vectors"):
-        system.vectors(texts(["cell"]))
+        system.encode(texts(["cell"]))
     about = system.describe()
     assert (about["k1"], about["b"], about["scoring"], about["stemming"]) == (1.2, 0.75, "lucene", "none")
     assert system.fingerprint != BM25System(k1=0.9).fingerprint

@@ -51,8 +51,8 @@ def queries(*items):
 
 def test_each_text_is_encoded_once_across_systems(tmp_path):
     first, second = Counting(), Counting()
-    a = DenseSystem(first, tmp_path).vectors(papers("1 2", "3 4", "1 2"))
-    b = DenseSystem(second, tmp_path).vectors(papers("3 4", "5 6"))
+    a = DenseSystem(first, tmp_path).encode(papers("1 2", "3 4", "1 2"))
+    b = DenseSystem(second, tmp_path).encode(papers("3 4", "5 6"))
     np.testing.assert_array_equal(a, [[1, 2], [3, 4], [1, 2]])
     np.testing.assert_array_equal(b, [[3, 4], [5, 6]])
     assert first.encoded == ["1 2", "3 4"] and second.encoded == ["5 6"]
@@ -62,18 +62,18 @@ def test_two_open_systems_share_what_either_encodes(tmp_path):
     """As two processes do: each opened the cache before the other wrote."""
     first, second = Counting(), Counting()
     systems = [DenseSystem(encoder, tmp_path) for encoder in (first, second)]
-    systems[0].vectors(papers("1 2"))
-    systems[1].vectors(papers("3 4"))
-    np.testing.assert_array_equal(systems[0].vectors(papers("3 4", "1 2")), [[3, 4], [1, 2]])
-    np.testing.assert_array_equal(systems[1].vectors(papers("1 2")), [[1, 2]])
+    systems[0].encode(papers("1 2"))
+    systems[1].encode(papers("3 4"))
+    np.testing.assert_array_equal(systems[0].encode(papers("3 4", "1 2")), [[3, 4], [1, 2]])
+    np.testing.assert_array_equal(systems[1].encode(papers("1 2")), [[1, 2]])
     assert (first.encoded, second.encoded) == (["1 2"], ["3 4"])
 
 
 def test_paths_do_not_share_vectors(tmp_path):
     encoder = Counting()
     system = DenseSystem(encoder, tmp_path)
-    system.vectors(papers("1 2"))
-    system.vectors(queries("1 2"))
+    system.encode(papers("1 2"))
+    system.encode(queries("1 2"))
     assert encoder.encoded == ["1 2", "1 2"]
 
 
@@ -107,8 +107,8 @@ def test_vectors_of_two_spaces_do_not_compare(tmp_path):
 def test_the_fields_of_a_task_decide_the_text(tmp_path, tiny_encoder):
     system = DenseSystem(tiny_encoder, tmp_path)
     paper = Paper(id="1", title="a title", abstract="its words", venue="NeurIPS", year=2006)
-    plain = system.vectors(EncodingInput(items=[paper], format="search"))
-    more = system.vectors(EncodingInput(items=[paper], format="search", fields=("title", "abstract", "venue", "year")))
+    plain = system.encode(EncodingInput(items=[paper], format="search"))
+    more = system.encode(EncodingInput(items=[paper], format="search", fields=("title", "abstract", "venue", "year")))
     assert not np.allclose(plain, more)
     np.testing.assert_allclose(plain, tiny_encoder.encode([paper], format="search"), atol=1e-6)
 
@@ -198,8 +198,8 @@ def test_an_ensemble_and_its_members_share_their_vectors(tiny_model, tmp_path, m
     both = Ensemble(members)
     texts = EncodingInput(items=["dark matter", "light", "dark matter"], format="proximity")
     for member in members:
-        DenseSystem(member, tmp_path).vectors(texts)
+        DenseSystem(member, tmp_path).encode(texts)
     monkeypatch.setattr(type(members[0]), "encode", None)  # whatever is encoded again fails
-    found = DenseSystem(both, tmp_path).vectors(texts)
+    found = DenseSystem(both, tmp_path).encode(texts)
     monkeypatch.undo()
     assert np.array_equal(found, both.encode(list(texts.items), format="proximity"))

@@ -31,7 +31,7 @@ def test_an_ensemble_is_named_by_its_members(join, models):
     rows = [Encoder.load(name).encode(TEXTS.items, format="classification") for name in models]
     expected = sum(rows) / 2 if join == "mean" else np.hstack(rows)
     for _ in range(2):  # the second time from the cache
-        assert np.abs(system.vectors(TEXTS) - expected).max() < 1e-5
+        assert np.abs(system.encode(TEXTS) - expected).max() < 1e-5
     assert system.describe()["members"][1]["method"] == "adapters"
 
 
@@ -39,7 +39,7 @@ def test_members_may_be_of_other_libraries_and_options_reach_all(tiny_model):
     options = SystemOptions(pooling="cls", seed=3)
     system = load_system(f"concat:{tiny_model}+transformers:{tiny_model}+random", options)
     assert system.name == f"concat:{tiny_model.name} (pooling cls)+{tiny_model.name}+random-3"
-    one, other, _ = np.split(system.vectors(TEXTS), [32, 64], axis=1)
+    one, other, _ = np.split(system.encode(TEXTS), [32, 64], axis=1)
     assert np.abs(one - other).max() < 1e-5
     assert np.abs(one - Encoder.load(tiny_model, pooling="cls").encode(TEXTS.items)).max() < 1e-5
 

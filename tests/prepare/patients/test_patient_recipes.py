@@ -7,10 +7,9 @@ import pytest
 from build_patients import write_release
 from build_runs import run_recipe
 from sciprism import Encoder
-from sciprism.evaluation.run import EvaluationRun, evaluate
+from sciprism.evaluation import evaluate
 from sciprism.evaluation.suites import pmc_patients
 from sciprism.evaluation.suites.registry import suites
-from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.prepare.patients.patient_examples import PatientSettings, prepare_patients
 from sciprism.training.recipe_file import read_recipe
 
@@ -28,11 +27,9 @@ SMALL = (
 )
 
 
-def scores(model, data, task, place):
+def scores(model, data, task):
     """Return the scores of a model on the test patients, as `sciprism evaluate` gives them."""
-    system = DenseSystem(Encoder.load(model, device="cpu"), place / "vectors")
-    run = EvaluationRun(out=place / "results", data=data)
-    (result,) = evaluate(suites["pmc-patients"], [task], [system], run, lambda *_: None)
+    (result,) = evaluate(Encoder.load(model, device="cpu"), f"pmc-patients/{task.name}", data)
     assert result.status == "done", result
     return {name: metric.value for name, metric in result.metrics.items()}
 
@@ -49,7 +46,7 @@ def test_from_the_release_to_the_score(search, tmp_path, tiny_model):
     model = run_recipe(recipe, tmp_path / "run", device="cpu")
     (task,) = (task for task in suites["pmc-patients"].tasks if task.name == f"pmc-patients-{search}")
     assert task.protocol.metrics == METRICS
-    before, after = (scores(each, tmp_path, task, tmp_path / each.name) for each in (start, model))
+    before, after = (scores(each, tmp_path, task) for each in (start, model))
     assert tuple(after) == METRICS
     assert after["mrr@10000"] > 0.8 > 0.5 > before["mrr@10000"]
     assert after["recall@1000"] == 1

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sciprism.evaluation.run import EvaluationRun
 from sciprism.evaluation.suites.registry import suites
 from sciprism.reproduce.claims.measurements import add_findings, compare_speed
 from sciprism.reproduce.claims.records import decide_claim
@@ -26,9 +25,7 @@ SMALL = GroupedSuite(
 
 def filled(data, out, models, name="8", suite=SMALL, only=("retriever-small",)):
     table = choose_rows(INDUS.table(name), suite, only)
-    return score_table(
-        plan_table(INDUS, table, suite, models, data), EvaluationRun(out=out, data=data), lambda *_: None
-    )
+    return score_table(plan_table(INDUS, table, suite, models, data), out)
 
 
 def test_columns_on_either_data():

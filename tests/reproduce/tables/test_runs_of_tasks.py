@@ -10,7 +10,6 @@ from build_words import segments
 from sciprism import Encoder
 from sciprism.evaluation.protocols.pair import PairProtocol
 from sciprism.evaluation.report.estimates import are_apart
-from sciprism.evaluation.run import EvaluationRun
 from sciprism.evaluation.task import Suite, Task
 from sciprism.evaluation.tuning.settings import Tuning
 from sciprism.reproduce.tables.estimates import ScoreSample, estimate_mean
@@ -65,7 +64,7 @@ def test_a_table_of_runs(tiny_model, tmp_path):
         Encoder.load(tiny_model, pooling="cls", max_length=length).save(tmp_path / name)
     given = {name: (str(tmp_path / name),) for name in models}
     wanted = plan_table(paper, table, suite, given, None)
-    filled = score_table(wanted, EvaluationRun(out=tmp_path / "results"), lambda *progress: None)
+    filled = score_table(wanted, tmp_path / "results")
     assert [column.name for column in filled.columns] == [
         "a accuracy",
         "b accuracy",

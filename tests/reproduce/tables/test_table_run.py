@@ -11,7 +11,6 @@ from build_methods import build_encoder, perturb_weights
 from open_data import write
 from sciprism import Encoder
 from sciprism.errors import InputError
-from sciprism.evaluation.run import EvaluationRun
 from sciprism.evaluation.suites.published import parse_published
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.systems import EncodingInput
@@ -39,8 +38,8 @@ def run_table(name, data, out, models, only):
     progress = []
     filled = score_table(
         planned,
-        EvaluationRun(out=out, data=data),
-        lambda s, t, r: progress.append((s.name, t.name, r is None)),
+        out,
+        progress=lambda s, t, r: progress.append((s.name, t.name, r is None)),
     )
     return filled, [each for each in progress if each[2]]
 
@@ -70,7 +69,7 @@ def test_standard_errors_and_changes_of_the_error(open_data, runs, tmp_path):
     models = given(runs, backbone=["plain"], specter_cs=["short", "end"], facets_cs=["plain", "first"])
     quick = paper.suites["open"].select_view("quick")
     planned = plan_table(paper, paper.table("M1"), quick, models, open_data)
-    filled = score_table(planned, EvaluationRun(out=tmp_path, data=open_data), lambda *_: None)
+    filled = score_table(planned, tmp_path)
     assert [c.name for c in filled.columns][-1] == "Average, Multi-SciDocs" and len(filled.columns) == 4
     backbone, one, three = filled.cells
     for base, mine in zip(one, three, strict=True):
@@ -92,7 +91,7 @@ def test_rows_of_one_model_with_the_vectors_of_other_formats(open_data, runs, tm
     )
     table = PaperTable(name="4", title="Each format with each other's vectors", rows=rows, groups=("search",))
     planned = plan_table(SCIMULT, table, QUICK, given(runs, vanilla=["plain"]), open_data)
-    filled = score_table(planned, EvaluationRun(out=tmp_path, data=open_data), lambda *_: None)
+    filled = score_table(planned, tmp_path)
     assert [cells[0].status for cells in filled.cells] == ["done", "done"]
     assert filled.cells[1][0].above.value == 0  # this model has one vector for all formats
     assert (tmp_path / "plain--as-search" / "open" / "cranfield.json").exists()
@@ -106,8 +105,7 @@ def test_other_tasks_get_the_code_of_searches_from_its_queries(open_data, tiny_m
     models = {"vanilla": (str(tmp_path / "codes"),)}
     filled = score_table(
         plan_table(SCIMULT, table, QUICK, models, open_data),
-        EvaluationRun(out=tmp_path / "out", data=open_data),
-        lambda *_: None,
+        tmp_path / "out",
     )
     own, search, proximity = ([cell.found.value for cell in cells] for cells in filled.cells)
     assert search[0] != proximity[0], "coarse: the codes of search and of proximity"
@@ -131,7 +129,7 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
     )
     suite = other.suites["own"]
     planned = plan_table(other, choose_rows(table, suite), suite, {}, open_data)
-    filled = score_table(planned, EvaluationRun(out=tmp_path, data=open_data), lambda *_: None)
+    filled = score_table(planned, tmp_path)
     assert [[cell.published for cell in cells] for cells in filled.cells] == [[50.5, 51.0], [40.0, None]]
     assert filled.cells[1][0].found is None and filled.models == (("plain",), ())
     page = format_table(filled, "Table 1")
@@ -276,7 +274,7 @@ def test_other_instructions_on_the_open_suite(open_data, tiny_model, tmp_path):
     plain = DenseSystem(encoder, tmp_path / "cache")
     instructed = DenseSystem(InstructedEncoder(encoder, CITE), tmp_path / "cache")
     texts = EncodingInput(items=["galaxy study"], format="proximity")
-    assert np.allclose(plain.vectors(texts), instructed.vectors(texts), atol=1e-6)  # it is trained with these words
+    assert np.allclose(plain.encode(texts), instructed.encode(texts), atol=1e-6)  # it is trained with these words
 
 
 def test_an_encoder_without_instructions_is_said_to_have_none(tiny_encoder):

@@ -52,7 +52,7 @@ class EncodedMentions:
         has_text = [bool(data.papers[row].title.strip() or data.papers[row].abstract.strip()) for row in used]
         for row in used[~np.array(has_text)]:
             self.dropped.add("paper without text, no vector", data.papers[row].id)
-        self._vectors: Floats = np.asarray(system.vectors(context.papers(data.papers).take(used)), np.float32)
+        self._vectors: Floats = np.asarray(system.encode(context.papers(data.papers).take(used)), np.float32)
         self._features = PairFeatures(data)
         self._usable = self._features.english[used] & np.array(has_text)
 

@@ -62,7 +62,7 @@ class MatchProtocol:
         if not len(pairs):
             raise InputError("no rated reviewer has papers; nothing can be matched")
         used = np.unique(np.concatenate([pairs[:, 0], *(data.profiles[j] for j in np.unique(pairs[:, 1]))]))
-        vectors = system.vectors(context.papers(data.papers).take(used))
+        vectors = system.encode(context.papers(data.papers).take(used))
         profiles = [np.searchsorted(used, profile) for profile in data.profiles]
         rows = np.stack([np.searchsorted(used, pairs[:, 0]), pairs[:, 1]], axis=1)
         scores = score_pairs(vectors, profiles, rows, self.best)

@@ -1,12 +1,13 @@
 """The systems of result tables: encoders, other libraries' models, BM25 and the random baseline.
 
-A system gives vectors, or scores without vectors. A protocol that needs vectors calls `vectors`; a system
-without vectors raises `NotServedError`, and the table shows no number there.
+A system encodes texts as vectors, or ranks documents without vectors. A protocol that needs vectors calls
+`encode`; a system without vectors raises `NotServedError`, and the table shows no number there. A system of
+your own is a subclass of `VectorSystem` (dense.py) with `encode`, or of `RankingSystem` with `rank`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.formats import Format, Role
-from sciprism.text.template import FIELDS, Item
+from sciprism.text.template import FIELDS, Item, Template
 
+_TEMPLATE = Template(separator=" ")
 Distance = Literal["encoder", "cosine", "dot", "euclidean"]
 
 
@@ -36,6 +38,10 @@ class EncodingInput:
     def take(self, rows: Rows) -> EncodingInput:
         """Return these rows of the items."""
         return replace(self, items=[self.items[row] for row in rows])
+
+    def texts(self) -> list[str]:
+        """Return the text of each item: a paper's fields (title, abstract), joined by a space."""
+        return [_TEMPLATE.text(item, self.role, self.fields) for item in self.items]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +79,7 @@ class TimedSystem(Protocol):
     search_times: SearchTimes
 
 
+@runtime_checkable
 class System(Protocol):
     """One row of a result table."""
 
@@ -87,7 +94,7 @@ class System(Protocol):
         """Return what results record of it, as JSON values."""
         ...
 
-    def vectors(self, texts: EncodingInput) -> Floats:
+    def encode(self, texts: EncodingInput) -> Floats:
         """Return one row per item, (n, dim), perhaps memory-mapped. Raises NotServedError."""
         ...
 
@@ -112,9 +119,60 @@ class System(Protocol):
         ...
 
 
+class RankingSystem:
+    """A system without vectors: a subclass has a `name`, a `fingerprint` and the method `rank`."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of all that decides its scores."""
+        raise NotImplementedError
+
+    def describe(self) -> dict[str, Any]:
+        """Return its name and fingerprint."""
+        return {"name": self.name, "fingerprint": self.fingerprint}
+
+    def encode(self, texts: EncodingInput) -> Floats:  # noqa: ARG002
+        """Raise NotServedError."""
+        raise NotServedError(f"{self.name} has no vectors")
+
+    def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterable[Floats]:
+        """Yield the scores of all documents for each query, (n,); higher is better."""
+        raise NotImplementedError
+
+    def pool_scores(
+        self,
+        queries: EncodingInput,
+        candidates: EncodingInput,
+        pools: Sequence[Rows],
+        distance: Distance,  # noqa: ARG002
+    ) -> list[Floats]:
+        """Return the score of each candidate in each query's pool."""
+        return [scores[pool] for scores, pool in zip(self.rank(queries, candidates), pools, strict=True)]
+
+    def top(
+        self,
+        queries: EncodingInput,
+        documents: EncodingInput,
+        k: int,
+        distance: Distance,  # noqa: ARG002
+        excluded: Sequence[Rows] | None,
+    ) -> tuple[Floats, Rows]:
+        """Return scores and rows (m, k) of the documents with the k highest scores; ties go to the lower row."""
+        best = np.full((len(queries.items), k), -np.inf, np.float32)
+        rows = np.full((len(queries.items), k), -1, np.int64)
+        for i, scores in enumerate(self.rank(queries, documents)):
+            dropped = np.zeros(0, np.int64) if excluded is None else excluded[i]
+            left = np.setdiff1d(np.arange(len(scores)), dropped)
+            found = left[np.argsort(-scores[left], kind="stable")][:k]
+            best[i, : len(found)], rows[i, : len(found)] = scores[found], found
+        return best, rows
+
+
 def encode_rows(system: System, texts: EncodingInput, rows: Rows) -> Floats:
     """Return the vectors of some rows of the texts; other rows are zero. (n, dim)."""
-    found = system.vectors(texts.take(rows))
+    found = system.encode(texts.take(rows))
     vectors = np.zeros((len(texts.items), found.shape[1]), np.float32)
     vectors[rows] = found
     return vectors

@@ -73,7 +73,7 @@ class AspireSystem:
             "fingerprint": self.fingerprint,
         }
 
-    def vectors(self, texts: EncodingInput) -> Floats:  # noqa: ARG002 (the systems' signature)
+    def encode(self, texts: EncodingInput) -> Floats:  # noqa: ARG002 (the systems' signature)
         """Raise NotServedError: a paper has a vector per sentence."""
         raise NotServedError("ASPIRE has a vector per sentence, none per paper")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, SearchTimes
-from sciprism.text.template import Template
+from sciprism.evaluation.systems import Distance, EncodingInput, NotServedError, RankingSystem, SearchTimes
 
 K1, B = 1.2, 0.75
 MAX_INDEXES = 2
 """Indexes kept in memory, the most recently used ones."""
-_TEMPLATE = Template(separator=" ")
 
 
-class BM25System:
+class BM25System(RankingSystem):
     """Rank by shared words: BM25 with Lucene's formula, without English stop words, no stemming.
 
     A document's text is its fields (title, abstract) joined by a space; so is a paper's that is a query. A
@@ -52,23 +50,17 @@ class BM25System:
         """Return its settings."""
         return {"name": self.name, **self._settings(), "fingerprint": self.fingerprint}
 
-    def vectors(self, texts: EncodingInput) -> Floats:  # noqa: ARG002 (the systems' signature)
+    def encode(self, texts: EncodingInput) -> Floats:  # noqa: ARG002 (the systems' signature)
         """Raise NotServedError: BM25 has no vectors."""
         raise NotServedError("BM25 has no vectors")
 
-    def pool_scores(
-        self,
-        queries: EncodingInput,
-        candidates: EncodingInput,
-        pools: Sequence[Rows],
-        distance: Distance,  # noqa: ARG002
-    ) -> list[Floats]:
-        """Return the score of each candidate in each query's pool, 0 where no word is shared.
+    def rank(self, queries: EncodingInput, documents: EncodingInput) -> Iterator[Floats]:
+        """Yield the scores of all documents for each query, 0 where no word is shared.
 
-        Document frequencies and lengths are those of all candidates of the task.
+        Document frequencies and lengths are those of all documents.
         """
-        index = self._index(candidates)
-        return [index.scores(text)[pool] for text, pool in zip(_to_texts(queries), pools, strict=True)]
+        index = self._index(documents)
+        yield from map(index.scores, queries.texts())
 
     def top(
         self,
@@ -82,7 +74,7 @@ class BM25System:
         known, began = set(self._indexes), perf_counter()
         index = self._index(documents)
         indexed = perf_counter()
-        texts = _to_texts(queries)
+        texts = queries.texts()
         best = np.full((len(texts), k), -np.inf, np.float32)
         rows = np.full((len(texts), k), -1, np.int64)
         for i, text in enumerate(texts):
@@ -102,7 +94,7 @@ class BM25System:
         return {"k1": self.k1, "b": self.b, "scoring": "lucene", "stopwords": "english", "stemming": "none"}
 
     def _index(self, documents: EncodingInput) -> _Index:
-        texts = _to_texts(documents)
+        texts = documents.texts()
         digest = hashlib.sha256()
         for text in texts:
             content = text.encode("utf-8", "surrogatepass")
@@ -137,10 +129,6 @@ class _Index:
             if words:
                 return np.array(self._bm25.get_scores_from_ids(words), np.float32)
         return np.zeros(self.size, np.float32)
-
-
-def _to_texts(texts: EncodingInput) -> list[str]:
-    return [_TEMPLATE.text(item, texts.role, texts.fields) for item in texts.items]
 
 
 def _best(scores: NDArray[np.float32], k: int) -> Rows:

@@ -1,4 +1,4 @@
-"""An encoder as a system: each distinct text is encoded once; scores are distances of vectors."""
+"""Systems with vectors: scores are distances; of an encoder, each distinct text is encoded once."""
 
 from __future__ import annotations
 
@@ -23,43 +23,33 @@ MAX_DOCUMENTS = 1 << 14
 """Maximum number of documents per query: more would not fit in memory for large query sets."""
 
 
-class DenseSystem:
-    """Score by the vectors of an encoder, which a cache folder stores across tasks and runs.
+class VectorSystem:
+    """Score by vectors: a subclass has a `name`, a `fingerprint` and the method `encode`.
 
-    Its name is the model's or its folder's, with the options of loading (pooling, length, precision).
-    search_times: of the last `top`; encoding is timed where no vector came from the cache.
+    distance: how the vectors are compared, where the task leaves it to the system.
     """
 
-    search_times: SearchTimes
-
-    def __init__(self, encoder: EncoderProtocol, cache: Path) -> None:
-        self.encoder = encoder
-        self.name = display_name(encoder)
-        self._cached = CachedEncoder(encoder, cache)
+    name: str
+    distance: str = "cosine"
 
     @property
     def fingerprint(self) -> str:
-        """Return the encoder's fingerprint with the precision it computes in."""
-        return self._cached.fingerprint
+        """Return a hash of all that decides its vectors."""
+        raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
-        """Return the encoder's description."""
-        return self.encoder.describe()
+        """Return its name and fingerprint."""
+        return {"name": self.name, "fingerprint": self.fingerprint}
 
-    def vectors(self, texts: EncodingInput) -> Floats:
-        """Return one row per item; texts seen before come from the cache."""
-        return self._timed(texts)[0]
-
-    def _timed(self, texts: EncodingInput) -> tuple[Floats, float | None]:
-        """Return the vectors, and the seconds of encoding if none came from the cache."""
-        return self._cached.encode_timed(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
+    def encode(self, texts: EncodingInput) -> Floats:
+        """Return one row per item, (n, dim)."""
+        raise NotImplementedError
 
     def pool_scores(
         self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
     ) -> list[NDArray[np.float64]]:
         """Return the score of each candidate in each query's pool, computed in double precision."""
-        (left, _), (right, _) = self._compared(queries, candidates)
-        measure = self._distance(distance)
+        left, right, measure = self.encode(queries), self.encode(candidates), self._distance(distance)
         return [exact.similarity(query, right[pool], measure) for query, pool in zip(left, pools, strict=True)]
 
     def top(
@@ -71,19 +61,13 @@ class DenseSystem:
         excluded: Sequence[Rows] | None,
     ) -> tuple[Floats, Rows]:
         """Search all documents exactly; a query's ranking has none of its excluded rows."""
-        if k > MAX_DOCUMENTS:
-            raise InputError(f"{k} documents per query are too many; at most {MAX_DOCUMENTS:,} are ranked")
-        (left, query_seconds), (right, document_seconds) = self._compared(queries, documents)
-        began = perf_counter()
-        found = self._best(left, right, k, distance, excluded)
-        self.search_times = SearchTimes(
-            documents=document_seconds, queries=query_seconds, search=perf_counter() - began
-        )
-        return found
+        _check_depth(k)
+        return self.search(self.encode(queries), self.encode(documents), k, distance, excluded)
 
-    def _best(
+    def search(
         self, left: Floats, right: Floats, k: int, distance: Distance, excluded: Sequence[Rows] | None
     ) -> tuple[Floats, Rows]:
+        """Return scores and rows (m, k) of the nearest of the rows `right` for each row of `left`."""
         mask, spare = _shared_mask(excluded, len(right))
         deep = min(k + spare, len(right))
         if not deep or not len(left):
@@ -97,17 +81,81 @@ class DenseSystem:
                 rows[i] = np.where(out, -1, rows[i])[order]
         return scores[:, :k], rows[:, :k]
 
-    def _compared(self, queries: EncodingInput, documents: EncodingInput) -> tuple[tuple[Floats, float | None], ...]:
+    def _distance(self, wanted: Distance) -> exact.Distance:
+        return cast(exact.Distance, self.distance if wanted == "encoder" else wanted)
+
+
+class DenseSystem(VectorSystem):
+    """Score by the vectors of an encoder, which a cache folder stores across tasks and runs.
+
+    Its name is the model's or its folder's, with the options of loading (pooling, length, precision).
+    search_times: of the last `top`; encoding is timed where no vector came from the cache.
+    """
+
+    search_times: SearchTimes
+
+    def __init__(self, encoder: EncoderProtocol, cache: Path) -> None:
+        self.encoder = encoder
+        self.name = display_name(encoder)
+        self.distance = encoder.distance
+        self._cached = CachedEncoder(encoder, cache)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the encoder's fingerprint with the precision it computes in."""
+        return self._cached.fingerprint
+
+    def describe(self) -> dict[str, Any]:
+        """Return the encoder's description."""
+        return self.encoder.describe()
+
+    def encode(self, texts: EncodingInput) -> Floats:
+        """Return one row per item; texts seen before come from the cache."""
+        return self._timed(texts)[0]
+
+    def pool_scores(
+        self, queries: EncodingInput, candidates: EncodingInput, pools: Sequence[Rows], distance: Distance
+    ) -> list[NDArray[np.float64]]:
+        """Return the score of each candidate in each query's pool, computed in double precision."""
+        self._check_spaces(queries, candidates)
+        return super().pool_scores(queries, candidates, pools, distance)
+
+    def top(
+        self,
+        queries: EncodingInput,
+        documents: EncodingInput,
+        k: int,
+        distance: Distance,
+        excluded: Sequence[Rows] | None,
+    ) -> tuple[Floats, Rows]:
+        """Search all documents exactly, and time it."""
+        _check_depth(k)
+        self._check_spaces(queries, documents)
+        left, query_seconds = self._timed(queries)
+        right, document_seconds = self._timed(documents)
+        began = perf_counter()
+        found = self.search(left, right, k, distance, excluded)
+        self.search_times = SearchTimes(
+            documents=document_seconds, queries=query_seconds, search=perf_counter() - began
+        )
+        return found
+
+    def _timed(self, texts: EncodingInput) -> tuple[Floats, float | None]:
+        """Return the vectors, and the seconds of encoding if none came from the cache."""
+        return self._cached.encode_timed(texts.items, format=texts.format, role=texts.role, fields=texts.fields)
+
+    def _check_spaces(self, queries: EncodingInput, documents: EncodingInput) -> None:
         spaces = [self.encoder.space(texts.format, texts.role) for texts in (queries, documents)]
         if len(set(spaces)) > 1:
             raise InputError(
                 f"{self.name}: vectors of {queries.format} {queries.role} and {documents.format} "
                 f"{documents.role} are in different spaces ({', '.join(spaces)}) and cannot be compared"
             )
-        return self._timed(queries), self._timed(documents)
 
-    def _distance(self, wanted: Distance) -> exact.Distance:
-        return cast(exact.Distance, self.encoder.distance if wanted == "encoder" else wanted)
+
+def _check_depth(k: int) -> None:
+    if k > MAX_DOCUMENTS:
+        raise InputError(f"{k} documents per query are too many; at most {MAX_DOCUMENTS:,} are ranked")
 
 
 def _shared_mask(excluded: Sequence[Rows] | None, count: int) -> tuple[NDArray[np.bool_] | None, int]:

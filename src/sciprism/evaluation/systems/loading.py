@@ -1,11 +1,14 @@
-"""Load a system by its name on the command line."""
+"""Load systems by their names on the command line."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.ensemble import Ensemble, joins
+from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
@@ -26,26 +29,37 @@ class SystemOptions:
     device: str | None = None
 
 
-def load_system(name: str, options: SystemOptions) -> System:
+SystemName = str | Path | System | EncoderProtocol
+"""A name as `load_system` reads it, a system, or an encoder."""
+
+
+def load_systems(systems: SystemName | Sequence[SystemName], options: SystemOptions, cache: Path) -> list[System]:
+    """Return one or several systems, each model once; an encoder becomes one. cache: folder of vectors."""
+    named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
+    loaded = (load_system(str(each), options, cache) if isinstance(each, str | Path) else each for each in named)
+    found = (each if isinstance(each, System) else DenseSystem(each, cache) for each in loaded)
+    return list({system.fingerprint: system for system in found}.values())
+
+
+def load_system(name: str, options: SystemOptions, cache: Path | None = None) -> System:
     """Return the system of a name: bm25, random, a model, a model in another library, or an ensemble.
 
     `sentence-transformers:NAME` and `transformers:NAME` use that library, for architectures that sciprism
     lacks; `aspire:NAME` compares sentence vectors by the best match, `aspire-ot:NAME` by optimal transport;
-    `mean:NAME+NAME` and `concat:NAME+NAME` are ensembles of two or more encoders.
+    `mean:NAME+NAME` and `concat:NAME+NAME` are ensembles of two or more encoders. cache: folder of vectors.
     """
     if name == "bm25":
         return BM25System()
     kind, _, rest = name.partition(":")
     if rest and kind in ("aspire", "aspire-ot"):
         return AspireSystem(_load_own(rest, options), match="ot" if kind == "aspire-ot" else "ts")
-    encoder = _load_ensemble(kind, rest, options) if rest and kind in joins else load_encoder(name, options)
-    return DenseSystem(encoder, cache_folder() / "vectors")
-
-
-def _load_ensemble(join: str, rest: str, options: SystemOptions) -> Ensemble:
-    """Load the encoders whose names are joined by plus signs."""
-    members = [load_encoder(name.strip(), options) for name in rest.split("+")]
-    return Ensemble(members, join=join, name=f"{join}:{'+'.join(map(display_name, members))}")
+    encoder: EncoderProtocol
+    if rest and kind in joins:
+        members = [load_encoder(member.strip(), options) for member in rest.split("+")]
+        encoder = Ensemble(members, join=kind, name=f"{kind}:{'+'.join(map(display_name, members))}")
+    else:
+        encoder = load_encoder(name, options)
+    return DenseSystem(encoder, cache or cache_folder() / "vectors")
 
 
 def load_encoder(name: str, options: SystemOptions) -> RandomEncoder | BridgeEncoder | Encoder:

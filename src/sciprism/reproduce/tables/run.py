@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.errors import InputError
-from sciprism.evaluation import run as runs
 from sciprism.evaluation.report.estimates import are_apart
 from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.run import EvaluationOptions, ProgressCallback, evaluate
+from sciprism.evaluation.selection import SelectedTasks
 from sciprism.evaluation.systems import System
 from sciprism.reproduce.tables.estimates import Estimate, ScoreSample, estimate_mean, to_error
 from sciprism.reproduce.tables.missing_data import list_missing_data
@@ -89,12 +90,13 @@ def choose_rows(table: PaperTable, suite: GroupedSuite, only: Sequence[str] = ()
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """A table to make, with the systems of its rows."""
+    """A table to make, with the systems of its rows. data: the folder of data."""
 
     table: PaperTable
     suite: GroupedSuite
     columns: tuple[TableColumn, ...]
     row_systems: TableSystems
+    data: Path | None = None
 
     def tasks_of(self, row: ModelRow) -> list[str]:
         """Return the names of a row's tasks; none for rows with published numbers only."""
@@ -119,7 +121,7 @@ def plan_table(
     precision: str = "float32",
 ) -> TablePlan:
     """Return the plan of a table; InputError lists all data and models that are missing."""
-    plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, models, precision))
+    plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, models, precision), data)
     tasks = suite.tasks_by_name()
     names = dict.fromkeys(task for row in table.rows for task in plan.tasks_of(row))
     lines = list_missing_data([tasks[name] for name in names], data)
@@ -135,8 +137,10 @@ def plan_table(
     return plan
 
 
-def score_table(plan: TablePlan, run: runs.EvaluationRun, tell: runs.ProgressCallback) -> FilledTable:
-    """Score what has no result yet, then fill the table; a failed task has no score."""
+def score_table(
+    plan: TablePlan, output: Path, command: str = "", progress: ProgressCallback | None = None
+) -> FilledTable:
+    """Score what has no result in a folder yet, then fill the table; a failed task has no score."""
     systems_of: dict[tuple[str, str], dict[str, System]] = {}
     for row in plan.table.rows:
         for task, systems in plan.systems(row).items():
@@ -149,10 +153,11 @@ def score_table(plan: TablePlan, run: runs.EvaluationRun, tell: runs.ProgressCal
     tasks = plan.suite.tasks_by_name()
     for (_, encoded_format, _), names in batches.items():
         batch = list(systems_of[names[0], encoded_format].values())
-        formatted = replace(run, encoded_format=encoded_format)
-        runs.evaluate(plan.suite.suite_of(names[0]), [tasks[name] for name in names], batch, formatted, tell)
-    record_models(plan, run.out)
-    return fill_table(plan, ResultFolder(run.out, plan.suite), plan.names)
+        selected = SelectedTasks(plan.suite.suite_of(names[0]), tuple(tasks[name] for name in names))
+        options = EvaluationOptions(format=encoded_format, command=command)
+        evaluate(batch, selected, plan.data, output=output, options=options, progress=progress)
+    record_models(plan, output)
+    return fill_table(plan, ResultFolder(output, plan.suite), plan.names)
 
 
 def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequence[str], folder: Path) -> FilledTable:
