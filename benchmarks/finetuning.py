@@ -33,10 +33,10 @@ from measurement import build_parser, provenance, ratio, write_result
 from sciprism import Encoder
 from sciprism.datasets.data_root import DataRoot
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.evaluation.item_scores import estimate
+from sciprism.evaluation.bootstrap import estimate
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import EvaluationContext
 from sciprism.evaluation.tuning.settings import Tuning
 
 PEER, OURS = "transformers", "sciprism"

@@ -8,15 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
-from sciprism.evaluation import item_scores as module
+from sciprism.evaluation import bootstrap as module
 from sciprism.evaluation.aggregates import aggregates
+from sciprism.evaluation.bootstrap import bootstrap_interval, estimate, holm, paired_difference
 from sciprism.evaluation.item_scores import (
     ItemScores,
     average_parts,
-    bootstrap_interval,
-    estimate,
-    holm,
-    paired_difference,
     read_item_scores,
     score_classes,
     score_label_sets,

@@ -13,7 +13,6 @@ from sciprism.cli.scoring import build_progress_printer, command_line
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.evaluation.report.run_results import Results
     from sciprism.evaluation.selection import SelectedTasks
     from sciprism.probes.settings import SolverName
 
@@ -73,56 +72,35 @@ def evaluate(
     """
     from sciprism import evaluation
 
-    selected = _select_tasks(suite, tasks, task or [], quick=quick)
-    configured = _configure_tasks(selected, solver, grid or [])
+    selected = _select_tasks(suite, tasks, task or [], quick, cast("SolverName", solver), grid or [])
+    where, command, progress = folder_or_none(data), command_line(), build_progress_printer()
     loading = evaluation.SystemOptions(pooling=pooling or None, max_length=max_length or None, precision=precision)
-    results = evaluation.evaluate(
-        models,
-        configured,
-        folder_or_none(data),
-        output=output,
-        seed=seed,
-        options=evaluation.EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command_line()),
-        progress=build_progress_printer(),
-    )
-    _report(results, as_json)
+    options = evaluation.EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command)
+    results = evaluation.evaluate(models, selected, where, output=output, seed=seed, options=options, progress=progress)
+    if as_json:
+        print_json(results.to_json())
+    else:
+        results.show()
+    if results.failed:
+        raise typer.Exit(1)
 
 
-def _select_tasks(suite: str, file: str, only: list[str], *, quick: bool) -> list[SelectedTasks]:
-    """Return tasks of a suite, by name or of custom tasks."""
-    from sciprism.evaluation.selection import select_tasks
+def _select_tasks(
+    suite: str, file: str, only: list[str], quick: bool, solver: SolverName, grid: list[str]
+) -> list[SelectedTasks]:
+    """Return tasks of a suite, by name or of custom tasks, with the solver of probes and the grid of fine-tuning."""
+    from sciprism.evaluation.selection import configure_tasks, select_tasks
 
     if bool(suite) == bool(file):
         raise InputError("name the tasks: --suite NAME, or --tasks FILE for custom tasks; not both")
     if quick and file:
         raise InputError("--quick is a view of a suite; custom tasks have none")
-    name = f"{suite.partition('/')[0]}/quick" if quick else suite
-    return select_tasks(Path(file) if file else name, only)
-
-
-def _configure_tasks(selected: list[SelectedTasks], solver: str, grid: list[str]) -> list[SelectedTasks]:
-    """Return tasks with the solver and the grid; its texts are such as `rate=1e-5,3e-5`."""
-    from sciprism.evaluation.selection import configure_tasks
-
     values = {}
     for text in grid:
-        name, _, numbers = text.partition("=")
+        axis, _, numbers = text.partition("=")
         try:
-            values[name] = [float(number) for number in numbers.split(",")]
+            values[axis] = [float(number) for number in numbers.split(",")]
         except ValueError:
             raise InputError(f"--grid {text!r} is not NAME=NUMBER,NUMBER such as rate=1e-5,3e-5") from None
-    return configure_tasks(selected, cast("SolverName", solver), values)
-
-
-def _report(results: Results, as_json: bool) -> None:
-    """Print the results; the exit status is 1 where one failed."""
-    from sciprism.evaluation.report.terminal import show
-
-    if as_json:
-        print_json(results.to_json())
-    elif results:
-        show(results.report())
-    else:
-        print("no results")
-    if results.failed:
-        raise typer.Exit(1)
+    name = f"{suite.partition('/')[0]}/quick" if quick else suite
+    return configure_tasks(select_tasks(Path(file) if file else name, only), solver, values)

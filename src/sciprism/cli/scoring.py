@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sciprism.evaluation.results import TaskResult
-    from sciprism.evaluation.run import ProgressCallback
+    from sciprism.evaluation.scoring import ProgressCallback
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.task import Task
 

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.custom import (
     CustomCorpus,
     CustomLabels,
@@ -24,13 +23,13 @@ from sciprism.datasets.layouts.custom import (
 )
 from sciprism.datasets.layouts.custom_language import CustomQuestions, CustomTexts, CustomWords
 from sciprism.datasets.layouts.labelled import LabelledTable
+from sciprism.datasets.layouts.pinned import PinnedData
 from sciprism.deprecation import current_names
 from sciprism.errors import InputError
+from sciprism.evaluation.data_files import resolve_paths
 from sciprism.evaluation.declared_names import DECLARED_AS
 from sciprism.evaluation.protocols.registry import protocols
-from sciprism.evaluation.stored_results import list_packed_files
 from sciprism.evaluation.task import DataLayout, Suite, Task
-from sciprism.files import sha256
 from sciprism.formats import FORMATS
 from sciprism.text.template import FIELDS, PAPER_FIELDS
 
@@ -50,26 +49,7 @@ LAYOUTS: Mapping[str, type[DataLayout]] = {
 REQUIRED = ("name", "protocol", "format", "metric")
 METRIC_KEYS = ("metric", "metrics")
 TASK_KEYS = (*REQUIRED, "fields", "group", "reference")
-PATHS = ("data", "papers", "queries", "qrels", "labels", "reviewers", "ratings", "signatures")
-"""Keys that name files or folders, relative to the TOML file."""
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PinnedData:
-    """Data with the SHA-256 of each of their files: results hold for these contents and no others.
-
-    settings: the layout's settings as in the TOML file, as JSON under their names in version 0.1. The
-    location of the files on a machine is not part of the declaration.
-    """
-
-    data: DataLayout = field(compare=False)
-    settings: str
-    files: tuple[tuple[str, str], ...]
-
-    def read(self, data_root: DataRoot) -> Any:
-        """Return what the layout reads."""
-        return self.data.read(data_root)
 
 
 def read_tasks(path: str | Path) -> Suite:
@@ -110,16 +90,17 @@ def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
     settings = _implied_settings(row["protocol"], metrics) | row
     of_layout = {key: value for key, value in settings.items() if key in layout_keys}
     of_protocol = {k: v for k, v in settings.items() if k in protocol_keys and k not in METRIC_KEYS}
-    resolved, files = _resolve_paths(of_layout, path.parent, where)
     declared = {DECLARED_AS.get(f"{layout.__name__}.{key}", key): value for key, value in of_layout.items()}
+    names = _read_fields(row, where)
+    built = _build(protocol, of_protocol | _metric_setting(protocol_keys, metrics, where), where)
+    resolved, files = resolve_paths(of_layout, path.parent, where)
+    data = PinnedData(data=_build(layout, resolved, where), settings=json.dumps(declared, sort_keys=True), files=files)
     return Task(
         name=row["name"],
         format=row["format"],
-        protocol=_build(protocol, of_protocol | _metric_setting(protocol_keys, metrics, where), where),
-        data=PinnedData(
-            data=_build(layout, resolved, where), settings=json.dumps(declared, sort_keys=True), files=files
-        ),
-        fields=_read_fields(row, where),
+        protocol=built,
+        data=data,
+        fields=names,
         group=str(row.get("group", "")),
         reference=str(row.get("reference", "")),
     )
@@ -147,33 +128,6 @@ def _metric_setting(keys: Collection[str], metrics: Sequence[Any], where: str) -
     if len(metrics) != 1:
         raise InputError(f"{where}: {len(metrics)} metrics, but this protocol takes one; make a task for each")
     return {"metric": metrics[0]}
-
-
-def _resolve_paths(
-    settings: Mapping[str, Any], folder: Path, where: str
-) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
-    """Return a layout's settings with absolute paths, and each file that they lead to with its SHA-256."""
-    found = dict(settings)
-    files: dict[str, str] = {}
-    for key in [key for key in PATHS if settings.get(key)]:
-        names = settings[key] if isinstance(settings[key], list) else [settings[key]]
-        paths = [folder.absolute() / str(name) for name in names]
-        for name, path in zip(names, paths, strict=True):
-            if not path.exists():
-                raise InputError(f"{where}: {key} is {name!r}, but there is no {path}")
-            for file in _list_files(path):
-                files[str(Path(str(name)) / file.relative_to(path))] = sha256(file)
-        found[key] = [str(path) for path in paths] if isinstance(settings[key], list) else str(paths[0])
-    return found, tuple(sorted(files.items()))
-
-
-def _list_files(path: Path) -> list[Path]:
-    """Return the file, or all files of the folder except hidden ones and results written there."""
-    if path.is_file():
-        return [path]
-    written = {item.parent.parent for item in path.rglob("items/*.npz")} | list_packed_files(path)
-    found = [item for item in path.rglob("*") if item.is_file() and not written & {item, *item.parents}]
-    return [item for item in found if not any(part[0] == "." for part in item.relative_to(path).parts)]
 
 
 def _read_fields(row: Mapping[str, Any], where: str) -> tuple[str, ...]:

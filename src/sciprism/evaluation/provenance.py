@@ -1,16 +1,13 @@
-"""What a result records of how it was made, and whether a stored result still holds."""
+"""The versions and data of a result, and whether a stored one still holds."""
 
 from __future__ import annotations
 
-import datetime
-import platform
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from sciprism.evaluation.results import TaskResult
-from sciprism.evaluation.task import Task, to_declaration
+from sciprism.evaluation.task import Task
 from sciprism.files import sha256
 
 PACKAGES = ("sciprism", "torch", "numpy", "tokenizers", "scikit-learn", "scipy", "lightgbm", "bm25s")
@@ -25,18 +22,6 @@ def library_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def describe_run(task: Task, command: str) -> dict[str, Any]:
-    """Return what a result of a task records: command, declaration, versions, machine, date."""
-    return {
-        "command": command,
-        "declaration": to_declaration(task),
-        "python": platform.python_version(),
-        "versions": library_versions(),
-        "machine": platform.machine(),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    }
 
 
 def is_current(result: TaskResult, task: Task, data: Path | None) -> bool:

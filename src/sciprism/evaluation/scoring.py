@@ -1,21 +1,97 @@
-"""Score one system on one task: read the data once, run the protocol, and say why where there is no number."""
+"""Score systems on one task: the data are read once, and what has a stored result is not scored again."""
 
 from __future__ import annotations
 
+import datetime
+import json
+import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import OutOfMemoryError
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import ItemScores, bootstrap_interval, estimate
-from sciprism.evaluation.provenance import describe_run, library_versions
-from sciprism.evaluation.results import Measure, TaskResult
+from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
+from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.provenance import is_current, library_versions
+from sciprism.evaluation.results import Measure, TaskResult, folder_name, write_result
+from sciprism.evaluation.stored_results import check_owner, find_result
 from sciprism.evaluation.systems import NotServedError, System
-from sciprism.evaluation.task import EvaluationContext, Task
+from sciprism.evaluation.task import Task, to_declaration
+from sciprism.formats import Format
+
+ProgressCallback = Callable[[System, Task, TaskResult | None], None]
+"""Called with None before a task is scored, and with its result afterwards."""
+DescribedSystem = tuple[System, Mapping[str, Any]]
+"""A system, and what results record of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationRun:
+    """What all tasks of one evaluation share.
+
+    output: the folder of results. data: the folder of data. seed, seeds: runs of each task, from `seed` on; 0:
+    as many as the task declares. encoded_format: score with the vectors of this format, "" for each task's own.
+    command: recorded in every result.
+    """
+
+    output: Path
+    data: Path | None
+    seed: int
+    seeds: int
+    encoded_format: str
+    command: str
+    progress: ProgressCallback
+
+
+def score_systems(
+    suite: str, task: Task, systems: Sequence[DescribedSystem], run: EvaluationRun
+) -> Iterator[TaskResult]:
+    """Yield the result of each system and seed at a task of a suite, stored or new.
+
+    With the format "search", papers of other tasks are encoded as queries (SciRepEval, Table 4).
+    """
+    data, encoded_format = TaskData(task, run.data), run.encoded_format
+    seeds = range(run.seed, run.seed + (run.seeds or task.seeds))
+    for system, description in systems:
+        folders = [run.output / folder_name(system.name, encoded_format, seed) / suite for seed in seeds]
+        context = EvaluationContext(
+            format=cast("Format", encoded_format or task.format),
+            role="query" if encoded_format == "search" != task.format else "paper",
+            fields=task.fields,
+            first_seed=run.seed,
+            grid_file=folders[0] / "grid" / f"{task.name}.jsonl",
+            key=f"{task.key} {system.fingerprint} {json.dumps(library_versions())}",
+            cache=[],
+        )
+        facts = {"suite": suite, "system": description, "encoded_format": encoded_format}
+        for seed, folder in zip(seeds, folders, strict=True):
+            result = find_result(folder, task.name)
+            if result is not None:
+                check_owner(result, system, folder)
+            if result is None or not is_current(result, task, run.data):
+                run.progress(system, task, None)
+                provenance = describe_run(task, run.command)
+                result, item_scores = score_task(data, system, replace(context, seed=seed), facts, provenance)
+                write_result(folder, result, item_scores)
+            run.progress(system, task, result)
+            yield result
+
+
+def describe_run(task: Task, command: str) -> dict[str, Any]:
+    """Return what a result records of how it was made: the command, the declaration, versions, the machine."""
+    return {
+        "command": command,
+        "declaration": to_declaration(task),
+        "python": platform.python_version(),
+        "versions": library_versions(),
+        "machine": platform.machine(),
+    }
 
 
 class TaskData:
@@ -44,45 +120,36 @@ class TaskData:
 
 
 def score_task(
-    task_data: TaskData, system: System, context: EvaluationContext, *, suite: str, encoded_format: str, command: str
+    task_data: TaskData,
+    system: System,
+    context: EvaluationContext,
+    facts: Mapping[str, Any],
+    provenance: Mapping[str, Any],
 ) -> tuple[TaskResult, Mapping[str, ItemScores]]:
     """Return the result of a system at a task, and the item scores of each metric.
 
-    encoded_format, command: as the result records them. A task that cannot be scored has a reason and no number.
+    facts, provenance: what the result also records. A task that cannot be scored has a reason and no number.
     """
     task, began = task_data.task, time.monotonic()
-    common: dict[str, Any] = {
-        "suite": suite,
-        "task": task.name,
-        "key": task.key,
-        "format": task.format,
-        "group": task.group,
-        "in_train": task.in_train,
-        "numbers": task.numbers,
-        "system": dict(system.describe()) | {"name": system.name, "fingerprint": system.fingerprint},
-        "seed": context.seed,
-        "encoded_format": encoded_format,
-    }
+    of_task = {name: getattr(task, name) for name in ("key", "format", "group", "in_train", "numbers")}
+    common: dict[str, Any] = {**facts, "task": task.name, **of_task, "seed": context.seed}
     try:
         data = task_data.read()
         outcome = task.protocol.evaluate(data, system, context)
     except NotServedError as reason:
-        facts = {"versions": library_versions()}
-        return TaskResult(**common, status="not served", reason=str(reason), provenance=facts), {}
+        versions = {"versions": provenance["versions"]}
+        return TaskResult(**common, status="not served", reason=str(reason), provenance=versions), {}
     except (InputError, OSError, MemoryError, OutOfMemoryError) as reason:
         return TaskResult(**common, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
-    files = {"data": task_data.data_root.provenance(), "seconds": round(time.monotonic() - began, 2)}
-    done = TaskResult(
-        **common,
-        status="done",
-        metrics={name: _measure(items, context.seed) for name, items in outcome.item_scores.items()},
-        details=outcome.details,
-        dropped=data.dropped.to_json() | outcome.dropped.to_json(),
-        provenance=describe_run(task, command) | files,
-    )
-    return done, outcome.item_scores
-
-
-def _measure(items: ItemScores, seed: int) -> Measure:
-    low, high = bootstrap_interval(items, seed=seed)
-    return Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
+    metrics = {}
+    for name, items in outcome.item_scores.items():
+        low, high = bootstrap_interval(items, seed=context.seed)
+        metrics[name] = Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
+    made = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "data": task_data.data_root.provenance(),
+        "seconds": round(time.monotonic() - began, 2),
+    }
+    dropped = data.dropped.to_json() | outcome.dropped.to_json()
+    common |= {"metrics": metrics, "details": outcome.details, "dropped": dropped, "provenance": {**provenance, **made}}
+    return TaskResult(**common, status="done"), outcome.item_scores

@@ -23,11 +23,6 @@ class SelectedTasks:
     suite: Suite
     tasks: tuple[Task, ...]
 
-    @property
-    def name(self) -> str:
-        """Return the suite's name, under which results are stored; those of a view are in its suite's."""
-        return self.suite.name.partition("/")[0]
-
 
 TaskName = str | Path | Suite | Task | SelectedTasks
 """A suite ("open"), view ("open/quick"), task ("open/cranfield"), TOML file of custom tasks, or a declaration."""
@@ -44,10 +39,10 @@ def select_tasks(wanted: TaskName | Sequence[TaskName], only: Sequence[str] = ()
     parts += [SelectedTasks(Suite(name="custom", tasks=own), own)] if own else []
     found: dict[str, SelectedTasks] = {}
     for part in parts:
-        known = found.get(part.name, part)
-        suite = part.suite if known.suite == part.suite else suites[part.name]
+        known = found.get(part.suite.folder, part)
+        suite = part.suite if known.suite == part.suite else suites[part.suite.folder]
         tasks = {task.name: task for task in (*known.tasks, *part.tasks)}
-        found[part.name] = SelectedTasks(suite, tuple(tasks.values()))
+        found[part.suite.folder] = SelectedTasks(suite, tuple(tasks.values()))
     if not only:
         return list(found.values())
     names = [task.name for part in found.values() for task in part.tasks]

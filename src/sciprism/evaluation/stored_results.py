@@ -7,8 +7,9 @@ written later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from sciprism.errors import InputError
@@ -23,6 +24,7 @@ from sciprism.evaluation.result_packs import (
     write_pack,
 )
 from sciprism.evaluation.results import TaskResult, item_scores_path, read_result
+from sciprism.evaluation.systems import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,27 @@ def find_result(folder: Path, task: str) -> TaskResult | None:
     return pack.results.get((folder.parent.name, task)) if pack else None
 
 
-def find_any_result(folder: Path) -> TaskResult | None:
-    """Return one result of the system at ROOT/<system>, None where there is none."""
-    for path in sorted(folder.rglob("*.json"))[:1]:
-        return read_result(path)
-    packs = map(read_pack, filter(is_pack, sorted(folder.parent.glob("*.json"))))
-    found = (item for pack in packs for item in pack.results.items())
-    return next((result for (system, _), result in found if system == folder.name), None)
+def check_owners(systems: Sequence[tuple[Path, System]]) -> None:
+    """Check that each folder, ROOT/<system>, has results of one model alone, stored ones included. InputError."""
+    owners: dict[Path, str] = {}
+    for folder, system in systems:
+        packs = map(read_pack, filter(is_pack, sorted(folder.parent.glob("*.json"))))
+        packed = (result for pack in packs for (name, _), result in pack.results.items() if name == folder.name)
+        stored = map(read_result, sorted(folder.rglob("*.json")))
+        if found := next(chain(stored, packed), None):
+            check_owner(found, system, folder)
+        if owners.setdefault(folder, system.fingerprint) != system.fingerprint:
+            raise InputError(f"two models are named {system.name}; evaluate them with different -o")
+
+
+def check_owner(result: TaskResult, system: System, folder: Path) -> None:
+    """Raise InputError where a stored result is of another model of the same name."""
+    found = result.system.get("fingerprint")
+    if found != system.fingerprint:
+        raise InputError(
+            f"{folder} holds results of another model named {system.name} (fingerprint {found}, now "
+            f"{system.fingerprint}); choose another folder with -o, or remove it"
+        )
 
 
 def find_item_scores(folder: Path, task: str, metric: str) -> ItemScores | None:
@@ -84,12 +100,6 @@ def read_results(root: Path) -> Iterator[tuple[Path, TaskResult]]:
         raise InputError(f"{root} holds no results; make them with: sciprism evaluate MODEL --suite open -o {root}")
     for path, packed in sorted(found.items(), key=lambda each: each[0]):
         yield path.parent, packed if packed and not path.exists() else read_result(path)
-
-
-def list_packed_files(root: Path) -> set[Path]:
-    """Return the files of all packed results below a folder."""
-    found = [path for path in root.rglob("*.json") if is_pack(path)]
-    return {*found, *map(scores_path, found)}
 
 
 def pack_results(source: Path, target: Path) -> list[PackedSuite]:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.declared_names import DECLARED_AS
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.systems import EncodingInput, System
-from sciprism.formats import Format, Role
+from sciprism.evaluation.systems import System
+from sciprism.formats import Format
 from sciprism.text.template import FIELDS
 
 if TYPE_CHECKING:
     from sciprism.datasets.data_root import DataRoot
 
-
-T = TypeVar("T")
 NUMBERS = ("mean", "each", "first")
 
 
@@ -57,46 +55,6 @@ class DataLayout(Protocol):
     def read(self, data_root: DataRoot) -> Any:
         """Return the input of the task's protocol. Raises InputError where files are missing or wrong."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationContext:
-    """How a task's papers are encoded, and the run's seed; the seeds of a task and system share the rest.
-
-    role: of the papers; "query" where a task that is no search is scored with query vectors.
-    first_seed: the seed that chooses settings. grid_file: stores the dev scores of settings, under `key`.
-    cache: holds what `build_once` built, for all contexts that share it; None: nothing is shared.
-    """
-
-    format: Format
-    role: Role = "paper"
-    fields: tuple[str, ...] = FIELDS
-    seed: int = 0
-    first_seed: int = 0
-    grid_file: Path | None = None
-    key: str = ""
-    cache: list[Any] | None = field(default=None, compare=False)
-
-    def build_once(self, build: Callable[[], T]) -> T:
-        """Return what `build` returns; it is called once for all contexts that share a cache."""
-        if self.cache is None:
-            return build()
-        if not self.cache:
-            self.cache.append(build())
-        built: T = self.cache[0]
-        return built
-
-    def papers(self, items: Sequence[Any]) -> EncodingInput:
-        """Return items as papers of this format."""
-        return EncodingInput(items=items, format=self.format, role=self.role, fields=self.fields)
-
-    def queries(self, items: Sequence[Any]) -> EncodingInput:
-        """Return items as queries of this format; papers among them are read by the same fields."""
-        return EncodingInput(items=items, format=self.format, role="query", fields=self.fields)
-
-    def labels(self, items: Sequence[Any]) -> EncodingInput:
-        """Return items as labels of this format."""
-        return EncodingInput(items=items, format=self.format, role="label", fields=self.fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +132,11 @@ class Suite:
             unknown = sorted(set(wanted) - set(names))
             if unknown:
                 raise InputError(f"suite {self.name}, {name}: unknown tasks {', '.join(unknown)}")
+
+    @property
+    def folder(self) -> str:
+        """Return the name of the folder of its results; a view's are in its suite's."""
+        return self.name.partition("/")[0]
 
     def select_view(self, view: str) -> Suite:
         """Return a view as a suite, its averages over the tasks that the view has. Raises InputError."""

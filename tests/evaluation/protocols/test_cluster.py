@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import bootstrap_interval, estimate
+from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.cluster import ClusterProtocol
 from sciprism.evaluation.protocols.cluster_sources import ClusterSourcesProtocol
-from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 from sciprism.papers.signatures import Signature, Signatures
 

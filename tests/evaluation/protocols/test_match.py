@@ -7,9 +7,9 @@ import pytest
 from build_systems import build_system, spell_vectors
 from sciprism.datasets.inputs import MatchInput
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import estimate
+from sciprism.evaluation.bootstrap import estimate
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.match import MatchProtocol
-from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.records import Paper
 from sciprism.uses.matching import mean_of_best
 

@@ -6,9 +6,9 @@ import torch
 
 from build_systems import build_system, spell_vectors
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import estimate
+from sciprism.evaluation.bootstrap import estimate
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.recommend import RecommendProtocol
-from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.clicks import Click, ClickLog
 from sciprism.papers.records import Paper
 from sciprism.uses.recommendation import ClickRanker, RankerSettings, build_shown_lists, compute_loss_weights

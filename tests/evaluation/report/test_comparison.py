@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.errors import InputError
+from sciprism.evaluation import bootstrap
 from sciprism.evaluation import item_scores as evidences
 from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.terminal import terminal
@@ -306,7 +307,7 @@ def test_other_statistics_than_means_are_resampled_too(lab, aggregate):
         lab.write(name, "one", {"score": make(ids, gold, predicted, aggregate)})
     found = row(lab.report(), "one score").cells[1].difference
     items = (evidences.read_item_scores(lab.folder / name / "items" / "one--score.npz") for name in "BA")
-    known = evidences.paired_difference(*items, seed=0, samples=2000)
+    known = bootstrap.paired_difference(*items, seed=0, samples=2000)
     assert found.value == pytest.approx(known.value)
     assert (found.low, found.high, found.p) == pytest.approx((known.low, known.high, known.p), abs=0.02)
 

@@ -12,13 +12,13 @@ from build_words import questions, segments, tagged
 from sciprism import Encoder
 from sciprism.datasets.inputs import Answer
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import estimate
+from sciprism.evaluation.bootstrap import estimate
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.pair import TRUNCATED, UNSEEN, PairProtocol
 from sciprism.evaluation.protocols.span import SpanProtocol
 from sciprism.evaluation.protocols.tag import LONG, VANISHED, TagProtocol
 from sciprism.evaluation.systems import NotServedError
 from sciprism.evaluation.systems.dense import DenseSystem
-from sciprism.evaluation.task import EvaluationContext
 from sciprism.evaluation.tuning.examples import Window, WindowTokenizer, find_first_pieces, join_words
 from sciprism.evaluation.tuning.grid_search import COLLAPSED, DIVERGED
 from sciprism.evaluation.tuning.runs import TunableEncoder, TuningRun

@@ -11,7 +11,8 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.evaluation import results
-from sciprism.evaluation.item_scores import ItemScores, bootstrap_interval, estimate
+from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
+from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import Measure, TaskResult
 from sciprism.evaluation.suites.registry import suites
 from sciprism.reproduce.claims.claim import (

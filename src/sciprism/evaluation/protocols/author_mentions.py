@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext
 from sciprism.papers.signatures import Signatures
 from sciprism.uses.disambiguation.features import PairFeatures, embedding_similarity, find_columns
 from sciprism.uses.disambiguation.models import MentionPairs

@@ -10,12 +10,14 @@ import numpy as np
 
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import ItemScores, average_parts, estimate
+from sciprism.evaluation.bootstrap import estimate
+from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.item_scores import ItemScores, average_parts
 from sciprism.evaluation.protocols.author_mentions import EncodedMentions
 from sciprism.evaluation.protocols.metric_names import check_metrics
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import ProtocolResult
 from sciprism.metrics.clusters import b_cubed
 from sciprism.papers.signatures import Signatures
 from sciprism.uses.disambiguation.clustering import build_dendrograms, choose_cut, cluster_by_name

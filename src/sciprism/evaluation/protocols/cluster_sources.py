@@ -10,12 +10,13 @@ import numpy as np
 
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.author_mentions import Blocks, BlockSplits, EncodedMentions
 from sciprism.evaluation.protocols.metric_names import check_metrics
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import ProtocolResult
 from sciprism.metrics.clusters import b_cubed, f1
 from sciprism.papers.signatures import Signatures
 from sciprism.uses.disambiguation.clustering import (

@@ -13,16 +13,11 @@ from torch import Tensor
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import PairInput
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import (
-    ItemScores,
-    score_classes,
-    score_label_sets,
-    score_numbers,
-    score_outcomes,
-)
+from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.item_scores import ItemScores, score_classes, score_label_sets, score_numbers, score_outcomes
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import ProtocolResult
 from sciprism.evaluation.tuning import heads
 from sciprism.evaluation.tuning.examples import TuningExample, WindowTokenizer
 from sciprism.evaluation.tuning.grid_search import Predictions, TuningProblem, fine_tune

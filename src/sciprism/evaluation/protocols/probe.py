@@ -13,17 +13,12 @@ from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import ProbeInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import (
-    ItemScores,
-    average_parts,
-    score_classes,
-    score_label_sets,
-    score_numbers,
-)
+from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.item_scores import ItemScores, average_parts, score_classes, score_label_sets, score_numbers
 from sciprism.evaluation.protocols.ranking_scores import score_rankings
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System, encode_rows
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import ProtocolResult
 from sciprism.probes import LossName, Probe, ProbeSettings, fit_probes, grid_search
 from sciprism.probes.folds import stratified_folds
 from sciprism.probes.settings import SolverName

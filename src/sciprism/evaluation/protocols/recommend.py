@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores, average_parts
 from sciprism.evaluation.protocols.metric_names import check_metrics
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System, encode_rows
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import ProtocolResult
 from sciprism.metrics.clicks import click_scores
 from sciprism.papers.clicks import ClickLog
 from sciprism.parallel import map_threads

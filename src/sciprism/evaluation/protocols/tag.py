@@ -11,10 +11,11 @@ from torch import Tensor
 from sciprism.arrays import Rows
 from sciprism.datasets.inputs import TaggingInput
 from sciprism.errors import InputError
+from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
-from sciprism.evaluation.task import EvaluationContext, ProtocolResult
+from sciprism.evaluation.task import ProtocolResult
 from sciprism.evaluation.tuning import heads
 from sciprism.evaluation.tuning.examples import (
     TuningExample,

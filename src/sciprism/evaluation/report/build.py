@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isnan
 
 from sciprism.errors import InputError
-from sciprism.evaluation.item_scores import holm
+from sciprism.evaluation.bootstrap import holm
 from sciprism.evaluation.report.estimates import (
     BootstrapDifference,
     BootstrapScore,

@@ -13,14 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.evaluation.item_scores import (
-    CELLS,
-    ItemScores,
-    align_classes,
-    evaluate_aggregate,
-    resample,
-    swapped_differences,
-)
+from sciprism.evaluation.bootstrap import CELLS, evaluate_aggregate, resample, swapped_differences
+from sciprism.evaluation.item_scores import ItemScores, align_classes
 from sciprism.evaluation.report.system_results import StoredResult
 from sciprism.evaluation.stored_results import find_item_scores
 

@@ -10,7 +10,7 @@ from typing import Any, overload
 from sciprism.evaluation.report.build import build_report
 from sciprism.evaluation.report.model import Report
 from sciprism.evaluation.report.system_results import StoredResult, group_by_system
-from sciprism.evaluation.report.terminal import terminal
+from sciprism.evaluation.report.terminal import show, terminal
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.task import Suite
 
@@ -19,12 +19,13 @@ class Results(Sequence[TaskResult]):
     """The results of some systems at some tasks, one per task, system and seed.
 
     `results["open/cranfield", "bm25"]` is a number: the task's main metric, the mean over seeds; a third word
-    names another metric. `print(results)` shows the table of `sciprism evaluate`.
+    names another metric. `print(results)` shows the table of `sciprism evaluate`. failed: whether a task failed.
     """
 
     def __init__(self, results: Sequence[TaskResult], suites: Sequence[Suite] = ()) -> None:
         self._results = list(results)
-        self._suites = {suite.name.partition("/")[0]: suite for suite in suites}  # a view has its suite's results
+        self.failed = any(result.status == "failed" for result in results)
+        self._suites = {suite.folder: suite for suite in suites}  # a view has its suite's results
 
     def __len__(self) -> int:
         return len(self._results)
@@ -41,11 +42,6 @@ class Results(Sequence[TaskResult]):
         if isinstance(key, slice):
             return Results(self._results[key], list(self._suites.values()))
         return self._results[key]
-
-    @property
-    def failed(self) -> bool:
-        """Return whether a task failed."""
-        return any(result.status == "failed" for result in self)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one flat row per metric, for a data frame; of a task without a number, one row with the reason."""
@@ -67,12 +63,20 @@ class Results(Sequence[TaskResult]):
 
         Differences are not tested: that needs the item scores, which `sciprism compare` reads.
         """
+        missing = [f"incomplete: {line}" for line in self._missing()]
         report = build_report(group_by_system([StoredResult(result) for result in self]), self._suites)
-        return replace(report, notes=(*report.notes, *(f"incomplete: {line}" for line in self._missing())))
+        return replace(report, notes=(*report.notes, *missing))
 
     def __str__(self) -> str:
         width = shutil.get_terminal_size((110, 24)).columns
         return terminal(self.report(), width=width).rstrip("\n") if self else "no results"
+
+    def show(self) -> None:
+        """Print the table, in the style and width of the terminal."""
+        if self:
+            show(self.report())
+        else:
+            print("no results")
 
     def _score(self, task: str, system: str, metric: str = "") -> float:
         found = [r for r in self if r.system["name"] == system and task in (r.task, f"{r.suite}/{r.task}")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.ensemble import Ensemble, joins
@@ -33,12 +34,21 @@ SystemName = str | Path | System | EncoderProtocol
 """A name as `load_system` reads it, a system, or an encoder."""
 
 
-def load_systems(systems: SystemName | Sequence[SystemName], options: SystemOptions, cache: Path) -> list[System]:
-    """Return one or several systems, each model once; an encoder becomes one. cache: folder of vectors."""
+def load_systems(
+    systems: SystemName | Sequence[SystemName], options: SystemOptions, cache: Path
+) -> list[tuple[System, dict[str, Any]]]:
+    """Return one or several systems, each model once, with what results record of them.
+
+    An encoder becomes a system. cache: folder of vectors.
+    """
     named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
     loaded = (load_system(str(each), options, cache) if isinstance(each, str | Path) else each for each in named)
     found = (each if isinstance(each, System) else DenseSystem(each, cache) for each in loaded)
-    return list({system.fingerprint: system for system in found}.values())
+    once = {system.fingerprint: system for system in found}
+    return [
+        (system, dict(system.describe()) | {"name": system.name, "fingerprint": fingerprint})
+        for fingerprint, system in once.items()
+    ]
 
 
 def load_system(name: str, options: SystemOptions, cache: Path | None = None) -> System:

@@ -11,7 +11,8 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.evaluation.report.estimates import are_apart
 from sciprism.evaluation.results import folder_name
-from sciprism.evaluation.run import EvaluationOptions, ProgressCallback, evaluate
+from sciprism.evaluation.run import EvaluationOptions, evaluate
+from sciprism.evaluation.scoring import ProgressCallback
 from sciprism.evaluation.selection import SelectedTasks
 from sciprism.evaluation.systems import System
 from sciprism.reproduce.tables.estimates import Estimate, ScoreSample, estimate_mean, to_error
