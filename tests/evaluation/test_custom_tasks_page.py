@@ -45,3 +45,18 @@ def test_the_example_of_each_protocol_runs(protocol, tmp_path, monkeypatch, caps
 def test_the_page_names_every_protocol_and_every_needed_key():
     assert set(LAYOUTS) < set(SECTIONS) and f"{TEST_SHARE:.0%}" in PAGE
     assert all(f"\n| `{name}` |" in PAGE for name in (*REQUIRED, *LAYOUTS))
+
+
+def test_the_python_blocks_run(tmp_path, monkeypatch, capsys):
+    for name, text in FILE.findall(SECTIONS["retrieve"]):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.rglob("*"))
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", SECTIONS["In Python"], re.S):
+        exec(compile(block, "custom-tasks.md", "exec"), names)
+    assert {"letter-counts", "shared-words", "bm25"} <= set(capsys.readouterr().out.split())
+    results = names["results"]
+    assert results["ozone", "bm25"] == results["search/ozone", "bm25"] > results["ozone", "random"]
+    assert set(tmp_path.rglob("*")) == before, "no file is left"

@@ -273,3 +273,37 @@ def test_a_task_has_as_many_runs_as_it_declares_or_is_asked_for(tmp_path):
     }
     with pytest.raises(InputError, match="-1 seeds"):
         EvaluationOptions(seeds=-1)
+
+
+def test_without_an_output_no_file_is_left(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = evaluate([Known(), "random"], suite(task("one"), task("two")))
+    assert [result.status for result in results] == ["done"] * 4 and not results.failed
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_results_give_numbers_rows_and_a_table(tmp_path):
+    one, lost = task("one", values=(0.0, 0.5)), task("lost", data=Missing())
+    results, _ = run(tmp_path, [one, lost])
+    assert results["one", "model"] == results["made/one", "model", "mean"] == 0.25
+    assert results.failed and len(results) == 2 and results[0].task == "one" and results[:1][0] is results[0]
+    measured, failed = results.to_rows()
+    assert measured == {
+        "suite": "made", "task": "one", "system": "model", "seed": 0, "status": "done", "metric": "mean",
+        "value": 0.25, "low": 0.0, "high": 0.5, "n": 2,
+    }  # fmt: skip
+    assert failed["status"] == "failed" and "not there" in failed["reason"]
+    assert results.to_json()[0]["metrics"]["mean"]["value"] == 0.25
+    assert "one mean" in str(results) and "incomplete: lost failed" in str(results)
+    with pytest.raises(KeyError, match="lost: failed: InputError: the file is not there"):
+        results["lost", "model"]
+    with pytest.raises(KeyError, match="no result of 'other' at 'one'; tasks: made/one, made/lost; systems: model"):
+        results["one", "other"]
+    with pytest.raises(KeyError, match="no metric 'map'; known: mean"):
+        results["one", "model", "map"]
+
+
+def test_a_number_is_the_mean_over_seeds(tmp_path):
+    asked = Task(name="one", format="search", protocol=Drawn(), data=Numbers((0.0,)), reference="x")
+    results, _ = run(tmp_path, [asked])
+    assert len(results) == 3 and results["one", "model"] == 1

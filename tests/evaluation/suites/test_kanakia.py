@@ -1,13 +1,11 @@
-"""The recommender's own ranking on its users' scores."""
-
-from math import log2
+"""The scored recommendations of the user study."""
 
 import pytest
 
 from build_data import text
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.suites.kanakia import read_study, score_kanakia_ranking
+from sciprism.evaluation.suites.kanakia import read_study
 
 HEAD = "PaperId\tRecommendedPaperId\tMethod\tStudyScore\tStudyRankGlobal\tComputedRankGlobal\n"
 ROWS = [
@@ -18,20 +16,6 @@ ROWS = [
     "1\t14\tBehavior\t3.0\t4\t",
     "2\t20\tContent\t4\t1\t1.0",
 ]
-
-
-def test_the_ranking_by_hand(tmp_path):
-    path = text(tmp_path / "user_study_results.tsv", HEAD + "\n".join(ROWS) + "\n")
-    row = score_kanakia_ranking(path)
-    # paper 1: grades 2 and 5 at ranks 1 and 2, grade 3 not ranked; paper 2 is perfect
-    first = (2 + 5 / log2(3)) / (5 + 3 / log2(3) + 2 / log2(4))
-    assert row.scores == pytest.approx(
-        {f"recommendation {m}": 50 * (first + 1) for m in ("ndcg@5", "ndcg@10", "ndcg")}, abs=0.005
-    )
-    assert "2 papers" in row.source
-    assert score_kanakia_ranking(path, "StudyRankGlobal").scores["recommendation ndcg"] == pytest.approx(
-        50 * (1 + (5 + 2 / log2(3) + 3 / 2) / (5 + 3 / log2(3) + 2 / 2)), abs=0.005
-    )
 
 
 def test_rows_without_a_score_are_counted(tmp_path):
@@ -46,10 +30,13 @@ def test_rows_without_a_score_are_counted(tmp_path):
     assert dropped.to_json()["recommendation without a score"]["first"] == ["1 12", "1 13"]
 
 
+def test_another_ranking_is_another_column(tmp_path):
+    path = text(tmp_path / "s.tsv", HEAD + "\n".join(ROWS) + "\n")
+    assert [row.rank for row in read_study(path, DropReport(), "StudyRankGlobal")] == [2.0, 1.0, 4.0, 1.0]
+
+
 def test_what_is_wrong_is_told(tmp_path):
     with pytest.raises(InputError, match="no column Similarity"):
-        score_kanakia_ranking(text(tmp_path / "a.tsv", HEAD + ROWS[0]), "Similarity")
+        list(read_study(text(tmp_path / "a.tsv", HEAD + ROWS[0]), DropReport(), "Similarity"))
     with pytest.raises(InputError, match="line 2: 'good' is not a number"):
-        score_kanakia_ranking(text(tmp_path / "a.tsv", HEAD + ROWS[0].replace("\t2\t2", "\tgood\t2")))
-    with pytest.raises(InputError, match="no scored recommendation"):
-        score_kanakia_ranking(text(tmp_path / "a.tsv", HEAD + ROWS[2]))
+        list(read_study(text(tmp_path / "a.tsv", HEAD + ROWS[0].replace("\t2\t2", "\tgood\t2")), DropReport()))

@@ -1,4 +1,4 @@
-"""The user study behind SciMult's recommendation task (Kanakia et al., WWW 2019), and its recommender."""
+"""The user study behind SciMult's recommendation task (Kanakia et al., WWW 2019)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.evaluation.task import Published
-from sciprism.metrics.rankings import grade_rankings, parse_metric
-
-METRICS = ("ndcg@5", "ndcg@10", "ndcg")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,34 +40,6 @@ def read_study(path: Path, dropped: DropReport, rank: str = "ComputedRankGlobal"
             continue
         position = _number(row[rank], f"{path}, line {number}")
         yield StudyRow(paper=paper, recommended=recommended, score=int(score), rank=position)
-
-
-def score_kanakia_ranking(path: str | Path, rank: str = "ComputedRankGlobal") -> Published:
-    """Return the scores of the study's recommender on its users' grades: nDCG@5, @10, full; times 100.
-
-    The gain is the raw grade, as in SciMult (the study's script uses 2^grade - 1). An unranked recommendation
-    counts as not retrieved; the first row of a repeated pair counts. SciMult dropped papers whose text it
-    could not find, so its printed row (83.88, 87.71, 93.59) may differ.
-    """
-    dropped = DropReport()
-    grades: dict[str, dict[str, int]] = {}
-    ranks: dict[str, dict[str, float]] = {}
-    for row in read_study(Path(path), dropped, rank):
-        if row.recommended in grades.setdefault(row.paper, {}):
-            continue
-        grades[row.paper][row.recommended] = row.score
-        if row.rank is not None:
-            ranks.setdefault(row.paper, {})[row.recommended] = -row.rank
-    if not grades:
-        raise InputError(f"{path} has no scored recommendation")
-    run = {paper: (list(mine), np.array(list(mine.values()))) for paper, mine in ranks.items()}
-    rankings = grade_rankings(run, grades, missing="zero")
-    scores = {name: 100 * float(parse_metric(name)(rankings).mean()) for name in METRICS}
-    return Published(
-        name="Kanakia et al., recomputed",
-        source=f"{len(grades)} papers of {Path(path).name}, {rank}",
-        scores={f"recommendation {name}": round(value, 2) for name, value in scores.items()},
-    )
 
 
 def _number(value: Any, where: str) -> float | None:

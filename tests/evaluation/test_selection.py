@@ -1,0 +1,53 @@
+"""Tasks are named by suite, view, task or file, each is scored once, and a wrong name lists the known ones."""
+
+import pytest
+
+from sciprism.errors import InputError
+from sciprism.evaluation.selection import configure_tasks, select_tasks
+from sciprism.evaluation.suites.registry import suites
+from sciprism.evaluation.task import Suite
+
+
+def names(wanted, only=()):
+    return {part.suite.name: [task.name for task in part.tasks] for part in select_tasks(wanted, only)}
+
+
+def test_suites_views_and_tasks_have_names():
+    whole = suites["open"]
+    assert names("open") == {"open": [task.name for task in whole.tasks]}
+    assert set(names("open/quick")["open/quick"]) == set(whole.views["quick"])
+    assert names(["open/cranfield", "scidocs"]).keys() == {"open", "scidocs"}
+    assert names("open/cranfield") == names("open", ["cranfield"]) == {"open": ["cranfield"]}
+
+
+def test_a_task_named_twice_is_scored_once():
+    assert names(["open/cranfield", "open/scifact", "open/cranfield"]) == {"open": ["cranfield", "scifact"]}
+    (both,) = select_tasks(["open/quick", "open/scifact"])
+    assert both.suite is suites["open"] and len({task.name for task in both.tasks}) == len(both.tasks)
+
+
+def test_tasks_without_a_suite_are_custom():
+    (task, other) = suites["open"].tasks[:2]
+    assert names([task, other]) == {"custom": [task.name, other.name]} and names(task) == {"custom": [task.name]}
+    assert names(Suite(name="mine", tasks=(task,))) == {"mine": [task.name]}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "only", "message"),
+    [
+        ("opne", (), "unknown suite 'opne'; known: "),
+        ("open/slow", (), "no task 'open/slow', and the suite open has no view 'slow'; known: quick"),
+        ("open/quick", ("reviewer",), "the suite open/quick has no task 'reviewer'; known: "),
+        ("absent.toml", (), "absent.toml"),
+    ],
+)
+def test_unknown_names_list_the_known_ones(wanted, only, message):
+    with pytest.raises(InputError, match=message):
+        select_tasks(wanted, only)
+
+
+def test_settings_change_the_tasks_that_have_them():
+    (part,) = select_tasks(["open/mag-titles", "open/cranfield"])
+    (changed,) = configure_tasks([part], "sklearn", {"rate": [1e-3]})
+    assert [getattr(task.protocol, "solver", None) for task in changed.tasks] == ["sklearn", None]
+    assert changed.tasks[1] == part.tasks[1]
