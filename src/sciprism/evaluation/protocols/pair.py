@@ -66,7 +66,10 @@ class PairProtocol:
 class _TextProblem(TuningProblem[PairInput, PairProtocol]):
     def __init__(self, data: PairInput, tokenizer: WindowTokenizer, protocol: PairProtocol) -> None:
         super().__init__(data, tokenizer, protocol)
-        self.kind = _target_kind(data.targets)
+        first = data.targets[0]
+        self.kind: TargetKind = (
+            "class" if isinstance(first, str) else "labels" if isinstance(first, tuple) else "number"
+        )
         if (self.kind == "number") != (protocol.metric == "pearson"):
             raise InputError(f"pair: the metric {protocol.metric} does not go with targets of the kind {self.kind}")
         self.names = self._names()
@@ -84,7 +87,12 @@ class _TextProblem(TuningProblem[PairInput, PairProtocol]):
         window, truncated = self.tokenizer.truncate(self.data.texts[row])
         if truncated:
             self.dropped.add(TRUNCATED, self.data.ids[row])
-        return [TuningExample(row, window.ids, window.types, [0], [self._target(row)])]
+        target: Any = self.data.targets[row]
+        if self.kind == "labels":
+            target = self._indicators(target)
+        elif self.kind == "class":
+            target = self._numbers.get(str(target), 0)
+        return [TuningExample(row, window.ids, window.types, [0], [target])]
 
     def item_scores(self, rows: Rows, predictions: Predictions) -> Mapping[str, ItemScores]:
         """Return the scores of each text."""
@@ -131,20 +139,8 @@ class _TextProblem(TuningProblem[PairInput, PairProtocol]):
                 self.dropped.add(UNSEEN, f"{self.data.ids[row]} {self.data.targets[row]}")
         return tuple(names)
 
-    def _target(self, row: int) -> Any:
-        target = self.data.targets[row]
-        if self.kind == "labels":
-            return self._indicators(target)  # type: ignore[arg-type]
-        return target if self.kind == "number" else self._numbers.get(str(target), 0)
-
     def _indicators(self, labels: Sequence[str]) -> list[float]:
         return [float(name in labels) for name in self.names]
-
-
-def _target_kind(targets: Sequence[Any]) -> TargetKind:
-    if isinstance(targets[0], str):
-        return "class"
-    return "labels" if isinstance(targets[0], tuple) else "number"
 
 
 def _exclude_class(

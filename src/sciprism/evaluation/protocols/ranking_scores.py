@@ -30,7 +30,8 @@ def score_rankings(
     document that is ranked twice, or a query without judgements.
     """
     values: dict[str, list[Doubles]] = {name: [] for name in metrics}
-    for part in _batches(zip(query_ids, ranked, judged, strict=True)):
+    remaining: Iterator[JudgedRanking] = zip(query_ids, ranked, judged, strict=True)
+    while part := list(islice(remaining, BLOCK)):
         rankings = grade_rankings({q: run for q, run, _ in part}, {q: grades for q, _, grades in part}, missing="zero")
         if len(rankings.queries) < len(part):
             names = [query for query, _, _ in part]
@@ -42,9 +43,3 @@ def score_rankings(
         name: ItemScores(tuple(query_ids), np.concatenate([np.empty(0), *found])[:, None], aggregate="mean")
         for name, found in values.items()
     }
-
-
-def _batches(items: Iterable[JudgedRanking]) -> Iterator[list[JudgedRanking]]:
-    remaining = iter(items)
-    while part := list(islice(remaining, BLOCK)):
-        yield part

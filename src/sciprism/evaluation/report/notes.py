@@ -10,7 +10,7 @@ from sciprism.evaluation.report.estimates import SWAP_LIMIT, LineResult
 from sciprism.evaluation.report.lines import ReportLine
 from sciprism.evaluation.report.model import LEVEL, ReportRow
 from sciprism.evaluation.report.resampling import SWAPS
-from sciprism.evaluation.report.system_results import SystemResults, note_fingerprints
+from sciprism.evaluation.report.system_results import SystemResults
 
 NAMED = 8
 """Tasks that a note names; the tables show all."""
@@ -28,7 +28,7 @@ def build_notes(
         *_without_number(systems),
         *_not_comparable(systems, results),
         *_seeds(systems),
-        *note_fingerprints(systems),
+        *_fingerprints(systems),
         *_dropped(systems),
     ]
 
@@ -94,6 +94,15 @@ def _seeds(systems: Sequence[SystemResults]) -> Iterator[str]:
     if len(used) > 1:
         parts = (f"{', '.join(map(str, seeds))}: {', '.join(names)}" for seeds, names in used.items())
         yield f"seeds differ; differences are over the seeds that both systems have. Seeds {'; '.join(parts)}"
+
+
+def _fingerprints(systems: Sequence[SystemResults]) -> Iterator[str]:
+    """Yield the systems whose runs have different weights: other trainings, or other models."""
+    for system in systems:
+        runs = chain.from_iterable(system.runs.values())
+        found = {str(run.result.system.get("fingerprint", "")) for run in runs}
+        if len(found) > 1:
+            yield f"{system.name}: its results are of {len(found)} different models (fingerprints)"
 
 
 def _dropped(systems: Sequence[SystemResults]) -> Iterator[str]:

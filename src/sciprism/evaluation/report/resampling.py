@@ -60,16 +60,14 @@ class Resampler:
     def _bootstrap(self, run: StoredResult, metric: str) -> _Distribution | None:
         key = (id(run), metric)
         if key not in self._samples:
-            items = _read_items(run, metric)
-            self._samples[key] = self._resample(items) if items else None
+            self._samples[key] = None
+            if items := _read_items(run, metric):
+                number = _items_key(items)
+                weights = self._weights(number, len(items.ids))
+                values = [evaluate_aggregate(items.parts, items.aggregate, block) for block in weights]
+                known = number, items.aggregate, len(items.parts)
+                self._samples[key] = _Distribution(known, np.concatenate(values))
         return self._samples[key]
-
-    def _resample(self, items: ItemScores) -> _Distribution:
-        key = _items_key(items)
-        values = [
-            evaluate_aggregate(items.parts, items.aggregate, weights) for weights in self._weights(key, len(items.ids))
-        ]
-        return _Distribution((key, items.aggregate, len(items.parts)), np.concatenate(values))
 
     def _weights(self, key: int, items: int) -> Iterable[Doubles]:
         """Return the samples of some items; those of few items are reused for the next system."""

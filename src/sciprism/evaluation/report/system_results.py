@@ -75,16 +75,6 @@ def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:
     return systems
 
 
-def note_fingerprints(systems: Iterable[SystemResults]) -> list[str]:
-    """Return a note for each system whose runs have different weights: other trainings, or other models."""
-    notes = []
-    for system in systems:
-        fingerprints = {str(run.result.system.get("fingerprint", "")) for some in system.runs.values() for run in some}
-        if len(fingerprints) > 1:
-            notes.append(f"{system.name}: its results are of {len(fingerprints)} different models (fingerprints)")
-    return notes
-
-
 def _build_system(name: str, runs: Iterable[StoredResult]) -> SystemResults:
     by_task: dict[TaskId, list[StoredResult]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.result.seed):

@@ -10,7 +10,6 @@ from sciprism.evaluation.report.text_tables import (
     GAP,
     HEAD_WIDTH,
     LONGEST_NAME,
-    TextTable,
     build_tables,
     split_table,
 )
@@ -31,24 +30,19 @@ def terminal(report: Report, *, width: int = 110) -> str:
 def show(report: Report, console: Console | None = None) -> None:
     """Print the report; tables wider than the terminal continue below."""
     from rich.console import Console
+    from rich.table import Table
 
     console = console or Console(highlight=False, markup=False, emoji=False)
     for text_table in build_tables(report):
         for part in split_table(text_table, console.width):
-            _print(part, console)
+            table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+            table.add_column("", overflow="fold", max_width=LONGEST_NAME)
+            for i, head in enumerate(part.heads[1:], 1):
+                cells = [len(row[i]) for row in part.rows]
+                table.add_column(head, justify="right", overflow="fold", max_width=max([HEAD_WIDTH, *cells]))
+            for row in part.rows:
+                table.add_row(*row)
+            console.print(part.title, style="bold")
+            console.print(table, end="\n\n")
     for note in report.notes:
         console.print(f"- {note}", style="dim")
-
-
-def _print(text_table: TextTable, console: Console) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-    table.add_column("", overflow="fold", max_width=LONGEST_NAME)
-    for i, head in enumerate(text_table.heads[1:], 1):
-        cells = [len(row[i]) for row in text_table.rows]
-        table.add_column(head, justify="right", overflow="fold", max_width=max([HEAD_WIDTH, *cells]))
-    for row in text_table.rows:
-        table.add_row(*row)
-    console.print(text_table.title, style="bold")
-    console.print(table, end="\n\n")

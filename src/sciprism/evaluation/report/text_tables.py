@@ -87,16 +87,12 @@ def published_columns(row: ReportRow) -> tuple[str, ...]:
 
 
 def _scores(title: str, report: Report, rows: Sequence[ReportRow]) -> TextTable:
-    return TextTable(
-        title,
-        ("", "items", *report.systems),
-        tuple((row_label(row), _items(row), *map(cell_text, row.cells)) for row in rows),
-    )
-
-
-def _items(row: ReportRow) -> str:
-    counts = sorted({cell.score.n for cell in row.cells if cell.score})
-    return "-".join(f"{count:,}" for count in dict.fromkeys((*counts[:1], *counts[-1:])))
+    lines = []
+    for row in rows:
+        counts = sorted({cell.score.n for cell in row.cells if cell.score})
+        items = "-".join(f"{count:,}" for count in dict.fromkeys((*counts[:1], *counts[-1:])))
+        lines.append((row_label(row), items, *map(cell_text, row.cells)))
+    return TextTable(title, ("", "items", *report.systems), tuple(lines))
 
 
 def _differences(title: str, report: Report, rows: Sequence[ReportRow]) -> Iterator[TextTable]:
