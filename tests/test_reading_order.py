@@ -4,10 +4,10 @@ import sys
 from collections import Counter
 
 import pytest
+from trace_modules import ModuleTrace
 
 from build_sources import write_recipe
 from sciprism.cli.main import main
-from trace_modules import ModuleTrace
 
 
 def run_command(*words):
