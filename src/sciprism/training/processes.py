@@ -88,8 +88,11 @@ class Processes:
             from accelerate import PartialState
         except ImportError as error:
             raise MissingExtraError("train", "training in several processes") from error
+        # The optimizer imports it later, and its default arguments would then keep the process group alive.
+        import torch.distributed.nn  # noqa: F401
+
         state = PartialState(cpu=device == "cpu", timeout=timedelta(days=1))  # one evaluates, the others wait
-        atexit.register(state.destroy_process_group)  # its threads would abort the interpreter's end
+        atexit.register(state.destroy_process_group)  # its threads may abort the interpreter's end
         return state
 
 
