@@ -11,7 +11,7 @@ from sciprism.cli.main import main
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docs"))
 
-from module_trace import ModuleTrace  # noqa: E402
+from module_trace import ModuleTrace
 
 TASKS = """
 [[task]]
