@@ -52,3 +52,23 @@ def test_what_is_wrong_is_one_message_and_status_2(recipe, tmp_path, words, mess
 def test_a_missing_recipe(tmp_path):
     done = train(tmp_path / "none.toml", "-o", tmp_path / "run")
     assert (done.returncode, "none.toml" in done.stderr) == (2, True)
+
+
+def test_the_plan_is_printed_and_nothing_is_written(recipe, tmp_path):
+    done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", "--plan", "--set", "stages.0.steps=100")
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "run").exists()
+    (source,) = (line.split() for line in done.stdout.splitlines() if line.startswith("search "))
+    examples, dropped, used, tokens = map(int, source[1:])
+    assert (examples, dropped) == (60, 0) and 400 < used < 800 and 10 < tokens < 96
+    assert "100 steps of 8 examples" in done.stdout and "tokens/s" in done.stdout
+    assert "timed stages, 1 of 1" in done.stdout
+
+
+def test_all_that_is_wrong_is_in_one_message(recipe, tmp_path):
+    words = ("model.backbone=nobody/nothing", "stages.0.sources.0.file=lost.jsonl")
+    done = train(
+        recipe, "-o", tmp_path / "run", "--device", "cpu", *(part for word in words for part in ("--set", word))
+    )
+    assert done.returncode == 2
+    assert "lost.jsonl does not exist" in done.stderr and "nobody/nothing" in done.stderr

@@ -22,12 +22,13 @@ def print_plan(plan: Plan) -> None:
     if not plan.stages:
         print(f"all stages are finished; the model is {plan.model}")
         return
-    total = 0.0
+    total, timed = 0.0, 0
     for stage in plan.stages:
         found = estimate_stage(plan, stage)
         total += found.seconds or 0
+        timed += found.seconds is not None
         _print_stage(found, stage.stage.batch_size)
-    print(f"all timed stages: {format_duration(total)}, without evaluations and checkpoints")
+    print(f"timed stages, {timed} of {len(plan.stages)}: {format_duration(total)}, without evaluations and checkpoints")
 
 
 def _print_stage(stage: StageEstimate, batch_size: int) -> None:
