@@ -31,6 +31,7 @@ MAY_IMPORT = {
 }
 GROUND = {
     "arrays",
+    "checksums",
     "deprecation",
     "drop_report",
     "errors",

@@ -10,6 +10,10 @@ class InputError(ValueError):
     """
 
 
+class DamagedFileError(InputError):
+    """Report a file whose bytes are not those that were written."""
+
+
 class MissingExtraError(InputError):
     """Report an optional group of packages that is needed and not installed."""
 

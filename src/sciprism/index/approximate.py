@@ -96,13 +96,12 @@ def _create_index(collection: Collection, space: str, kind: IndexKind) -> Any:
 def _load_index(collection: Collection, space: str) -> Any:
     faiss = _import_faiss()
     folder = _index_folder(collection, space)
-    build_record.check_record(folder, collection, "approximate")
+    checks = build_record.IndexChecks(folder, collection, "approximate")
+    checks.check_whole()
     try:
         return faiss.read_index(str(folder / "index.faiss"))
     except RuntimeError:
-        raise InputError(
-            f"{folder / 'index.faiss'} is missing or damaged; run: sciprism index {collection.folder} --approximate"
-        ) from None
+        raise InputError(f"{folder / 'index.faiss'} is missing or damaged; {checks.remedy}") from None
 
 
 def _index_folder(collection: Collection, space: str) -> Path:

@@ -5,23 +5,38 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sciprism.errors import InputError
+from sciprism.checksums import BlockChecks, hash_blocks, read_sealed, seal_json
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import write_atomically
 from sciprism.store import Collection
 
 RECORD_NAME = "built_from.json"
 
 
+class IndexFile(BaseModel):
+    """Size (bytes) of a file of an index, and the checksum of each of its blocks."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    size: int
+    blocks: list[str]
+
+
 class BuildRecord(BaseModel):
-    """The collection's contents (a hash) and rows when the index was built, and the index's settings."""
+    """The collection's contents (a hash) and rows when the index was built, the index's settings and files.
+
+    files: None for an index of version 0.1, which has no checksums.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True)
 
     contents: str
     rows: int
     settings: dict[str, str | int | float]
+    files: dict[str, IndexFile] | None = None
 
 
 def hash_contents(collection: Collection) -> str:
@@ -37,21 +52,57 @@ def delete_record(folder: Path) -> None:
 
 def write_record(folder: Path, collection: Collection, settings: dict[str, str | int | float]) -> None:
     """Write the record as the last step of a build, so that an interrupted build never counts."""
-    record = BuildRecord(contents=hash_contents(collection), rows=collection.rows, settings=settings)
-    write_atomically(folder / RECORD_NAME, lambda file: file.write((record.model_dump_json(indent=1) + "\n").encode()))
+    files = {
+        path.name: IndexFile(size=path.stat().st_size, blocks=hash_blocks(path)) for path in sorted(folder.iterdir())
+    }
+    record = BuildRecord(contents=hash_contents(collection), rows=collection.rows, settings=settings, files=files)
+    content = seal_json(record.model_dump_json(indent=1))
+    write_atomically(folder / RECORD_NAME, lambda file: file.write(content))
 
 
-def check_record(folder: Path, collection: Collection, kind: str) -> None:
-    """Raise InputError for an index that is unfinished or built from another state of the collection."""
-    remedy = f"run: sciprism index {collection.folder} --{kind}"
+def read_record(folder: Path, remedy: str) -> BuildRecord:
+    """Read the record of an index; DamagedFileError where it is damaged, FileNotFoundError where it is missing."""
+    content, sealed = read_sealed(folder / RECORD_NAME, remedy)
     try:
-        record = BuildRecord.model_validate_json((folder / RECORD_NAME).read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{collection.folder} has no {kind} index; {remedy}") from None
+        record = BuildRecord.model_validate_json(content)
     except ValidationError:
-        raise InputError(f"{folder / RECORD_NAME} is damaged; {remedy}") from None
-    if record.contents != hash_contents(collection):
-        raise InputError(
-            f"the {kind} index of {collection.folder} is out of date: it was built from {record.rows} rows, "
-            f"and the collection has changed since (now {collection.rows} rows); {remedy}"
-        )
+        raise DamagedFileError(f"{folder / RECORD_NAME} is damaged; {remedy}") from None
+    if record.files is not None and not sealed:
+        raise DamagedFileError(f"{folder / RECORD_NAME} is damaged: it has no checksum of its own; {remedy}")
+    return record
+
+
+class IndexChecks:
+    """The checks of the files of one index that is built from the collection's present state.
+
+    Raises InputError for an index that is unfinished, or built from another state of the collection.
+    """
+
+    def __init__(self, folder: Path, collection: Collection, kind: str) -> None:
+        self.folder = folder
+        self.remedy = f"run: sciprism index {collection.folder} --{kind}"
+        try:
+            record = read_record(folder, self.remedy)
+        except FileNotFoundError:
+            raise InputError(f"{collection.folder} has no {kind} index; {self.remedy}") from None
+        if record.contents != hash_contents(collection):
+            raise InputError(
+                f"the {kind} index of {collection.folder} is out of date: it was built from {record.rows} rows, "
+                f"and the collection has changed since (now {collection.rows} rows); {self.remedy}"
+            )
+        self._files = record.files or {}
+
+    def open(self, name: str) -> BlockChecks:
+        """Return the checks of one file, compared block by block later. Raises DamagedFileError for another size."""
+        known = self._files.get(name)
+        path = self.folder / name
+        if known is not None and (not path.is_file() or path.stat().st_size != known.size):
+            raise DamagedFileError(f"{path} is missing or damaged; {self.remedy}")
+        return BlockChecks(path, known.blocks if known else (), self.remedy)
+
+    def check_whole(self, *except_for: str) -> None:
+        """Compare all files but some with their checksums. Raises DamagedFileError."""
+        for name in self._files.keys() - set(except_for):
+            checks = self.open(name)
+            if checks.path.stat().st_size:
+                checks.check(np.memmap(checks.path, np.uint8, "r"))

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.errors import InputError
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import explain_write_errors
 from sciprism.index import build_record
 from sciprism.store import Collection
+
+POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
+"""Files of an index that are mapped: for each token the papers that have it, and their scores."""
 
 
 def build(collection: Collection) -> None:
@@ -45,12 +48,13 @@ def search(
     """Return the k best rows of each query, as `exact.topk`; rows that share no word with it are dropped."""
     import bm25s
 
-    index = _load_index(collection)
+    index, postings = _load_index(collection)
     best = np.full((len(queries), k), -np.inf, np.float32)
     rows = np.full((len(queries), k), -1, np.int64)
     words = bm25s.tokenize(list(queries), stopwords="english", return_ids=False, show_progress=False)
     for i, tokens in enumerate(index.get_tokens_ids(query) for query in words):
         if tokens:
+            postings.check(tokens)
             scores = index.get_scores_from_ids(tokens)
             found = _top_rows(scores if mask is None else np.where(mask, scores, 0), k)
             best[i, : len(found)], rows[i, : len(found)] = scores[found], found
@@ -76,18 +80,41 @@ def _read_texts(collection: Collection) -> Iterator[list[str]]:
         yield texts
 
 
+class _Postings:
+    """The two mapped files of an index, papers and scores by token; a token's part is compared before it is read."""
+
+    def __init__(self, index: Any, checks: build_record.IndexChecks) -> None:
+        self._starts = index.scores["indptr"]
+        self._files = [
+            (index.scores[name].itemsize, np.memmap(checks.folder / file, np.uint8, "r"), checks.open(file))
+            for name, file in zip(("data", "indices"), POSTINGS, strict=True)
+        ]
+
+    def check(self, tokens: Sequence[int]) -> None:
+        """Compare what is stored of some tokens. Raises DamagedFileError."""
+        for size, content, checks in self._files:
+            head = content.size - size * int(self._starts[-1])  # what a .npy file holds before its numbers
+            for token in () if checks.complete else tokens:
+                start, stop = (head + size * int(self._starts[token + step]) for step in (0, 1))
+                checks.check(content, start, stop)
+
+
 @lru_cache(maxsize=4)
-def _load_index(collection: Collection) -> Any:
+def _load_index(collection: Collection) -> tuple[Any, _Postings]:
     import bm25s
 
     folder = _index_folder(collection)
-    build_record.check_record(folder, collection, "lexical")
+    checks = build_record.IndexChecks(folder, collection, "lexical")
+    checks.check_whole(*POSTINGS)
     try:
-        return bm25s.BM25.load(folder, mmap=True, show_progress=False)
+        for name in POSTINGS:  # what they hold before their numbers
+            checks.open(name).check(np.memmap(folder / name, np.uint8, "r"), 0, 1)
+        index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
+        return index, _Postings(index, checks)
+    except DamagedFileError:
+        raise
     except (OSError, ValueError, KeyError):
-        raise InputError(
-            f"{folder} is incomplete or damaged; run: sciprism index {collection.folder} --lexical"
-        ) from None
+        raise InputError(f"{folder} is incomplete or damaged; {checks.remedy}") from None
 
 
 def _index_folder(collection: Collection) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.errors import InputError
+from sciprism.checksums import BlockChecks, FileState, find_state
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import sha256
 from sciprism.papers.records import Paper
 from sciprism.store.known_papers import hash64
@@ -70,19 +71,20 @@ class Collection:
         self.folder = folder
         self.manifest = manifest
         self._offsets: Rows = np.cumsum([0, *(shard.rows for shard in manifest.shards)], dtype=np.int64)
-        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(open_matrix)
+        self._files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
+        self._checks: dict[str, BlockChecks] = {}
+        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(open_matrix, checks=self._checks_of))
 
     @classmethod
     def open(cls, folder: Path | str) -> Collection:
-        """Read the manifest and check the size of every file that it names."""
+        """Read the manifest and check the size of every file that it names; bytes are checked when first read."""
         collection = cls(Path(folder), read_manifest(Path(folder)))
-        for shard in collection.manifest.shards:
-            for name, record in shard.files.items():
-                path = collection.folder / name
-                size = path.stat().st_size if path.exists() else None
-                if size != record.size:
-                    state = "missing" if size is None else f"{size} bytes long instead of {record.size}"
-                    raise collection._damaged(path, state)
+        for name, record in collection._files.items():
+            path = collection.folder / name
+            size = path.stat().st_size if path.exists() else None
+            if size != record.size:
+                state = "missing" if size is None else f"{size} bytes long instead of {record.size}"
+                raise collection._damaged(path, state)
         return collection
 
     def __len__(self) -> int:
@@ -94,11 +96,21 @@ class Collection:
         return int(self._offsets[-1])
 
     def verify(self) -> None:
-        """Compare the checksum of every file; InputError where one differs."""
-        for shard in self.manifest.shards:
-            for name, record in shard.files.items():
-                if sha256(self.folder / name) != record.sha256:
-                    raise self._damaged(self.folder / name, "changed: its checksum differs")
+        """Compare the checksums of every file; DamagedFileError where one differs."""
+        for each in self.file_states():
+            if each.state != "ok":
+                raise self._damaged(self.folder / each.name, "changed: its checksum differs")
+
+    def file_states(self) -> Iterator[FileState]:
+        """Yield the state of every file that the manifest names, all bytes compared."""
+        for name, record in self._files.items():
+            path = self.folder / name
+            if record.blocks is not None:
+                yield FileState(name, find_state(path, record.size, record.blocks))
+            elif path.is_file():
+                yield FileState(name, "ok" if sha256(path) == record.sha256 else "damaged")
+            else:
+                yield FileState(name, "missing")
 
     def check_encoder(self, encoder: Encoder) -> None:
         """Raise InputError for an encoder whose vectors do not compare with the stored ones."""
@@ -121,7 +133,8 @@ class Collection:
         found: list[Paper | None] = [None] * len(rows)
         for shard in np.unique(shards):
             positions = np.flatnonzero(shards == shard)
-            here = read_papers_at(self.folder / papers_file(shard), rows[positions] - self._offsets[shard])
+            path = self.folder / papers_file(shard)
+            here = read_papers_at(path, self._checks_of(path), rows[positions] - self._offsets[shard])
             for position, paper in zip(positions, here, strict=True):
                 found[position] = paper
         return [paper for paper in found if paper is not None]
@@ -156,7 +169,7 @@ class Collection:
         matrices = self.vectors(space)
         shards = self._shard_of(rows)
         parts = [(matrices[s], row - self._offsets[s]) for s, row in zip(shards, rows, strict=True)]
-        values = np.stack([matrix.values[row] for matrix, row in parts])
+        values = np.stack([matrix.stored(np.array([row]))[0] for matrix, row in parts])
         scaled = [matrix.scales[row] for matrix, row in parts if matrix.scales is not None]
         return Matrix(values, np.array(scaled, np.float32) if scaled else None)
 
@@ -216,17 +229,30 @@ class Collection:
         return passes
 
     def _column(self, shard: int, name: str):  # type: ignore[no-untyped-def]  # pyarrow has no types
-        return read_column(self.folder / papers_file(shard), name)
+        path = self.folder / papers_file(shard)
+        return read_column(path, self._checks_of(path), name)
 
     def _shard_of(self, rows: NDArray[np.integer]) -> Rows:
         if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
             raise IndexError(f"rows {rows.min()}..{rows.max()} of a collection of {self.rows}")
         return np.searchsorted(self._offsets, rows, "right") - 1
 
-    def _damaged(self, path: Path, state: str) -> InputError:
-        return InputError(
-            f"{path} is {state}; restore it from a copy, or delete {self.folder} and embed the papers again"
-        )
+    def _checks_of(self, path: Path) -> BlockChecks:
+        """Return the checksums of a file; one of version 0.1, which has no blocks, is compared here, whole."""
+        name = path.relative_to(self.folder).as_posix()
+        if name not in self._checks:
+            record = self._files[name]
+            if record.blocks is None and sha256(path) != record.sha256:
+                raise self._damaged(path, "changed: its checksum differs")
+            self._checks[name] = BlockChecks(path, record.blocks or (), self._remedy)
+        return self._checks[name]
+
+    @property
+    def _remedy(self) -> str:
+        return f"restore it from a copy, or delete {self.folder} and embed the papers again"
+
+    def _damaged(self, path: Path, state: str) -> DamagedFileError:
+        return DamagedFileError(f"{path} is {state}; {self._remedy}")
 
 
 class _ShardMatrices(Sequence[Matrix]):

@@ -52,9 +52,13 @@ def check_folder(folder: Path) -> None:
 
 
 def open_or_create(folder: Path, encoder: Encoder, layout: CollectionLayout) -> Collection:
-    """Create a collection, or open the existing one and delete the files of an interrupted shard."""
+    """Create a collection, or open the existing one and delete the files of an interrupted shard.
+
+    Raises DamagedFileError for a collection with a damaged file: nothing is added to it.
+    """
     if (folder / MANIFEST_NAME).exists():
         collection = Collection.open(folder)
+        collection.verify()
         collection.check_encoder(encoder)
         _check_same_layout(collection, layout)
         _remove_unfinished(collection)

@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
-from sciprism.errors import InputError
+from sciprism.checksums import read_sealed, seal_json
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import write_atomically
 from sciprism.store.matrix import Dtype
 
@@ -38,10 +39,11 @@ class SpaceRecord(_ManifestModel):
 
 
 class FileChecksum(_ManifestModel):
-    """Size (bytes) and checksum of a committed file."""
+    """Size (bytes) and checksums of a committed file; blocks: of each block, None where version 0.1 wrote it."""
 
     size: int
     sha256: str
+    blocks: list[str] | None = None
 
 
 class ShardRecord(_ManifestModel):
@@ -107,8 +109,13 @@ class Manifest(_LayoutVersion):
 
     def write(self, folder: Path) -> None:
         """Replace the folder's manifest atomically."""
-        text = self.model_dump_json(indent=1) + "\n"
-        write_atomically(folder / MANIFEST_NAME, lambda file: file.write(text.encode()))
+        content = seal_json(self.model_dump_json(indent=1))
+        write_atomically(folder / MANIFEST_NAME, lambda file: file.write(content))
+
+    @property
+    def has_blocks(self) -> bool:
+        """Tell whether a file has checksums of its blocks; then the manifest has its own, too."""
+        return any(file.blocks is not None for shard in self.shards for file in shard.files.values())
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -116,23 +123,26 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_NAME
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; make a collection with: sciprism embed FILES -o {folder}")
+    remedy = "restore it from a copy, or embed into a new folder"
     try:
-        text = path.read_text(encoding="utf-8")
+        text, sealed = read_sealed(path, remedy)
     except FileNotFoundError:
         raise InputError(
             f"{folder} is not a collection (no {MANIFEST_NAME}); make one with: sciprism embed FILES -o {folder}"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError(f"cannot read {path}: {error}") from error
     try:
         layout = _LayoutVersion.model_validate_json(text).layout
         if layout != LAYOUT_VERSION:
             raise InputError(f"{path} has layout {layout}; this version of sciprism reads layout {LAYOUT_VERSION}")
-        return Manifest.model_validate_json(text)
+        manifest = Manifest.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"
         raise InputError(
-            f"{path} is not a manifest of sciprism, or it is damaged ({field}: {first['msg']}); "
-            "restore it from a copy, or embed into a new folder"
+            f"{path} is not a manifest of sciprism, or it is damaged ({field}: {first['msg']}); {remedy}"
         ) from None
+    if manifest.has_blocks and not sealed:
+        raise DamagedFileError(f"{path} is damaged: it has no checksum of its own; {remedy}")
+    return manifest

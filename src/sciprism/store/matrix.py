@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
@@ -10,18 +12,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats
-from sciprism.errors import InputError
+from sciprism.checksums import BLOCK, BlockChecks, Bytes
+from sciprism.errors import DamagedFileError, InputError
 
 Dtype = Literal["float32", "float16", "int8"]
+HEADER = 128
+"""Bytes of a .npy file before its rows."""
+Checks = Callable[[Path], BlockChecks]
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
 
 
 @dataclass(frozen=True, slots=True)
+class MatrixFile:
+    """A mapped file of rows: all its bytes, where the rows begin, the bytes of a row, and the checksums."""
+
+    content: Bytes
+    first: int
+    row_size: int
+    checks: BlockChecks
+
+    def check(self, rows: slice | NDArray[np.integer], count: int) -> None:
+        """Compare the blocks of some of `count` rows that were not compared before."""
+        if self.checks.complete:
+            return
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(count)
+            self.checks.check(self.content, self.first + start * self.row_size, self.first + stop * self.row_size)
+        else:
+            starts = self.first + np.asarray(rows, np.int64) * self.row_size  # a row is shorter than a block
+            blocks = np.concatenate([starts, starts + self.row_size - 1]) // BLOCK
+            self.checks.check_blocks(self.content, np.unique(blocks).tolist())
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
-    """Rows (n, d) as float32, float16 or int8; int8 rows are multiplied by their scale (n,) when read."""
+    """Rows (n, d) as float32, float16 or int8; int8 rows are multiplied by their scale (n,) when read.
+
+    file: the mapped file of the values, whose blocks are compared with their checksums when first read.
+    """
 
     values: NDArray[np.generic]
     scales: Floats | None = None
+    file: MatrixFile | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -35,9 +67,15 @@ class Matrix:
         """Return rows start..stop as float32; float32 rows are a view of the file, not a copy."""
         return self.take(slice(start, stop))
 
+    def stored(self, rows: slice | NDArray[np.integer]) -> NDArray[np.generic]:
+        """Return the given rows as they are stored, without scales."""
+        if self.file is not None:
+            self.file.check(rows, len(self))
+        return self.values[rows]
+
     def take(self, rows: slice | NDArray[np.integer]) -> Floats:
         """Return the given rows as float32, a copy unless they are a slice of float32 rows."""
-        values = self.values[rows]
+        values = self.stored(rows)
         if values.dtype == np.float32:
             return values.astype(np.float32, copy=False)
         import torch  # widens several times faster than numpy
@@ -62,10 +100,24 @@ def quantize(vectors: Floats, dtype: Dtype) -> Matrix:
     return Matrix(np.rint(vectors / scales[:, None]).astype(np.int8), scales)
 
 
-def open_matrix(values: Path, scales: Path | None) -> Matrix:
-    """Map a stored matrix into memory; rows are read on first use."""
+def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
+    """Map a stored matrix into memory; rows are read on first use. checks: the checksums of a file."""
     # "c" (changes stay private) and not "r": torch wants writable memory even where it only reads
     try:
-        return Matrix(np.load(values, mmap_mode="c"), None if scales is None else np.load(scales))
+        content = np.memmap(values, np.uint8, "c")
+        checks(values).check(content, 0, HEADER)
+        header = BytesIO(content[:HEADER].tobytes())
+        np.lib.format.read_magic(header)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(header)
+        rows = content[header.tell() :].view(dtype).reshape(shape)
+        if scales is None:
+            factors = None
+        else:
+            checks(scales).check(np.memmap(scales, np.uint8, "r"))
+            factors = np.load(scales)
     except (ValueError, EOFError) as error:
-        raise InputError(f"{values} is damaged ({error}); restore it from a copy, or embed anew") from None
+        if isinstance(error, InputError):
+            raise
+        raise DamagedFileError(f"{values} is damaged ({error}); restore it from a copy, or embed anew") from None
+    file = MatrixFile(content, header.tell(), dtype.itemsize * shape[1], checks(values))
+    return Matrix(rows, factors, file)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.errors import InputError
+from sciprism.checksums import BlockChecks, CheckedFile
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.records import Paper
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uin
     parquet.write_table(table, file, row_group_size=ROW_GROUP, compression="zstd")
 
 
-def read_papers_at(path: Path, rows: NDArray[np.integer]) -> list[Paper]:
+def read_papers_at(path: Path, checks: BlockChecks, rows: NDArray[np.integer]) -> list[Paper]:
     """Read the papers of the given rows of one file, in the order given."""
-    with _open(path) as file:
+    with _open(path, checks) as file:
         groups, group_of_row = np.unique(rows // ROW_GROUP, return_inverse=True)
         table = file.read_row_groups(groups.tolist(), columns=list(FIELDS))
         # every row group but a file's last is full, so a row's position follows from its group's rank
@@ -70,19 +71,21 @@ def read_papers_at(path: Path, rows: NDArray[np.integer]) -> list[Paper]:
         ]
 
 
-def read_column(path: Path, name: str) -> pa.ChunkedArray:
+def read_column(path: Path, checks: BlockChecks, name: str) -> pa.ChunkedArray:
     """Read one column of one file."""
-    with _open(path) as file:
+    with _open(path, checks) as file:
         return file.read(columns=[name]).column(0)
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[parquet.ParquetFile]:
+def _open(path: Path, checks: BlockChecks) -> Iterator[parquet.ParquetFile]:
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
+        with CheckedFile(path, checks) as content, parquet.ParquetFile(content) as file:
             yield file
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is damaged ({error}); restore it from a copy, or embed anew") from error
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DamagedFileError(f"{path} is damaged ({error}); restore it from a copy, or embed anew") from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from sciprism.arrays import Floats
+from sciprism.checksums import hash_blocks
 from sciprism.files import sha256, write_atomically
 from sciprism.papers.records import Paper
 from sciprism.store.collection import Collection, papers_file, scales_file, values_file
@@ -80,7 +81,7 @@ class ShardWriter:
             superseded=len(replaced),
             superseded_missing_abstracts=sum(old.missing_abstract for old in replaced),
             files={
-                name: FileChecksum(size=path.stat().st_size, sha256=sha256(path))
+                name: FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path))
                 for name, path in ((name, self._folder / name) for name in names)
             },
         )

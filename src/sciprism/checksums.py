@@ -1,0 +1,211 @@
+"""Checksums of files: written with them, compared when their bytes are read, so that damage is never silent.
+
+A file has one checksum (XXH3, 64 bits) for each block of 1 MiB. A mapped file is compared block by block, each
+when it is first read; small files are compared whole. A folder's checksums are in its `checksums.json`, those
+of a collection in its manifest. A JSON file has its own checksum as its last key.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import mmap
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh3_64_hexdigest
+
+from sciprism.errors import DamagedFileError
+from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX, write_atomically
+
+BLOCK = 1 << 20
+"""Bytes with one checksum: few enough to be read at once, enough that checksums need little space."""
+CHECKSUMS_NAME = "checksums.json"
+UNLISTED = (CHECKSUMS_NAME, "README.md")
+"""Files without a checksum in `checksums.json`: people edit a model card, and no program reads it."""
+
+Bytes = NDArray[np.uint8]
+State = Literal["ok", "damaged", "missing", "without checksum", "unknown"]
+
+_SEAL = re.compile(rb',\n "checksum": "([0-9a-f]{16})"\n}\n\Z')
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What a check found of one file; name: its path in the checked folder."""
+
+    name: str
+    state: State
+
+
+def hash_bytes(content: Any) -> str:
+    """Return the checksum of bytes, 16 hexadecimal digits."""
+    return xxh3_64_hexdigest(content)
+
+
+def hash_blocks(path: Path) -> list[str]:
+    """Return the checksum of each block of a file."""
+    with path.open("rb") as file:
+        return [hash_bytes(block) for block in iter(lambda: file.read(BLOCK), b"")]
+
+
+class BlockChecks:
+    """The checksums of one file's blocks; each block is compared once, when it is first read.
+
+    remedy: what the error says to do about a damaged file. complete: all blocks were compared.
+    """
+
+    def __init__(self, path: Path, expected: Sequence[str], remedy: str) -> None:
+        self.path = path
+        self._expected = expected
+        self._remedy = remedy
+        self._pending = np.ones(len(expected), bool)
+        self.complete = not expected
+
+    def check(self, content: Bytes, start: int = 0, stop: int | None = None) -> None:
+        """Compare the blocks that hold the bytes start..stop; content: the whole file."""
+        last = len(content) if stop is None else stop
+        self.check_blocks(content, range(start // BLOCK, -(-last // BLOCK)))
+
+    def check_blocks(self, content: Bytes, blocks: Iterable[int]) -> None:
+        """Compare blocks by their number, those already compared excepted. Raises DamagedFileError."""
+        if self.complete:
+            return
+        for block in blocks:
+            if block >= len(self._pending) or self._pending[block]:
+                found = hash_bytes(content[block * BLOCK : (block + 1) * BLOCK])
+                if block >= len(self._expected) or found != self._expected[block]:
+                    where = f"bytes {block * BLOCK} to {min((block + 1) * BLOCK, len(content))}"
+                    raise DamagedFileError(
+                        f"{self.path} is damaged or changed: its checksum differs ({where}); {self._remedy}"
+                    )
+                self._pending[block] = False
+        self.complete = not self._pending.any()
+
+
+class CheckedFile(io.RawIOBase):
+    """A file opened for reading; the blocks of what is read are compared first."""
+
+    def __init__(self, path: Path, checks: BlockChecks) -> None:
+        self._checks = checks
+        with path.open("rb") as file:
+            self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._bytes: Bytes = np.frombuffer(self._content, np.uint8)
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a position of the file."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: len(self._bytes)}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def tell(self) -> int:
+        """Return the position in the file."""
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer, and return how many."""
+        stop = min(len(self._bytes), self._position + len(buffer))
+        count = max(0, stop - self._position)
+        if count:
+            self._checks.check(self._bytes, self._position, stop)
+            buffer[:count] = self._content[self._position : stop]
+            self._position = stop
+        return count
+
+
+def seal_json(text: str) -> bytes:
+    """Return the text of a JSON object, of at least one key, with its checksum as the last key."""
+    body = text.rstrip().removesuffix("}").rstrip().encode("utf-8", "replace")
+    return body + f',\n "checksum": "{hash_bytes(body)}"\n}}\n'.encode()
+
+
+def write_sealed_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a JSON object with its checksum, atomically; an unpaired surrogate becomes a question mark."""
+    content = seal_json(json.dumps(value, indent=1, ensure_ascii=False))
+    write_atomically(path, lambda file: file.write(content))
+
+
+def read_sealed(path: Path, remedy: str) -> tuple[bytes, bool]:
+    """Return the bytes of a JSON file and whether it has a checksum. Raises DamagedFileError where that differs."""
+    content = path.read_bytes()
+    seal = _SEAL.search(content)
+    if seal and hash_bytes(content[: seal.start()]) != seal[1].decode():
+        raise DamagedFileError(f"{path} is damaged or changed: its checksum differs; {remedy}")
+    return content, seal is not None
+
+
+def write_checksums(folder: Path) -> None:
+    """Write the checksums of all files in a folder and its subfolders to its `checksums.json`."""
+    files = {name: {"size": path.stat().st_size, "blocks": hash_blocks(path)} for name, path in _list_files(folder)}
+    write_sealed_json(folder / CHECKSUMS_NAME, {"block": BLOCK, "files": files})
+
+
+def check_folder(folder: Path, remedy: str, names: Iterable[str] | None = None) -> None:
+    """Compare a folder's files with its `checksums.json`, if it has one; names: only these files.
+
+    Raises DamagedFileError for the first one that is damaged or missing.
+    """
+    known = _read_checksums(folder, remedy)
+    for name in known if names is None else known.keys() & set(names):
+        state = find_state(folder / name, known[name]["size"], known[name]["blocks"])
+        if state != "ok":
+            found = "is missing" if state == "missing" else "is damaged or changed: its checksum differs"
+            raise DamagedFileError(f"{folder / name} {found}; {remedy}")
+
+
+def find_state(path: Path, size: int, blocks: Sequence[str]) -> State:
+    """Return the state of a file by its size and the checksums of its blocks."""
+    if not path.is_file():
+        return "missing"
+    return "ok" if path.stat().st_size == size and hash_blocks(path) == list(blocks) else "damaged"
+
+
+def list_states(folder: Path) -> Iterator[FileState]:
+    """Yield the state of each file of a folder that its `checksums.json` covers, and of each other file."""
+    try:
+        known = _read_checksums(folder, "")
+    except DamagedFileError:
+        yield FileState(CHECKSUMS_NAME, "damaged")
+        known = {}
+    else:
+        if known:
+            yield FileState(CHECKSUMS_NAME, "ok")
+    for name, record in known.items():
+        yield FileState(name, find_state(folder / name, record["size"], record["blocks"]))
+    for name, _ in _list_files(folder):
+        if name not in known:
+            yield FileState(name, "without checksum")
+
+
+def _list_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") for part in name.split("/")) or name.endswith((LOCK_NAME, PARTIAL_SUFFIX))
+        if path.is_file() and name not in UNLISTED and not hidden:
+            yield name, path
+
+
+def _read_checksums(folder: Path, remedy: str) -> dict[str, Any]:
+    """Return file name -> size and blocks; empty where the folder has no checksums."""
+    path = folder / CHECKSUMS_NAME
+    if not path.is_file():
+        return {}
+    content, sealed = read_sealed(path, remedy)
+    if not sealed:
+        raise DamagedFileError(f"{path} is damaged: it has no checksum of its own; {remedy}")
+    files: dict[str, Any] = json.loads(content)["files"]
+    return files
