@@ -11,14 +11,16 @@ import io
 import json
 import mmap
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from xxhash import xxh3_64_hexdigest
+from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
 
 from sciprism.errors import DamagedFileError
 from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX, write_atomically
@@ -26,6 +28,7 @@ from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX, write_atomically
 BLOCK = 1 << 20
 """Bytes with one checksum: few enough to be read at once, enough that checksums need little space."""
 CHECKSUMS_NAME = "checksums.json"
+REMEDY = f"restore it from a copy; if you changed it yourself, delete {CHECKSUMS_NAME}"
 UNLISTED = (CHECKSUMS_NAME, "README.md")
 """Files without a checksum in `checksums.json`: people edit a model card, and no program reads it."""
 
@@ -46,6 +49,16 @@ class FileState:
 def hash_bytes(content: Any) -> str:
     """Return the checksum of bytes, 16 hexadecimal digits."""
     return xxh3_64_hexdigest(content)
+
+
+def hash_number(content: Any, seed: int = 0) -> int:
+    """Return the checksum of bytes as a number of 64 bits; seed: what else the bytes belong to."""
+    return xxh3_64_intdigest(content, seed)
+
+
+def hash_file(path: Path) -> str:
+    """Return one checksum of a whole file."""
+    return hash_bytes("".join(hash_blocks(path)).encode())
 
 
 def hash_blocks(path: Path) -> list[str]:
@@ -154,17 +167,17 @@ def write_checksums(folder: Path) -> None:
     write_sealed_json(folder / CHECKSUMS_NAME, {"block": BLOCK, "files": files})
 
 
-def check_folder(folder: Path, remedy: str, names: Iterable[str] | None = None) -> None:
+def check_folder(folder: Path, names: Iterable[str] | None = None) -> None:
     """Compare a folder's files with its `checksums.json`, if it has one; names: only these files.
 
     Raises DamagedFileError for the first one that is damaged or missing.
     """
-    known = _read_checksums(folder, remedy)
+    known = _read_checksums(folder)
     for name in known if names is None else known.keys() & set(names):
         state = find_state(folder / name, known[name]["size"], known[name]["blocks"])
         if state != "ok":
             found = "is missing" if state == "missing" else "is damaged or changed: its checksum differs"
-            raise DamagedFileError(f"{folder / name} {found}; {remedy}")
+            raise DamagedFileError(f"{folder / name} {found}; {REMEDY}")
 
 
 def find_state(path: Path, size: int, blocks: Sequence[str]) -> State:
@@ -175,20 +188,44 @@ def find_state(path: Path, size: int, blocks: Sequence[str]) -> State:
 
 
 def list_states(folder: Path) -> Iterator[FileState]:
-    """Yield the state of each file of a folder that its `checksums.json` covers, and of each other file."""
+    """Yield the state of each file in a folder: by the nearest `checksums.json` above it, else by its own content.
+
+    A JSON file may hold its own checksum, and zip files (.npz) hold those of their parts.
+    """
+    covered: set[Path] = set()
+    for path in sorted(folder.rglob(CHECKSUMS_NAME)):
+        covered.add(path)
+        name = path.relative_to(folder).as_posix()
+        try:
+            known = _read_checksums(path.parent)
+        except DamagedFileError:
+            yield FileState(name, "damaged")
+            continue
+        yield FileState(name, "ok")
+        for inside, record in known.items():
+            file = path.parent / inside
+            covered.add(file)
+            state = find_state(file, record["size"], record["blocks"])
+            yield FileState(file.relative_to(folder).as_posix(), state)
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path not in covered):
+        yield FileState(path.relative_to(folder).as_posix(), find_own_state(path))
+
+
+def find_own_state(path: Path) -> State:
+    """Return the state of a file by what it holds itself."""
+    if path.name.startswith(".") or path.name.endswith(PARTIAL_SUFFIX):
+        return "unknown"
     try:
-        known = _read_checksums(folder, "")
-    except DamagedFileError:
-        yield FileState(CHECKSUMS_NAME, "damaged")
-        known = {}
-    else:
-        if known:
-            yield FileState(CHECKSUMS_NAME, "ok")
-    for name, record in known.items():
-        yield FileState(name, find_state(folder / name, record["size"], record["blocks"]))
-    for name, _ in _list_files(folder):
-        if name not in known:
-            yield FileState(name, "without checksum")
+        if path.suffix == ".json":
+            content, sealed = read_sealed(path, "")
+            json.loads(content)
+            return "ok" if sealed else "without checksum"
+        if path.suffix == ".npz":
+            with ZipFile(path) as file:
+                return "damaged" if file.testzip() else "ok"
+    except (ValueError, OSError, BadZipFile, NotImplementedError, zlib.error):
+        return "damaged"
+    return "without checksum"
 
 
 def _list_files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -199,11 +236,12 @@ def _list_files(folder: Path) -> Iterator[tuple[str, Path]]:
             yield name, path
 
 
-def _read_checksums(folder: Path, remedy: str) -> dict[str, Any]:
+def _read_checksums(folder: Path) -> dict[str, Any]:
     """Return file name -> size and blocks; empty where the folder has no checksums."""
     path = folder / CHECKSUMS_NAME
     if not path.is_file():
         return {}
+    remedy = f"delete it, and check what {folder} gives, or restore the folder from a copy"
     content, sealed = read_sealed(path, remedy)
     if not sealed:
         raise DamagedFileError(f"{path} is damaged: it has no checksum of its own; {remedy}")

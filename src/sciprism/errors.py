@@ -23,3 +23,7 @@ class MissingExtraError(InputError):
 
 class RunFailedError(RuntimeError):
     """Report a valid request that failed while it ran; the command line exits with 1."""
+
+
+class DamagedCacheWarning(UserWarning):
+    """Report a cache's entry that was damaged and is made again."""

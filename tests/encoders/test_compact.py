@@ -67,5 +67,6 @@ def test_a_scale_that_is_missing(tiny_encoder, tmp_path):
     name = next(name for name in kept if name.endswith(".scale"))
     del kept[name]
     save_file(kept, tmp_path / "m" / COMPACT)
+    (tmp_path / "m" / "checksums.json").unlink()
     with pytest.raises(InputError, match="has no scale for each of its rows; damaged"):
         Encoder.load(tmp_path / "m", device="cpu")

@@ -14,7 +14,7 @@ from build_models import reference, write
 from sciprism import Encoder
 from sciprism.encoders.checkpoints.backbone import read_config
 from sciprism.encoders.settings import EncoderSettings
-from sciprism.errors import InputError
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.text.template import Template
 
 TEXTS = [
@@ -97,7 +97,8 @@ def test_without_our_file_the_folder_says_the_same(make, tmp_path):
     """What sentence-transformers can know of a model, our reader of its folders knows too."""
     encoder = make(normalize=True, template=Template(prompts=PROMPTS | {"label": "read: "}, lowercase=True))
     encoder.save(tmp_path / "saved")
-    (tmp_path / "saved" / "sciprism.json").unlink()
+    for ours in ("sciprism.json", "checksums.json"):
+        (tmp_path / "saved" / ours).unlink()
     assert Encoder.load(tmp_path / "saved", device="cpu").settings == encoder.settings
 
 
@@ -236,6 +237,11 @@ DAMAGED = {
 def test_damage_is_noticed(damage, message, saved):
     Encoder.load(saved, device="cpu")
     damage(saved)
+    with pytest.raises(
+        DamagedFileError, match=r"its checksum differs; .* if you changed it yourself, delete checksums"
+    ):
+        Encoder.load(saved, device="cpu")
+    (saved / "checksums.json").unlink()
     with pytest.raises(InputError) as caught:
         Encoder.load(saved, device="cpu")
     assert message in str(caught.value) and str(saved) in str(caught.value)
@@ -258,6 +264,7 @@ def test_settings_that_are_passed_are_not_checked_against_the_saved_vector(saved
     ],
 )
 def test_a_wrong_sciprism_json(content, message, saved):
+    (saved / "checksums.json").unlink()
     (saved / "sciprism.json").write_text(json.dumps(content))
     with pytest.raises(InputError) as caught:
         Encoder.load(saved, device="cpu")

@@ -32,8 +32,9 @@ from sciprism.cli.search import search
 from sciprism.cli.similar import similar
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
+from sciprism.cli.verify import verify
 from sciprism.deprecation import RenamedWarning
-from sciprism.errors import InputError, RunFailedError
+from sciprism.errors import DamagedCacheWarning, InputError, RunFailedError
 
 app = typer.Typer(
     name="sciprism",
@@ -60,7 +61,7 @@ def _interruptible(
     return run
 
 
-USE = (inspect, embed, index, search, similar, describe, export)
+USE = (inspect, embed, index, search, similar, describe, export, verify)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 for command in (*USE, *SCIENCE):
     app.command(cls=Command)(_interruptible(command))
@@ -102,11 +103,11 @@ def main() -> None:
 
 
 def _shorten_warnings() -> None:
-    """Print former names as one line, without the place in the code that read them."""
+    """Print former names and damaged caches as one line, without the place in the code that found them."""
     default = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, RenamedWarning):
+        if issubclass(category, RenamedWarning | DamagedCacheWarning):
             print(f"sciprism: {message}", file=sys.stderr)
         else:
             default(message, category, *place, **more)

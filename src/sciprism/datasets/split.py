@@ -11,6 +11,7 @@ import json
 import os
 import re
 import unicodedata
+import warnings
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,12 +19,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
 from sciprism.datasets import open_data
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import DOI, OPEN_DATA_BY_NAME, OPEN_DATA_SETS, PARTS, UNNAMED, Part, Record
+from sciprism.errors import DamagedCacheWarning
 from sciprism.files import cache_folder
 from sciprism.papers import duplicates
 from sciprism.papers.duplicates import GENERIC_TITLES, MIN_TITLE_WORDS, WORD_PATTERN
@@ -188,14 +191,23 @@ def _count_parts(union: _PaperUnion, nodes: array[int], parts: bytearray) -> Cou
 @lru_cache(maxsize=2)
 def _load_table(folder: Path | None) -> SplitTable:
     cache = cache_folder() / f"split-{_hash_files(folder)}.npz"
-    if cache.exists():
-        with np.load(cache) as stored:
-            facts = json.loads(str(stored["facts"]))
-            codes = dict(zip(stored["names"].tolist(), stored["codes"].tolist(), strict=True))
-        return SplitTable(facts["counts"], tuple(facts["missing"]), tuple(facts["tests"]), codes)
+    if cache.exists() and (stored := _read_cache(cache)):
+        return stored
     table = SplitTable.build(DataRoot(folder))
     _write_cache(table, cache)
     return table
+
+
+def _read_cache(path: Path) -> SplitTable | None:
+    """Return the table of an earlier run; None, with a warning, where the file is damaged: zip has checksums."""
+    try:
+        with np.load(path) as stored:
+            facts = json.loads(str(stored["facts"]))
+            codes = dict(zip(stored["names"].tolist(), stored["codes"].tolist(), strict=True))
+        return SplitTable(facts["counts"], tuple(facts["missing"]), tuple(facts["tests"]), codes)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, NotImplementedError, BadZipFile):
+        warnings.warn(DamagedCacheWarning(f"{path} is damaged; it is made again"), stacklevel=2)
+        return None
 
 
 def _write_cache(table: SplitTable, path: Path) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from sciprism.arrays import Floats
+from sciprism.checksums import write_checksums
 from sciprism.encoders import selfcheck
 from sciprism.encoders.checkpoints.folder import ModelFolder, atomic_folder, write_folder
 from sciprism.encoders.checkpoints.names import resolve
@@ -181,9 +182,10 @@ class Encoder(Model):
     def save(self, folder: str | Path, *, compact: bool = False, **provenance: Any) -> None:
         """Write a model folder; a model in training mode stays in it.
 
-        A new folder is written atomically; in an existing one, files are replaced one by one. The folder of a
-        `single` model opens in sentence-transformers and transformers too. compact: int8 weights, a quarter
-        of the size, which only sciprism opens; vectors differ slightly.
+        A new folder is written atomically; in an existing one, files are replaced one by one. Loading compares
+        all files with `checksums.json`. The folder of a `single` model opens in sentence-transformers and
+        transformers too. compact: int8 weights, a quarter of the size, which only sciprism opens; vectors differ
+        slightly.
         """
         training = self.model.training
         try:
@@ -200,6 +202,7 @@ class Encoder(Model):
                 exact = not compact and self.precision == "float32"
                 written = self if exact else Encoder.load(draft, device=str(self.device))
                 selfcheck.write(draft, written.encode_all)
+                write_checksums(draft)
         finally:
             self.model.train(training)
 

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+from sciprism.checksums import write_checksums
 from sciprism.encoders.checkpoints.folder import atomic_folder
 from sciprism.encoders.checkpoints.sentence_transformers import write_documents
 from sciprism.encoders.encoder import Encoder
@@ -53,6 +54,7 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
             _write_modules(draft, encoder, chosen)
         card = _format_model_card(encoder, shown, formats if chosen is None else encoder.formats, chosen)
         (draft / "README.md").write_text(card, encoding="utf-8")
+        write_checksums(draft)  # again: of the files that were added
     return "module" if plain is None else "plain"
 
 

@@ -1,26 +1,32 @@
 """Vectors on disk, so that an encoder encodes each text once per encoding path.
 
-One folder per encoder, path and precision holds `keys` (16 bytes of each text's hash) and `vectors` (float32
-rows). Both only grow; an interrupted run leaves at most an unfinished tail, which is truncated.
+One folder per encoder, path and precision holds `keys` (16 bytes of each text's hash), `vectors` (float32 rows)
+and `checks` (a checksum of each row and its key, 8 bytes). All only grow; an interrupted run leaves at most an
+unfinished tail, which is truncated. A damaged vector is computed again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from filelock import FileLock
 
 from sciprism.arrays import Floats, Rows
-from sciprism.errors import InputError
+from sciprism.checksums import hash_number
+from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.files import write_atomically
 
 KEY_BYTES = 16
 """Bytes of a text's hash: a billion texts collide with probability below 10^-20."""
+CHECK_BYTES = 8
 TEXTS_PER_WRITE = 4096
 """Texts encoded between two writes, the most that an interrupted run loses."""
 MAX_BYTES_IN_MEMORY = 1 << 29
@@ -28,42 +34,44 @@ MAX_BYTES_IN_MEMORY = 1 << 29
 
 
 class VectorCache:
-    """The vectors of one encoder on one path."""
+    """The vectors of one encoder on one path; damaged: how many were found damaged so far."""
 
     def __init__(self, folder: Path, dim: int) -> None:
         self.folder = folder
         self.dim = dim
+        self.damaged = 0
         folder.mkdir(parents=True, exist_ok=True)
         self._known: dict[bytes, int] = {}
+        self._rows = 0
+        self._checked = np.zeros(0, bool)
         with self._locked():
-            facts = folder / "facts.json"
-            if not facts.exists():
-                write_atomically(facts, lambda file: file.write(json.dumps({"dim": dim}).encode() + b"\n"))
-            if json.loads(facts.read_text(encoding="utf-8"))["dim"] != dim:
-                raise InputError(f"{folder} holds vectors of another width than {dim}; remove it")
+            self._open_facts()
             self._refresh()
 
     def find_or_encode(self, texts: Sequence[str], encode: Callable[[list[int]], Floats]) -> Rows:
         """Return the row of each text's vector; `encode` gets the indices of texts that are not stored.
 
-        Two processes may encode one text at the same time; the vector written first is stored.
+        Two processes may encode one text at the same time; the vector written first is stored. A damaged
+        vector is encoded and stored again, with a warning.
         """
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES] for text in texts]
         index = {key: i for i, key in reversed(list(enumerate(keys)))}
         if not self._known.keys() >= index.keys():
             with self._locked():
                 self._refresh()  # rows that other processes have written
+        damaged = self._find_damaged(index)
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
-        for start in range(0, len(new), TEXTS_PER_WRITE):
-            part = new[start : start + TEXTS_PER_WRITE]
-            self._append(part, encode([index[key] for key in part]))
+        for some, write in ((damaged, self._replace), (new, self._append)):
+            for start in range(0, len(some), TEXTS_PER_WRITE):
+                part = some[start : start + TEXTS_PER_WRITE]
+                write(part, self._check_vectors(encode([index[key] for key in part]), len(part)))
         return np.array([self._known[key] for key in keys], np.int64)
 
     def read(self, rows: Rows) -> Floats:
         """Return the vectors of rows: a view of the file for consecutive rows, else a copy."""
         if not len(rows):
             return np.empty((0, self.dim), np.float32)
-        stored = np.memmap(self.folder / "vectors", np.float32, "c", shape=(len(self._known), self.dim))
+        stored = self._map(self._rows)
         if (np.diff(rows) == 1).all():
             return np.asarray(stored[rows[0] : rows[-1] + 1])
         if rows.size * self.dim * 4 <= MAX_BYTES_IN_MEMORY:
@@ -74,39 +82,112 @@ class VectorCache:
                 gathered[start : start + TEXTS_PER_WRITE] = stored[rows[start : start + TEXTS_PER_WRITE]]
             return gathered
 
-    def _append(self, keys: Sequence[bytes], vectors: Floats) -> None:
-        if vectors.shape != (len(keys), self.dim) or not np.isfinite(vectors).all():
+    def _open_facts(self) -> None:
+        """Write or compare the facts of the folder; a cache of version 0.1 gets its checksums."""
+        path = self.folder / "facts.json"
+        try:
+            facts = json.loads(path.read_text(encoding="utf-8"))
+            dim = facts["dim"]
+        except (OSError, ValueError, KeyError, TypeError):
+            facts, dim = {"checks": True}, self.dim  # new, or damaged: its rows have checksums
+        if dim != self.dim:
+            raise InputError(f"{self.folder} holds vectors of another width than {self.dim}; remove it")
+        if "checks" not in facts and not (self.folder / "checks").exists() and (self.folder / "keys").exists():
+            keys = (self.folder / "keys").read_bytes()
+            rows = min(len(keys) // KEY_BYTES, (self.folder / "vectors").stat().st_size // (4 * dim))
+            found = [keys[row * KEY_BYTES : (row + 1) * KEY_BYTES] for row in range(rows)]
+            write_atomically(self.folder / "checks", lambda file: file.write(_hash_rows(found, self._map(rows))))
+        current = {"dim": self.dim, "checks": True}
+        if facts != current:
+            write_atomically(path, lambda file: file.write(json.dumps(current).encode() + b"\n"))
+
+    def _find_damaged(self, keys: Iterable[bytes]) -> list[bytes]:
+        """Return those of the stored keys whose vectors differ from their checksums; each is compared once."""
+        unread = [key for key in keys if key in self._known and not self._checked[self._known[key]]]
+        if not unread:
+            return []
+        rows = np.array([self._known[key] for key in unread])
+        stored = np.memmap(self.folder / "checks", np.uint64, "r", shape=self._rows)[rows]
+        same = np.frombuffer(_hash_rows(unread, self._map(self._rows)[rows]), np.uint64) == stored
+        self._checked[rows[same]] = True
+        damaged = [unread[i] for i in np.flatnonzero(~same)]
+        if damaged:
+            self.damaged += len(damaged)
+            message = f"{len(damaged):,} vectors in {self.folder} are damaged; they are computed again"
+            warnings.warn(DamagedCacheWarning(message), stacklevel=4)
+        return damaged
+
+    def _check_vectors(self, vectors: Floats, count: int) -> Floats:
+        if vectors.shape != (count, self.dim) or not np.isfinite(vectors).all():
             bad = np.size(vectors) - np.isfinite(vectors).sum()
             raise InputError(
                 f"the encoder gave {bad} values that are not finite in {vectors.shape} vectors for "
-                f"{len(keys)} texts of {self.dim} values; try float32"
+                f"{count} texts of {self.dim} values; try float32"
             )
+        return vectors.astype(np.float32)
+
+    def _append(self, keys: Sequence[bytes], vectors: Floats) -> None:
         with self._locked():
             self._refresh()
             new = [i for i, key in enumerate(keys) if key not in self._known]
+            added = [keys[i] for i in new]
             # Keys are written last: a key promises that its vector is stored.
-            contents = vectors[new].astype(np.float32).tobytes(), b"".join(keys[i] for i in new)
-            for name, content in zip(("vectors", "keys"), contents, strict=True):
+            contents = vectors[new].tobytes(), _hash_rows(added, vectors[new]), b"".join(added)
+            for name, content in zip(("vectors", "checks", "keys"), contents, strict=True):
                 with (self.folder / name).open("ab") as file:
-                    file.write(content)
-            first = len(self._known)
-            self._known.update({keys[i]: first + row for row, i in enumerate(new)})
+                    self._sync(file, content)
+            first = self._rows
+            self._known.update({key: first + row for row, key in enumerate(added)})
+            self._rows += len(added)
+            self._checked = np.append(self._checked, np.ones(len(added), bool))
+
+    def _replace(self, keys: Sequence[bytes], vectors: Floats) -> None:
+        """Write vectors over damaged ones."""
+        with self._locked():
+            for key, vector in zip(keys, vectors, strict=True):
+                row = self._known[key]
+                contents = (("vectors", vector.tobytes()), ("checks", _hash_rows([key], vector[None])))
+                for name, content in contents:
+                    with (self.folder / name).open("r+b") as file:
+                        file.seek(row * len(content))
+                        file.write(content)
+                self._checked[row] = True
+
+    @staticmethod
+    def _sync(file: BinaryIO, content: bytes) -> None:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+    def _map(self, rows: int) -> Floats:
+        if not rows:
+            return np.empty((0, self.dim), np.float32)
+        return np.memmap(self.folder / "vectors", np.float32, "c", shape=(rows, self.dim))
 
     def _locked(self) -> FileLock:
         return FileLock(self.folder / "lock")
 
     def _refresh(self) -> None:
         """Read the stored keys, and truncate what an interrupted run left unfinished."""
-        row_sizes = {self.folder / "keys": KEY_BYTES, self.folder / "vectors": 4 * self.dim}
-        for file in row_sizes:
-            file.touch()
-        sizes = {file: file.stat().st_size for file in row_sizes}
-        rows = min(sizes[file] // size for file, size in row_sizes.items())
-        expected = {file: rows * size for file, size in row_sizes.items()}
-        if rows == len(self._known) and sizes == expected:
+        row_sizes = {"keys": KEY_BYTES, "vectors": 4 * self.dim, "checks": CHECK_BYTES}
+        for name in row_sizes:
+            (self.folder / name).touch()
+        sizes = {name: (self.folder / name).stat().st_size for name in row_sizes}
+        rows = min(sizes[name] // size for name, size in row_sizes.items())
+        expected = {name: rows * size for name, size in row_sizes.items()}
+        if rows == self._rows and sizes == expected:
             return
-        for file, size in expected.items():
-            with file.open("r+b") as opened:
+        for name, size in expected.items():
+            with (self.folder / name).open("r+b") as opened:
                 opened.truncate(size)
         content = (self.folder / "keys").read_bytes()
         self._known = {content[i * KEY_BYTES : (i + 1) * KEY_BYTES]: i for i in range(rows)}
+        self._checked = np.append(self._checked[:rows], np.zeros(max(0, rows - self._rows), bool))
+        self._rows = rows
+
+
+def _hash_rows(keys: Sequence[bytes], vectors: Floats) -> bytes:
+    """Return the checksums of vectors, each with its text's key, 8 bytes a row."""
+    rows = np.ascontiguousarray(vectors).view(np.uint8)
+    sums = [hash_number(row, int.from_bytes(key[:8], "little")) for key, row in zip(keys, rows, strict=True)]
+    return np.array(sums, np.uint64).tobytes()

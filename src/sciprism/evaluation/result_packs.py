@@ -4,7 +4,7 @@ FOLDER/<suite>.json     numbers, intervals, counts, provenance: one line per sys
                         results share (declarations, systems, versions, commands) are written once
 FOLDER/<suite>.parquet  the items behind the numbers (`score_tables`)
 
-The JSON is written last and names the checksum of the Parquet file: an interrupted pack, or one of which one
+The JSON has a checksum of its own, is written last and names the checksum of the Parquet file: an interrupted pack, or one of which one
 file was replaced, is refused.
 """
 
@@ -17,7 +17,8 @@ from functools import cached_property, lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
-from sciprism.errors import InputError
+from sciprism.checksums import read_sealed, seal_json
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.results import TaskResult, current_keys, parse_result
 from sciprism.evaluation.score_tables import ScoreKey, ScoreLayout, ScoreTable, write_score_table
@@ -101,7 +102,7 @@ def write_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
     lists = ",\n".join(f"{json.dumps(key)}: {_list_json(values)}" for key, values in shared.items())
     results = _list_json(json.dumps(row, ensure_ascii=False) for row in rows)
     text = f'{json.dumps(head)[:-1]},\n"shared": {{\n{lists}\n}},\n"results": {results}}}\n'
-    write_atomically(path, lambda file: file.write(text.encode("utf-8", "replace")))
+    write_atomically(path, lambda file: file.write(seal_json(text)))
 
 
 def read_pack(path: Path) -> ResultPack:
@@ -121,10 +122,12 @@ def read_pack(path: Path) -> ResultPack:
 @lru_cache(maxsize=32)
 def _read(path: Path, states: tuple[tuple[int, int], ...]) -> ResultPack:  # noqa: ARG001 (part of the cache key)
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
+        whole = json.loads(read_sealed(path, "restore it or pack the results again")[0])
         digest, rows = whole["scores"]["sha256"], whole["results"]
         shared = current_keys(whole["shared"])
         found = [_from_row(row, shared, path) for row in rows]
+    except DamagedFileError:
+        raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise InputError(f"{path} is damaged: {error!r}; restore it or pack the results again") from None
     if sha256(scores_path(path)) != digest:

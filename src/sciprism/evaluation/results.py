@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from sciprism.checksums import read_sealed, write_sealed_json
 from sciprism.deprecation import current_names
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, write_item_scores
-from sciprism.files import write_json
 
 Status = Literal["done", "not served", "failed"]
 FORMER_KEYS = {"as_format": "encoded_format", "tally": "dropped"}
@@ -85,7 +85,7 @@ def write_result(folder: Path, result: TaskResult, item_scores: Mapping[str, Ite
     (folder / "items").mkdir(parents=True, exist_ok=True)
     for metric, items in item_scores.items():
         write_item_scores(item_scores_path(folder, result.task, metric), items)
-    write_json(folder / f"{result.task}.json", asdict(result))
+    write_sealed_json(folder / f"{result.task}.json", asdict(result))
 
 
 def item_scores_path(folder: Path, task: str, metric: str) -> Path:
@@ -94,9 +94,12 @@ def item_scores_path(folder: Path, task: str, metric: str) -> Path:
 
 
 def read_result(path: Path) -> TaskResult:
-    """Read one result. Raises InputError where the file is no result."""
+    """Read one result. Raises InputError where the file is no result, or damaged."""
+    content, sealed = read_sealed(path, "restore it, or delete it and evaluate the task again")
     try:
-        row = current_keys(json.loads(path.read_text(encoding="utf-8")))
+        row = current_keys(json.loads(content))
+        if sealed:
+            del row["checksum"]
     except (ValueError, AttributeError) as error:
         raise InputError(f"{path} is no result of `sciprism evaluate`: {error}") from None
     return parse_result(row, path)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sciprism.checksums import BlockChecks, hash_blocks, read_sealed, seal_json
+from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, read_sealed, seal_json
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import write_atomically
 from sciprism.store import Collection
@@ -106,3 +107,21 @@ class IndexChecks:
             checks = self.open(name)
             if checks.path.stat().st_size:
                 checks.check(np.memmap(checks.path, np.uint8, "r"))
+
+
+def list_index_states(collection: Collection) -> Iterator[FileState]:
+    """Yield the state of the files of all indexes of a collection."""
+    for path in sorted((collection.folder / "index").rglob(RECORD_NAME)):
+        place = path.parent.relative_to(collection.folder)
+        try:
+            record = read_record(path.parent, "")
+        except DamagedFileError:
+            yield FileState((place / RECORD_NAME).as_posix(), "damaged")
+            continue
+        yield FileState((place / RECORD_NAME).as_posix(), "without checksum" if record.files is None else "ok")
+        for name, file in (record.files or {}).items():
+            yield FileState((place / name).as_posix(), find_state(path.parent / name, file.size, file.blocks))
+        if record.files is None:
+            for file_path in sorted(path.parent.iterdir()):
+                if file_path != path:
+                    yield FileState((place / file_path.name).as_posix(), "without checksum")

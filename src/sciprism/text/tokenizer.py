@@ -11,6 +11,7 @@ from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
+from sciprism.checksums import check_folder
 from sciprism.errors import InputError
 
 BERT_TOKENS = {
@@ -27,6 +28,15 @@ ROBERTA_TOKENS = {
     "cls_token": "<s>",
     "mask_token": "<mask>",
 }
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+)
 BATCH_CHARS = 1 << 18
 """Characters that are tokenized at a time."""
 
@@ -38,6 +48,7 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
     have only that) or from `vocab.json` and `merges.txt` (byte-level BPE), with the settings of
     `tokenizer_config.json`. The roles are cls_token, sep_token, pad_token, unk_token, mask_token.
     """
+    check_folder(folder, TOKENIZER_FILES)
     config = read_json(folder / "tokenizer_config.json", missing={})
     byte_level = (folder / "merges.txt").exists()
     special = dict(ROBERTA_TOKENS if byte_level else BERT_TOKENS)

@@ -12,6 +12,7 @@ from typing import Any
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 
+from sciprism.checksums import check_folder
 from sciprism.encoders.checkpoints import sentence_transformers
 from sciprism.encoders.checkpoints.backbone import (
     backbone_config,
@@ -44,6 +45,7 @@ class ModelFolder:
     """
 
     def __init__(self, folder: Path, changes: Mapping[str, Any], name: str = "") -> None:
+        check_folder(folder)
         inner = sentence_transformers.backbone_folder(folder) if (folder / "modules.json").exists() else folder
         self.tokenizer, self.special = read_tokenizer(inner)
         config = read_config(inner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from sciprism.checksums import hash_file
 from sciprism.encoders.checkpoints.compact import COMPACT, dequantize
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
-from sciprism.errors import InputError
+from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.files import cache_folder
 from sciprism.text.tokenizer import read_json
 
@@ -24,7 +26,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     """Return all tensors of the folder by name, from safetensors or, where there are none, from `.bin`.
 
     Both may be sharded with an index file. A `.bin` is read by torch's restricted unpickler and cached as
-    safetensors; one that needs code execution is refused. Our own compact weights are returned as float32.
+    safetensors, with the checksum in the file's name; one that needs code execution is refused. Our own compact
+    weights are returned as float32.
     """
     compact = folder / COMPACT
     if compact.exists():
@@ -67,9 +70,12 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
 def _read_pickled(path: Path) -> dict[str, Tensor]:
     state = path.stat()
     key = hashlib.sha256(f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}".encode()).hexdigest()[:32]
-    converted = cache_folder() / "converted" / f"{key}.safetensors"
-    if converted.exists():
-        return _read_safetensors(converted)
+    cache = cache_folder() / "converted"
+    for known in sorted(cache.glob(f"{key}-*.safetensors")):
+        if known.stem == f"{key}-{hash_file(known)}":
+            return _read_safetensors(known)
+        warnings.warn(DamagedCacheWarning(f"{known} is damaged; {path} is converted again"), stacklevel=2)
+        known.unlink(missing_ok=True)
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
@@ -80,8 +86,8 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
         raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
     tensors = {str(k): v.to_dense().contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}
     with suppress(OSError, SafetensorError):  # without a cache, the next load converts again
-        converted.parent.mkdir(parents=True, exist_ok=True)
-        draft = converted.with_suffix(f".{os.getpid()}")
+        cache.mkdir(parents=True, exist_ok=True)
+        draft = cache / f"{key}.{os.getpid()}"
         save_file(tensors, draft)
-        draft.replace(converted)
+        draft.replace(cache / f"{key}-{hash_file(draft)}.safetensors")
     return tensors

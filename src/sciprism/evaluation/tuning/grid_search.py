@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,10 +17,11 @@ import numpy as np
 from torch import Tensor
 
 from sciprism.arrays import Rows
+from sciprism.checksums import hash_bytes
 from sciprism.datasets.inputs import PairInput, SpanInput, TaggingInput
 from sciprism.drop_report import DropReport
 from sciprism.encoders.encoder import Encoder
-from sciprism.errors import InputError
+from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
@@ -34,6 +36,7 @@ from sciprism.files import write_lines
 COLLAPSED = "run that predicts the same for every item (collapsed)"
 DIVERGED = "run whose loss was not finite (diverged), scored as if all outputs were 0"
 
+GRID_KEYS = {"key", "setting", "dev"}
 SplitScores = Mapping[str, Mapping[str, ItemScores]]
 """Split ("dev", "test") -> metric -> item scores."""
 Predictions = Sequence[tuple[TuningExample, Outputs]]
@@ -204,11 +207,28 @@ def _read_lines(path: Path | None) -> list[dict[str, Any]]:
     """Return the dev scores that earlier runs stored; none without a file."""
     if path is None or not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = []
+    lines = path.read_bytes().splitlines()
+    for line in lines:
+        try:
+            row = json.loads(line)
+            check = row.pop("check", None)
+            if row.keys() == GRID_KEYS and check in (None, _hash_row(row)):  # None: of version 0.1
+                found.append(row)
+        except (ValueError, AttributeError):
+            continue
+    if lost := len(lines) - len(found):
+        message = f"{path}: {lost} of {len(lines)} dev scores are damaged; they are computed again"
+        warnings.warn(DamagedCacheWarning(message), stacklevel=2)
+    return found
+
+
+def _hash_row(row: Mapping[str, Any]) -> str:
+    return hash_bytes(json.dumps(row, sort_keys=True).encode())
 
 
 def _write_grid(context: EvaluationContext, found: Mapping[str, float | None]) -> None:
     if context.grid_file is not None:
         rows = [row for row in _read_lines(context.grid_file) if row["key"] != context.key]
         rows += [{"key": context.key, "setting": name, "dev": score} for name, score in found.items()]
-        write_lines(context.grid_file, map(json.dumps, rows))
+        write_lines(context.grid_file, (json.dumps(row | {"check": _hash_row(row)}) for row in rows))

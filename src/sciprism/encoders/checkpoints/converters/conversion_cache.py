@@ -6,34 +6,38 @@ import hashlib
 import re
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from safetensors import SafetensorError
 
+from sciprism.checksums import CHECKSUMS_NAME, check_folder, write_checksums
 from sciprism.encoders.checkpoints.folder import LAYOUT
-from sciprism.errors import InputError
-from sciprism.files import cache_folder
+from sciprism.errors import DamagedCacheWarning, DamagedFileError, InputError
+from sciprism.files import cache_folder, replace_folder
 
 
 def convert_once(source: str | Path, facts: object, write: Callable[[Path], None]) -> Path:
     """Return the folder that `write` fills, from the cache if it was written before.
 
     source: the name of what is converted, for the folder's name and for messages. facts: all that decides the
-    content. The folder is written atomically, also by several processes.
+    content. The folder is written atomically, also by several processes. A damaged one is made again, with a
+    warning, and so is one of version 0.1, which has no checksums.
     """
     key = hashlib.sha256(f"{facts}|{LAYOUT}".encode()).hexdigest()[:16]
     stem = re.sub(r"[^\w.-]+", "-", Path(source).stem).strip("-")
     folder = cache_folder() / "converted" / f"{stem}-{key}"
-    if folder.exists():
+    if folder.exists() and _is_intact(folder):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{stem}-", dir=folder.parent))
         try:
             write(draft)
+            write_checksums(draft)
             draft.chmod(0o755)
-            draft.rename(folder)
+            replace_folder(folder, draft)
         except OSError:
             if not folder.exists():  # else another process was faster
                 raise
@@ -43,6 +47,16 @@ def convert_once(source: str | Path, facts: object, write: Callable[[Path], None
         where = f"{source}: cannot be converted in {folder.parent}; set SCIPRISM_CACHE to another folder"
         raise InputError(f"{where}: {error}") from error
     return folder
+
+
+def _is_intact(folder: Path) -> bool:
+    """Compare a folder with its checksums; False where it has none, or differs, which is a warning."""
+    try:
+        check_folder(folder)
+    except DamagedFileError:
+        warnings.warn(DamagedCacheWarning(f"{folder} is damaged; the model is converted again"), stacklevel=2)
+        return False
+    return (folder / CHECKSUMS_NAME).exists()
 
 
 def describe_files(*folders: Path) -> list[tuple[object, ...]]:

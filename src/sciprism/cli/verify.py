@@ -1,0 +1,139 @@
+"""`sciprism verify`: whether files are as they were written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sciprism.cli.options import AsJson
+from sciprism.cli.printing import join_counts, print_json
+
+if TYPE_CHECKING:
+    from sciprism.checksums import FileState
+
+DAMAGED = ("damaged", "missing")
+REMEDIES = {
+    "collection": "restore these files from a copy, or delete the folder and embed the papers again",
+    "index": "build the index again with: sciprism index",
+    "model": "restore these files from a copy, or save or download the model again",
+    "run": "restore these files from a copy, or delete the stage's folder and train it again",
+    "results": "restore these files from a copy, or delete them and evaluate these tasks again",
+}
+"""What to do about damaged files, by what the folder holds."""
+
+
+def verify(
+    path: Annotated[Path, typer.Argument(help="A collection, a model, a run's folder, or results.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare every file with its checksum, and print what was found; exit status 1 where one is damaged.
+
+    A file is ok, damaged, missing, without checksum (version 0.1 or another program wrote it: it cannot be
+    checked), or unknown (it does not belong to the folder).
+
+    Example: sciprism verify vecs/
+    """
+    from sciprism.errors import RunFailedError
+
+    kind = _find_kind(path)
+    states = list(_list_states(path, kind))
+    damaged = [each for each in states if each.state in DAMAGED]
+    if as_json:
+        print_json({"path": str(path), "kind": kind, "files": [asdict(each) for each in states]})
+    else:
+        for each in states:
+            print(f"{each.state:<16}  {each.name}")
+        counts = join_counts(Counter(each.state for each in states))
+        print(f"{path} ({kind}): {counts or 'no files'}")
+    if damaged:
+        others = [each for each in damaged if not each.name.startswith("index/")]
+        remedy = REMEDIES[kind] if others or kind != "collection" else f"{REMEDIES['index']} {path}"
+        first = f"{damaged[0].name} is {damaged[0].state}"
+        raise RunFailedError(f"{path}: {len(damaged)} damaged or missing files ({first}); {remedy}")
+
+
+def _find_kind(path: Path) -> str:
+    """Return what a folder or a file holds. Raises InputError where that is nothing that sciprism writes."""
+    from sciprism.errors import InputError
+    from sciprism.store.manifest import MANIFEST_NAME
+    from sciprism.training.run_folder import RECIPE
+
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder; name a collection, a model, a run or results")
+    if path.is_file():
+        if path.suffix != ".json":
+            raise InputError(f"{path} is a file; name a folder, or the JSON file of results")
+        return "results"
+    markers = {
+        "collection": (MANIFEST_NAME,),
+        "run": (RECIPE,),
+        "model": ("checksums.json", "sciprism.json", "config.json", "modules.json"),
+    }
+    for kind, names in markers.items():
+        if any((path / name).exists() for name in names):
+            return kind
+    if any(path.rglob("*.json")):
+        return "results"
+    raise InputError(f"{path} holds nothing that sciprism writes: no collection, model, run or results")
+
+
+def _list_states(path: Path, kind: str) -> Iterator[FileState]:
+    from sciprism.checksums import FileState, find_own_state, list_states
+
+    if kind == "collection":
+        yield from _list_collection_states(path)
+    elif kind == "results":
+        found = [FileState(path.name, find_own_state(path))] if path.is_file() else list_states(path)
+        folder = path.parent if path.is_file() else path
+        yield from _add_packed_states(folder, {each.name: each for each in found})
+    else:
+        yield from list_states(path)
+
+
+def _list_collection_states(path: Path) -> Iterator[FileState]:
+    from sciprism.checksums import FileState
+    from sciprism.errors import InputError
+    from sciprism.index.build_record import list_index_states
+    from sciprism.store import Collection
+    from sciprism.store.manifest import MANIFEST_NAME, read_manifest
+
+    try:
+        manifest = read_manifest(path)
+    except InputError:
+        yield FileState(MANIFEST_NAME, "damaged")
+        return
+    collection = Collection(path, manifest)
+    seen = {MANIFEST_NAME}
+    yield FileState(MANIFEST_NAME, "ok" if manifest.has_blocks or not manifest.shards else "without checksum")
+    for states in (collection.file_states(), list_index_states(collection)):
+        for each in states:
+            seen.add(each.name)
+            yield each
+    names = (file.relative_to(path).as_posix() for file in sorted(path.rglob("*")) if file.is_file())
+    yield from (FileState(name, "unknown") for name in names if name not in seen)
+
+
+def _add_packed_states(folder: Path, found: dict[str, FileState]) -> Iterator[FileState]:
+    """Yield the states of results, those of packed item scores by the checksum in the pack's JSON file."""
+    from sciprism.checksums import FileState
+    from sciprism.errors import InputError
+    from sciprism.evaluation.result_packs import is_pack, read_pack, scores_path
+
+    for name, each in found.items():
+        if each.state != "damaged" and is_pack(folder / name):
+            table = scores_path(folder / name)
+            try:
+                read_pack(folder / name)
+                yield each
+                state = FileState(table.relative_to(folder).as_posix(), "ok")
+            except InputError:
+                yield each
+                state = FileState(table.relative_to(folder).as_posix(), "damaged" if table.exists() else "missing")
+            yield state
+        elif not (each.name.endswith(".parquet") and (folder / name).with_suffix(".json").exists()):
+            yield each
