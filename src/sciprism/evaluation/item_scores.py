@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -133,7 +134,17 @@ def read_item_scores(path: Path) -> ItemScores:
             parts = [file[f"part{n}"] for n in range(sum(name.startswith("part") for name in file.files))]
             ids, labels, aggregate = (tuple(file[name].tolist()) for name in ("ids", "labels", "aggregate"))
             return ItemScores(ids, parts[0], aggregate[0], tuple(parts[1:]), labels)
-    except (BadZipFile, KeyError, IndexError, TypeError, ValueError, EOFError) as error:
+    except (
+        OSError,
+        BadZipFile,
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        EOFError,
+        NotImplementedError,
+        zlib.error,
+    ) as error:
         raise InputError(f"{path} holds no item scores: {error}; evaluate the task again") from error
 
 

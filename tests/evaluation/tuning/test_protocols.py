@@ -1,6 +1,7 @@
 """Fine-tuned tasks: they learn, odd input is counted, and the encoder keeps its weights."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +12,11 @@ from build_systems import VectorlessSystem
 from build_words import questions, segments, tagged
 from sciprism import Encoder
 from sciprism.datasets.inputs import Answer
-from sciprism.errors import InputError
+from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
+
+
 from sciprism.evaluation.protocols.pair import TRUNCATED, UNSEEN, PairProtocol
 from sciprism.evaluation.protocols.span import SpanProtocol
 from sciprism.evaluation.protocols.tag import LONG, VANISHED, TagProtocol
@@ -253,7 +256,11 @@ def test_a_grid_is_chosen_on_dev_and_kept(system, tmp_path):
     assert high > 0.9 > low
     kept = context.grid_file.read_text()
     assert kept.count("\n") == 2
-    context.grid_file.write_text(kept.replace(str(high), "-1.0"))  # what is kept is not tried again
+    context.grid_file.write_text(kept.replace(str(high), "-1.0"))
+    with pytest.warns(DamagedCacheWarning, match="1 of 2 dev scores are damaged; they are computed again"):
+        assert TagProtocol(tuning=grid).evaluate(tagged(), system, context).details["setting"]["rate"] == 1e-2
+    stored = re.sub(r', "check": "\w+"', "", context.grid_file.read_text())  # as version 0.1 wrote it
+    context.grid_file.write_text(stored.replace(str(high), "-1.0"))  # what is kept is not tried again
     assert TagProtocol(tuning=grid).evaluate(tagged(), system, context).details["setting"]["rate"] == 1e-9
     other = replace(context, key="another declaration")
     assert TagProtocol(tuning=grid).evaluate(tagged(), system, other).details["setting"]["rate"] == 1e-2
