@@ -10,7 +10,7 @@ import pytest
 
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
-from sciprism.errors import InputError
+from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import lock_folder
 from sciprism.papers.records import Paper
 from sciprism.store import Collection, CollectionLayout, embed
@@ -301,3 +301,15 @@ def test_a_model_of_prism_reads_each_paper_once(tmp_path: Path, tiny_model: Path
     for space in collection.manifest.spaces:
         stored = np.concatenate([m.block(0, 99) for m in collection.vectors(space)])
         assert np.abs(stored - encoder.encode(some_papers(9), format=space)).max() < 1e-6
+
+
+def test_nothing_is_added_to_a_damaged_collection(tmp_path: Path) -> None:
+    embed(some_papers(30), FakeEncoder(), tmp_path, layout=CollectionLayout(shard_size=20))
+    path = tmp_path / "vectors" / "0-near" / "000000.npy"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    before = snapshot(tmp_path)
+    with pytest.raises(DamagedFileError, match=r"000000.npy is changed: its checksum differs; restore it"):
+        embed(some_papers(40), FakeEncoder(), tmp_path)
+    assert snapshot(tmp_path) == before

@@ -59,7 +59,7 @@ class VectorCache:
         if not self._known.keys() >= index.keys():
             with self._locked():
                 self._refresh()  # rows that other processes have written
-        damaged = self._find_damaged(index)
+        damaged = self._find_damaged(dict.fromkeys(keys))
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
         for some, write in ((damaged, self._replace), (new, self._append)):
             for start in range(0, len(some), TEXTS_PER_WRITE):

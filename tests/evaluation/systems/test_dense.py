@@ -1,12 +1,14 @@
 """Vectors are computed once per text and path, survive a killed run, and rank exactly."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from build_methods import build_encoder, perturb_weights
 from sciprism.encoders.ensemble import Ensemble
 from sciprism.encoders.vector_cache import VectorCache
-from sciprism.errors import InputError
+from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.systems import EncodingInput
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.papers import Paper
@@ -134,6 +136,39 @@ def test_an_unfinished_tail_is_cut_off(tmp_path, lost):
     file = folder / lost
     file.write_bytes(file.read_bytes()[:-3])
     np.testing.assert_array_equal(rows(VectorCache(folder, 2), "c", "b", "a"), [[3, 3], [2, 2], [1, 1]])
+
+
+def test_damaged_vectors_are_computed_again_and_counted(tmp_path):
+    texts = ["a", "b", "c", "d"]
+    encoded = []
+
+    def encode(places):
+        encoded.extend(places)
+        return np.array([[ord(texts[p]), 1] for p in places], np.float32)
+
+    whole = VectorCache(tmp_path, 2)
+    whole.find_or_encode(texts, encode)
+    stored = np.memmap(tmp_path / "vectors", np.float32, "r+", shape=(4, 2))
+    stored[[1, 3], 0] += 1
+    stored.flush()
+    encoded.clear()
+    cache = VectorCache(tmp_path, 2)
+    with pytest.warns(DamagedCacheWarning, match=f"2 vectors in {tmp_path} are damaged; they are computed again"):
+        rows = cache.find_or_encode(texts, encode)
+    assert (cache.read(rows)[:, 0].tolist(), encoded, cache.damaged) == ([97, 98, 99, 100], [1, 3], 2)
+    with warnings.catch_warnings(action="error"):
+        VectorCache(tmp_path, 2).find_or_encode(texts, encode)
+    assert len(encoded) == 2
+
+
+def test_a_cache_of_version_0_1_gets_checksums(tmp_path):
+    whole = VectorCache(tmp_path, 1)
+    whole.find_or_encode(["a"], lambda places: np.ones((1, 1), np.float32))
+    (tmp_path / "checks").unlink()
+    (tmp_path / "facts.json").write_text('{"dim": 1}\n')
+    cache = VectorCache(tmp_path, 1)
+    assert cache.read(cache.find_or_encode(["a"], lambda places: np.zeros((1, 1), np.float32))) == 1
+    assert cache.damaged == 0 and (tmp_path / "checks").stat().st_size == 8
 
 
 def test_two_caches_on_one_folder_agree(tmp_path):

@@ -1,0 +1,112 @@
+"""What checksums cost: the first search of a new process over a collection of 1M papers, with and without.
+
+Every round starts a new process for each: one compares the blocks that it reads, the other has that switched
+off. Reported are the seconds from opening the collection to the ten best papers (also those of the processor, all
+cores together), of the same search again, of the whole process with its imports, and peak memory. Vectors are random, and in the system's file cache. Run from the repository root:
+
+    python benchmarks/first_search.py -o results/first_search.json
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from measurement import build_parser, format_ratio, peak_memory_mb, provenance, ratio, write_result
+from sciprism.checksums import BlockChecks, hash_blocks
+from sciprism.index import exact
+from sciprism.store import Collection
+from sciprism.store.collection import values_file
+from sciprism.store.layout import DEFAULT_SHARD_SIZE
+from sciprism.store.manifest import EncoderRecord, FileChecksum, Manifest, ShardRecord, SpaceRecord
+
+SPACE = "all"
+WAYS = ("with checksums", "without")
+
+
+def write_collection(folder: Path, rows: int, dim: int) -> None:
+    """Write random vectors as the shards of a collection that has no papers' files: exact search needs none."""
+    numbers = np.random.default_rng(0)
+    shards = []
+    (folder / "vectors" / SPACE).mkdir(parents=True)
+    for start in range(0, rows, DEFAULT_SHARD_SIZE):
+        vectors = numbers.standard_normal((min(DEFAULT_SHARD_SIZE, rows - start), dim), dtype=np.float32)
+        name = values_file(SPACE, len(shards))
+        path = folder / name
+        np.save(path, vectors)
+        digest = sha256(path.read_bytes()).hexdigest()
+        files = {name: FileChecksum(size=path.stat().st_size, sha256=digest, blocks=hash_blocks(path))}
+        shards.append(ShardRecord(rows=len(vectors), missing_abstracts=0, files=files))
+    encoder = EncoderRecord(name="random", fingerprint="0", distance="cosine")
+    space = SpaceRecord(folder=SPACE, path=SPACE, formats=["proximity"], dim=dim)
+    manifest = Manifest(
+        encoder=encoder, dtype="float32", shard_size=DEFAULT_SHARD_SIZE, spaces={SPACE: space}, shards=shards
+    )
+    manifest.write(folder)
+
+
+def search_once(folder: Path, way: str) -> dict[str, float]:
+    """Open the collection in this process and search it twice."""
+    if way == "without":
+        BlockChecks.check_blocks = lambda self, content, blocks: None  # type: ignore[method-assign]
+    began, work = time.perf_counter(), time.process_time()
+    collection = Collection.open(folder)
+    dim = collection.manifest.spaces[SPACE].dim
+    query = np.random.default_rng(1).standard_normal((1, dim), dtype=np.float32)
+    exact.search(collection, SPACE, query, 10, None)
+    first, work = time.perf_counter() - began, time.process_time() - work
+    began = time.perf_counter()
+    exact.search(collection, SPACE, query, 10, None)
+    second = time.perf_counter() - began
+    return {"first": first, "first_processor": work, "second": second, "peak_memory_mb": peak_memory_mb()}
+
+
+def run_process(folder: Path, way: str) -> dict[str, float]:
+    """Search in a new process; `process` is its whole time, with the start and all imports."""
+    began = time.perf_counter()
+    command = [sys.executable, __file__, "--search", str(folder), "--way", way]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(printed) | {"process": time.perf_counter() - began}
+
+
+def main() -> None:
+    parser = build_parser(__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--dim", type=int, default=384)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--search", type=Path, help="internal: the collection that this process searches")
+    parser.add_argument("--way", choices=WAYS, default=WAYS[0], help="internal")
+    args = parser.parse_args()
+    if args.search:
+        print(json.dumps(search_once(args.search, args.way)))
+        return
+    found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory() as name:
+        write_collection(Path(name), args.rows, args.dim)
+        for number in range(args.rounds + 1):
+            for way in WAYS if number % 2 else reversed(WAYS):
+                measured = run_process(Path(name), way)
+                if number:
+                    found[way].append(measured)
+    facts: dict[str, Any] = {}
+    for key in ("first", "first_processor", "second", "process"):
+        with_, without = ([each[key] for each in found[way]] for way in WAYS)
+        slower = ratio(with_, without)
+        facts[key] = {way: [round(each[key], 4) for each in found[way]] for way in WAYS} | {"times_as_long": slower}
+        print(f"{key:<15} {median(with_):.3f} s, without {median(without):.3f} s: {format_ratio(slower)} as long")
+    facts["peak_memory_mb"] = {way: max(each["peak_memory_mb"] for each in found[way]) for way in WAYS}
+    settings = {name: getattr(args, name) for name in ("rows", "dim", "rounds")}
+    write_result(args.output, provenance(["torch", "numpy", "xxhash"], **settings, seconds=facts))
+
+
+if __name__ == "__main__":
+    main()

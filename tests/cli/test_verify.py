@@ -1,0 +1,79 @@
+"""`sciprism verify`: each file's state, what to do, and exit status 1 where one is damaged."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from build_commands import run
+from damage_trials import build_collection, write_model, write_results
+from sciprism.evaluation.stored_results import pack_results
+from sciprism.index import lexical
+from sciprism.store import Collection
+
+
+@pytest.fixture
+def verify(monkeypatch, capsys):
+    """Return exit status, file -> state, and what standard error says."""
+
+    def check(path):
+        status, printed, error = run(monkeypatch, capsys, "verify", path, "--json")
+        files = json.loads(printed)["files"] if printed else []
+        return status, {each["name"]: each["state"] for each in files}, error
+
+    return check
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def test_a_collection(tmp_path, verify):
+    build_collection(tmp_path)
+    lexical.build(Collection.open(tmp_path))
+    status, states, _ = verify(tmp_path)
+    assert status == 0 and states["papers/000000.parquet"] == states["index/lexical/built_from.json"] == "ok"
+    assert states.pop(".lock") == "unknown" and set(states.values()) == {"ok"}
+    flip(tmp_path / "index" / "lexical" / "vocab.index.json")
+    status, states, error = verify(tmp_path)
+    assert status == 1 and states["index/lexical/vocab.index.json"] == "damaged"
+    assert f"build the index again with: sciprism index {tmp_path}" in error
+    (tmp_path / "papers" / "000001.parquet").unlink()
+    flip(tmp_path / "vectors" / "0-near" / "000000.npy")
+    status, states, error = verify(tmp_path)
+    assert (states["papers/000001.parquet"], states["vectors/0-near/000000.npy"]) == ("missing", "damaged")
+    assert status == 1 and "3 damaged or missing files" in error and "embed the papers again" in error
+    flip(tmp_path / "manifest.json")
+    assert verify(tmp_path)[:2] == (1, {"manifest.json": "damaged"})
+
+
+def test_a_model_of_ours_and_one_of_others(tmp_path, tiny_model, verify):
+    write_model(tmp_path / "m")
+    status, states, _ = verify(tmp_path / "m")
+    assert status == 0 and set(states.values()) == {"ok"} and "model.safetensors" in states
+    flip(tmp_path / "m" / "tokenizer.json")
+    status, states, error = verify(tmp_path / "m")
+    assert status == 1 and states["tokenizer.json"] == "damaged" and "save or download the model again" in error
+    status, states, _ = verify(tiny_model)
+    assert status == 0 and set(states.values()) == {"without checksum"}
+
+
+def test_results_and_packed_results(tmp_path, verify):
+    write_results(tmp_path / "out")
+    assert verify(tmp_path / "out")[0] == 0
+    pack_results(tmp_path / "out", tmp_path / "packed")
+    assert verify(tmp_path / "packed")[1] == {"open.json": "ok", "open.parquet": "ok"}
+    flip(tmp_path / "out" / "model" / "open" / "animals.json")
+    flip(tmp_path / "packed" / "open.parquet")
+    assert verify(tmp_path / "out")[1]["model/open/animals.json"] == "damaged"
+    status, states, error = verify(tmp_path / "packed")
+    assert status == 1 and states["open.parquet"] == "damaged" and "evaluate these tasks again" in error
+
+
+def test_nothing_of_ours(tmp_path, verify):
+    for path, message in ((tmp_path / "nowhere", "no such file"), (tmp_path, "holds nothing that sciprism writes")):
+        status, _, error = verify(path)
+        assert status == 2 and message in error
