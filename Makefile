@@ -41,6 +41,8 @@ style: .venv/dev
 bench: .venv/dev
 	$(BIN)/python benchmarks/encode.py -o results/encode.json
 	$(BIN)/python benchmarks/search.py -o results/search.json
+	$(BIN)/python benchmarks/first_search.py -o results/first_search.json
+	$(BIN)/python benchmarks/reliability.py -o results/reliability.json
 	$(BIN)/python benchmarks/landmarks.py -o results/landmarks.json
 	$(BIN)/python benchmarks/landmarks.py --model all-MiniLM-L6-v2 -o results/landmarks-minilm.json
 	$(BIN)/python benchmarks/probe.py -o results/probe.json

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
+from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,14 +104,13 @@ def quantize(vectors: Floats, dtype: Dtype) -> Matrix:
 
 def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
     """Map a stored matrix into memory; rows are read on first use. checks: the checksums of a file."""
-    # "c" (changes stay private) and not "r": torch wants writable memory even where it only reads
     try:
-        content = np.memmap(values, np.uint8, "c")
+        with values.open("rb") as file:
+            # a private copy on writing: torch wants writable memory even where it only reads
+            content: Bytes = np.frombuffer(mmap(file.fileno(), 0, access=ACCESS_COPY), np.uint8)
         checks(values).check(content, 0, HEADER)
-        header = BytesIO(content[:HEADER].tobytes())
-        np.lib.format.read_magic(header)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(header)
-        rows = content[header.tell() :].view(dtype).reshape(shape)
+        first, shape, dtype = _parse_header(content[:HEADER].tobytes())
+        rows = content[first:].view(dtype).reshape(shape)
         if scales is None:
             factors = None
         else:
@@ -119,5 +120,13 @@ def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
         if isinstance(error, InputError):
             raise
         raise DamagedFileError(f"{values} is damaged ({error}); restore it from a copy, or embed anew") from None
-    file = MatrixFile(content, header.tell(), dtype.itemsize * shape[1], checks(values))
-    return Matrix(rows, factors, file)
+    return Matrix(rows, factors, MatrixFile(content, first, dtype.itemsize * shape[1], checks(values)))
+
+
+@lru_cache
+def _parse_header(head: bytes) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
+    """Return where the rows of a .npy file begin, their shape and type; nearly all shards have one header."""
+    file = BytesIO(head)
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return file.tell(), shape, dtype
