@@ -22,6 +22,7 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store import Collection
+from sciprism.store.manifest import read_manifest
 
 app = typer.Typer(pretty_exceptions_enable=False)
 for command in (embed, index, search, similar):
@@ -173,8 +174,9 @@ def test_similar_prints_a_ranked_list(collection: Path, loaded: list[str | None]
 
 
 def test_a_model_that_moved_can_be_named(collection: Path) -> None:
-    manifest = collection / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"name": "fake"', '"name": "gone"'))
+    manifest = read_manifest(collection)
+    moved = manifest.encoder.model_copy(update={"name": "gone"})
+    manifest.model_copy(update={"encoder": moved}).write(collection)
     assert "say where it is now with --model" in error_of(run("search", collection, "dna"))
     assert run("search", collection, "dna", "--model", "here").exit_code == 0
     assert "vectors of gone" in error_of(run("search", collection, "dna", "--model", "other"))
