@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from measurement import build_parser, format_ratio, interleave, provenance, ratio, write_result
+from sciprism.checksums import BlockChecks
 from sciprism.index import topk
 from sciprism.store.layout import DEFAULT_SHARD_SIZE
 from sciprism.store.matrix import DTYPES, Dtype, Matrix, open_matrix, quantize
@@ -33,6 +34,11 @@ def unit_vectors(rows: int, dim: int, numbers: np.random.Generator) -> np.ndarra
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+def unchecked(path: Path) -> BlockChecks:
+    """Return no checksums, as of files that were written without them."""
+    return BlockChecks(path, (), "")
+
+
 def store_vectors(vectors: np.ndarray, dtype: Dtype, folder: Path) -> list[Matrix]:
     """Write vectors as shards and map them, as a collection does."""
     shards = []
@@ -42,7 +48,7 @@ def store_vectors(vectors: np.ndarray, dtype: Dtype, folder: Path) -> list[Matri
         np.save(values, packed.values)
         if packed.scales is not None:
             np.save(scales, packed.scales)
-        shards.append(open_matrix(values, scales if packed.scales is not None else None))
+        shards.append(open_matrix(values, scales if packed.scales is not None else None, unchecked))
     return shards
 
 

@@ -15,8 +15,6 @@ from sciprism.datasets.inputs import Answer
 from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
-
-
 from sciprism.evaluation.protocols.pair import TRUNCATED, UNSEEN, PairProtocol
 from sciprism.evaluation.protocols.span import SpanProtocol
 from sciprism.evaluation.protocols.tag import LONG, VANISHED, TagProtocol
