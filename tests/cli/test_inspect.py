@@ -36,6 +36,16 @@ def test_table(papers: Path):
     assert any("about 1 s at 50 papers/s" in line for line in lines)
 
 
+def test_ids_of_several_papers_are_named(tmp_path: Path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"id,title\n1,Paper of {name}\n")
+    shown = " ".join(run(tmp_path).stdout.split())
+    assert "ids of several papers 1; `sciprism embed` needs other ids" in shown and "duplicates" not in shown
+    assert f"{tmp_path}/b.csv,record1(line2)" in shown.replace(" ", "")
+    assert "clashes" in (rows := json.loads(run(tmp_path, "--json").stdout)) and len(rows["clashes"]) == 1
+    assert json.loads(run(tmp_path, "--json", "--ids-per-file").stdout)["clashes"] == []
+
+
 def test_json(papers: Path):
     result = run(papers, "--json", "--papers-per-second", "6.1")
     row = json.loads(result.stdout)

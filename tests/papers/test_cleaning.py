@@ -157,3 +157,13 @@ def test_many_unclosed_comments_and_scripts_are_read_once() -> None:
     assert clean_text("<!-- a " * 50_000).count("a") == 50_000  # looking for each one's end would take a minute
     assert clean_text("<script> a " * 50_000).count("a") == 50_000
     assert clean_text("one <!-- two --> three <script x='1'>four</script> five") == "one three five"
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\u200d\u200c", "\u200e \u202c", "\u3164", "\u2800", "\u034f", "&zwj;"])
+def test_what_nobody_can_see_is_no_text(text):
+    assert clean_text(text) == ""
+    assert clean_text(f"\u0645\u06cc{text}") != ""
+
+
+def test_joiners_inside_words_stay():
+    assert clean_text("\u0645\u06cc\u200c\u0631\u0648\u0645") == "\u0645\u06cc\u200c\u0631\u0648\u0645"

@@ -5,7 +5,7 @@ import pytest
 from sciprism.errors import InputError
 from sciprism.papers.inspection import inspect_labels, inspect_papers
 from sciprism.papers.read import FileReport, ReadReport, SkippedRecord
-from sciprism.papers.records import Label, Paper
+from sciprism.papers.records import Label, Paper, Place
 
 PAPERS = [
     Paper(
@@ -40,8 +40,24 @@ def test_counts():
     assert found.top_venues == {"Annals": 2, "Notes": 1}
     # 7 + 15 words, 11, 1 (Chinese has no spaces), 1: the median lies between 1 and 11
     assert found.words == {"min": 1, "10%": 1, "median": 6, "90%": 19, "99%": 22, "max": 22}
-    assert [group.ids for group in found.duplicates.groups] == [("3", "3")]
+    assert found.duplicates.groups == ()  # both of id 3 are papers of their own
     assert found.seconds == 8.0
+
+
+def test_ids_of_several_papers_are_no_duplicates():
+    def paper(title, file="a.csv", **more):
+        return Paper(id="1", title=title, place=Place(file, 1, 2), **more)
+
+    found = inspect_papers([paper("On frogs"), paper("On toads", "b.csv"), paper("on Frogs!", "c.csv")], ReadReport())
+    (group,), (clash,) = found.duplicates.groups, found.duplicates.clashes
+    assert (group.positions, group.reasons) == ((0, 2), ("id",))
+    assert (clash.id, clash.positions, clash.places) == ("1", (0, 1), (Place("a.csv", 1, 2), Place("b.csv", 1, 2)))
+    assert found.to_json()["clashes"] == [
+        {"id": "1", "papers": 2, "places": ["a.csv, record 1 (line 2)", "b.csv, record 1 (line 2)"]}
+    ]
+    twice = [paper("Editorial", year=1999), paper("Editorial", year=2000), paper("Editorial", year=1999)]
+    found = inspect_papers(twice, ReadReport())
+    assert [group.positions for group in found.duplicates.groups] == [(0, 2)] and len(found.duplicates.clashes) == 1
 
 
 def test_report_is_read_after_the_papers():
@@ -68,10 +84,13 @@ def test_nothing_to_inspect():
 def test_json_holds_everything():
     row = json.loads(json.dumps(inspect_papers(PAPERS, ReadReport()).to_json()))
     assert row["years"] == {"1851": 1, "1886": 1}
+    assert row["duplicates"] == {"surplus": 0, "reasons": {}, "groups": []}
+    assert row["clashes"] == [{"id": "3", "papers": 2, "places": ["", ""]}]
+    row = inspect_papers([*PAPERS, PAPERS[0]], ReadReport()).to_json()
     assert row["duplicates"] == {
         "surplus": 1,
-        "reasons": {"id": 1},
-        "groups": [{"ids": ["3", "3"], "reasons": ["id"]}],
+        "reasons": {"id": 1, "doi": 1, "title": 1},
+        "groups": [{"ids": ("1", "1"), "reasons": ("id", "doi", "title")}],
     }
 
 

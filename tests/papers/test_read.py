@@ -10,6 +10,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import ReadReport, read_labels, read_papers
+from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.read import MAX_DETAILED
 
 BIB = "@article{a, title={From BibTeX}}\n"
@@ -170,3 +171,28 @@ def test_folders_hold_papers_and_hidden_files_are_none(tmp_path: Path) -> None:
         list(read_papers(tmp_path))
     (tmp_path / "refs.bib").write_text("@misc{a, title={A}}")
     assert [paper.id for paper in read_papers(tmp_path)] == ["a"]
+
+
+def test_places_and_ids_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = "id,title,doi\n1,One,\n,Two,10.1/b\n"
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "k.csv").write_text(table)
+    monkeypatch.chdir(tmp_path)
+    one, two = Path("a/k.csv"), Path("b/k.csv")
+
+    def ids(*paths: Path, **options: object) -> list[str]:
+        return [paper.id for paper in read_papers(paths, options=ReadOptions(**options))]
+
+    places = [str(paper.place) for paper in read_papers([one])]
+    assert places == ["a/k.csv, record 1 (line 2)", "a/k.csv, record 2 (line 3)"]
+    assert ids(one, id_prefix="x-") == ["x-1", "doi:10.1/b"]  # what was derived is of the paper, not of the file
+    assert ids(one, one, ids_per_file=True) == ["k.csv:1", "doi:10.1/b"] * 2
+    assert ids(Path(), ids_per_file=True) == ["a/k.csv:1", "doi:10.1/b", "b/k.csv:1", "doi:10.1/b"]
+    with pytest.raises(InputError, match=r"a/k.csv and b/k.csv would have the same ids.*--id-prefix"):
+        ids(one, two, ids_per_file=True)
+    with pytest.raises(InputError, match="needs the name of a file"):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(table.encode())))
+        ids(Path("-"), ids_per_file=True)
+    with pytest.raises(InputError, match="' ' has space around it"):
+        ids(one, id_prefix=" ")

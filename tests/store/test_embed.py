@@ -12,7 +12,7 @@ from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import lock_folder
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Paper, Place
 from sciprism.store import Collection, CollectionLayout, embed
 
 SMALL = CollectionLayout(shard_size=10)
@@ -135,7 +135,7 @@ def test_one_id_with_two_texts_is_an_error_or_counted(tmp_path: Path, stored: bo
     if stored:
         embed(papers, FakeEncoder(), tmp_path, layout=SMALL)
     both = [*papers, replace(papers[4], title="Other")]
-    with pytest.raises(InputError, match=r"'p4' \(number 13 of the input\): its id came before .* --skip-bad"):
+    with pytest.raises(InputError, match=r"number 13 of the input: paper 'p4', 'Other': .* 'Title 4.* --skip-bad"):
         embed(both, FakeEncoder(), tmp_path)
     report = embed(both, FakeEncoder(), tmp_path, skip_bad=True)
     assert (report.bad, report.papers) == (1, 12)
@@ -276,16 +276,72 @@ def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_key_that_recurs_for_another_paper_replaces_nothing(tmp_path: Path, other: Paper) -> None:
     first = Paper(id="smith2020", title="On toads", authors=("A. Smith",), year=2020, ids={"doi": "10.1/a"})
     embed([first], FakeEncoder(), tmp_path / "c")
-    with pytest.raises(InputError, match="its id is that of another paper, 'On toads'"):
+    with pytest.raises(InputError, match="another paper has this id, 'On toads'"):
         embed([other], FakeEncoder(), tmp_path / "c")
     assert embed([other], FakeEncoder(), tmp_path / "c", skip_bad=True).bad == 1
     assert Collection.open(tmp_path / "c").paper("smith2020") == first
 
 
-def test_a_paper_whose_title_was_mended_is_the_same_paper(tmp_path: Path) -> None:
-    embed([Paper(id="a", title="On taods", authors=("A. Smith",), year=2020)], FakeEncoder(), tmp_path / "c")
-    mended = Paper(id="a", title="On toads", authors=("A. Smith",), year=2020)
-    assert embed([mended], FakeEncoder(), tmp_path / "c").changed == 1
+LONG = " ".join(f"word{n}" for n in range(30))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"title": "On taods", "ids": {"doi": "10.1/a"}}, {"title": "On toads", "ids": {"doi": "10.1/a"}}),
+        ({"title": "On toads"}, {"title": "On Toads.", "abstract": "Now it has one."}),
+        ({"title": "On taods", "abstract": LONG}, {"title": "On toads", "abstract": LONG}),
+        ({"title": "Editorial", "abstract": LONG, "year": 1999}, {"title": "Editorial", "abstract": LONG}),
+    ],
+    ids=["identifier", "normalised title", "abstract in the same file", "generic title with an abstract"],
+)
+def test_versions_of_a_paper_replace_each_other(tmp_path: Path, old: dict, new: dict) -> None:
+    place = Place("refs.csv", 1, 2)
+    embed([Paper(id="a", place=place, **old)], FakeEncoder(), tmp_path / "c")
+    report = embed([Paper(id="a", place=place, **new)], FakeEncoder(), tmp_path / "c")
+    assert (report.changed + report.updated, report.papers, report.replaced) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"title": "On frogs", "authors": ("A. Smith",), "year": 2020}, {"title": "On toads"}),
+        ({"title": "On toads", "ids": {"doi": "10.1/a"}}, {"title": "On toads", "ids": {"doi": "10.1/b"}}),
+        ({"title": "Editorial", "year": 1999}, {"title": "Editorial", "year": 2005}),
+        ({"title": "On frogs", "abstract": LONG}, {"title": "On toads", "abstract": LONG}),
+        ({"title": "On frogs", "abstract": "No abstract."}, {"title": "On toads", "abstract": "No abstract."}),
+    ],
+    ids=["author and year", "another DOI", "generic title", "abstract in another file", "short abstract"],
+)
+def test_papers_of_one_id_do_not_replace_each_other_unless_told_to(tmp_path: Path, old: dict, new: dict) -> None:
+    shared = {"authors": ("A. Smith",), "year": 2020}
+    first = Paper(id="1", place=Place("a.csv", 1, 2), **shared | old)
+    other = Paper(id="1", place=Place("b.csv", 7, 8), **shared | new)
+    again = Paper(id="1", place=Place("a.csv", 1, 2), abstract="A new one.", **shared | {"title": first.title})
+    folder = tmp_path / "c"
+    message = rf"b.csv, record 7 \(line 8\): paper '1', '{other.title}': .*'{first.title}' \(a.csv, record 1 \(line 2\)"
+    for papers, options in (([first, other], {}), ([first, other], {"replace": True}), ([other], {})):
+        with pytest.raises(InputError, match=message):
+            embed(papers, FakeEncoder(), folder, **options)
+        embed([first], FakeEncoder(), folder)
+    report = embed([other, first], FakeEncoder(), folder, skip_bad=True)
+    assert (report.bad, report.unchanged) == (1, 1) and Collection.open(folder).paper("1") == first
+    if first.title == "On frogs":  # what is right is used, whatever came before it
+        assert embed([other, again], FakeEncoder(), folder, skip_bad=True).changed == 1
+    report = embed([other], FakeEncoder(), folder, replace=True)
+    assert (report.replaced, report.papers) == (1, 1) and Collection.open(folder).paper("1") == other
+
+
+def test_a_shard_of_version_0_1_has_no_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Paper(id="1", title="On frogs", place=Place("a.csv", 1, 2))
+    with monkeypatch.context() as former:
+        former.setattr("sciprism.store.paper_table.PLACE", {})
+        embed([first], FakeEncoder(), tmp_path / "c")
+    assert Collection.open(tmp_path / "c").paper("1").place is None
+    with pytest.raises(InputError, match=r"'On frogs' \(its file was not recorded\)"):
+        embed([Paper(id="1", title="On toads")], FakeEncoder(), tmp_path / "c")
+    embed([replace(first, id="2")], FakeEncoder(), tmp_path / "c")
+    assert [p.place for p in Collection.open(tmp_path / "c").papers([0, 1])] == [None, first.place]
 
 
 def test_a_model_of_prism_reads_each_paper_once(tmp_path: Path, tiny_model: Path) -> None:

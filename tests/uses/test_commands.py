@@ -76,6 +76,35 @@ def test_embed_says_every_count(tmp_path: Path, collection: Path) -> None:
     assert "skipped: " in result.stderr and "more.jsonl" in result.stderr
 
 
+def test_row_numbers_as_ids_lose_no_paper(tmp_path: Path) -> None:
+    for name, title in (("k1.csv", "Dark matter halos"), ("k2.csv", "Protein folding in mice")):
+        (tmp_path / name).write_text(f"id,title,abstract,year\n1,{title},Words.,1999\n")
+    one, two, folder = tmp_path / "k1.csv", tmp_path / "k2.csv", tmp_path / "c"
+    places = "k2.csv, record 1 (line 2): paper '1', 'Protein folding in mice'", "'Dark matter halos' ("
+    assert run("embed", one, "-o", folder).exit_code == 0
+    for command in (("embed", two), ("embed", one, two)):
+        message = error_of(run(*command, "-o", folder))
+        assert all(place in message for place in places) and "k1.csv, record 1 (line 2)" in message
+    result = run("embed", one, two, "-o", folder, "--skip-bad")
+    assert "1 unchanged, 1 skipped" in result.stdout and "k1.csv, record 1 (line 2)" in result.stderr
+    assert "2 new" in run("embed", one, two, "-o", folder, "--ids-per-file").stdout
+    assert "1 new" in run("embed", two, "-o", folder, "--id-prefix", "mice-").stdout
+    assert "in the place of another paper" in run("embed", two, "-o", folder, "--replace").stdout
+    stored = [Collection.open(folder).paper(id).title for id in ("1", "k1.csv:1", "k2.csv:1", "mice-1")]
+    assert stored == ["Protein folding in mice", "Dark matter halos", *["Protein folding in mice"] * 2]
+
+
+def test_an_input_without_a_usable_paper_is_refused(tmp_path: Path, collection: Path) -> None:
+    bad = "id,title\n1,\n2,\u200d\n"
+    (tmp_path / "bad.csv").write_text(bad)
+    for folder in (collection, tmp_path / "c"):
+        for file in (tmp_path / "bad.csv", "-"):
+            result = run("embed", file, "-o", folder, "--skip-bad", stdin=bad)
+            assert "no paper of the input can be used: 2 skipped" in error_of(result) and "record 1" in result.stderr
+    assert "name at least one" in error_of(run("embed", "-", "-o", tmp_path / "d", "--formats", ",", stdin=bad))
+    assert not (tmp_path / "d").exists()
+
+
 def test_embed_reads_standard_input_and_prints_json(tmp_path: Path) -> None:
     result = run("embed", "-", "-o", tmp_path / "c", "--json", "--formats", "all", stdin=lines(PAPERS))
     counts = json.loads(result.stdout)
@@ -204,7 +233,7 @@ def test_more_papers_asked_for_than_there_are(collection: Path) -> None:
 
 def test_an_unfinished_collection_says_so(collection: Path) -> None:
     bad = lines([Paper(id="x", title="X"), Paper(id="x", title="Y")])
-    assert "came before" in error_of(run("embed", "-", "-o", collection.parent / "d", stdin=bad))
+    assert "another paper has this id" in error_of(run("embed", "-", "-o", collection.parent / "d", stdin=bad))
     assert "unfinished: 0 papers" in run("search", collection.parent / "d", "matter", "--year", "1990").stderr
     assert "unfinished" not in run("search", collection, "matter").stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ import typer
 from sciprism.cli.options import (
     AsJson,
     Columns,
+    IdPrefix,
+    IdsPerFile,
     PaperFiles,
     Pooling,
     Precision,
@@ -27,8 +30,8 @@ from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
-    from sciprism.papers import ReadReport
-    from sciprism.store import EmbedReport
+    from sciprism.papers import Paper, ReadReport
+    from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.matrix import Dtype
 
 PLAIN_INTERVAL = 30.0
@@ -41,10 +44,15 @@ def embed(
     model: Annotated[str, typer.Option(help="A model: folder, packaged name or hub id.")] = "",
     pooling: Pooling = "",
     precision: Precision = "",
-    formats: Annotated[str, typer.Option(help="Formats such as proximity,search; or all.")] = "",
+    formats: Annotated[str | None, typer.Option(help="Formats such as proximity,search; or all.")] = None,
     dtype: Annotated[str, typer.Option(help="Store float32, float16 or int8.")] = "",
     reader: Reader = "",
     columns: Columns = None,
+    id_prefix: IdPrefix = "",
+    ids_per_file: IdsPerFile = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="A paper replaces a stored one of its id, even where they differ.")
+    ] = False,
     skip_bad: SkipBad = False,
     threads: Annotated[int, typer.Option(help="Processor cores to use; 0 is all.")] = 0,
     as_json: AsJson = False,
@@ -52,28 +60,57 @@ def embed(
     """Encode papers into a collection; it can be searched at once.
 
     It may be interrupted at any moment: the same command continues. With more files it encodes only what is
-    new.
+    new. A paper replaces a stored one of its id where an identifier such as a DOI, or else the title, says
+    that they are one paper; ids of different papers are refused.
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
-    from sciprism.papers import ReadReport, read_papers
+    from sciprism.papers import read_papers
     from sciprism.papers.input_file import ReadOptions
-    from sciprism.store import CollectionLayout
-    from sciprism.store.embed import embed as store
+    from sciprism.store import embed as store
 
     _use_threads(threads)
-    options = ReadOptions(columns=parse_columns(columns))
+    options = ReadOptions(columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file)
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
     encoder = _load_encoder(output, model, pooling, precision)
-    names = tuple(encoder.formats) if split_names(formats) == ("all",) else split_names(formats)
-    layout = CollectionLayout(formats=names or None, dtype=cast("Dtype | None", dtype or None))
+    layout = _choose_layout(encoder, formats, dtype)
+    write = partial(store, encoder=encoder, folder=output, layout=layout, skip_bad=skip_bad, replace=replace)
     piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
-    # Read before the work: a bad record is found now, not after an hour of encoding.
-    total = None if piped else sum(1 for _ in read())
-    found = ReadReport()
-    with _Progress(total) as progress:
-        report = store(read(report=found), encoder, output, layout=layout, skip_bad=skip_bad, progress=progress)
-    _report(output, found, report, as_json)
+    _report(output, *_read_and_write(read, write, piped), as_json)
+
+
+def _choose_layout(encoder: Encoder, formats: str | None, dtype: str) -> CollectionLayout:
+    from sciprism.store import CollectionLayout
+
+    names = None if formats is None else split_names(formats)
+    chosen = tuple(encoder.formats) if names == ("all",) else names
+    return CollectionLayout(formats=chosen, dtype=cast("Dtype | None", dtype or None))
+
+
+def _read_and_write(
+    read: Callable[..., Iterator[Paper]], write: Callable[..., EmbedReport], piped: bool
+) -> tuple[ReadReport, EmbedReport]:
+    """Store the papers with a display of progress; InputError where none can be used.
+
+    They are read before the work, unless they can be read once: a bad record is found now, not after an hour
+    of encoding.
+    """
+    from sciprism.papers import ReadReport
+    from sciprism.store import EmbedReport
+
+    found, report = ReadReport(), EmbedReport()
+    total = None if piped else sum(1 for _ in read(report=found))
+    if total != 0:
+        found = ReadReport()
+        with _Progress(total) as progress:
+            report = write(read(report=found), progress=progress)
+    if report.read == report.bad:
+        skipped = found.skipped_count + report.bad
+        print_skipped([*map(str, found.skipped), *report.reasons], skipped)
+        raise InputError(
+            f"no paper of the input can be used: {skipped:,} skipped; `sciprism inspect` says what files hold"
+        )
+    return found, report
 
 
 def _use_threads(threads: int) -> None:
@@ -153,6 +190,7 @@ def _report(output: Path, read: ReadReport, report: EmbedReport, as_json: bool) 
         "new": report.new,
         "with a changed text": report.changed,
         "with changed details": report.updated,
+        "of these in the place of another paper": report.replaced,
         "unchanged": report.unchanged,
         "repeated": report.duplicates,
         "skipped": report.bad + read.skipped_count,

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson, Columns, PaperFiles, Reader, SkipBad, parse_columns
+from sciprism.cli.options import (
+    AsJson,
+    Columns,
+    IdPrefix,
+    IdsPerFile,
+    PaperFiles,
+    Reader,
+    SkipBad,
+    parse_columns,
+)
 from sciprism.cli.printing import (
     MAX_SHOWN,
     format_duration,
@@ -21,6 +30,7 @@ from sciprism.cli.printing import (
 
 if TYPE_CHECKING:
     from sciprism.papers import Paper
+    from sciprism.papers.duplicates import IdClash
     from sciprism.papers.inspection import LabelInspection, PaperInspection
 
 MAX_FILES = 30
@@ -31,6 +41,8 @@ MEASURED = 64
 """Papers whose encoding is timed by --measure."""
 SIMILARITY = 0.8
 """Similarity from which two texts are near-duplicates."""
+MAX_PLACES = 3
+"""Papers of one id whose places are named."""
 MAX_BARS = 24
 BAR_WIDTH = 40
 
@@ -40,6 +52,8 @@ def inspect(
     labels: Annotated[bool, typer.Option("--labels", help="The files hold labels, not papers.")] = False,
     reader: Reader = "",
     columns: Columns = None,
+    id_prefix: IdPrefix = "",
+    ids_per_file: IdsPerFile = False,
     near_duplicates: Annotated[bool, typer.Option(help="Search for near-duplicate texts too.")] = True,
     papers_per_second: Annotated[
         float, typer.Option(help="Speed of an encoder, to estimate the time of embedding.")
@@ -48,7 +62,7 @@ def inspect(
     skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
-    """Count what files hold and lack: abstracts, languages, years, venues, duplicates.
+    """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
 
     Skipped records are named on standard error.
 
@@ -57,7 +71,8 @@ def inspect(
     from sciprism.papers import ReadReport, inspection, read_labels, read_papers
     from sciprism.papers.input_file import ReadOptions
 
-    options, report = ReadOptions(columns=parse_columns(columns)), ReadReport()
+    options = ReadOptions(columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file)
+    report = ReadReport()
     found: PaperInspection | LabelInspection
     if labels:
         records = read_labels(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
@@ -105,6 +120,8 @@ def _print(found: PaperInspection | LabelInspection, as_json: bool) -> None:
     console.print(table, end="\n\n")
     rows = _paper_facts(found) if isinstance(found, PaperInspection) else _label_facts(found)
     facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_column()
+    facts.add_column(overflow="fold")  # paths are long and stay whole
     for name, value in rows:
         facts.add_row(name, value)
     console.print(facts)
@@ -124,9 +141,20 @@ def _paper_facts(found: PaperInspection) -> Iterator[tuple[str, str]]:
     if groups := found.duplicates.groups:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.duplicates.reasons().items())
         yield "duplicates", f"{found.duplicates.surplus:,} in {len(groups):,} groups, found by: {reasons}"
+    if clashes := found.duplicates.clashes:
+        yield "ids of several papers", "\n".join(_clashes(clashes))
     if found.seconds is not None:
         time = format_duration(found.seconds)
         yield "embedding takes", f"about {time} at {found.papers_per_second:.3g} papers/s"
+
+
+def _clashes(clashes: Sequence[IdClash]) -> Iterator[str]:
+    """Say how many ids clash, and name the first ones with the places of their papers."""
+    yield f"{len(clashes):,}; `sciprism embed` needs other ids: --ids-per-file, --id-prefix, or a correction"
+    for clash in clashes[:MAX_SHOWN]:
+        places = "; ".join(str(place) for place in clash.places[:MAX_PLACES])
+        more = len(clash.places) - MAX_PLACES
+        yield f"{clash.id!r}: {places}" + (f"; {more:,} more" if more > 0 else "")
 
 
 def _label_facts(found: LabelInspection) -> Iterator[tuple[str, str]]:

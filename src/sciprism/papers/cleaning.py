@@ -39,6 +39,8 @@ _MATHML = re.compile(r"math|m(?:row|i|n|o|text|frac|s?sub|sup|subsup|sqrt|over|u
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # Control characters (not white space), soft hyphens, zero-width spaces, lone surrogates.
 _INVISIBLE = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff\ufffe\uffff\ud800-\udfff]")
+_UNSEEN = ("Cc", "Cf", "Cs", "Mn")  # a mark that combines with nothing is no text
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and braille without ink
 _HEADING_TAG = re.compile(r"^\s*<((?:jats:)?title)>\s*(?:abstract|summary)\s*</\1>", re.IGNORECASE)
 # "Abstract interpretation of programs" is no heading: without punctuation, a usual first word must follow.
 _HEADING = re.compile(
@@ -76,7 +78,14 @@ def clean_name(text: str) -> str:
         text = _INVISIBLE.sub("", text)
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    return " ".join(text.split())
+    return "" if is_blank(text) else " ".join(text.split())
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text can be seen: spaces, joiners, direction marks, fillers alone."""
+    if text.isascii():
+        return not text.strip()
+    return all(c.isspace() or c in _FILLERS or unicodedata.category(c) in _UNSEEN for c in text)
 
 
 def clean_abstract(text: str) -> str:

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
+from itertools import islice
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.errors import InputError
-from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+from sciprism.papers.identity import (
+    MIN_TEXT_WORDS,
+    WORD_PATTERN,
+    PaperIdentity,
+    hash_text,
+    identify,
+    is_same_paper,
+    normalise_words,
+)
+from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper, Place
 
-# Titles that many papers share, even of one author in one year; without case, spaces and punctuation.
-_GENERIC_TITLES = """
-abstract abstracts acknowledgements announcement bookreview bookreviews comment commentary conclusion
-conclusions contents corrigendum correction discussion editorial editorialboard editorsnote erratum errata
-foreword frontmatter guesteditorial index introduction inthisissue inmemoriam letter letters
-lettertotheeditor letterstotheeditor masthead news notitle obituary overview panel preface proceedings
-reply response retraction review summary tableofcontents title titlepage untitled
-"""
-GENERIC_TITLES = frozenset(_GENERIC_TITLES.split())
 MIN_TITLE_WORDS = 5  # shorter titles need the same author and year
 MAX_SAME_TITLE = 1000  # a title of more papers is generic
-MIN_TEXT_WORDS = 30  # shorter texts are too similar by chance, and often notices
 SHINGLE_WORDS = 3
 HASH_COUNT = 128  # standard error of a similarity of 0.8: 0.035
+MAX_WORKS = 100  # papers of one id that further ones are compared with
 BATCH_WORDS = 1 << 16  # a batch fits a core's cache
 NEIGHBOURS = 8  # papers compared with each one in a bucket
-# Chinese and Japanese have no spaces between words: each character counts as a word.
-WORD_PATTERN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +47,21 @@ class DuplicateGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class IdClash:
+    """One id of different papers: the position (from 0) and the place of the first record of each."""
+
+    id: str
+    positions: tuple[int, ...]
+    places: tuple[Place | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Duplicates:
-    """All groups of duplicates, ordered by first position, and the number of papers compared."""
+    """All groups of duplicates and all clashes, ordered by first position, and how many papers were compared."""
 
     papers: int
     groups: tuple[DuplicateGroup, ...]
+    clashes: tuple[IdClash, ...] = ()
 
     @property
     def surplus(self) -> int:
@@ -68,8 +74,9 @@ class Duplicates:
 
 
 def find_duplicates(papers: Iterable[Paper], *, near_duplicates: float | None = 0.8) -> Duplicates:
-    """Group papers that share an id, a DOI, a title with a fitting year, or nearly all of their text.
+    """Group papers that share a DOI, a title with a fitting year, or nearly all of their text.
 
+    Records of one id are a group where `is_same_paper` says so; else the id is a clash.
     near_duplicates: Jaccard similarity of the texts' word 3-grams from which two are duplicates; None
     compares no texts. Papers are read once; about 0.8 kB of each is held in memory.
     """
@@ -89,6 +96,7 @@ class DuplicateFinder:
         self._keys = {name: array("Q") for name in ("id", *PAPER_ID_SYSTEMS, "title")}
         self._years = array("i")
         self._authors = array("Q")
+        self._identities = _Identities()
         self._near_duplicates = near_duplicates
         self._texts = MinHashSignatures()
 
@@ -96,29 +104,53 @@ class DuplicateFinder:
         """Add one paper."""
         position = len(self._ids)
         self._ids.append(paper.id)
-        self._keys["id"].append(_hash_text(paper.id))
-        for system in PAPER_ID_SYSTEMS:
-            self._keys[system].append(_hash_text(paper.ids.get(system, "").lower()))
+        self._keys["id"].append(hash_text(paper.id))
+        identity = identify(paper)
+        self._identities.add(identity, paper.place)
+        for system, key in zip(PAPER_ID_SYSTEMS, identity.ids, strict=True):
+            self._keys[system].append(key)
         self._years.append(paper.year if paper.year and abs(paper.year) < 10_000 else 0)
         self._authors.append(_hash_first_author(paper))
-        words = _normalise_words(paper.title)
-        title = "".join(words)  # so that "meta-analysis", "meta analysis" and "metaanalysis" are one
+        words = normalise_words(paper.title)
         identifies = len(words) >= MIN_TITLE_WORDS or (self._years[-1] and self._authors[-1])
-        self._keys["title"].append(_hash_text(title) if identifies and title not in GENERIC_TITLES else 0)
+        self._keys["title"].append(identity.title if identifies and not identity.generic else 0)
         if self._near_duplicates is not None:
             self._texts.add(position, f"{paper.title} {paper.abstract}")
 
     def find(self) -> Duplicates:
         """Group all papers added so far."""
-        links: dict[str, Iterable[tuple[int, int]]] = {
-            name: ((run[0], position) for run in _find_equal_runs(keys) for position in run[1:])
-            for name, keys in self._keys.items()
-            if name != "title"
-        }
+        same_ids, clashes = self._same_ids()
+        links: dict[str, Iterable[tuple[int, int]]] = {"id": same_ids}
+        for system in PAPER_ID_SYSTEMS:
+            runs = _find_equal_runs(self._keys[system])
+            links[system] = ((run[0], position) for run in runs for position in run[1:])
         links["title"] = self._same_titles()
         if self._near_duplicates is not None:
             links["text"] = self._texts.pairs(self._near_duplicates)
-        return Duplicates(len(self._ids), tuple(_build_groups(self._ids, links)))
+        return Duplicates(len(self._ids), tuple(_build_groups(self._ids, links)), tuple(clashes))
+
+    def _same_ids(self) -> tuple[list[tuple[int, int]], list[IdClash]]:
+        """Link records of one id that are one paper; return the links, and the ids of several papers."""
+        links: list[tuple[int, int]] = []
+        clashes: list[IdClash] = []
+        for run in _find_equal_runs(self._keys["id"]):
+            works: dict[int, PaperIdentity] = {}  # the first record of each paper
+            for position in run:
+                identity = self._identity(position)
+                known = islice(works.items(), MAX_WORKS)
+                same = next((first for first, work in known if is_same_paper(work, identity)), None)
+                if same is None:
+                    works[position] = identity
+                else:
+                    links.append((same, position))
+            if len(works) > 1:
+                places = tuple(map(self._identities.place, works))
+                clashes.append(IdClash(self._ids[run[0]], tuple(works), places))
+        return links, sorted(clashes, key=lambda clash: clash.positions)
+
+    def _identity(self, position: int) -> PaperIdentity:
+        ids = tuple(self._keys[system][position] for system in PAPER_ID_SYSTEMS)
+        return self._identities.get(position, ids)
 
     def _same_titles(self) -> Iterator[tuple[int, int]]:
         """Link papers of one title whose years differ by at most 1 and whose first authors may agree."""
@@ -138,6 +170,31 @@ class DuplicateFinder:
         authors = self._authors[one], self._authors[other]
         same_year = abs(years[0] - years[1]) <= 1 or not all(years)
         return same_year and (bool(authors[0] & authors[1]) or not all(authors))
+
+
+class _Identities:
+    """What tells papers of one id apart, and where they were read, in about 40 bytes a paper."""
+
+    def __init__(self) -> None:
+        self._hashes = array("Q")  # title, abstract, details
+        self._generic = array("b")
+        self._places = array("I")  # file, record, line
+        self._files: dict[str, int] = {"": 0}
+
+    def add(self, identity: PaperIdentity, place: Place | None) -> None:
+        self._hashes.extend((identity.title, identity.abstract, identity.details))
+        self._generic.append(identity.generic)
+        file = self._files.setdefault(place.file if place else "", len(self._files))
+        self._places.extend((file, (place and place.record) or 0, (place and place.line) or 0))
+
+    def get(self, position: int, ids: tuple[int, ...]) -> PaperIdentity:
+        title, abstract, details = self._hashes[3 * position : 3 * position + 3]
+        file = self._places[3 * position]
+        return PaperIdentity(ids, title, bool(self._generic[position]), abstract, details, file)
+
+    def place(self, position: int) -> Place | None:
+        file, record, line = self._places[3 * position : 3 * position + 3]
+        return Place(list(self._files)[file], record or None, line or None) if file else None
 
 
 class MinHashSignatures:
@@ -238,27 +295,15 @@ def _find_bucket_pairs(band: NDArray[np.uint16]) -> Iterator[tuple[NDArray[np.in
             yield order[block], order[block + step]
 
 
-def _hash_text(text: str) -> int:
-    """Hash a text to 64 bits; no text is 0."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()) if text else 0
-
-
-def _normalise_words(text: str) -> list[str]:
-    """Return the words of a text without case, accents or punctuation."""
-    if not text.isascii():
-        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return WORD_PATTERN.findall(text.casefold())
-
-
 def _hash_first_author(paper: Paper) -> int:
     """Return 64 bits, of which each word of the first author's name sets one; initials set none.
 
     The names of a person share a bit in any order and abbreviation; 0 means no author.
     """
     bits = 0
-    for word in _normalise_words(paper.authors[0]) if paper.authors else ():
+    for word in normalise_words(paper.authors[0]) if paper.authors else ():
         if len(word) > 1 or not word.isascii():
-            bits |= 1 << (_hash_text(word) % 64)
+            bits |= 1 << (hash_text(word) % 64)
     return bits
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from sciprism.errors import InputError
+from sciprism.papers.cleaning import clean_name
 from sciprism.papers.encodings import (
     guess_encoding,
     has_invalid_utf8,
@@ -52,9 +53,20 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Options that only some readers need. columns: our field names -> a table's headers."""
+    """How files are read. columns: our field names -> a table's headers, where the file is a table.
+
+    id_prefix, ids_per_file: a text, or each file's name, before the ids that the files give their papers:
+    ids that are row numbers recur from file to file. Ids derived from a DOI or the text stay as they are.
+    """
 
     columns: Mapping[str, str] = field(default_factory=dict)
+    id_prefix: str = ""
+    ids_per_file: bool = False
+
+    def check_ids(self) -> None:
+        """Raise InputError for a prefix that does not stay as it is in an id."""
+        if self.id_prefix and clean_name(f"{self.id_prefix}1") != f"{self.id_prefix}1":
+            raise InputError(f"the prefix of ids {self.id_prefix!r} has space around it or letters that cannot be seen")
 
 
 class InputFile:

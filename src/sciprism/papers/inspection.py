@@ -43,7 +43,7 @@ class PaperInspection:
     seconds: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Return all counts as JSON values, the duplicates with their ids."""
+        """Return all counts as JSON values, the duplicates and the clashes with their ids."""
         row = asdict(self)
         row["years"] = {str(year): count for year, count in self.years.items()}
         row["duplicates"] = {
@@ -51,6 +51,10 @@ class PaperInspection:
             "reasons": self.duplicates.reasons(),
             "groups": [{"ids": group.ids, "reasons": group.reasons} for group in self.duplicates.groups],
         }
+        row["clashes"] = [
+            {"id": clash.id, "papers": len(clash.positions), "places": [str(place or "") for place in clash.places]}
+            for clash in self.duplicates.clashes
+        ]
         return row
 
 

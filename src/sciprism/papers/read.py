@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from sciprism.errors import InputError
-from sciprism.papers.cleaning import clean_label, clean_paper
+from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, RecordReader
-from sciprism.papers.records import Label, Paper
+from sciprism.papers.records import Label, Paper, Place
 
 Record = TypeVar("Record", Paper, Label)
 Paths = Iterable[str | Path] | str | Path
@@ -42,9 +42,7 @@ class SkippedRecord:
     reason: str
 
     def __str__(self) -> str:
-        record = "" if self.number is None else f", record {self.number}"
-        line = "" if self.line is None else f" (line {self.line})"
-        return f"{self.path}{record}{line}: {self.reason}"
+        return f"{Place(self.path, self.number, self.line)}: {self.reason}"
 
 
 @dataclass(slots=True)
@@ -80,7 +78,7 @@ def read_papers(
     """Yield the papers of all files in the order given; folders are read in sorted order.
 
     `-` is standard input. `reader` names the format where it cannot be recognised. A bad record raises
-    InputError; with `skip_bad` it is counted and listed in `report`.
+    InputError; with `skip_bad` it is counted and listed in `report`. Papers know their place.
     """
     from sciprism.papers.readers.registry import paper_readers
 
@@ -114,11 +112,13 @@ class _RecordStream(Generic[Record]):
     options: ReadOptions
     skip_bad: bool
     report: ReadReport
+    prefixed: dict[str, Path] = field(default_factory=dict)  # file name before an id -> the file
 
     def read(self, paths: Paths) -> Iterator[Record]:
         """Check reader and paths at once; return an iterator over their records."""
         if self.reader:
             self.readers[self.reader]  # raises InputError for an unknown name
+        self.options.check_ids()
         listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
         for path in listed:
             if str(path) != "-" and not path.exists():
@@ -128,13 +128,13 @@ class _RecordStream(Generic[Record]):
     def _read_all(self, paths: list[Path]) -> Iterator[Record]:
         for path in paths:
             if not path.is_dir():
-                yield from self._read_file(InputFile(path))
+                yield from self._read_file(InputFile(path), path.name)
                 continue
             count = len(self.report.files)
             for inner in sorted(item for item in path.rglob("*") if item.is_file()):
                 file = InputFile(inner)
                 if self._is_readable(file):
-                    yield from self._read_file(file)
+                    yield from self._read_file(file, inner.relative_to(path).as_posix())
                 else:
                     self.report.ignored += 1
             if len(self.report.files) == count:
@@ -152,7 +152,8 @@ class _RecordStream(Generic[Record]):
             return self.reader in by_suffix or self.readers[self.reader].recognises(file.head())
         return self._choose_reader(file) is not None
 
-    def _read_file(self, file: InputFile) -> Iterator[Record]:
+    def _read_file(self, file: InputFile, name: str) -> Iterator[Record]:
+        """Yield the records of one file. name: of the file in the folder that was named."""
         counts = FileReport(str(file.path))
         self.report.files.append(counts)
         if _is_empty(file):
@@ -162,7 +163,7 @@ class _RecordStream(Generic[Record]):
         if not counts.format:
             known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in self.readers.items())
             raise InputError(f"{file.path}: not in a known format; known: {known}; pass --reader NAME to force one")
-        number = 0
+        prefix, number = self._find_prefix(file.path, name), 0
         try:
             items = self.readers[counts.format].read(file, self.options)
             for number, item in enumerate(items, 1):
@@ -170,6 +171,10 @@ class _RecordStream(Generic[Record]):
                     self._skip(counts, item.number, item.line, item.reason)
                     continue
                 record = self.clean(item)
+                if isinstance(record, Paper):
+                    given = bool(clean_name(item.id))  # else it was derived, from the DOI for instance
+                    place = Place(counts.path, number, file.record_line)
+                    record = replace(record, id=prefix + record.id if given else record.id, place=place)
                 if fault := _find_fault(record):
                     self._skip(counts, number, file.record_line, fault)
                     continue
@@ -179,6 +184,20 @@ class _RecordStream(Generic[Record]):
             counts.note = _describe_repairs(file)
         if not number:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
+
+    def _find_prefix(self, path: Path, name: str) -> str:
+        """Return what precedes the ids of one file."""
+        if not self.options.ids_per_file:
+            return self.options.id_prefix
+        if str(path) == "-":
+            raise InputError("--ids-per-file needs the name of a file; give --id-prefix TEXT to standard input")
+        known = self.prefixed.setdefault(name, path)
+        if known.resolve() != path.resolve():
+            raise InputError(
+                f"{known} and {path} would have the same ids: both are {name}; name the folder that holds both, "
+                "or embed each with its own --id-prefix"
+            )
+        return f"{self.options.id_prefix}{name}:"
 
     def _skip(self, counts: FileReport, number: int | None, line: int | None, reason: str) -> None:
         skipped = SkippedRecord(counts.path, number, line, reason)

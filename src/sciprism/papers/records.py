@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ ID_SYSTEMS = (*PAPER_ID_SYSTEMS, "isbn", "url")
 
 
 class _Record:
-    """A record that is written as a JSON object of its fields and read from one."""
+    """A record that is written as a JSON object of its fields and read from one, without its place."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every record is a dataclass
@@ -20,7 +20,7 @@ class _Record:
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON values, without empty fields."""
         row: dict[str, Any] = {}
-        for item in fields(self):
+        for item in content_fields(type(self)):
             value = getattr(self, item.name)
             if isinstance(value, tuple):
                 value = list(value)
@@ -37,7 +37,7 @@ class _Record:
         Lists become tuples; unknown keys are ignored.
         """
         values: dict[str, Any] = {}
-        for item in fields(cls):
+        for item in content_fields(cls):
             if item.name not in row or row[item.name] is None:
                 continue
             value = row[item.name]
@@ -61,12 +61,31 @@ class _Record:
         return cls(**values)
 
 
+def content_fields(record: type[_Record]) -> Iterator[Field[Any]]:
+    """Yield the fields of a record that say what it is; where it was read is not one."""
+    return (item for item in fields(record) if item.compare)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record was read: the file as it was named, the record's number and its line (from 1)."""
+
+    file: str
+    record: int | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        record = "" if self.record is None else f", record {self.record}"
+        return self.file + record + ("" if self.line is None else f" (line {self.line})")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper(_Record):
     """One scientific paper; only the id is required.
 
     ids: system (one of `ID_SYSTEMS`) -> id without resolver prefix. references: ids of cited papers, as the
-    source writes them (`doi:10.1/x`, an OpenAlex id, an id of the same file ...).
+    source writes them (`doi:10.1/x`, an OpenAlex id, an id of the same file ...). place: where it was read, if
+    it was; papers are equal whatever their places.
     """
 
     id: str
@@ -79,6 +98,7 @@ class Paper(_Record):
     keywords: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     ids: Mapping[str, str] = field(default_factory=dict)
+    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from sciprism.errors import InputError
 from sciprism.files import lock_folder
+from sciprism.papers.cleaning import is_blank
+from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.store.collection import Collection
-from sciprism.store.known_papers import hash_paper
+from sciprism.store.known_papers import PaperStatus, hash_paper
 from sciprism.store.layout import CollectionLayout, check_folder, open_or_create
 from sciprism.store.manifest import InputRecord
+from sciprism.store.paper_table import ROW_GROUP
 from sciprism.store.shards import BATCH, PendingRow, ShardWriter, load_known_papers
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_YEAR = 100_000
 MAX_REASONS = 20
+MAX_QUOTED = 200
+"""Characters of a title in a message."""
 
 
 @dataclass(slots=True)
@@ -29,7 +34,8 @@ class EmbedReport:
     """Counts of the input's papers, and of the collection afterwards.
 
     Stored: new, changed (another text), updated (same text, other details; the vectors are reused). Not
-    stored: unchanged, duplicates (same id and text again), bad. `reasons` explains the first bad ones.
+    stored: unchanged, duplicates (same id and text again), bad. `reasons` explains the first bad ones. Replaced:
+    of the changed and updated, those that took the place of another paper (`replace`).
     """
 
     read: int = 0
@@ -39,6 +45,7 @@ class EmbedReport:
     unchanged: int = 0
     duplicates: int = 0
     bad: int = 0
+    replaced: int = 0
     encoded: int = 0
     reasons: list[str] = field(default_factory=list)
     papers: int = 0
@@ -58,18 +65,21 @@ def embed(
     *,
     layout: CollectionLayout | None = None,
     skip_bad: bool = False,
+    replace: bool = False,
     progress: Callable[[EmbedReport], None] | None = None,
 ) -> EmbedReport:
     """Store papers and their vectors; papers already stored with the same text are not encoded again.
 
     An interruption at any moment (even kill -9) leaves a valid collection of the finished shards. The same
     call resumes it and ends with the same bytes as an uninterrupted run. `progress` gets the counts every
-    few seconds. A paper that cannot be used is an InputError; with `skip_bad` it is counted instead.
+    few seconds. A paper that cannot be used is an InputError; with `skip_bad` it is counted instead. So is one whose
+    id another paper has (`is_same_paper`); with `replace` it takes the place of a paper that was stored before.
     """
     folder = Path(folder)
     check_folder(folder)
     with lock_folder(folder):
-        run = _EmbeddingRun(open_or_create(folder, encoder, layout or CollectionLayout()), encoder, skip_bad, progress)
+        collection = open_or_create(folder, encoder, layout or CollectionLayout())
+        run = _EmbeddingRun(collection, encoder, skip_bad, replace, progress)
         rest = iter(papers)
         while batch := list(islice(rest, BATCH)):
             run.add(batch)
@@ -84,14 +94,16 @@ class _EmbeddingRun:
         collection: Collection,
         encoder: Encoder,
         skip_bad: bool,
+        replace: bool,
         progress: Callable[[EmbedReport], None] | None,
     ) -> None:
         self.report = EmbedReport()
         self._folder = collection.folder
         self._encoder = encoder
         self._skip_bad = skip_bad
+        self._replace = replace
         self._progress = progress or (lambda _report: None)
-        self._stored = collection
+        self._read: dict[int, list[Paper]] = {}  # first row -> the stored papers from there
         self._known = load_known_papers(collection)
         self._writer = ShardWriter(collection, encoder, self._encoded)
         self._pending: list[PendingRow] = []
@@ -126,30 +138,62 @@ class _EmbeddingRun:
         except UnicodeEncodeError:
             self._bad(paper, "it holds a lone surrogate (half a character); correct the input's encoding")
             return
-        status = self._known.classify(hashes)
-        if status.kind == "changed":
-            old = self._stored.papers([status.row])[0]
-            if not may_be_same_paper(old, paper):
-                self._bad(paper, f"its id is that of another paper, {old.title!r}; give each its own id")
-                return
-        if status.kind == "conflict":
-            self._bad(paper, "its id came before with another text; give each paper its own id")
+        status = self._known.compare(hashes)
+        if status.row >= 0 and not status.same_record and not self._may_replace(paper, status):
             return
         count = "duplicates" if status.kind == "duplicate" else status.kind
         setattr(self.report, count, getattr(self.report, count) + 1)
         if status.must_be_stored:
+            self._known.mark(hashes, self._writer.manifest.rows + len(self._pending))
             self._pending.append(PendingRow(paper, hashes, status))
+        elif status.kind == "unchanged":
+            self._known.mark(hashes, status.row)
+
+    def _may_replace(self, paper: Paper, status: PaperStatus) -> bool:
+        """Return whether a record is of the same paper as the known one of its id; else it is bad."""
+        known = self._known_paper(status.row)
+        of_this_input = status.kind in ("duplicate", "conflict")
+        same = is_same_paper(identify(known), identify(paper))
+        if same and status.kind != "conflict":
+            return True
+        if self._replace and not of_this_input:
+            self.report.replaced += 1
+            return True
+        if same:
+            self._bad(paper, f"it came before with another text, {_describe(known)}; keep one of the two")
+        else:
+            advice = "" if of_this_input else "; if it is the same paper, replace the stored one with --replace"
+            self._bad(
+                paper,
+                f"another paper has this id, {_describe(known)}; give each its own id, "
+                f"with --ids-per-file or --id-prefix TEXT for instance{advice}",
+            )
+        return False
+
+    def _known_paper(self, row: int) -> Paper:
+        """Return the paper of a row that is stored or pending."""
+        pending = row - self._writer.manifest.rows
+        if pending >= 0:
+            return self._pending[pending].paper
+        first = row - row % ROW_GROUP  # neighbours are read together: they are often asked for next
+        if first not in self._read:
+            self._read.clear()
+            stored = Collection(self._folder, self._writer.manifest)
+            self._read[first] = stored.papers(range(first, min(first + ROW_GROUP, stored.rows)))
+        return self._read[first][row - first]
 
     def _store(self) -> None:
         self._writer.write(self._pending)
         self._pending = []
+        self._read.clear()
 
     def _encoded(self, count: int) -> None:
         self.report.encoded += count
         self._progress(self.report)
 
     def _bad(self, paper: Paper, reason: str) -> None:
-        message = f"paper {paper.id!r} (number {self.report.read} of the input): {reason}"
+        where = paper.place or f"number {self.report.read} of the input"
+        message = f"{where}: paper {paper.id!r}, {_quote(paper)}: {reason}"
         if not self._skip_bad:
             raise InputError(f"{message}; or skip such papers with --skip-bad")
         self.report.bad += 1
@@ -157,22 +201,19 @@ class _EmbeddingRun:
             self.report.reasons.append(message)
 
 
-def may_be_same_paper(old: Paper, new: Paper) -> bool:
-    """Return whether two records with one id may be versions of one paper.
+def _describe(paper: Paper) -> str:
+    """Name a known paper by its title and the place where it was read."""
+    where = paper.place or "its file was not recorded"
+    return f"{_quote(paper)} ({where})"
 
-    Keys such as smith2020 recur in other bibliographies; without this check the second paper would replace
-    the first. An identifier of another system decides, else an equal title, or equal year and first author.
-    """
-    for system in ("doi", "pmid", "arxiv", "openalex", "s2"):
-        if system in old.ids and system in new.ids:
-            return old.ids[system] == new.ids[system]
-    same_title = old.title.casefold() == new.title.casefold()
-    return same_title or (old.year, old.authors[:1]) == (new.year, new.authors[:1])
+
+def _quote(paper: Paper) -> str:
+    return repr((paper.title or paper.abstract)[:MAX_QUOTED])
 
 
 def find_problem(paper: Paper) -> str:
     """Return why a paper cannot be stored, or "" if it can."""
-    if not paper.title.strip() and not paper.abstract.strip():
+    if is_blank(paper.title) and is_blank(paper.abstract):
         return "it has no title and no abstract; add one"
     if paper.year is not None and abs(paper.year) > MAX_YEAR:
         return f"its year is {paper.year}; correct it"

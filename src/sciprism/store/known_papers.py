@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,28 @@ from numpy.typing import NDArray
 from sciprism.papers.records import Paper
 
 RECENT = 1 << 16
-"""New papers kept in a dictionary before they are merged into the sorted arrays."""
+"""New papers looked up in a dictionary before they are merged into the sorted arrays."""
 
 StatusKind = Literal["new", "changed", "updated", "unchanged", "duplicate", "conflict"]
+"""What a record is next to the known one of its id: with a changed text, with updated details, or unchanged.
+
+Next to one of the same input, it is a duplicate of equal text, or in conflict with it."""
 _ENTRY = np.dtype([("text", "u4"), ("record", "u4"), ("row", "u4"), ("seen", "?"), ("missing", "?")])
 _LOW_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class PaperStatus:
-    """How a paper of the input compares with the stored ones.
+    """How a paper of the input compares with the known one of its id.
 
-    row, missing_abstract: the stored row of a changed or updated paper, and whether it lacks an abstract.
+    row, missing_abstract: the row of the known paper, and whether it lacks an abstract. same_record: whether the
+    two agree in everything.
     """
 
     kind: StatusKind
     row: int = -1
     missing_abstract: bool = False
+    same_record: bool = False
 
     @property
     def must_be_stored(self) -> bool:
@@ -67,7 +72,8 @@ class KnownPapers:
     def __init__(self) -> None:
         self._ids: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._entries: NDArray[np.void] = np.empty(0, _ENTRY)
-        self._recent: dict[int, int] = {}  # id hash -> text hash of new papers
+        self._recent: dict[int, int] = {}  # id hash -> position in the entries of new papers
+        self._recent_entries: NDArray[np.void] = np.zeros(RECENT, _ENTRY)
 
     def load(self, ids: NDArray[np.uint64], hashes: NDArray[np.uint64], missing: NDArray[np.bool_]) -> None:
         """Load all stored rows: ids (n,), hashes of text and record (n, 2), missing abstracts (n,)."""
@@ -78,34 +84,43 @@ class KnownPapers:
         self._entries["missing"] = missing
         self._sort()
 
-    def classify(self, hashes: PaperHashes) -> PaperStatus:
-        """Compare a paper of the input with the known ones, and mark it as seen."""
-        text = hashes.text & _LOW_BITS
-        if hashes.id in self._recent:
-            return PaperStatus("duplicate" if self._recent[hashes.id] == text else "conflict")
-        position = int(np.searchsorted(self._ids, np.uint64(hashes.id)))
-        if position == len(self._ids) or self._ids[position] != hashes.id:
-            self._recent[hashes.id] = text
+    def compare(self, hashes: PaperHashes) -> PaperStatus:
+        """Compare a paper of the input with the known one of its id."""
+        entry = self._find(hashes.id)
+        if entry is None:
+            return PaperStatus("new")
+        same_text = entry["text"] == hashes.text & _LOW_BITS
+        same_record = bool(entry["record"] == hashes.record & _LOW_BITS)
+        kind: StatusKind
+        if entry["seen"]:
+            kind = "duplicate" if same_text else "conflict"
+        else:
+            kind = "unchanged" if same_record else "updated" if same_text else "changed"
+        return PaperStatus(kind, int(entry["row"]), bool(entry["missing"]), same_record)
+
+    def mark(self, hashes: PaperHashes, row: int) -> None:
+        """Remember a record of the input that is used: later ones of its id are compared with it."""
+        entry = self._find(hashes.id)
+        if entry is None:
             if len(self._recent) == RECENT:
                 self._merge()
-            return PaperStatus("new")
-        entry = self._entries[position]
-        same_text = entry["text"] == text
-        if entry["seen"]:
-            return PaperStatus("duplicate" if same_text else "conflict")
-        same_record = entry["record"] == hashes.record & _LOW_BITS
-        entry["seen"], entry["text"] = True, text
-        if same_record:
-            return PaperStatus("unchanged")
-        return PaperStatus("updated" if same_text else "changed", int(entry["row"]), bool(entry["missing"]))
+            position = self._recent[hashes.id] = len(self._recent)
+            entry = self._recent_entries[position]
+        entry["text"], entry["record"] = hashes.text & _LOW_BITS, hashes.record & _LOW_BITS
+        entry["row"], entry["seen"] = row, True
+
+    def _find(self, id: int) -> Any:
+        """Return the entry of an id, which may be written to; None for an unknown one."""
+        if (recent := self._recent.get(id)) is not None:
+            return self._recent_entries[recent]
+        position = int(np.searchsorted(self._ids, np.uint64(id)))
+        return self._entries[position] if position < len(self._ids) and self._ids[position] == id else None
 
     def _merge(self) -> None:
-        entries = np.zeros(len(self._recent), _ENTRY)
-        entries["text"] = list(self._recent.values())
-        entries["seen"] = True
         self._ids = np.concatenate([self._ids, np.fromiter(self._recent, np.uint64, len(self._recent))])
-        self._entries = np.concatenate([self._entries, entries])
+        self._entries = np.concatenate([self._entries, self._recent_entries[: len(self._recent)]])
         self._recent = {}
+        self._recent_entries[:] = np.zeros((), _ENTRY)
         self._sort()
 
     def _sort(self) -> None:

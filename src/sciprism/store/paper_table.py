@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sciprism.checksums import BlockChecks, CheckedFile
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.papers.records import Paper
+from sciprism.papers.cleaning import is_blank
+from sciprism.papers.records import Paper, Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,11 +23,13 @@ ROW_GROUP = 256
 """Papers that are decompressed together: few, so that ten results of ten shards are read quickly."""
 
 FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
+PLACE = {"file": "string", "record": "int64", "line": "int64"}
+"""Columns of the place where a paper was read; collections of version 0.1 lack them."""
 LIST_FIELDS = ("authors", "fields", "keywords", "references")
 
 
 def build_schema() -> pa.Schema:
-    """Return the columns: the fields of Paper, whether it lacks an abstract, and its hashes."""
+    """Return the columns: the fields of Paper, whether it lacks an abstract, its hashes and its place."""
     import pyarrow as pa
 
     kinds = {
@@ -36,12 +39,13 @@ def build_schema() -> pa.Schema:
     }
     columns = [(name, kinds.get(name, pa.string())) for name in FIELDS]
     hashes = [(name, pa.uint64()) for name in ("id_hash", "text_hash", "record_hash")]
-    return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes])
+    place = [(name, pa.type_for_alias(kind)) for name, kind in PLACE.items()]
+    return pa.schema([*columns, ("missing_abstract", pa.bool_()), *hashes, *place])
 
 
 def has_no_abstract(paper: Paper) -> bool:
     """Return whether a paper is encoded by its title alone."""
-    return not paper.abstract.strip()
+    return is_blank(paper.abstract)
 
 
 def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uint64]) -> None:
@@ -54,6 +58,8 @@ def write_papers(file: BinaryIO, papers: Sequence[Paper], hashes: NDArray[np.uin
     columns["missing_abstract"] = [has_no_abstract(paper) for paper in papers]
     for column, name in enumerate(("id_hash", "text_hash", "record_hash")):
         columns[name] = np.ascontiguousarray(hashes[:, column])
+    for name in PLACE:
+        columns[name] = [paper.place and getattr(paper.place, name) for paper in papers]
     table = pa.table(columns, schema=build_schema())
     parquet.write_table(table, file, row_group_size=ROW_GROUP, compression="zstd")
 
@@ -62,13 +68,19 @@ def read_papers_at(path: Path, checks: BlockChecks, rows: NDArray[np.integer]) -
     """Read the papers of the given rows of one file, in the order given."""
     with _open(path, checks) as file:
         groups, group_of_row = np.unique(rows // ROW_GROUP, return_inverse=True)
-        table = file.read_row_groups(groups.tolist(), columns=list(FIELDS))
+        placed = "file" in file.schema_arrow.names
+        columns = [*FIELDS, *(PLACE if placed else ())]
+        table = file.read_row_groups(groups.tolist(), columns=columns)
         # every row group but a file's last is full, so a row's position follows from its group's rank
         positions = group_of_row * ROW_GROUP + rows % ROW_GROUP
-        return [
-            Paper(**row | {name: tuple(row[name]) for name in LIST_FIELDS} | {"ids": dict(row["ids"])})
-            for row in table.take(positions).to_pylist()
-        ]
+        return [_build_paper(row) for row in table.take(positions).to_pylist()]
+
+
+def _build_paper(row: dict[str, Any]) -> Paper:
+    file, record, line = (row.pop(name, None) for name in PLACE)
+    place = None if file is None else Place(file, record, line)
+    lists = {name: tuple(row[name]) for name in LIST_FIELDS}
+    return Paper(**row | lists | {"ids": dict(row["ids"]), "place": place})
 
 
 def read_column(path: Path, checks: BlockChecks, name: str) -> pa.ChunkedArray:
