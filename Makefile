@@ -24,7 +24,7 @@ install: .venv/dev
 run: .venv/base
 	$(BIN)/sciprism inspect examples/landmarks/landmarks.bib
 	$(BIN)/sciprism embed examples/landmarks/landmarks.bib -o out/landmarks
-	$(BIN)/sciprism search out/landmarks "how the continents moved apart" "learning from rewards and punishments" -k 5
+	$(BIN)/sciprism search out/landmarks -q "how the continents moved apart" -q "learning from rewards and punishments" -k 5
 	$(BIN)/sciprism similar out/landmarks --to watson1953molecular -k 5
 
 test: style

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from build_commands import sciprism
+from build_commands import run, sciprism
 from sciprism.cli import main as main_module
 from sciprism.errors import InputError
 
@@ -25,6 +25,20 @@ def test_a_wrong_request_is_status_2_and_one_line():
 def test_a_wrong_command_line_is_status_2(arguments):
     done = sciprism(*arguments)
     assert done.returncode == 2 and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["embed", "a.csv", "-o", "c", "--formats", ""], "--formats"),
+        (["embed", "a.csv", "-o", ""], "-o"),
+        (["search", "c", "dna", "--year="], "--year"),
+        (["inspect", ""], "an argument"),
+    ],
+)
+def test_an_empty_value_is_no_default(monkeypatch, capsys, arguments, name):
+    status, _, errors = run(monkeypatch, capsys, *arguments)
+    assert status == 2 and errors.startswith(f"sciprism: {name} is empty; give it a value")
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def observe_model(folder: Path | str) -> dict:
 def observe_search(collection: Path | str, mode: str) -> list:
     """Return id and score of the three best papers of each query, and what a filter leaves of the last."""
     command = ("search", collection, "--mode", mode, "--no-why", "--json")
-    found = rankings_in(run_command(*command, *QUERIES, "-k", 3))
+    found = rankings_in(run_command(*command, *(word for query in QUERIES for word in ("-q", query)), "-k", 3))
     return [*found, *rankings_in(run_command(*command, QUERIES[-1], "--year", "2001-2012"))]
 
 

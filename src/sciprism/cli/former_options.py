@@ -7,6 +7,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from sciprism.deprecation import warn_renamed
+from sciprism.errors import InputError
 
 FORMER_OPTIONS: dict[str, dict[str, str]] = {
     "inspect": {"--near": "--near-duplicates", "--no-near": "--no-near-duplicates"},
@@ -44,10 +45,11 @@ FORMER_OPTIONS: dict[str, dict[str, str]] = {
 
 
 class Command(TyperCommand):
-    """A command that also reads former names of its options, each with one warning."""
+    """A command that also reads former names of its options, each with one warning, and refuses empty values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments with former names replaced: `--old value` and `--old=value`, up to `--`."""
+        _refuse_empty(args)
         renamed = FORMER_OPTIONS.get(ctx.command_path.partition(" ")[2], {})
         end = args.index("--") if "--" in args else len(args)
         options = [arg.partition("=") for arg in args[:end]]
@@ -55,3 +57,12 @@ class Command(TyperCommand):
             warn_renamed("the option", name, renamed[name])
         current = [renamed.get(name, name) + equals + value for name, equals, value in options]
         return super().parse_args(ctx, current + args[end:])
+
+
+def _refuse_empty(args: list[str]) -> None:
+    """Raise InputError for an empty argument or option: it would stand for a default, or for this folder."""
+    for before, arg in zip(["", *args], args, strict=False):
+        option, equals, value = arg.partition("=")
+        if not arg or (option.startswith("--") and equals and not value):
+            name = (option or before) if (option or before).startswith("-") else "an argument"
+            raise InputError(f"{name} is empty; give it a value, or leave it out (is a variable of your shell unset?)")

@@ -46,6 +46,19 @@ def build_filter(year: str, venue: str, field: str) -> Filter:
     return Filter(year_from=year_from, year_to=year_to, venue=venue, field=field)
 
 
+def open_papers(folder: Path, filter: Filter) -> Collection:
+    """Open a collection; InputError where it is finished and empty, or where no paper can pass the filter."""
+    from sciprism.store import Collection
+    from sciprism.store.filters import check_filter
+
+    collection = Collection.open(folder)
+    if len(collection):
+        check_filter(collection, filter)
+    elif collection.manifest.input is not None:
+        raise InputError(f"{folder} holds no papers; add some with: sciprism embed FILES -o {folder}")
+    return collection
+
+
 def print_rankings(collection: Collection, rankings: Sequence[Ranking], mode: str, as_json: bool) -> None:
     """Print every ranking on standard output; warn on standard error of an unfinished collection."""
     if collection.manifest.input is None:

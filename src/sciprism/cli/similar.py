@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson
-from sciprism.cli.ranked_list import CollectionFolder, Field, Model, Venue, Year, build_filter, print_rankings
+from sciprism.cli.ranked_list import (
+    CollectionFolder,
+    Field,
+    Model,
+    Venue,
+    Year,
+    build_filter,
+    open_papers,
+    print_rankings,
+)
 
 
 def similar(
@@ -27,10 +36,9 @@ def similar(
     Example: sciprism similar vecs/ --to watson-crick-1953 -k 5
     """
     from sciprism.cli.stored_model import load_collection_encoder
-    from sciprism.store import Collection
     from sciprism.uses.similar import similar as rank
 
     chosen = build_filter(year, venue, field)
-    opened = Collection.open(collection)
+    opened = open_papers(collection, chosen)
     encoder = load_collection_encoder(opened, model) if why else None
     print_rankings(opened, [rank(opened, encoder, to, k, mode=mode, filter=chosen)], mode, as_json)

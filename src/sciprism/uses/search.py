@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sciprism.errors import InputError
 from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
+from sciprism.papers.cleaning import is_blank
 from sciprism.store import Collection, Filter
 from sciprism.uses.rankings import Ranking, build_rankings, read_papers
 from sciprism.uses.reasons import find_nearest_sentences
@@ -45,7 +46,7 @@ def search(
     if k < 1:
         raise InputError(f"k is {k}; ask for at least one paper")
     for number, query in enumerate(queries, 1):
-        if not query.strip():
+        if is_blank(query):
             raise InputError(f"query {number} is empty; write what to search for")
     if encoder is not None:
         collection.check_encoder(encoder)
