@@ -157,3 +157,10 @@ def test_a_wrong_test_is_refused(tmp_path):
     assert isinstance(done.exception, InputError) and "neither a suite (" in str(done.exception)
     done = command(tmp_path / "x.jsonl", "open/quick", "--data", tmp_path)
     assert isinstance(done.exception, InputError) and "no test could be read; " in str(done.exception)
+
+
+def test_nothing_to_compare_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text("id,title\n")
+    (tmp_path / "y.csv").write_text("id,title\n1,Own\n")
+    done = command(tmp_path / "x.csv", tmp_path / "y.csv", "--skip-bad")
+    assert isinstance(done.exception, InputError) and "no training paper can be used" in str(done.exception)

@@ -9,6 +9,7 @@ import typer
 
 from sciprism.cli.options import AsJson, Columns, DataFolder, Reader, SkipBad, folder_or_none, parse_columns
 from sciprism.cli.printing import format_share, plain_console, print_json, print_skipped
+from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.evaluation.overlap import Overlap
@@ -47,6 +48,8 @@ def overlap(
     papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
     found = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)
     print_skipped(report.skipped, report.skipped_count)
+    if not found.papers:
+        raise InputError(f"{train}: no training paper can be used, so nothing was compared")
     if as_json:
         print_json(found.to_json())
     else:
@@ -56,7 +59,6 @@ def overlap(
 def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, list[Paper]], dict[str, str]]:
     """Read the test papers of every suite, and of every file or folder under its own name."""
     from sciprism.datasets.data_root import DataRoot
-    from sciprism.errors import InputError
     from sciprism.evaluation.overlap import read_test_papers
     from sciprism.evaluation.suites.registry import suites
     from sciprism.papers import read_papers
