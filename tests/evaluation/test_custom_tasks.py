@@ -49,13 +49,17 @@ def test_several_metrics_tasks_and_files(toml, tmp_path):
     assert [name for name, _ in suite.tasks[1].data.files] == ["ozone/papers.csv", "refs.bib"]
 
 
-def test_a_metric_of_numbers_implies_the_target_and_the_loss(toml):
+def test_defaults_of_custom_probes_follow_from_the_metric(toml):
+    """Published suites have the papers' probes: no intercept, targets as they are (test_task_keys)."""
     probe = HEAD.replace("retrieve", "probe").replace("ndcg@10", "kendall_tau") + 'data = "ozone/papers.csv"\n'
     (task,) = toml(probe).tasks
+    wanted = ProbeProtocol(metric="kendall_tau", loss="epsilon_insensitive", intercept=True, standardize_targets=True)
+    assert task.protocol == wanted
+    (task,) = toml(probe + "intercept = false\nstandardize_targets = false\n").tasks
     assert task.protocol == ProbeProtocol(metric="kendall_tau", loss="epsilon_insensitive")
     assert isinstance(task.data.data, LabelledTable) and task.data.data.target == "number"
     (task,) = toml(probe.replace("kendall_tau", "f1_macro") + "folds = 5\ngrid = [1, 10]\n").tasks
-    assert task.protocol == ProbeProtocol(metric="f1_macro", folds=5, grid=(1.0, 10.0))
+    assert task.protocol == ProbeProtocol(metric="f1_macro", folds=5, grid=(1.0, 10.0), intercept=True)
 
 
 def test_nested_settings(toml):

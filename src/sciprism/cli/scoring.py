@@ -31,5 +31,7 @@ def build_progress_printer() -> ProgressCallback:
         numbers = ", ".join(f"{name} {m.value:.4f}" for name, m in result.metrics.items()) or result.reason
         done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "already scored"
         print(f"{task.name}  {system.name}: {numbers}  ({done})", file=sys.stderr)
+        for warning in result.details.get("warnings", ()):
+            print(f"{task.name}  {system.name}: warning: {warning}", file=sys.stderr)
 
     return on_task

@@ -37,3 +37,6 @@ DECLARED_AS: dict[str, str] = {
     "RankerSettings": "NetSettings",
 }
 """Current class name, or "Class.field" -> the name in declarations."""
+
+ADDED_LATER = frozenset({"ProbeProtocol.standardize_targets"})
+"""Fields that stored results do not know: a declaration has them only where they are not the default."""

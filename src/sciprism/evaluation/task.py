@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.declared_names import DECLARED_AS
+from sciprism.evaluation.declared_names import ADDED_LATER, DECLARED_AS
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import System
 from sciprism.formats import Format
@@ -163,6 +163,7 @@ def to_declaration(value: Any) -> Any:
             DECLARED_AS.get(f"{name}.{item.name}", item.name): to_declaration(getattr(value, item.name))
             for item in fields(value)
             if item.compare
+            and not (f"{name}.{item.name}" in ADDED_LATER and getattr(value, item.name) == item.default)
         }
     if isinstance(value, Mapping):
         return {str(key): to_declaration(item) for key, item in value.items()}

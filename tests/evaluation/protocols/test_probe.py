@@ -66,6 +66,33 @@ def test_the_two_solvers_agree(tmp_path):
     assert estimate(ours.item_scores["f1_macro"]) == pytest.approx(estimate(theirs.item_scores["f1_macro"]), abs=0.002)
 
 
+def test_years_need_an_intercept_and_standardised_targets(tmp_path):
+    """Years near 2000 on vectors of length 1: a line through the origin cannot reach them."""
+    draw = np.random.default_rng(0)
+    vectors = draw.normal(size=(200, 32)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    years = (2000 + 8 * vectors @ draw.normal(size=32) + draw.normal(size=200)).round()
+    data, system = labelled(vectors, years.tolist(), train=140), build_system(tmp_path, 32)
+    published, own = (
+        ProbeProtocol(metric="kendall_tau", loss="epsilon_insensitive", **settings).evaluate(data, system, VIEW)
+        for settings in ({}, {"intercept": True, "standardize_targets": True})
+    )
+    assert estimate(published.item_scores["kendall_tau"]) < 0.3 < 0.7 < estimate(own.item_scores["kendall_tau"])
+    gold, predicted = own.item_scores["kendall_tau"].columns.T
+    assert np.abs(gold - predicted).mean() < 4  # in years
+    assert "hardly vary" in published.details["warnings"][0] and "warnings" not in own.details
+    with pytest.raises(InputError, match="remove standardize_targets"):
+        ProbeProtocol(standardize_targets=True)
+
+
+def test_a_probe_below_a_constant_is_a_warning(tmp_path):
+    signs = np.array([1.0] * 20 + [-1.0] * 10 + [1.0] * 3 + [-1.0] * 3)
+    classes = ["a"] * 20 + ["b"] * 10 + ["b"] * 3 + ["a"] * 3  # the test papers are the other way round
+    data = labelled(np.stack([signs, 0 * signs], axis=1), classes, train=30)
+    found = ProbeProtocol(metric="accuracy").evaluate(data, build_system(tmp_path), VIEW)
+    assert found.details["warnings"] == ["accuracy 0.0000 is below 0.5000, that of one prediction for all papers"]
+
+
 def test_numbers_by_kendalls_tau(tmp_path):
     vectors, _ = build_labelled(seed=1)
     draw = np.random.default_rng(5)

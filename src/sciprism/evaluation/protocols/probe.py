@@ -13,6 +13,7 @@ from sciprism.arrays import Floats, Rows
 from sciprism.datasets.inputs import ProbeInput
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores, average_parts, score_classes, score_label_sets, score_numbers
 from sciprism.evaluation.protocols.ranking_scores import score_rankings
@@ -37,6 +38,8 @@ Metric = Literal[
 OF_NUMBERS = ("kendall_tau", "spearman", "pearson", "r2")
 SEED = 42
 """The first seed of SciRepEval's few-shot samples."""
+HARDLY = 0.01
+"""Spread of predictions, as a share of that of the training targets, below which a result has a warning."""
 COST = 1.0
 """C of few-shot probes of single-label tasks, without a grid search."""
 
@@ -65,8 +68,10 @@ class ProbeProtocol:
     """Fit a linear SVM (or SVR) on the training papers and score it on the test papers.
 
     C is chosen from `grid` by cross-validation on the training papers; vectors are not scaled. The published
-    tables use no intercept; scikit-learn's default has one. Numbers use the epsilon-insensitive loss with
-    epsilon 0. Where the data have groups, each has its own probe; "average_precision" ranks a group's test
+    tables use no intercept; scikit-learn's default has one, and so have custom tasks. Numbers use the
+    epsilon-insensitive loss with epsilon 0. standardize_targets: numbers are fitted as standard deviations from
+    the mean of the training papers, and predicted in their own units; the published tables fit them as they
+    are, which suits small numbers around 0 but not years. Where the data have groups, each has its own probe; "average_precision" ranks a group's test
     papers by the decision value, which is more informative than F1 where positives are rare.
     """
 
@@ -75,6 +80,7 @@ class ProbeProtocol:
     grid: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
     folds: int = 3
     intercept: bool = False
+    standardize_targets: bool = False
     few_shot: tuple[FewShot, ...] = ()
     solver: SolverName = "sciprism"
 
@@ -84,6 +90,8 @@ class ProbeProtocol:
                 f"probe: the metric {self.metric} does not go with the loss {self.loss}; numbers "
                 f"({', '.join(OF_NUMBERS)}) need epsilon_insensitive, classes a hinge"
             )
+        if self.standardize_targets and self.metric not in OF_NUMBERS:
+            raise InputError(f"probe: {self.metric} is of classes; remove standardize_targets, which is for numbers")
         if self.few_shot and self.metric in (*OF_NUMBERS, "average_precision"):
             raise InputError(f"probe: few-shot tasks have classes; {self.metric} is not for them")
         self._settings()  # checked when built
@@ -98,14 +106,17 @@ class ProbeProtocol:
         if not len(data.train) or not len(data.test):
             raise InputError(f"{len(data.train)} papers to train on and {len(data.test)} to test; need both")
         used = np.union1d(data.train, data.test)
-        problem = _Problem(encode_rows(system, context.papers(data.items), used), data, self._settings())
+        vectors = encode_rows(system, context.papers(data.items), used)
+        problem = _Problem(vectors, data, self._settings(), self.standardize_targets)
         item_scores: dict[str, ItemScores] = {}
         if data.groups is not None:
             item_scores[self.metric] = problem.score_groups(np.array(data.groups), self.metric)
         elif self.metric == "average_precision":
             raise InputError("average_precision ranks the papers of each group, and these data have no groups")
         else:
-            item_scores[self.metric] = problem.item_scores(self.metric, [problem.predict_test(data.train)])
+            predicted = problem.predict_test(data.train)
+            item_scores[self.metric] = problem.item_scores(self.metric, [predicted])
+            problem.check_predictions(self.metric, predicted)
         for few in self.few_shot:
             runs = problem.predict_few_per_label(few, context.seed) if few.per_label else problem.predict_few(few)
             item_scores[self._few_name(few)] = problem.item_scores(self.metric, runs)
@@ -124,8 +135,11 @@ class ProbeProtocol:
 class _Problem:
     """The vectors and targets of one task, and the details of fitting them."""
 
-    def __init__(self, vectors: Floats, data: ProbeInput, settings: ProbeSettings) -> None:
+    def __init__(
+        self, vectors: Floats, data: ProbeInput, settings: ProbeSettings, standardize_targets: bool = False
+    ) -> None:
         self.vectors, self.data, self.settings = vectors, data, settings
+        self.standardize_targets = standardize_targets
         self.dropped = DropReport()
         self.details: dict[str, Any] = {
             "solver": settings.solver,
@@ -134,6 +148,8 @@ class _Problem:
             "largest relative gap": 0.0,
             "notes": [],
         }
+        if standardize_targets:
+            self.details["standardize_targets"] = True
         self.names: tuple[str, ...] = ()
         several = [labels for labels in data.targets if isinstance(labels, tuple)]
         if several:
@@ -147,8 +163,40 @@ class _Problem:
 
     def predict_test(self, train: Rows, note: bool = True) -> NDArray[Any]:
         """Choose C on the training rows; return the predictions for the test rows."""
-        found = self._fit(train, note).predict(self.vectors[self.data.test])
-        return found if found.ndim == 1 or self.names else found[:, 0]
+        targets = self.targets[train]
+        mean, deviation = (targets.mean(), targets.std() or 1.0) if self.standardize_targets else (0.0, 1.0)
+        if self.standardize_targets:
+            targets = (targets - mean) / deviation
+        found = self._fit(train, targets, note).predict(self.vectors[self.data.test])
+        found = found if found.ndim == 1 or self.names else found[:, 0]
+        return mean + deviation * found.astype(np.float64) if self.standardize_targets else found
+
+    def check_predictions(self, metric: Metric, predicted: NDArray[Any]) -> None:
+        """Warn in the details where predictions hardly vary, or score below one prediction for all papers."""
+        warnings = []
+        train = self.targets[self.data.train]
+        if metric in OF_NUMBERS:
+            constant: NDArray[Any] = np.full(len(predicted), np.median(train))
+            spread, wanted = float(np.std(predicted)), float(np.std(train))
+            if spread < HARDLY * wanted:
+                warnings.append(f"the predictions hardly vary: standard deviation {spread:.3g}, of the targets {wanted:.3g}")
+        else:
+            constant = self._constant_classes(metric, train)
+            if len(np.unique(predicted, axis=0)) == 1:
+                warnings.append(f"all {len(predicted)} test papers get the same prediction")
+        score, lowest = (estimate(self.item_scores(metric, [found])) for found in (predicted, constant))
+        lowest = 0.0 if np.isnan(lowest) else lowest  # a correlation with a constant
+        if score < lowest:
+            warnings.append(f"{metric} {score:.4f} is below {lowest:.4f}, that of one prediction for all papers")
+        if warnings:
+            self.details["warnings"] = warnings
+
+    def _constant_classes(self, metric: Metric, train: NDArray[Any]) -> NDArray[Any]:
+        """Return the best single prediction, for all test rows: class, label set, or the positive class."""
+        if self.names:
+            return np.tile((train.mean(axis=0) > 0.5).astype(np.int64), (len(self.data.test), 1))
+        classes, counts = np.unique(train, return_counts=True)
+        return np.full(len(self.data.test), self.data.positive if metric == "f1_binary" else classes[counts.argmax()])
 
     def score_groups(self, groups: NDArray[np.str_], metric: Metric) -> ItemScores:
         """Fit a probe on each group's training rows and score its test rows."""
@@ -158,7 +206,7 @@ class _Problem:
             train = self.data.train[groups[self.data.train] == group]
             if len(np.unique(self.targets[train])) < 2:
                 raise InputError(f"group {group!r}: its {len(train)} training papers are all of one class")
-            member, probe = groups[test] == group, self._fit(train)
+            member, probe = groups[test] == group, self._fit(train, self.targets[train])
             assert probe.classes is not None
             sign = 1 if probe.classes[-1] == positive else -1
             scores[member] = sign * probe.decide(self.vectors[test[member]])[:, 0]
@@ -187,8 +235,8 @@ class _Problem:
             judged=[dict(zip(ids[part].tolist(), gold[part].astype(int).tolist(), strict=True)) for part in parts],
         )["map"]
 
-    def _fit(self, train: Rows, note: bool = True) -> Probe:
-        fitted = grid_search(self.vectors[train], self.targets[train], self.settings)
+    def _fit(self, train: Rows, targets: NDArray[Any], note: bool = True) -> Probe:
+        fitted = grid_search(self.vectors[train], targets, self.settings)
         if note:
             self.details["C"] += [float(c) for c in fitted.best]
             self.details["largest relative gap"] = max(self.details["largest relative gap"], fitted.gap)

@@ -26,6 +26,7 @@ def build_notes(
         *_method(systems, baseline, rows),
         *_incomplete(rows),
         *_without_number(systems),
+        *_warnings(systems),
         *_not_comparable(systems, results),
         *_seeds(systems),
         *_fingerprints(systems),
@@ -72,6 +73,13 @@ def _without_number(systems: Sequence[SystemResults]) -> Iterator[str]:
                     reasons[f"{run.result.status}: {run.result.reason}"].append(run.result.task)
         for reason, tasks in reasons.items():
             yield f"{system.name}, {_first_names(dict.fromkeys(tasks))}: {reason.removesuffix(': ')}"
+
+
+def _warnings(systems: Sequence[SystemResults]) -> Iterator[str]:
+    for system in systems:
+        for run in chain.from_iterable(system.runs.values()):
+            for warning in run.result.details.get("warnings", ()):
+                yield f"warning: {system.name}, {run.result.task}: {warning}"
 
 
 def _not_comparable(systems: Sequence[SystemResults], results: Results) -> Iterator[str]:
