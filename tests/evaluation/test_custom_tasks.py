@@ -59,7 +59,7 @@ def test_defaults_of_custom_probes_follow_from_the_metric(toml):
     assert task.protocol == ProbeProtocol(metric="kendall_tau", loss="epsilon_insensitive")
     assert isinstance(task.data.data, LabelledTable) and task.data.data.target == "number"
     (task,) = toml(probe.replace("kendall_tau", "f1_macro") + "folds = 5\ngrid = [1, 10]\n").tasks
-    assert task.protocol == ProbeProtocol(metric="f1_macro", folds=5, grid=(1.0, 10.0), intercept=True)
+    assert task.protocol == ProbeProtocol(metric="f1_macro", folds=5, grid=(1.0, 10.0))
 
 
 def test_nested_settings(toml):

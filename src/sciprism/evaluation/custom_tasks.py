@@ -114,18 +114,16 @@ def _former_keys(kind: type) -> dict[str, str]:
 
 
 def _implied_settings(protocol: str, metrics: Sequence[Any]) -> dict[str, Any]:
-    """Return the settings that custom tasks have by default: probes an intercept, numbers their own loss.
+    """Return the settings that follow from the metric: numbers have another loss than classes.
 
-    Published suites have neither the intercept nor standardised targets, as in the papers.
+    A probe of numbers has an intercept and standardised targets, those of published suites as in the papers.
     """
     from sciprism.evaluation.protocols.probe import OF_NUMBERS
 
-    of_numbers = bool(metrics) and metrics[0] in OF_NUMBERS
-    implied: dict[str, Any] = {"target": "number"} if of_numbers and protocol in ("probe", "pair") else {}
-    if protocol == "probe":
-        implied["intercept"] = True
-        implied |= {"loss": "epsilon_insensitive", "standardize_targets": True} if of_numbers else {}
-    return implied
+    if protocol not in ("probe", "pair") or not metrics or metrics[0] not in OF_NUMBERS:
+        return {}
+    probe = {"loss": "epsilon_insensitive", "intercept": True, "standardize_targets": True}
+    return {"target": "number"} | (probe if protocol == "probe" else {})
 
 
 def _metric_setting(keys: Collection[str], metrics: Sequence[Any], where: str) -> dict[str, Any]:

@@ -162,8 +162,7 @@ def to_declaration(value: Any) -> Any:
         return {"": DECLARED_AS.get(name, name)} | {
             DECLARED_AS.get(f"{name}.{item.name}", item.name): to_declaration(getattr(value, item.name))
             for item in fields(value)
-            if item.compare
-            and not (f"{name}.{item.name}" in ADDED_LATER and getattr(value, item.name) == item.default)
+            if item.compare and not (f"{name}.{item.name}" in ADDED_LATER and getattr(value, item.name) == item.default)
         }
     if isinstance(value, Mapping):
         return {str(key): to_declaration(item) for key, item in value.items()}

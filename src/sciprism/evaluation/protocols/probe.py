@@ -68,7 +68,7 @@ class ProbeProtocol:
     """Fit a linear SVM (or SVR) on the training papers and score it on the test papers.
 
     C is chosen from `grid` by cross-validation on the training papers; vectors are not scaled. The published
-    tables use no intercept; scikit-learn's default has one, and so have custom tasks. Numbers use the
+    tables use no intercept; scikit-learn's default has one, and so have custom tasks of numbers. Numbers use the
     epsilon-insensitive loss with epsilon 0. standardize_targets: numbers are fitted as standard deviations from
     the mean of the training papers, and predicted in their own units; the published tables fit them as they
     are, which suits small numbers around 0 but not years. Where the data have groups, each has its own probe; "average_precision" ranks a group's test
@@ -179,7 +179,9 @@ class _Problem:
             constant: NDArray[Any] = np.full(len(predicted), np.median(train))
             spread, wanted = float(np.std(predicted)), float(np.std(train))
             if spread < HARDLY * wanted:
-                warnings.append(f"the predictions hardly vary: standard deviation {spread:.3g}, of the targets {wanted:.3g}")
+                warnings.append(
+                    f"the predictions hardly vary: standard deviation {spread:.3g}, of the targets {wanted:.3g}"
+                )
         else:
             constant = self._constant_classes(metric, train)
             if len(np.unique(predicted, axis=0)) == 1:
