@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 MAX_IDS = 10
@@ -21,6 +22,11 @@ class DropReport:
         self._counts[reason] += 1
         if len(self.ids[reason]) < MAX_IDS:
             self.ids[reason].append(name)
+
+    def add_all(self, reason: str, names: Iterable[str]) -> None:
+        """Count several ids for one reason."""
+        for name in names:
+            self.add(reason, name)
 
     def update(self, other: DropReport) -> None:
         """Add the counts and ids of another report."""

@@ -74,6 +74,15 @@ def test_a_failed_task_has_no_number_and_the_status_says_so(work_folder, monkeyp
     assert "failed" in out
 
 
+def test_judgements_of_absent_papers_alone_give_no_number(work_folder, monkeypatch, capsys):
+    """Their score was 0.0000, and the exit status 0."""
+    (work_folder / "set" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tx2\t1\nq2\tx1\t1\n")
+    status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "my.toml", "-o", "out")
+    assert status == 1 and "0.0000" not in err and "none of the 2 relevant papers is known" in " ".join(out.split())
+    result = json.loads((work_folder / "out" / "bm25" / "my" / "find.json").read_text())
+    assert (result["status"], result["metrics"]) == ("failed", {}) and "'x2'" in result["reason"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

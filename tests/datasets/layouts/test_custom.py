@@ -115,12 +115,27 @@ def test_each_part_may_be_named(folder, tmp_path):
 
 def test_judgements_that_lead_nowhere_are_counted_and_if_all_do_refused(folder):
     home = folder(queries_tsv=QUERIES, qrels_tsv="q1 dark 1\nq1 lost 1\nq9 cell 1\n")
-    dropped = CustomCorpus(data=home).read(DataRoot()).dropped.to_json()
+    dropped = CustomCorpus(data=home, allow_missing=True).read(DataRoot()).dropped.to_json()
     assert dropped["graded query without a record"]["first"] == ["q9"]
     assert [note["first"] for reason, note in dropped.items() if "graded document" in reason] == [["lost"]]
     home = folder(queries_tsv=QUERIES, qrels_tsv="7 dark 1\n")
-    with pytest.raises(InputError, match="no graded query is known: the first graded one is '7', the first query 'q1'"):
+    with pytest.raises(InputError, match="none of the 1 graded queries is known: the first is '7', .* id 'q1'"):
         CustomCorpus(data=home).read(DataRoot())
+
+
+@pytest.mark.parametrize("layout", [CustomCorpus, CustomPools])
+def test_judgements_of_absent_papers_are_counted_up_to_a_fifth(folder, layout):
+    def read(absent, **settings):
+        names = ["dark", "cell", "light", *(f"new{n}" for n in range(absent))]
+        return layout(data=folder(queries_tsv=QUERIES, qrels_tsv="".join(f"q1 {n} 1\n" for n in names)), **settings)
+
+    with pytest.raises(InputError, match=r"1 of 4 relevant papers are unknown \(25%.*'new0'; .* allow_missing = true"):
+        read(1).read(DataRoot())
+    dropped = read(1, allow_missing=True).read(DataRoot()).dropped
+    assert dropped.count("graded document without a record, counts as not found") == 1
+    home = folder(queries_tsv=QUERIES, qrels_tsv="q1 7 1\nq1 dark 0\n")
+    with pytest.raises(InputError, match="none of the 1 relevant papers is known: the first is '7', .* id 'dark'"):
+        layout(data=home, allow_missing=True).read(DataRoot())
 
 
 def test_a_broken_judgement_is_told_with_its_line(folder):
@@ -131,7 +146,7 @@ def test_a_broken_judgement_is_told_with_its_line(folder):
 
 def test_pools_hold_the_judged_papers(folder):
     home = folder(queries_tsv=QUERIES, qrels_tsv="q1 dark 2\nq1 cell 0\nq1 lost 1\nq2 light 0\n")
-    found = CustomPools(data=home).read(DataRoot())
+    found = CustomPools(data=home, allow_missing=True).read(DataRoot())
     assert found.query_ids == ["q1", "q2"] and found.candidate_ids == ["dark", "cell", "light"]
     assert [rows.tolist() for rows in found.pools] == [[0, 1], [2]]
     assert [mine.tolist() for mine in found.grades] == [[2, 0], [0]]
@@ -176,7 +191,10 @@ REVIEWERS = "reviewer_id,papers\nann,dark;light\nbob,cell;lost\ncyd,\n"
 
 def test_reviewers_and_ratings(folder):
     ratings = "paper_id,reviewer_id,rating\ndark,ann,3\ndark,bob,1\ncell,dan,2\nlight,cyd,0.5\n"
-    found = CustomReviewers(data=folder(reviewers_csv=REVIEWERS, ratings_csv=ratings)).read(DataRoot())
+    home = folder(reviewers_csv=REVIEWERS, ratings_csv=ratings)
+    with pytest.raises(InputError, match="1 of 4 papers of reviewers are unknown"):
+        CustomReviewers(data=home).read(DataRoot())
+    found = CustomReviewers(data=home, allow_missing=True).read(DataRoot())
     assert found.reviewer_ids == ["ann", "bob", "cyd"]
     assert [rows.tolist() for rows in found.profiles] == [[0, 2], [1], []]
     assert found.pairs.tolist() == [[0, 0], [0, 1], [2, 2]] and found.ratings.tolist() == [3, 1, 0.5]
@@ -191,13 +209,13 @@ def test_reviewers_and_ratings(folder):
         (REVIEWERS + "ann,cell\n", "dark,ann,3", "line 5: duplicate reviewer ann"),
         (REVIEWERS, "dark,ann,3\ndark,ann,2", "line 3: reviewer ann and paper dark are rated twice"),
         (REVIEWERS, "dark,ann,high", "line 2: rating is 'high', not a number"),
-        (REVIEWERS, "dark,eve,1", "no rating of a known paper and reviewer"),
+        (REVIEWERS, "dark,eve,1", "none of the 1 rated pairs of a paper and a reviewer is known"),
     ],
 )
 def test_wrong_ratings_are_told(folder, reviewers, ratings, message):
     home = folder(reviewers_csv=reviewers, ratings_csv=f"paper_id,reviewer_id,rating\n{ratings}\n")
     with pytest.raises(InputError, match=message):
-        CustomReviewers(data=home).read(DataRoot())
+        CustomReviewers(data=home, allow_missing=True).read(DataRoot())
 
 
 def mentions(*rows):

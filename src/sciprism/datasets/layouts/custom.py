@@ -21,6 +21,7 @@ from sciprism.datasets.layouts import beir, judgements
 from sciprism.datasets.layouts.item_tables import ItemTable, clean_text, parse_grade
 from sciprism.datasets.layouts.judgements import Judgement, Qrels
 from sciprism.datasets.layouts.labelled import ID_COLUMNS, parse_part, split_by_hash
+from sciprism.datasets.layouts.references import check_references
 from sciprism.datasets.layouts.tables import (
     TableRow,
     find_files,
@@ -54,7 +55,8 @@ class _GradedFiles:
 
     data: a folder in BEIR's layout (`corpus.jsonl`, `queries.jsonl`, `qrels/<split>.tsv`), or one with
     `papers`, `queries` and `qrels`. Without queries, papers are the queries: find related ones. split: names
-    of files in `qrels`, merged; by default "test" if it exists, else all.
+    of files in `qrels`, merged; by default "test" if it exists, else all. allow_missing: score although many
+    relevant papers are absent (`references`); each counts as not found.
     """
 
     data: str = ""
@@ -62,6 +64,7 @@ class _GradedFiles:
     queries: str = ""
     qrels: str = ""
     split: tuple[str, ...] = ()
+    allow_missing: bool = False
 
     def _read_queries(self, data_root: DataRoot, dropped: DropReport) -> _GradedQueries:
         """Read papers, queries and judgements; callers count the unknown ids."""
@@ -78,11 +81,15 @@ class _GradedFiles:
         path = self.queries or (next(map(str, find_files(data, "queries")), "") if data else "")
         if path:
             queries, known = _read_queries(Path(path), qrels, dropped, complete)
-        if not any(query in queries for query in qrels):
-            raise InputError(
-                f"no graded query is known: the first graded one is {next(iter(qrels), 'none')!r}, the first "
-                f"{'query' if path else 'paper'} {known[0]!r}; the ids must be equal"
-            )
+        if not qrels:
+            raise InputError(f"{', '.join(map(str, files))}: no relevance judgement")
+        role = "queries" if path else "papers as queries"
+        check_references(
+            f"graded {role}", [query for query in qrels if query not in queries], len(qrels), known, self.allow_missing
+        )
+        relevant = [name for q in qrels if q in queries for name, grade in qrels[q].items() if grade > 0]
+        missing = [name for name in relevant if name not in documents]
+        check_references("relevant papers", missing, len(relevant), documents.ids, self.allow_missing)
         return _GradedQueries(qrels, queries, documents, "query" if path else "paper")
 
     def _find_qrels(self, data: Path | None) -> tuple[list[Path], bool]:
@@ -195,38 +202,34 @@ class CustomReviewers:
 
     data: a folder with `papers`, `reviewers` (reviewer_id, and `papers`: ids as a list or separated by ";")
     and `ratings` (paper_id, reviewer_id, rating). `papers` has submissions and reviewers' papers alike.
+    allow_missing: score although many papers or reviewers are absent (`references`).
     """
 
     data: str = ""
     papers: tuple[str, ...] = ()
     reviewers: str = ""
     ratings: str = ""
+    allow_missing: bool = False
 
     def read(self, data_root: DataRoot) -> MatchInput:  # noqa: ARG002 (the signature of layouts)
         """Return papers, reviewers and ratings; unknown ids are counted."""
         dropped = DropReport()
         table = read_item_table(_find_papers(self.data, self.papers), dropped)
-        people: dict[str, Rows] = {}
-        for row in read_rows(_find_file(self.data, self.reviewers, "reviewers"), dropped):
-            name = row.id(*REVIEWER, "id")
-            if name in people:
-                raise row.error(f"duplicate reviewer {name}")
-            wrote = row.several("papers", "paper_ids")
-            for paper in wrote:
-                if paper not in table:
-                    dropped.add("unknown paper of a reviewer", f"{name}: {paper}")
-            people[name] = np.array([table.row(paper) for paper in wrote if paper in table], np.int64)
+        people = self._read_reviewers(table, dropped)
         numbers = {name: number for number, name in enumerate(people)}
         pairs: dict[tuple[int, int], float] = {}
+        unknown, rated = list[str](), 0
         for row in read_rows(_find_file(self.data, self.ratings, "ratings"), dropped):
             paper, name = row.id("paper_id", "paper"), row.id(*REVIEWER)
             rating = row.number("rating", "score", "expertise")
+            rated += 1
             if paper not in table or name not in numbers:
-                dropped.add("rating of an unknown paper or reviewer", f"{paper} {name}")
+                unknown.append(f"{paper} {name}")
             elif pairs.setdefault((table.row(paper), numbers[name]), rating) != rating:
                 raise row.error(f"reviewer {name} and paper {paper} are rated twice, differently")
-        if not pairs:
-            raise InputError(f"{self.data or self.ratings}: no rating of a known paper and reviewer")
+        dropped.add_all("rating of an unknown paper or reviewer", unknown)
+        known = (f"{table.ids[0]} {name}" for name in people)
+        check_references("rated pairs of a paper and a reviewer", unknown, rated, known, self.allow_missing)
         return MatchInput(
             paper_ids=table.ids,
             papers=table.items,
@@ -237,6 +240,22 @@ class CustomReviewers:
             dropped=dropped,
         )
 
+    def _read_reviewers(self, table: ItemTable, dropped: DropReport) -> dict[str, Rows]:
+        """Return the rows of the papers that each reviewer wrote."""
+        people: dict[str, Rows] = {}
+        unknown, papers = list[str](), 0
+        for row in read_rows(_find_file(self.data, self.reviewers, "reviewers"), dropped):
+            name = row.id(*REVIEWER, "id")
+            if name in people:
+                raise row.error(f"duplicate reviewer {name}")
+            wrote = row.several("papers", "paper_ids")
+            papers += len(wrote)
+            unknown += [f"{name}: {paper}" for paper in wrote if paper not in table]
+            people[name] = np.array([table.row(paper) for paper in wrote if paper in table], np.int64)
+        dropped.add_all("unknown paper of a reviewer", unknown)
+        check_references("papers of reviewers", unknown, papers, table.ids, self.allow_missing)
+        return people
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomMentions:
@@ -245,13 +264,14 @@ class CustomMentions:
     data: a folder with `papers` and `signatures`: signature_id, paper_id, name, author_id, and optionally
     block (default: first initial and surname), position (of the author on the paper, from 0), affiliations,
     email and split. Without a split, blocks are sampled by a hash of their names and `draw_seed`:
-    `split_by_hash` selects test, then dev among the rest.
+    `split_by_hash` selects test, then dev among the rest. allow_missing: score although many papers are absent.
     """
 
     data: str = ""
     papers: tuple[str, ...] = ()
     signatures: str = ""
     draw_seed: int = 0
+    allow_missing: bool = False
 
     def read(self, data_root: DataRoot) -> Signatures:  # noqa: ARG002 (the signature of layouts)
         """Return the mentions and their papers; mentions of unknown papers are counted."""
@@ -260,8 +280,10 @@ class CustomMentions:
         papers = [paper for paper in table.items if isinstance(paper, Paper)]
         found: dict[str, Signature] = {}
         splits: dict[str, str] = {}
+        unknown: list[str] = []
         for row in read_rows(_find_file(self.data, self.signatures, "signatures"), dropped):
             if row.id("paper_id") not in table:
+                unknown.append(row.id("paper_id"))
                 dropped.add("mention of an unknown paper", row.id("signature_id", "id"))
                 continue
             place = table.row(row.id("paper_id"))
@@ -271,8 +293,8 @@ class CustomMentions:
             found[mention.id] = mention
             if splits.setdefault(mention.block, part := parse_part(row)) != part:
                 raise row.error(f"block {mention.block!r} is in two splits, {splits[mention.block]!r} and {part!r}")
-        if not found:
-            raise InputError(f"{self.data or self.signatures}: no mention of a known paper")
+        total = len(found) + len(unknown)
+        check_references("papers of mentions", unknown, total, table.ids, self.allow_missing)
         parts = splits if any(splits.values()) else self._sample_parts(list(splits), dropped)
         train, dev, test = (
             frozenset(block for block in parts if parts[block] == part) for part in ("train", "dev", "test")

@@ -12,6 +12,7 @@ import numpy as np
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import ProbeInput
+from sciprism.datasets.layouts.references import check_references
 from sciprism.datasets.layouts.tables import TableRow, find_files, read_item_table, read_rows, require_file
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -53,6 +54,7 @@ class LabelledTable:
 
     A column `split` says train, dev or test. Without one, `TEST_SHARE` of each class is test, sampled by a
     hash of the ids and `draw_seed`; papers with several classes or with numbers are sampled as one class.
+    allow_missing: score although many labelled papers have no text in `papers` (`references`).
     """
 
     data: str
@@ -62,6 +64,7 @@ class LabelledTable:
     positive: str = ""
     group: str = ""
     draw_seed: int = 0
+    allow_missing: bool = False
 
     def read(self, data_root: DataRoot) -> ProbeInput:  # noqa: ARG002 (the signature of layouts)
         """Return the papers that have a label. Raises InputError where train or test would be empty."""
@@ -73,7 +76,9 @@ class LabelledTable:
             tables = tables or [("", require_file(data, "labels", "papers"))]
         labelled = self._read_labels(tables, dropped)
         table = read_item_table(self.papers or [path for _, path in tables], dropped)
-        for name in [name for name in labelled if name not in table]:
+        unknown = [name for name in labelled if name not in table]
+        check_references("labelled papers", unknown, len(labelled), table.ids, self.allow_missing)
+        for name in unknown:
             dropped.add("label of an unknown paper", name)
             del labelled[name]
         targets = self._targets(labelled)

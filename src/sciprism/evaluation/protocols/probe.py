@@ -70,9 +70,9 @@ class ProbeProtocol:
     C is chosen from `grid` by cross-validation on the training papers; vectors are not scaled. The published
     tables use no intercept; scikit-learn's default has one, and so have custom tasks of numbers. Numbers use the
     epsilon-insensitive loss with epsilon 0. standardize_targets: numbers are fitted as standard deviations from
-    the mean of the training papers, and predicted in their own units; the published tables fit them as they
-    are, which suits small numbers around 0 but not years. Where the data have groups, each has its own probe; "average_precision" ranks a group's test
-    papers by the decision value, which is more informative than F1 where positives are rare.
+    the mean of the training papers; the published tables fit them as they are, which does not suit years.
+    Where the data have groups, each has its own probe; "average_precision" ranks a group's test papers by the
+    decision value, which is more informative than F1 where positives are rare.
     """
 
     metric: Metric = "f1_macro"
