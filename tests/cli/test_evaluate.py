@@ -53,6 +53,17 @@ def test_systems_are_compared(work_folder, monkeypatch, capsys, tiny_model):
     assert result["provenance"]["command"].startswith("sciprism evaluate ")
 
 
+def test_what_a_baseline_cannot_serve_is_said_once(work_folder, monkeypatch, capsys):
+    rows = "".join(f"{n},word{n},{'ab'[n % 2]},{'train' if n < 8 else 'test'}\n" for n in range(12))
+    (work_folder / "table.csv").write_text("id,title,label,split\n" + rows)
+    probe = '[[task]]\nname = "{}"\nprotocol = "probe"\nformat = "classification"\n'
+    probe += 'metric = "accuracy"\ndata = "table.csv"\n'
+    (work_folder / "probes.toml").write_text("".join(map(probe.format, ("one", "two", "three"))))
+    status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "probes.toml", "-o", "out")
+    assert status == 0 and err.count("no vectors") == 1 and out.count("no vectors") == 1
+    assert "one, two, three: not served" in out
+
+
 def test_a_second_run_keeps_results_and_vectors(work_folder, monkeypatch, capsys):
     command = ["evaluate", "random", "--tasks", "my.toml", "-o", "out"]
     run(monkeypatch, capsys, *command)

@@ -20,17 +20,31 @@ def command_line() -> str:
 
 
 def build_progress_printer() -> ProgressCallback:
-    """Return what prints a line for each task that is done, with its numbers or why there are none."""
+    """Return what prints a line for each task that is done, with its numbers or why there are none.
+
+    That a system cannot serve a kind of task, such as BM25 where vectors are needed, is said once.
+    """
     began = {}
+    unserved = set()
 
     def on_task(system: System, task: Task, result: TaskResult | None) -> None:
         key = system.name, task.name
         if result is None:
             began[key] = time.monotonic()
             return
+        if result.status == "not served":
+            if (system.name, result.reason) not in unserved:
+                unserved.add((system.name, result.reason))
+                print(
+                    f"{task.name}  {system.name}: not served: {result.reason}; nor are other such tasks",
+                    file=sys.stderr,
+                )
+            return
         numbers = ", ".join(f"{name} {m.value:.4f}" for name, m in result.metrics.items()) or result.reason
         done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "already scored"
         print(f"{task.name}  {system.name}: {numbers}  ({done})", file=sys.stderr)
+        for metric, reason in result.details.get("without number", {}).items():
+            print(f"{task.name}  {system.name}: no {metric}: {reason}", file=sys.stderr)
         for warning in result.details.get("warnings", ()):
             print(f"{task.name}  {system.name}: warning: {warning}", file=sys.stderr)
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 from torch import OutOfMemoryError
 
 from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.pinned import PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
 from sciprism.evaluation.context import EvaluationContext
@@ -23,6 +24,7 @@ from sciprism.evaluation.results import Measure, TaskResult, folder_name, write_
 from sciprism.evaluation.stored_results import check_owner, find_result
 from sciprism.evaluation.systems import NotServedError, System
 from sciprism.evaluation.task import Task, to_declaration
+from sciprism.evaluation.uninformative import explain_uninformative
 from sciprism.formats import Format
 
 ProgressCallback = Callable[[System, Task, TaskResult | None], None]
@@ -101,6 +103,7 @@ class TaskData:
         self.task = task
         self.data_root = DataRoot(folder)  # one each: a result names the files that its own task read
         self._data: Any = None
+        self._uninformative: Mapping[str, str] | None = None
         self._error: InputError | OSError | None = None
 
     def read(self) -> Any:
@@ -117,6 +120,16 @@ class TaskData:
                 self._error = InputError(f"a record lacks or misuses {type(error).__name__}: {error}")
                 raise self._error from error
         return self._data
+
+    def explain_uninformative(self) -> Mapping[str, str]:
+        """Return the metrics of a custom task that its data cannot inform, with the reason. InputError if all."""
+        if self._uninformative is None:
+            own = isinstance(self.task.data, PinnedData)  # published tasks are scored as published
+            self._uninformative = explain_uninformative(self.read(), self.task.protocol) if own else {}
+        if len(self._uninformative) == len(self.task.protocol.metrics):
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in self._uninformative.items())
+            raise InputError(f"the data cannot tell systems apart: {reasons}")
+        return self._uninformative
 
 
 def score_task(
@@ -135,7 +148,11 @@ def score_task(
     common: dict[str, Any] = {**facts, "task": task.name, **of_task, "seed": context.seed}
     try:
         data = task_data.read()
-        outcome = task.protocol.evaluate(data, system, context)
+        without = task_data.explain_uninformative()
+        protocol: Any = task.protocol
+        if without:
+            protocol = replace(protocol, metrics=tuple(name for name in protocol.metrics if name not in without))
+        outcome = protocol.evaluate(data, system, context)
     except NotServedError as reason:
         versions = {"versions": provenance["versions"]}
         return TaskResult(**common, status="not served", reason=str(reason), provenance=versions), {}
@@ -151,5 +168,6 @@ def score_task(
         "seconds": round(time.monotonic() - began, 2),
     }
     dropped = data.dropped.to_json() | outcome.dropped.to_json()
-    common |= {"metrics": metrics, "details": outcome.details, "dropped": dropped, "provenance": {**provenance, **made}}
+    details = {**outcome.details, **({"without number": without} if without else {})}
+    common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": {**provenance, **made}}
     return TaskResult(**common, status="done"), outcome.item_scores

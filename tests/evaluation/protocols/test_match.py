@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.match import MatchProtocol
+from sciprism.evaluation.systems import EncodingInput
+from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.papers.records import Paper
 from sciprism.uses.matching import mean_of_best
 
@@ -70,6 +73,23 @@ def test_empty_profiles_are_counted_and_zero_vectors_score_nothing(tmp_path):
     assert estimate(found.item_scores["hard p@1"]) == 0.0  # r2 scores 1, r1 with its zero vector 0
     with pytest.raises(InputError, match="no rated reviewer has papers"):
         MatchProtocol().evaluate(reviewers([[]], [(0, 0)], [3]), build_system(tmp_path), VIEW)
+
+
+def test_a_system_without_vectors_scores_reviewers_by_their_papers(tmp_path):
+    titles = ["ozone holes", "protein folds", "ozone layer", "ozone sprays", "protein chains", "galaxies", "ozone"]
+    data = replace(
+        reviewers([[2, 3, 5], [4], [6]], [(0, 0), (0, 1), (1, 0), (1, 1)], [3, 0, 0, 3]),
+        papers=[Paper(id=str(n), title=title) for n, title in enumerate(titles)],
+    )
+    match, system = MatchProtocol(best=2, metrics=("hard p@1", "pairwise")), BM25System()
+    found = match.evaluate(data, system, VIEW)
+    assert [estimate(scores) for scores in found.item_scores.values()] == [1, 1]
+    assert found.details["distance"] == "the system's"
+    papers = EncodingInput(items=data.papers, format="proximity")
+    ((_, scores),) = [(0, row) for row in system.rank(papers.take([0]), papers.take([2, 3, 4, 5]))]
+    usable = np.array([[0, 0], [0, 1]])
+    ours = match._rank_pairs(system, papers, data.profiles, usable)
+    assert ours == pytest.approx([(scores[0] + scores[1]) / 2, scores[2]])
 
 
 def test_many_submissions_go_block_by_block(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,11 @@ from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.ranking_scores import score_rankings
 from sciprism.evaluation.protocols.registry import protocols
-from sciprism.evaluation.systems import System
+from sciprism.evaluation.systems import EncodingInput, NotServedError, System
 from sciprism.evaluation.task import ProtocolResult
 from sciprism.metrics.pairs import pair_order
 from sciprism.metrics.rankings import parse_metric
-from sciprism.uses.matching import score_pairs
+from sciprism.uses.matching import mean_of_best, score_pairs
 
 PAIRWISE = "pairwise"
 
@@ -28,8 +29,9 @@ PAIRWISE = "pairwise"
 class MatchProtocol:
     """Score a pair by the mean of the `best` highest cosines of the submission with the reviewer's papers.
 
-    Of a reviewer with fewer papers, all count. metrics: a level and a ranking metric over each submission's
-    rated reviewers ("hard p@5"), or "pairwise": whether scores order each reviewer's submissions as the
+    Of a reviewer with fewer papers, all count. A system without vectors, such as BM25, scores papers by itself:
+    the mean is over its scores, with the papers of all reviewers as the collection. metrics: a level and a
+    ranking metric over each submission's rated reviewers ("hard p@5"), or "pairwise": whether scores order each reviewer's submissions as the
     ratings do. levels: names and the rating from which a reviewer is relevant. SciRepEval's grades are 0 to
     3; "hard" is 3, "soft" is 2 and above. Pairs of reviewers without papers are dropped and counted.
     """
@@ -63,10 +65,13 @@ class MatchProtocol:
         if not len(pairs):
             raise InputError("no rated reviewer has papers; nothing can be matched")
         used = np.unique(np.concatenate([pairs[:, 0], *(data.profiles[j] for j in np.unique(pairs[:, 1]))]))
-        vectors = system.encode(context.papers(data.papers).take(used))
+        papers = context.papers(data.papers).take(used)
         profiles = [np.searchsorted(used, profile) for profile in data.profiles]
         rows = np.stack([np.searchsorted(used, pairs[:, 0]), pairs[:, 1]], axis=1)
-        scores = score_pairs(vectors, profiles, rows, self.best)
+        try:
+            scores, distance = score_pairs(system.encode(papers), profiles, rows, self.best), "cosine"
+        except NotServedError:  # it ranks papers without vectors, as BM25
+            scores, distance = self._rank_pairs(system, papers, profiles, rows), "the system's"
         item_scores = {
             name: _pairwise(data, pairs, ratings, scores, dropped)
             if name == PAIRWISE
@@ -79,9 +84,24 @@ class MatchProtocol:
             "pairs": len(pairs),
             "pairs left out": int((~usable).sum()),
             "best": self.best,
-            "distance": "cosine",
+            "distance": distance,
         }
         return ProtocolResult(item_scores=item_scores, details=details, dropped=dropped)
+
+    def _rank_pairs(self, system: System, papers: EncodingInput, profiles: Sequence[Rows], pairs: Rows) -> Doubles:
+        """Score each pair by the mean of the best scores that a system without vectors gives a reviewer's papers."""
+        written = np.unique(np.concatenate([profiles[number] for number in np.unique(pairs[:, 1])]))
+        submissions, of_pair = np.unique(pairs[:, 0], return_inverse=True)
+        pools = [
+            np.unique(np.concatenate([np.searchsorted(written, profiles[j]) for j in pairs[of_pair == i, 1]]))
+            for i in range(len(submissions))
+        ]
+        found = system.pool_scores(papers.take(submissions), papers.take(written), pools, "cosine")
+        scores = np.empty(len(pairs))
+        for row, (i, number) in enumerate(zip(of_pair, pairs[:, 1], strict=True)):
+            own = np.searchsorted(pools[i], np.searchsorted(written, profiles[number]))
+            scores[row] = mean_of_best(np.asarray(found[i], np.float64)[None, own], self.best)[0]
+        return scores
 
     def _ranked(self, name: str, data: MatchInput, pairs: Rows, rated: tuple[Doubles, Doubles]) -> ItemScores:
         level, _, metric = name.partition(" ")

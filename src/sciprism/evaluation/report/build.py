@@ -56,10 +56,11 @@ def build_report(
         own = [task for task in tasks if task[0] == suite]
         lines = [line for task in own for line in build_lines(task, ordered)]
         results = [(line, _score_systems(line, systems, baseline, resampler)) for line in lines]
+        view = suites[suite].name.partition("/")[2] if suite in suites else ""
         counted = [(line, some) for line, some in results if line.counted]
         rows += [_task_row(line, some, some[baseline]) for line, some in results]
         rows += [
-            _average_row(average, counted, systems, baseline)
+            replace(_average_row(average, counted, systems, baseline), view=view)
             for average in build_averages(own, lines, suites.get(suite))
         ]
         all_results += results

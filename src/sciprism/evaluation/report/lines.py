@@ -8,7 +8,7 @@ from itertools import chain
 
 from sciprism.evaluation.report.system_results import StoredResult, SystemResults, TaskId
 from sciprism.evaluation.results import TaskResult
-from sciprism.evaluation.task import Suite
+from sciprism.evaluation.task import Suite, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,24 +70,27 @@ def build_lines(task: TaskId, systems: Sequence[SystemResults]) -> list[ReportLi
 def build_averages(tasks: Sequence[TaskId], lines: Sequence[ReportLine], suite: Suite | None) -> list[ReportAverage]:
     """Return the averages of one suite: those declared, then by format, by group, in and out of train.
 
-    Names and sets of tasks that the suite declares are not averaged again.
+    Names and sets of tasks that the suite declares are not averaged again. Tasks of the suite without a result
+    are members too.
     """
-    results = {line.task: line.result for line in lines}
+    facts: dict[TaskId, TaskResult | Task] = {line.task: line.result for line in lines}
+    for task in suite.tasks if suite else ():
+        facts.setdefault((tasks[0][0], task.name), task)  # not run: averages without it are incomplete
     averages = [
         ReportAverage(average.name, tuple((tasks[0][0], task) for task in average.tasks), average.by_group)
         for average in (suite.averages if suite else ())
         if average.tasks
     ]
-    groupings: tuple[Callable[[TaskResult], str], ...] = (
+    groupings: tuple[Callable[[TaskResult | Task], str], ...] = (
         lambda result: f"format {result.format}" if result.format else "",
         lambda result: result.group,
         lambda result: {True: "in-train", False: "out-of-train", None: ""}[result.in_train],
         lambda _: "all",
     )
     for label in groupings:
-        labels = {task: label(results[task]) for task in tasks}
-        for name in dict.fromkeys(filter(None, labels.values())):
-            members = tuple(task for task in tasks if labels[task] == name)
+        labels = {task: label(found) for task, found in facts.items()}
+        for name in dict.fromkeys(filter(None, (labels[task] for task in tasks))):
+            members = tuple(task for task in facts if labels[task] == name)
             known = {mean.name.casefold() for mean in averages}
             if name.casefold() not in known and set(members) not in [set(mean.tasks) for mean in averages]:
                 averages.append(ReportAverage(name, members))

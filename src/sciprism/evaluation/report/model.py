@@ -64,7 +64,8 @@ class ReportCell:
 class ReportRow:
     """One row of the report: a number of a task, a metric that is part of such a number, or an average.
 
-    tasks: the tasks of an average; lacking: tasks that are missing from it, with the reason.
+    tasks: the tasks of an average; lacking: tasks that are missing from it, with the reason; view: the view of
+    the suite that it is over.
     """
 
     name: str
@@ -77,12 +78,20 @@ class ReportRow:
     group: str = ""
     tasks: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+    view: str = ""
+
+    @property
+    def incomplete(self) -> bool:
+        """Return whether it is an average over fewer tasks than its suite has."""
+        return bool(self.lacking or self.view)
 
     @property
     def title(self) -> str:
-        """Return the name, and the number of tasks of an average where some are missing."""
+        """Return the name, and the view or the number of tasks of an average where some are missing."""
         whole = len(self.tasks) + len(self.lacking)
-        return f"{self.name} (incomplete: {len(self.tasks)} of {whole})" if self.lacking else self.name
+        marks = [f"{self.view} view"] if self.view else []
+        marks += [f"incomplete: {len(self.tasks)} of {whole}"] if self.lacking else []
+        return f"{self.name} ({', '.join(marks)})" if marks else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +115,9 @@ class Report:
             "baseline": self.systems[self.baseline],
             "systems": list(self.systems),
             "rows": [
-                asdict(row) | {"cells": dict(zip(self.systems, map(asdict, row.cells), strict=True))}
+                asdict(row)
+                | {"incomplete": row.incomplete, "title": row.title}
+                | {"cells": dict(zip(self.systems, map(asdict, row.cells), strict=True))}
                 for row in self.rows
             ],
             "published": {

@@ -26,6 +26,7 @@ def build_notes(
         *_method(systems, baseline, rows),
         *_incomplete(rows),
         *_without_number(systems),
+        *_uninformative(systems),
         *_warnings(systems),
         *_not_comparable(systems, results),
         *_seeds(systems),
@@ -73,6 +74,16 @@ def _without_number(systems: Sequence[SystemResults]) -> Iterator[str]:
                     reasons[f"{run.result.status}: {run.result.reason}"].append(run.result.task)
         for reason, tasks in reasons.items():
             yield f"{system.name}, {_first_names(dict.fromkeys(tasks))}: {reason.removesuffix(': ')}"
+
+
+def _uninformative(systems: Sequence[SystemResults]) -> Iterator[str]:
+    """Yield the metrics of tasks that their data cannot inform, each once."""
+    runs = chain.from_iterable(run for system in systems for run in system.runs.values())
+    yield from dict.fromkeys(
+        f"{run.result.task}: no {metric}: {reason}"
+        for run in runs
+        for metric, reason in run.result.details.get("without number", {}).items()
+    )
 
 
 def _warnings(systems: Sequence[SystemResults]) -> Iterator[str]:
