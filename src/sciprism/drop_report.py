@@ -11,16 +11,17 @@ MAX_IDS = 10
 
 
 class DropReport:
-    """What was dropped, or differs: counts and the first ids (`ids`) by reason."""
+    """What was dropped, or differs: counts and ids (`ids`) by reason, the first `MAX_IDS` unless all are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_all: bool = False) -> None:
+        self.keep_all = keep_all
         self.ids: dict[str, list[str]] = defaultdict(list)
         self._counts: Counter[str] = Counter()
 
     def add(self, reason: str, name: str) -> None:
         """Count an id that was dropped, or differs, for a reason such as "no text"."""
         self._counts[reason] += 1
-        if len(self.ids[reason]) < MAX_IDS:
+        if self.keep_all or len(self.ids[reason]) < MAX_IDS:
             self.ids[reason].append(name)
 
     def add_all(self, reason: str, names: Iterable[str]) -> None:
@@ -32,7 +33,7 @@ class DropReport:
         """Add the counts and ids of another report."""
         self._counts += other._counts
         for reason, names in other.ids.items():
-            self.ids[reason] = [*self.ids[reason], *names][:MAX_IDS]
+            self.ids[reason] = [*self.ids[reason], *names][: None if self.keep_all else MAX_IDS]
 
     def count(self, reason: str) -> int:
         """Return the count of a reason."""
@@ -44,4 +45,8 @@ class DropReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return reason -> count and the first ids."""
-        return {reason: {"count": self.count(reason), "first": names} for reason, names in self.ids.items() if names}
+        return {
+            reason: {"count": self.count(reason), "first": names[:MAX_IDS]}
+            for reason, names in self.ids.items()
+            if names
+        }

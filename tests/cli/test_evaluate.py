@@ -64,6 +64,23 @@ def test_what_a_baseline_cannot_serve_is_said_once(work_folder, monkeypatch, cap
     assert "one, two, three: not served" in out
 
 
+def test_duplicates_are_one_line_and_a_file(work_folder, monkeypatch, capsys):
+    papers = work_folder / "set" / "corpus.jsonl"
+    rows = [{"_id": f"d{n}", "title": f"other {n}", "text": "again"} for n in range(4, 40)]
+    again = "".join(json.dumps(row | {"title": f"{row['title']}{turn}"}) + "\n" for turn in (0, 1) for row in rows)
+    papers.write_text(papers.read_text() + again)
+    (work_folder / "my.toml").write_text(TASKS + TASKS.replace("find", "again"))
+    status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "random", "--tasks", "my.toml", "-o", "out")
+    printed = " ".join((out + err).split())
+    assert status == 0 and printed.count("duplicate record") == 1
+    assert "find, again: 36 x duplicate record, the first is used (d4, d5, d6, ...); all ids:" in printed
+    listed = (work_folder / "out" / "bm25" / "my" / "dropped" / "find.csv").read_text().splitlines()
+    assert len(listed) == 37 and listed[-1] == '"duplicate record, the first is used",d39'
+    result = json.loads((work_folder / "out" / "bm25" / "my" / "find.json").read_text())
+    (entry,) = result["dropped"].values()
+    assert entry["count"] == 36 and len(entry["first"]) == 10
+
+
 def test_a_second_run_keeps_results_and_vectors(work_folder, monkeypatch, capsys):
     command = ["evaluate", "random", "--tasks", "my.toml", "-o", "out"]
     run(monkeypatch, capsys, *command)

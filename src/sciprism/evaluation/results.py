@@ -2,6 +2,7 @@
 
 RESULTS/<system>/<suite>/<task>.json                 numbers, intervals, counts, provenance
 RESULTS/<system>/<suite>/items/<task>--<metric>.npz  the scores of each query, paper, mention or text
+RESULTS/<system>/<suite>/dropped/<task>.csv          of a custom task: all ids that its data dropped, with the reason
 
 So an evaluation can be interrupted at any moment. `stored_results` reads these files, and the packed ones
 that `sciprism results pack` writes.
@@ -9,17 +10,21 @@ that `sciprism results pack` writes.
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
 from sciprism.checksums import read_sealed, write_sealed_json
 from sciprism.deprecation import current_names
+from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.item_scores import ItemScores, write_item_scores
+from sciprism.files import write_atomically
 
 Status = Literal["done", "not served", "failed"]
 FORMER_KEYS = {"as_format": "encoded_format", "tally": "dropped"}
@@ -86,6 +91,15 @@ def write_result(folder: Path, result: TaskResult, item_scores: Mapping[str, Ite
     for metric, items in item_scores.items():
         write_item_scores(item_scores_path(folder, result.task, metric), items)
     write_sealed_json(folder / f"{result.task}.json", asdict(result))
+
+
+def write_dropped(path: Path, dropped: DropReport) -> None:
+    """Write a table of what the data of a task dropped, a row for each id with its reason."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [("reason", "id"), *((reason, name) for reason, names in dropped.ids.items() for name in names)]
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
 
 
 def item_scores_path(folder: Path, task: str, metric: str) -> Path:

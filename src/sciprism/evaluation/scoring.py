@@ -20,7 +20,7 @@ from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.provenance import is_current, library_versions
-from sciprism.evaluation.results import Measure, TaskResult, folder_name, write_result
+from sciprism.evaluation.results import Measure, TaskResult, folder_name, write_dropped, write_result
 from sciprism.evaluation.stored_results import check_owner, find_result
 from sciprism.evaluation.systems import NotServedError, System
 from sciprism.evaluation.task import Task, to_declaration
@@ -80,6 +80,10 @@ def score_systems(
                 run.progress(system, task, None)
                 provenance = describe_run(task, run.command)
                 result, item_scores = score_task(data, system, replace(context, seed=seed), facts, provenance)
+                if result.status == "done" and (dropped := data.read().dropped).keep_all and dropped.ids:
+                    path = folder / "dropped" / f"{task.name}.csv"
+                    write_dropped(path, dropped)
+                    result = replace(result, details={**result.details, "dropped by the data": f"dropped/{path.name}"})
                 write_result(folder, result, item_scores)
             run.progress(system, task, result)
             yield result

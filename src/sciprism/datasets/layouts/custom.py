@@ -113,7 +113,7 @@ class CustomPools(_GradedFiles):
 
     def read(self, data_root: DataRoot) -> RerankInput:
         """Return each query with its graded papers."""
-        dropped = DropReport()
+        dropped = DropReport(keep_all=True)
         pools = judgements.build_rerank_input(*self._read_queries(data_root, dropped), dropped)
         for query, grades in zip(pools.query_ids, pools.grades, strict=True):
             if len(grades) and not (grades > 0).any():
@@ -132,7 +132,7 @@ class CustomCorpus(_GradedFiles):
 
     def read(self, data_root: DataRoot) -> RetrievalInput:
         """Return the graded queries over all papers."""
-        dropped = DropReport()
+        dropped = DropReport(keep_all=True)
         qrels, queries, documents, role = self._read_queries(data_root, dropped)
         without_itself = role == "paper" if self.without_itself is None else self.without_itself
         return judgements.build_retrieval_input(
@@ -157,7 +157,7 @@ class CustomLabels:
 
     def read(self, data_root: DataRoot) -> LabelInput:  # noqa: ARG002 (the signature of layouts)
         """Return the papers and the vocabulary; labels outside of it are counted."""
-        dropped = DropReport()
+        dropped = DropReport(keep_all=True)
         data, papers, vocabulary = Path(self.data), self.papers or (self.data,), self.labels
         if data.is_dir():
             papers = self.papers or (str(require_file(data, "papers")),)
@@ -213,7 +213,7 @@ class CustomReviewers:
 
     def read(self, data_root: DataRoot) -> MatchInput:  # noqa: ARG002 (the signature of layouts)
         """Return papers, reviewers and ratings; unknown ids are counted."""
-        dropped = DropReport()
+        dropped = DropReport(keep_all=True)
         table = read_item_table(_find_papers(self.data, self.papers), dropped)
         people = self._read_reviewers(table, dropped)
         numbers = {name: number for number, name in enumerate(people)}
@@ -275,7 +275,7 @@ class CustomMentions:
 
     def read(self, data_root: DataRoot) -> Signatures:  # noqa: ARG002 (the signature of layouts)
         """Return the mentions and their papers; mentions of unknown papers are counted."""
-        dropped = DropReport()
+        dropped = DropReport(keep_all=True)
         table = read_item_table(_find_papers(self.data, self.papers), dropped)
         papers = [paper for paper in table.items if isinstance(paper, Paper)]
         found: dict[str, Signature] = {}

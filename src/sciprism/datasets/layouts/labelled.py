@@ -68,7 +68,7 @@ class LabelledTable:
 
     def read(self, data_root: DataRoot) -> ProbeInput:  # noqa: ARG002 (the signature of layouts)
         """Return the papers that have a label. Raises InputError where train or test would be empty."""
-        dropped = DropReport()
+        dropped = DropReport(keep_all=True)
         data = Path(self.data)
         tables = [("", data)]  # the part, "" where each row has its own, and the path
         if data.is_dir():

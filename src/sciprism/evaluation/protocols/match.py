@@ -31,9 +31,10 @@ class MatchProtocol:
 
     Of a reviewer with fewer papers, all count. A system without vectors, such as BM25, scores papers by itself:
     the mean is over its scores, with the papers of all reviewers as the collection. metrics: a level and a
-    ranking metric over each submission's rated reviewers ("hard p@5"), or "pairwise": whether scores order each reviewer's submissions as the
-    ratings do. levels: names and the rating from which a reviewer is relevant. SciRepEval's grades are 0 to
-    3; "hard" is 3, "soft" is 2 and above. Pairs of reviewers without papers are dropped and counted.
+    ranking metric over each submission's rated reviewers ("hard p@5"), or "pairwise": whether scores order each
+    reviewer's submissions as the ratings do. levels: names and the rating from which a reviewer is relevant.
+    SciRepEval's grades are 0 to 3; "hard" is 3, "soft" is 2 and above. Pairs of reviewers without papers are
+    dropped and counted.
     """
 
     best: int = 3

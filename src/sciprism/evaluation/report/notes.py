@@ -125,17 +125,23 @@ def _fingerprints(systems: Sequence[SystemResults]) -> Iterator[str]:
 
 
 def _dropped(systems: Sequence[SystemResults]) -> Iterator[str]:
-    """Yield what was dropped: once where all systems agree, else with the names of the systems."""
+    """Yield what was dropped, a line for each reason and count: with its tasks, and its systems if not all."""
     found: dict[tuple[str, str, int, str], dict[str, None]] = defaultdict(dict)
+    listed: dict[str, str] = {}
     for system in systems:
         for run in chain.from_iterable(system.runs.values()):
+            listed.setdefault(run.result.task, run.result.details.get("dropped by the data", ""))
             for reason, entry in run.result.dropped.items():
                 first = ", ".join(map(str, entry["first"][:3]))
                 found[run.result.task, reason, entry["count"], first][system.name] = None
+    lines: dict[tuple[str, str], list[str]] = defaultdict(list)
     for (task, reason, count, first), names in found.items():
         of = "" if len(names) == len(systems) else f" ({', '.join(names)})"
         more = ", ..." if count > 3 else ""
-        yield f"{task}{of}: {count:,} x {reason} ({first}{more})"
+        file = "; all ids: SYSTEM/SUITE/dropped/TASK.csv" if count > 3 and listed[task] else ""
+        lines[f"{count:,} x {reason} ({first}{more}){file}", of].append(task)
+    for (line, of), tasks in lines.items():
+        yield f"{_first_names(tasks)}{of}: {line}"
 
 
 def _first_names(names: Iterable[str]) -> str:
