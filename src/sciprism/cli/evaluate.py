@@ -9,7 +9,7 @@ import typer
 
 from sciprism.cli.options import AsJson, DataFolder, Precision, folder_or_none
 from sciprism.cli.printing import print_json
-from sciprism.cli.scoring import build_progress_printer, command_line
+from sciprism.cli.scoring import EncodingProgress, build_progress_printer, command_line
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,8 +75,13 @@ def evaluate(
     selected = _select_tasks(suite, tasks, task or [], quick, cast("SolverName", solver), grid or [])
     where, command, progress = folder_or_none(data), command_line(), build_progress_printer()
     loading = evaluation.SystemOptions(pooling=pooling or None, max_length=max_length or None, precision=precision)
-    options = evaluation.EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command)
-    results = evaluation.evaluate(models, selected, where, output=output, seed=seed, options=options, progress=progress)
+    with EncodingProgress() as texts:
+        options = evaluation.EvaluationOptions(
+            seeds=seeds, format=format, loading=loading, command=command, text_progress=texts
+        )
+        results = evaluation.evaluate(
+            models, selected, where, output=output, seed=seed, options=options, progress=progress
+        )
     if as_json:
         print_json(results.to_json())
     else:

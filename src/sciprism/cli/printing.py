@@ -28,12 +28,17 @@ def plain_console(piped_width: int | None = None) -> Console:
     return Console(markup=False, highlight=False, emoji=False, width=width)
 
 
-def build_progress(console: Console, description: str) -> Progress:
-    """Return a progress bar, off where the console is no terminal; tasks have a field `facts`, a text."""
+def build_progress(console: Console, description: str, *, transient: bool = False) -> Progress:
+    """Return a progress bar, off where the console is no terminal; tasks have a field `facts`, a text.
+
+    transient: it vanishes when it stops.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     texts = (TextColumn(description), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[facts]}"))
-    return Progress(*texts, TimeRemainingColumn(), console=console, disable=not console.is_terminal)
+    return Progress(
+        *texts, TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=transient
+    )
 
 
 def print_json(document: object) -> None:

@@ -7,11 +7,60 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from sciprism.cli.printing import build_progress, format_duration
+
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from sciprism.evaluation.results import TaskResult
     from sciprism.evaluation.scoring import ProgressCallback
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.task import Task
+
+
+PLAIN_INTERVAL = 30.0
+"""Seconds between lines of progress where standard error is no terminal."""
+
+
+class EncodingProgress:
+    """Texts encoded inside a task, and papers per second: a bar on a terminal, else a line now and then."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._bar: Progress | None = None
+        self._began = self._printed = time.monotonic()
+
+    def __enter__(self) -> EncodingProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how many texts of a call are encoded; done is 0 at its begin."""
+        now = time.monotonic()
+        if not done:
+            self._stop()
+            self._began = self._printed = now
+            self._bar = build_progress(self._console, "encoding", transient=True)
+            self._bar.add_task("", total=total, facts="")
+            self._bar.start()
+        rate = done / max(now - self._began, 1e-9)
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, facts=f"{rate:.1f} papers/s")
+        if not self._console.is_terminal and now - self._printed > PLAIN_INTERVAL:
+            self._printed = now
+            left = format_duration((total - done) / rate) if rate else "?"
+            print(f"  encoded {done:,} of {total:,} texts, {rate:.1f} papers/s, {left} left", file=sys.stderr)
+        if done >= total:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        self._bar = None
 
 
 def command_line() -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 
 from sciprism.arrays import Floats
@@ -14,6 +15,42 @@ from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.encoders.vector_cache import VectorCache
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item
+
+TextProgress = Callable[[int, int], None]
+"""Is told the texts that are encoded so far, and all that there are to encode."""
+
+
+class _Count:
+    """The texts of one call that are encoded: after each batch, or block of an encoder that tells of no batches."""
+
+    def __init__(self, progress: TextProgress | None, encoder: EncoderProtocol) -> None:
+        self._progress, self._encoder = progress, encoder
+        self._done = self._total = 0
+        self._lock = Lock()
+
+    def __enter__(self) -> _Count:
+        self._listen(self.add if self._progress is not None else None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listen(None)
+
+    def _listen(self, on_batch: Callable[[int], None] | None) -> None:
+        if hasattr(self._encoder, "on_batch"):
+            self._encoder.on_batch = on_batch
+
+    def begin(self, total: int) -> None:
+        self._total = total
+        self.reach(0)
+
+    def add(self, texts: int) -> None:
+        with self._lock:
+            self.reach(self._done + texts)
+
+    def reach(self, done: int) -> None:
+        if self._progress is not None:
+            self._done = min(done, self._total)
+            self._progress(self._done, self._total)
 
 
 class CachedEncoder:
@@ -28,6 +65,13 @@ class CachedEncoder:
         self._members = [CachedEncoder(member, folder) for member in members]
         self._folder = folder
         self._caches: dict[str, VectorCache] = {}
+        self._progress: TextProgress | None = None
+
+    def watch(self, progress: TextProgress | None) -> None:
+        """Tell `progress` from now on, while texts are encoded, how many are done and how many there are."""
+        self._progress = progress
+        for member in self._members:
+            member.watch(progress)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -56,11 +100,13 @@ class CachedEncoder:
             start = perf_counter()
             chosen = [items[index] for index in indices]
             vectors = self.encoder.encode(chosen, format=format, role=role, fields=fields)
+            count.reach(encoded + len(indices))
             seconds, encoded = seconds + perf_counter() - start, encoded + len(indices)
             return vectors
 
         cache = self._cache(self.encoder.path(format, role))
-        vectors = cache.read(cache.find_or_encode(texts, encode))
+        with _Count(self._progress, self.encoder) as count:
+            vectors = cache.read(cache.find_or_encode(texts, encode, count.begin))
         return vectors, seconds if encoded == len(set(texts)) else None
 
     def _cache(self, path: str) -> VectorCache:

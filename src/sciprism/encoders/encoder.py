@@ -27,7 +27,12 @@ WINDOW = 16_384  # texts tokenized and sorted together
 
 
 class Encoder(Model):
-    """A loaded model. Vectors of two encoders are comparable only if fingerprint and space are equal."""
+    """A loaded model. Vectors of two encoders are comparable only if fingerprint and space are equal.
+
+    on_batch: is told the number of texts of each batch that is encoded, from several threads; None: nobody is.
+    """
+
+    on_batch: Callable[[int], None] | None = None
 
     @classmethod
     def load(
@@ -128,7 +133,7 @@ class Encoder(Model):
         rows = np.empty((len(texts), *shape), dtype=np.float32)
         for start in range(0, len(texts), WINDOW):
             ids = self.tokenize(texts[start : start + WINDOW])
-            encode_sequences(compute, ids, rows[start:], route=route, device=self.device)
+            encode_sequences(compute, ids, rows[start:], route=route, device=self.device, on_batch=self.on_batch)
         if not np.isfinite(rows).all():
             raise InputError(f"{self.name} gives vectors that are not finite in {self.precision}; try float32")
         return rows

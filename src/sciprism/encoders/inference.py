@@ -22,11 +22,13 @@ def encode_sequences(
     *,
     route: str,
     device: torch.device,
+    on_batch: Callable[[int], None] | None = None,
 ) -> None:
     """Write the vector of sequences[i] to rows[i].
 
     compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the lengths only; on a
-    CPU each runs on one core, several in parallel.
+    CPU each runs on one core, several in parallel. on_batch: is told the texts of each batch that is done, from
+    several threads.
     """
     lengths = [len(sequence) for sequence in sequences]
 
@@ -34,6 +36,8 @@ def encode_sequences(
         with torch.inference_mode():
             vectors = compute(pack([sequences[i] for i in batch], route, device=device))
         rows[batch] = vectors.cpu().numpy()
+        if on_batch is not None:
+            on_batch(len(batch))
 
     run_batches(run, token_batches(lengths, token_budget(sum(lengths), device)), device)
 

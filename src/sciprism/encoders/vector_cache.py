@@ -48,11 +48,13 @@ class VectorCache:
             self._open_facts()
             self._refresh()
 
-    def find_or_encode(self, texts: Sequence[str], encode: Callable[[list[int]], Floats]) -> Rows:
+    def find_or_encode(
+        self, texts: Sequence[str], encode: Callable[[list[int]], Floats], begin: Callable[[int], None] | None = None
+    ) -> Rows:
         """Return the row of each text's vector; `encode` gets the indices of texts that are not stored.
 
-        Two processes may encode one text at the same time; the vector written first is stored. A damaged
-        vector is encoded and stored again, with a warning.
+        begin: is told their number before the first is encoded. Two processes may encode one text at the same
+        time; the vector written first is stored. A damaged vector is encoded and stored again, with a warning.
         """
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES] for text in texts]
         index = {key: i for i, key in reversed(list(enumerate(keys)))}
@@ -61,6 +63,8 @@ class VectorCache:
                 self._refresh()  # rows that other processes have written
         damaged = self._find_damaged(dict.fromkeys(keys))
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
+        if (damaged or new) and begin is not None:
+            begin(len(damaged) + len(new))
         for some, write in ((damaged, self._replace), (new, self._append)):
             for start in range(0, len(some), TEXTS_PER_WRITE):
                 part = some[start : start + TEXTS_PER_WRITE]

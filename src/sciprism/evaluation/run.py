@@ -10,12 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sciprism.datasets.data_root import DataRoot
+from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.errors import InputError
 from sciprism.evaluation.report.run_results import Results
 from sciprism.evaluation.results import TaskResult, folder_name
 from sciprism.evaluation.scoring import EvaluationRun, ProgressCallback, score_systems
 from sciprism.evaluation.selection import TaskName, select_tasks
 from sciprism.evaluation.stored_results import check_owners
+from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.evaluation.systems.loading import SystemName, SystemOptions, load_systems
 from sciprism.files import cache_folder
 from sciprism.formats import FORMATS
@@ -27,13 +29,15 @@ class EvaluationOptions:
 
     seeds: runs of each task, from `seed` on; 0: as many as the task declares. format: score with the vectors
     of this format instead of each task's own, "" for its own. loading: of the models that are given by name.
-    command: recorded in every result.
+    command: recorded in every result. text_progress: is told, while a model encodes, the texts done and their
+    number.
     """
 
     seeds: int = 0
     format: str = ""
     loading: SystemOptions = field(default_factory=SystemOptions)
     command: str = ""
+    text_progress: TextProgress | None = None
 
     def __post_init__(self) -> None:
         if self.format and self.format not in FORMATS:
@@ -66,6 +70,8 @@ def evaluate(
     with TemporaryDirectory() if output is None else nullcontext(output) as place:
         cache = (Path(place) if output is None else cache_folder()) / "vectors"
         loaded = load_systems(systems, replace(options.loading, seed=seed), cache)
+        for system in (system for system, _ in loaded if isinstance(system, DenseSystem)):
+            system.watch(options.text_progress)
         run = EvaluationRun(
             output=Path(place),
             data=Path(folder) if folder else None,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.encoders.cached_encoder import CachedEncoder
+from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
 from sciprism.evaluation.systems import Distance, EncodingInput, SearchTimes
@@ -139,6 +139,10 @@ class DenseSystem(VectorSystem):
             documents=document_seconds, queries=query_seconds, search=perf_counter() - began
         )
         return found
+
+    def watch(self, progress: TextProgress | None) -> None:
+        """Tell `progress` while texts are encoded how many are done, and how many there are."""
+        self._cached.watch(progress)
 
     def _timed(self, texts: EncodingInput) -> tuple[Floats, float | None]:
         """Return the vectors, and the seconds of encoding if none came from the cache."""
