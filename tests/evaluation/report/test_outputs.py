@@ -180,3 +180,22 @@ def test_evaluate_ends_with_the_table_and_what_it_lacks(lab):
     assert "incomplete: two failed" in printed and "incomplete: three not served" in printed
     assert "incomplete: 1 of 4 tasks not run: four" in printed
     assert "incomplete" not in str(Results(results[:1]))
+
+
+@pytest.mark.parametrize("output", outputs)
+def test_averages_over_a_part_of_a_suite_are_marked_in_every_output(lab, output):
+    """Also those by format and group, over tasks that were not run, and those of a view."""
+    for task in ("one", "two"):
+        lab.add("A", task, {"map": [0.5, 0.75]}, group="fine")
+    tasks = tuple(
+        Task(name=name, format="search", protocol=None, data=None, group=group)
+        for name, group in (("one", "fine"), ("two", "fine"), ("three", "coarse"), ("four", "coarse"))
+    )
+    names = tuple(task.name for task in tasks)
+    whole = Suite(name="own", tasks=tasks, averages=(Average(name="Mean", tasks=names),), views={"quick": names[:2]})
+    part = outputs[output](lab.report({"own": Suite(name="own", tasks=tasks)}))
+    assert "format search (incomplete: 2 of 4)" in part and "fine (" not in part
+    assert "Mean (quick view)" in outputs[output](lab.report({"own": whole}))
+    if output == "json":
+        rows = {row["name"]: row["incomplete"] for row in json.loads(part)["rows"]}
+        assert rows == {"one map": False, "two map": False, "format search": True, "fine": False}
