@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -13,6 +14,7 @@ from sciprism.cli.scoring import EncodingProgress, build_progress_printer, comma
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
+    from sciprism.evaluation.run import EvaluationOptions
     from sciprism.evaluation.selection import SelectedTasks
     from sciprism.probes.settings import SolverName
 
@@ -73,15 +75,27 @@ def evaluate(
     from sciprism import evaluation
 
     selected = _select_tasks(suite, tasks, task or [], quick, cast("SolverName", solver), grid or [])
-    where, command, progress = folder_or_none(data), command_line(), build_progress_printer()
     loading = evaluation.SystemOptions(pooling=pooling or None, max_length=max_length or None, precision=precision)
+    options = evaluation.EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command_line())
+    _score(models, selected, folder_or_none(data), output, seed, options, as_json)
+
+
+def _score(
+    models: list[str],
+    tasks: list[SelectedTasks],
+    data: Path | None,
+    output: Path,
+    seed: int,
+    options: EvaluationOptions,
+    as_json: bool,
+) -> None:
+    """Score and print the results, with progress; exit with status 1 where a task failed."""
+    from sciprism.evaluation import evaluate
+
+    progress = build_progress_printer()
     with EncodingProgress() as texts:
-        options = evaluation.EvaluationOptions(
-            seeds=seeds, format=format, loading=loading, command=command, text_progress=texts
-        )
-        results = evaluation.evaluate(
-            models, selected, where, output=output, seed=seed, options=options, progress=progress
-        )
+        options = replace(options, text_progress=texts)
+        results = evaluate(models, tasks, data, output=output, seed=seed, options=options, progress=progress)
     if as_json:
         print_json(results.to_json())
     else:

@@ -17,6 +17,7 @@ from sciprism.evaluation.results import TaskResult, folder_name
 from sciprism.evaluation.scoring import EvaluationRun, ProgressCallback, score_systems
 from sciprism.evaluation.selection import TaskName, select_tasks
 from sciprism.evaluation.stored_results import check_owners
+from sciprism.evaluation.systems import System
 from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.evaluation.systems.loading import SystemName, SystemOptions, load_systems
 from sciprism.files import cache_folder
@@ -70,8 +71,7 @@ def evaluate(
     with TemporaryDirectory() if output is None else nullcontext(output) as place:
         cache = (Path(place) if output is None else cache_folder()) / "vectors"
         loaded = load_systems(systems, replace(options.loading, seed=seed), cache)
-        for system in (system for system, _ in loaded if isinstance(system, DenseSystem)):
-            system.watch(options.text_progress)
+        _watch([system for system, _ in loaded], options.text_progress)
         run = EvaluationRun(
             output=Path(place),
             data=Path(folder) if folder else None,
@@ -87,3 +87,10 @@ def evaluate(
             for task in part.tasks:
                 found += score_systems(part.suite.folder, task, loaded, run)
     return Results(found, [part.suite for part in selected])
+
+
+def _watch(systems: Sequence[System], progress: TextProgress | None) -> None:
+    """Let the systems that encode tell of the texts that are done."""
+    for system in systems:
+        if isinstance(system, DenseSystem):
+            system.watch(progress)
