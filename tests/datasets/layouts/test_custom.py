@@ -119,7 +119,7 @@ def test_judgements_that_lead_nowhere_are_counted_and_if_all_do_refused(folder):
     assert dropped["graded query without a record"]["first"] == ["q9"]
     assert [note["first"] for reason, note in dropped.items() if "graded document" in reason] == [["lost"]]
     home = folder(queries_tsv=QUERIES, qrels_tsv="7 dark 1\n")
-    with pytest.raises(InputError, match="none of the 1 graded queries is known: the first is '7', .* id 'q1'"):
+    with pytest.raises(InputError, match=r"none of the 1 graded queries is known: the first is '7', .* id 'q1'"):
         CustomCorpus(data=home).read(DataRoot())
 
 
@@ -134,7 +134,7 @@ def test_judgements_of_absent_papers_are_counted_up_to_a_fifth(folder, layout):
     dropped = read(1, allow_missing=True).read(DataRoot()).dropped
     assert dropped.count("graded document without a record, counts as not found") == 1
     home = folder(queries_tsv=QUERIES, qrels_tsv="q1 7 1\nq1 dark 0\n")
-    with pytest.raises(InputError, match="none of the 1 relevant papers is known: the first is '7', .* id 'dark'"):
+    with pytest.raises(InputError, match=r"none of the 1 relevant papers is known: the first is '7', .* id 'dark'"):
         layout(data=home, allow_missing=True).read(DataRoot())
 
 
