@@ -33,7 +33,7 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
@@ -56,7 +56,8 @@ def write_lines(path: Path, lines: Iterable[str], *, errors: str = "strict") -> 
     return count
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of a folder's files are on the disk."""
     if os.name != "posix":  # elsewhere a folder cannot be opened, and renames are journalled
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -96,6 +97,15 @@ def replace_folder(folder: Path, draft: Path) -> None:
         folder.rename(old)
     draft.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def recover_folder(folder: Path) -> None:
+    """Put back a folder whose replacement was killed between two renames, and remove what the kill left."""
+    old = folder.with_name(f".{folder.name}.old")
+    if old.exists() and not folder.exists():
+        old.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(folder.with_name(f".{folder.name}.draft"), ignore_errors=True)
 
 
 @contextmanager

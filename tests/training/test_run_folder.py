@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from sciprism.errors import InputError
-from sciprism.training.run_folder import Checkpoint, RunFolder, StageFolder
+from sciprism.training.checkpoint import Checkpoint
+from sciprism.training.run_folder import RunFolder, StageFolder
 
 FACTS = {
     "versions": {"torch": "2"},
@@ -38,10 +39,14 @@ def test_a_checkpoint_of_version_0_1_is_read(tmp_path):
     optimizer = {"optimizer": {"lr": 0.5}, "scaler": {}}
     stage.save(Checkpoint(3, {"w": torch.ones(2)}, optimizer, {"state": {"best": 0.5}}))
     folder = tmp_path / "checkpoint"
-    assert {path.name for path in folder.iterdir()} == {"optimizer.pt", "state.json", "weights.safetensors"}
+    written = {"optimizer.pt", "state.json", "weights.safetensors"}
+    assert {path.name for path in folder.iterdir()} == written | {"checksums.json"}
     assert stage.load().optimizer == optimizer
-    (folder / "optimizer.pt").unlink()
+    for name in ("optimizer.pt", "checksums.json"):
+        (folder / name).unlink()
+    (folder / "state.json").write_text(json.dumps({"step": 3, "state": {"best": 0.5}}))
     torch.save({"optimiser": {"lr": 0.5}, "scaler": {}}, folder / "optimiser.pt")
+    assert stage.recover() == ""
     found = stage.load()
     assert (found.step, found.optimizer, found.state) == (3, optimizer, {"state": {"best": 0.5}})
 

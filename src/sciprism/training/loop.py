@@ -18,13 +18,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from sciprism.checksums import CHECKSUMS_NAME, hash_file, write_checksums
 from sciprism.encoders.encoder import Encoder
-from sciprism.errors import RunFailedError
+from sciprism.errors import InputError, RunFailedError
 from sciprism.files import create_draft, replace_folder, write_lines
 from sciprism.seeding import derive_seed
 from sciprism.training.batch import Batch
 from sciprism.training.batch_plan import split_parts
 from sciprism.training.block_step import BlockStep
+from sciprism.training.checkpoint import Checkpoint
 from sciprism.training.divergence import DivergedError, DivergenceCheck
 from sciprism.training.interrupts import defer_interrupts
 from sciprism.training.joint_step import JointStep
@@ -35,7 +37,6 @@ from sciprism.training.optimizers import build_optimizer
 from sciprism.training.passes import PassSettings
 from sciprism.training.plan import StagePlan
 from sciprism.training.processes import Processes
-from sciprism.training.run_folder import Checkpoint
 from sciprism.training.schedules import learning_rate, set_learning_rate
 from sciprism.training.sources import StageSource
 from sciprism.training.stage import Stage
@@ -72,13 +73,14 @@ class Hooks:
 class LoopState:
     """Results of evaluations: the best dev score, its step, and the number of evaluations since.
 
-    examples: seen in training so far.
+    examples: seen in training so far. best_checksum: of the checksums of the best model's files.
     """
 
     best: float = -math.inf
     best_step: int = 0
     worse: int = 0
     examples: int = 0
+    best_checksum: str = ""
 
 
 def _build_step(
@@ -243,9 +245,10 @@ class TrainingLoop:
                 row["dev"] = mean = sum(scores.values()) / len(scores)
                 self.state.worse += 1
                 if mean > self.state.best:
-                    self.state = LoopState(mean, self.step, 0, self.state.examples)
                     draft = create_draft(self.folder.best)
                     self.save(draft, stage=self.stage.name, step=self.step, dev=mean, seed=self.seed)
+                    checksum = hash_file(draft / CHECKSUMS_NAME)
+                    self.state = LoopState(mean, self.step, 0, self.state.examples, checksum)
                     replace_folder(self.folder.best, draft)
             self.folder.log(row)
             self.encoder.model.train()
@@ -257,10 +260,11 @@ class TrainingLoop:
         return bool(patience) and self.processes.sum(worse) >= patience
 
     def save(self, folder: Path, **provenance: Any) -> None:
-        """Write the model as it is, with what its learners keep."""
+        """Write the model as it is, with what its learners keep, and the checksums of all files."""
         self.encoder.save(folder, **provenance)
         for learner in self.learners:
             learner.save(folder)
+        write_checksums(folder)
 
     def _save_checkpoint(self) -> None:
         if self.processes.first:
@@ -270,18 +274,26 @@ class TrainingLoop:
         self.processes.wait()
 
     def _resume(self) -> None:
-        """Load the last checkpoint, if there is one, and drop metrics of later steps."""
-        if self.processes.first:
-            self.folder.recover()
+        """Load the last whole checkpoint, if there is one, and drop metrics of later steps."""
+        name = self.stage.name
+        if self.processes.first and (wrong := self.folder.recover()):
+            self.hooks.on_message(f"{name}: {wrong}; the checkpoint before it is used")
         self.processes.wait()
         found = self.folder.load()
         if found is not None:
-            self.modules.load_state_dict(found.weights)
-            self.optimizer.load_state_dict(found.optimizer["optimizer"])
-            self.scaler.load_state_dict(found.optimizer["scaler"])
-            self.state, self.step = LoopState(**found.state["state"]), found.step
-            self.divergence = DivergenceCheck.from_json(found.state["drift"])
+            try:
+                self.modules.load_state_dict(found.weights)
+                self.optimizer.load_state_dict(found.optimizer["optimizer"])
+                self.scaler.load_state_dict(found.optimizer["scaler"])
+                self.state, self.step = LoopState(**found.state["state"]), found.step
+                self.divergence = DivergenceCheck.from_json(found.state["drift"])
+            except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+                last = self.folder.checkpoints.last
+                raise InputError(f"{last} is damaged or of another model: {error}. {self.folder.remedy}") from error
         if self.processes.first:
-            self.folder.drop_metrics_after(-1 if found is None else self.step)
+            if self.state.best > -math.inf:
+                self.folder.check_best()  # now, not after the last step
+            if wrong := self.folder.restore_metrics(found):
+                self.hooks.on_message(f"{name}: {wrong}")
             if found is not None:
-                self.hooks.on_message(f"{self.stage.name}: resumes after step {self.step:,} of {self.steps:,}")
+                self.hooks.on_message(f"{name}: resumes after step {self.step:,} of {self.steps:,}")

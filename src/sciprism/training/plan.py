@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from sciprism.checksums import check_folder
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError, MissingExtraError
@@ -126,6 +127,15 @@ class _Inspection:
                     opened.check(encoder)
         return encoder if is_own else None
 
+    def check_finished(self, stage: Stage, model: Path) -> None:
+        """Compare the model of a stage that is finished with its checksums."""
+        with self.collect():
+            try:
+                check_folder(model)
+            except InputError as error:
+                again = f"; or remove {model}, and it is written again from the stage's checkpoint"
+                raise InputError(f"stage {stage.name}: {error}{again * (not stage.finished_model)}") from error
+
     def plan_stage(self, stage: Stage, folder: StageFolder, models: Mapping[str, Path]) -> StagePlan:
         """Return the plan of a stage whose sources are open. models: of the stages before."""
         seed, sources = derive_seed(self.recipe.seed, stage.name), self.of_stage(stage)
@@ -176,6 +186,8 @@ def plan_training(
             if encoder is not None and not left:
                 encoders[stage.name] = encoder  # of later stages it would only take memory
             left.append((stage, dict(models)))
+        elif processes.first:
+            inspection.check_finished(stage, model)
         models[stage.name] = model
     if inspection.problems:
         raise InputError("\n".join(inspection.problems))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from sciprism.checksums import write_checksums
 from sciprism.encoders.encoder import Encoder
 from sciprism.files import create_draft, lock_folder, replace_folder
 from sciprism.training.curve import plot_curves
@@ -70,7 +72,8 @@ class _StageRun:
         """Write the finished model: the best one by dev examples, if there are any, else the last."""
         loop, stage, folder = self.loop, self.stage, self.folder
         draft = create_draft(folder.model)
-        if folder.best.exists():
+        if loop.state.best > -math.inf or folder.best.exists():
+            folder.check_best(loop.state.best_checksum)
             shutil.copytree(folder.best, draft, dirs_exist_ok=True)
         else:
             loop.encoder.prepare()
@@ -81,7 +84,9 @@ class _StageRun:
             encoder.prepare()
             whiten(encoder, loop.sources, stage.whitening)
             encoder.save(draft, **encoder.provenance)
+            write_checksums(draft)  # also of what learners keep
         replace_folder(folder.model, draft)
+        folder.checkpoints.keep_last()
 
     def _format_dev_scores(self) -> str:
         """Return the dev score of each source, or domain, at the best step."""

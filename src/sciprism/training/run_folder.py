@@ -4,28 +4,29 @@
     RUN/run.json                  versions, device, hashes of the sources, test papers found in them
     RUN/<stage>/metrics.jsonl     a line for each step and each evaluation
     RUN/<stage>/checkpoint/       weights, optimizer and step: where an interrupted run resumes
+    RUN/<stage>/previous_checkpoint/   the one before, until the stage is finished
     RUN/<stage>/best/             the model with the best dev score
     RUN/<stage>/model/            the finished model
     RUN/<stage>/curve.png, tensorboard/
 
-Folders appear whole or not at all.
+Folders appear whole or not at all. `checksums.json` in a folder has the checksums of its files; runs of version
+0.1 have none.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import load_file, save_file
-from torch import Tensor
-
+from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
 from sciprism.deprecation import current_names
 from sciprism.errors import InputError
-from sciprism.files import PARTIAL_SUFFIX, create_draft, replace_folder, write_json, write_lines
+from sciprism.files import PARTIAL_SUFFIX, recover_folder, write_atomically, write_json
+from sciprism.text.tokenizer import read_json
+from sciprism.training.checkpoint import BEFORE, LAST, Checkpoint, Checkpoints
 from sciprism.training.recipe_file import current_recipe
 
 RECIPE, RUN = "recipe.json", "run.json"
@@ -36,16 +37,6 @@ FORMER_SOURCE_KEYS = {"left_out": "dropped"}
 """Keys that version 0.1 wrote to run.json -> today's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """The state of a stage: steps taken, and all that the next one depends on."""
-
-    step: int
-    weights: dict[str, Tensor]
-    optimizer: dict[str, Any]
-    state: dict[str, Any]
-
-
 class StageFolder:
     """The folder of one stage."""
 
@@ -54,15 +45,21 @@ class StageFolder:
         self.metrics = folder / "metrics.jsonl"
         self.model = folder / "model"
         self.best = folder / "best"
-        self._checkpoint = folder / "checkpoint"
+        self.checkpoints = Checkpoints(folder)
         self._board: Any = None
 
-    def recover(self) -> None:
-        """Create the folder, or restore its checkpoint after a kill between two renames; one process calls it."""
+    def recover(self) -> str:
+        """Create the folder, or undo what a kill left half done; return what is wrong with the last checkpoint.
+
+        One process calls it. Raises InputError where there are checkpoints and none is whole.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        old = self._checkpoint.with_name(f".{self._checkpoint.name}.old")
-        if old.exists() and not self._checkpoint.exists():
-            old.rename(self._checkpoint)
+        for folder in (self.best, self.model):
+            recover_folder(folder)
+        try:
+            return self.checkpoints.recover()
+        except InputError as error:
+            raise InputError(f"{error}. {self.remedy}") from error
 
     def close(self) -> None:
         """Flush TensorBoard's writer."""
@@ -70,30 +67,53 @@ class StageFolder:
             self._board.close()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint, the whole of it or nothing."""
-        draft = create_draft(self._checkpoint)
-        save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, draft / "weights.safetensors")
-        torch.save(checkpoint.optimizer, draft / "optimizer.pt")
-        state = {"step": checkpoint.step, **checkpoint.state}
-        (draft / "state.json").write_text(json.dumps(state), encoding="utf-8")
-        replace_folder(self._checkpoint, draft)
+        """Write a checkpoint, the whole of it or nothing, with the checksum of the metrics so far."""
+        content = self._read_metrics()
+        metrics = {"size": len(content), "checksum": hash_bytes(content)}
+        self.checkpoints.save(replace(checkpoint, state={**checkpoint.state, "metrics": metrics}))
 
     def load(self) -> Checkpoint | None:
-        """Return the last checkpoint, also one of version 0.1; None where there is none."""
-        folder = self._checkpoint
-        if not folder.exists():
-            return None
-        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        path = folder / "optimizer.pt"
-        path = path if path.exists() else folder / "optimiser.pt"
-        optimizer = torch.load(path, map_location="cpu", weights_only=True)
-        optimizer = current_names(optimizer, {"optimiser": "optimizer"}, str(path), warn=None)
-        return Checkpoint(state.pop("step"), load_file(folder / "weights.safetensors"), optimizer, state)
+        """Return the last checkpoint, also one of version 0.1; None where there is none. InputError for damage."""
+        return self.checkpoints.load()
 
-    def drop_metrics_after(self, step: int) -> None:
-        """Drop the metrics of steps that will be repeated."""
-        if self.metrics.exists():
-            write_lines(self.metrics, [json.dumps(row) for row in self.rows() if row["step"] <= step])
+    def check_best(self, checksum: str = "") -> None:
+        """Raise InputError where the best model is damaged, or is another one than the checksum is of."""
+        try:
+            check_folder(self.best)
+            read_json(self.best / "config.json")
+            if checksum and checksum != hash_file(self.best / CHECKSUMS_NAME):
+                raise InputError(f"{self.best} is another model")
+        except (InputError, OSError) as error:
+            raise InputError(f"the best model so far is damaged or missing: {error}. {self.remedy}") from error
+
+    @property
+    def remedy(self) -> str:
+        """Say what to do where the stage cannot go on."""
+        names = f"{LAST}, {BEFORE} and {self.best.name}"
+        return (
+            f"To train the stage again from its first step, remove what there is of {names} in {self.folder}; or "
+            "start again in a new folder"
+        )
+
+    def restore_metrics(self, checkpoint: Checkpoint | None) -> str:
+        """Drop the metrics of steps that will be repeated; return what is wrong with the others, "" for nothing."""
+        content = self._read_metrics()
+        if checkpoint is None:
+            known, wrong = b"", ""
+        else:
+            saved = checkpoint.state.get("metrics") or {"size": -1}
+            known, wrong = content[: saved["size"]], ""
+            if hash_bytes(known) != saved.get("checksum"):
+                known, lost = _select_rows(content, checkpoint.step)
+                if lost or "checksum" in saved:
+                    wrong = f"{self.metrics} is damaged before step {checkpoint.step:,}: {lost} of its lines cannot be read "
+                    wrong += "and are dropped, others may be missing or wrong, and so the curve; the model is right"
+        if known != content:
+            write_atomically(self.metrics, lambda file: file.write(known))
+        return wrong
+
+    def _read_metrics(self) -> bytes:
+        return self.metrics.read_bytes() if self.metrics.exists() else b""
 
     def log(self, row: Mapping[str, Any]) -> None:
         """Add one line of metrics, also for TensorBoard."""
@@ -110,10 +130,34 @@ class StageFolder:
             self._board.add_scalar(name, value, row["step"])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines of metrics, without a last one that is incomplete."""
+        """Yield the lines of metrics, without a last one that is incomplete. InputError for a damaged line."""
         if self.metrics.exists():
-            with self.metrics.open(encoding="utf-8") as file:
-                yield from (json.loads(line) for line in file if line.endswith("\n"))
+            with self.metrics.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if (row := _read_row(line)) is not None:
+                        yield row
+                    elif line.endswith(b"\n"):
+                        raise InputError(f"{self.metrics}, line {number} is damaged; delete it")
+
+
+def _read_row(line: bytes) -> dict[str, Any] | None:
+    """Return the row in a line of metrics, None for a line that holds none."""
+    try:
+        row = json.loads(line)
+        numbers = [row["step"], *row.get("losses", {}).values(), *row.get("dev_scores", {}).values()]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    whole = line.endswith(b"\n") and all(isinstance(number, int | float) for number in numbers)
+    return row if whole else None
+
+
+def _select_rows(content: bytes, last: int) -> tuple[bytes, int]:
+    """Return the lines of steps up to the last one, and the number of those that hold no row."""
+    lines = content.splitlines(keepends=True)
+    rows = [_read_row(line) for line in lines]
+    kept = b"".join(line for line, row in zip(lines, rows, strict=True) if row is not None and row["step"] <= last)
+    lost = sum(row is None and line.endswith(b"\n") for line, row in zip(lines, rows, strict=True))
+    return kept, lost
 
 
 class RunFolder:
@@ -137,30 +181,46 @@ class RunFolder:
             if self.path.exists() and {path.name for path in self.path.iterdir()} - partial:
                 raise InputError(f"{self.path} is not empty and holds no run; choose a new folder")
             return []
-        used, before = (json.loads((self.path / name).read_text("utf-8")) for name in (RECIPE, RUN))
+        used, before = self._read()
         paths = (".file", ".dev", "model.tokenizer")
-        other = sorted(key for key in _differences(current_recipe(used), self.recipe) if not key.endswith(paths))
+        other = sorted(key for key in _differences(used, self.recipe) if not key.endswith(paths))
         if other:
             raise InputError(
                 f"{self.path} holds a run of another recipe (differs in {', '.join(other[:5])}); choose another "
                 "folder, or run the same recipe with the same --set to resume"
             )
-        differences = _differences(_current_facts(before), json.loads(json.dumps(self.facts)))
+        differences = _differences(before, json.loads(json.dumps(self.facts)))
         changed = sorted(key for key in differences if not key.startswith(TEST_PAPERS))
         decisive = [key for key in changed if key.startswith(("sources", "processes"))]
         if decisive:
             raise InputError(f"{self.path}: the run cannot be resumed: {decisive[0]} has changed since it began")
         return changed
 
+    def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the recipe and the facts of a run that has begun, with today's keys. InputError for damage."""
+        try:
+            check_folder(self.path, (RECIPE, RUN))
+            used, before = (read_json(self.path / name) for name in (RECIPE, RUN))
+        except InputError as error:
+            raise InputError(f"{error}; or start again in a new folder") from error
+        try:
+            return current_recipe(used), _current_facts(before)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.path}: {RECIPE} or {RUN} is damaged ({error}); restore them from a copy, or start again "
+                "in a new folder"
+            ) from error
+
     def stage(self, name: str) -> StageFolder:
         """Return the folder of a stage."""
         return StageFolder(self.path / name)
 
     def create(self) -> None:
-        """Write the recipe and the facts of a new run."""
+        """Write the recipe and the facts of a new run, and their checksums."""
         if not self.begun:
             write_json(self.path / RUN, self.facts)
             write_json(self.path / RECIPE, self.recipe)
+            write_checksums(self.path)
 
 
 def _current_facts(facts: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,175 @@
+"""A run whose files are damaged, or that was killed at any moment: it ends the same, or says what is wrong."""
+
+import json
+import random
+import shutil
+
+import pytest
+
+from build_commands import run as command_line
+from build_runs import losses, run_recipe
+from damaged_runs import CHANGES, build_runs, copy_run, damage, resume, run_files
+from kill_switch import killed_after
+from sciprism.errors import InputError
+from sciprism.training.recipe_file import read_recipe
+
+SAID = ("damaged", "missing")
+DAMAGES = ("flip", "truncate", "delete")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, tiny_model):
+    """An interrupted run and a finished one, and what the first one ends with."""
+    folder = tmp_path_factory.mktemp("runs")
+    recipe = build_runs(folder, tiny_model)
+    whole = resume(recipe, copy_run(folder / "interrupted", folder / "whole"))
+    assert whole[1] == losses(folder / "finished")
+    return folder, recipe, whole
+
+
+def outcome(runs, kind, file, how, chance, place):
+    """Damage a file of a run and resume it: refused, said, harmless or silent."""
+    folder, recipe, whole = runs
+    run = copy_run(folder / kind, place)
+    if not damage(run / file, how, chance):
+        return "harmless"
+    try:
+        weights, found, notes = resume(recipe, run)
+    except InputError:
+        return "refused"
+    if any(word in note for note in notes for word in SAID):
+        # a line of metrics that is lost stays lost; the model is the same
+        return "said" if weights == whole[0] and (found == whole[1] or "metrics" in file.name) else "silent"
+    return "harmless" if (weights, found) == whole[:2] else "silent"
+
+
+def damaged(runs, kind):
+    """Yield the files whose damage matters to a run: nothing reads the log and the plot of a finished one."""
+    finished = {"metrics.jsonl", "curve.png"} if kind == "finished" else set()
+    return [file for file in run_files(runs[0] / kind) if file.name not in finished]
+
+
+@pytest.mark.parametrize("kind", ["interrupted", "finished"])
+def test_no_damage_of_a_run_is_silent(kind, runs, tmp_path):
+    """One damage of each file; of the many files of a model, of three."""
+    chance = random.Random(kind)
+    files = damaged(runs, kind)
+    models = [file for file in files if file.parts[1:2] in (("best",), ("model",))]
+    chosen = [file for file in files if file not in models] + chance.sample(models, 3)
+    found = {file: outcome(runs, kind, file, chance.choice(DAMAGES), chance, tmp_path / "run") for file in chosen}
+    assert "silent" not in found.values(), found
+    assert "refused" in found.values() and (kind == "finished" or "said" in found.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["interrupted", "finished"])
+def test_no_damage_of_any_kind_is_silent(kind, runs, tmp_path):
+    chance = random.Random(kind)
+    for file in damaged(runs, kind):
+        for how in ("flip", *DAMAGES):
+            found = outcome(runs, kind, file, how, chance, tmp_path / "run")
+            assert found != "silent", (file, how)
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(runs, tmp_path):
+    """Steps are repeated with the same losses; then there is one checkpoint again, and no trace of the damage."""
+    folder, recipe, whole = runs
+    run = copy_run(folder / "interrupted", tmp_path / "run")
+    stage = run / "contrast"
+    steps = [json.loads((stage / name / "state.json").read_text())["step"] for name in CHECKPOINTS]
+    assert steps == [5, 3] and len(losses(run)) == 5
+    damage(stage / "checkpoint" / "optimizer.pt", "flip", random.Random(0))
+    weights, found, notes = resume(recipe, run)
+    assert (weights, found) == whole[:2]
+    assert "optimizer.pt is damaged or changed: its checksum differs; the checkpoint before it is used" in notes[0]
+    assert notes[1] == "contrast: resumes after step 3 of 6"
+    assert {path.name for path in stage.iterdir()} >= {"checkpoint", "model"}
+    assert not (stage / "previous_checkpoint").exists()
+    assert not [path for path in stage.iterdir() if path.name.startswith(".")]
+
+
+CHECKPOINTS = ("checkpoint", "previous_checkpoint")
+
+
+def test_without_a_whole_checkpoint_the_run_says_what_to_do(runs, tmp_path):
+    folder, recipe, whole = runs
+    run = copy_run(folder / "interrupted", tmp_path / "run")
+    for name in CHECKPOINTS:
+        damage(run / "contrast" / name / "weights.safetensors", "truncate", random.Random(1))
+    with pytest.raises(InputError, match="no checkpoint is whole: .*weights.* remove what there is of checkpoint, "):
+        resume(recipe, run)
+    for name in (*CHECKPOINTS, "best"):
+        shutil.rmtree(run / "contrast" / name)
+    assert resume(recipe, run)[:2] == whole[:2]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("checkpoint/state.json", "{", "no checkpoint is whole: .*state.json|no checkpoint is whole: .*damaged"),
+        ("checkpoint/state.json", "[3]", "damaged"),
+        ("checkpoint/state.json", '{"step": 5}', "damaged or of another model"),
+        ("checkpoint/optimizer.pt", "no archive", "damaged"),
+        ("../run.json", "{", "run.json: cannot be read as JSON"),
+        ("../run.json", "[]", "run.json: holds a list"),
+        ("../recipe.json", '{"stages": 3', "recipe.json: cannot be read as JSON"),
+        ("../recipe.json", '{"stages": 3}', "another recipe|damaged"),
+        ("best/config.json", "{", "the best model so far is damaged"),
+    ],
+)
+def test_damage_without_checksums_is_a_message_too(file, content, message, runs, tmp_path):
+    """As in runs of version 0.1, which have neither checksums nor a checkpoint before the last."""
+    folder, recipe, _ = runs
+    run = copy_run(folder / "interrupted", tmp_path / "run")
+    for path in run.rglob("checksums.json"):
+        path.unlink()
+    shutil.rmtree(run / "contrast" / "previous_checkpoint")
+    (run / "contrast" / file).write_text(content)
+    with pytest.raises(InputError, match=message):
+        resume(recipe, run)
+
+
+def test_a_damaged_run_is_one_message_and_status_2(runs, tmp_path, monkeypatch, capsys):
+    folder, recipe, _ = runs
+    run = copy_run(folder / "interrupted", tmp_path / "run")
+    (run / "run.json").write_text("{")
+    command = ("train", recipe, "-o", run, "--device", "cpu", *(word for each in CHANGES for word in ("--set", each)))
+    status, _, said = command_line(monkeypatch, capsys, *command)
+    assert (status, "Traceback" in said) == (2, False)
+    assert "run.json is damaged or changed" in said and "start again in a new folder" in said
+
+
+def test_there_are_two_checkpoints_at_most(runs, tmp_path, monkeypatch):
+    """Counted whenever weights are about to be written."""
+    from sciprism.training import checkpoint
+
+    counts = []
+
+    def count(tensors, path):
+        stage = path.parent.parent
+        counts.append(1 + sum((stage / name).exists() for name in (*CHECKPOINTS, ".checkpoint.old")))
+        write(tensors, path)
+
+    write = checkpoint.save_file
+    monkeypatch.setattr(checkpoint, "save_file", count)
+    run_recipe(read_recipe(runs[1], ["stages.0.checkpoint_every=1"]), tmp_path / "run", device="cpu")
+    assert counts == [1, 2, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("every", [23, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_at_any_change_of_the_disk_it_ends_the_same(every, runs, tmp_path):
+    """Before each change of a file's name, each new or deleted file and folder; some of them by default."""
+    _, recipe, whole = runs
+    with killed_after(10**9, tmp_path) as changes:
+        resume(recipe, tmp_path / "counted")
+    renames = [number for number, change in enumerate(changes) if change == "os.rename"]
+    between = [later for one, later in zip(renames, renames[1:], strict=False) if later == one + 1]
+    assert between, "two renames put a new checkpoint in its place"
+    for number in sorted({*between, *range(0, len(changes), every)}):
+        run = tmp_path / f"killed-{number}"
+        with killed_after(number, tmp_path) as made:
+            resume(recipe, run)
+        assert len(made) == number
+        assert resume(recipe, run)[:2] == whole[:2], number
+        assert not [path for path in (run / "contrast").iterdir() if path.name.startswith(".")]
+        shutil.rmtree(run)
