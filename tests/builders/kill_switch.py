@@ -18,8 +18,8 @@ class KilledError(BaseException):
 
 
 class _Switch:
-    installed, root, left = False, None, 0
-    changes: list[str] = []
+    def __init__(self):
+        self.installed, self.root, self.left, self.changes = False, None, 0, []
 
     def hook(self, event, arguments):
         if self.root is None or event not in EVENTS or threading.current_thread() is not threading.main_thread():

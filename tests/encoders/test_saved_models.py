@@ -211,6 +211,16 @@ def search_is(vector):
     return tampered(lambda row: row | {"vectors": row["vectors"] | {"search": vector}})
 
 
+def other_text(change):
+    return tampered(lambda row: row | {"more": [row["more"][0], change(row["more"][1])]})
+
+
+def other_length(folder):
+    row = json.loads((folder / "sciprism.json").read_text())
+    row["settings"]["max_length"] = 63
+    (folder / "sciprism.json").write_text(json.dumps(row))
+
+
 DAMAGED = {
     "weights": (swapped, "differs from selfcheck.json"),
     "vocabulary": (shuffled_vocabulary, "differs from selfcheck.json"),
@@ -228,6 +238,12 @@ DAMAGED = {
         "selfcheck.json",
     ),
     "no text": (tampered(lambda row: {"vectors": row["vectors"]}), "selfcheck.json"),
+    "another text": (other_text(lambda row: row | {"text": "another"}), "differs from selfcheck.json"),
+    "another vector": (other_text(lambda row: row | {"vectors": {f: [0.5] * 32 for f in row["vectors"]}}), "differs"),
+    "half a text": (other_text(lambda row: {"text": row["text"]}), "selfcheck.json"),
+    "no text at all": (other_text(lambda row: 3), "selfcheck.json"),
+    "tokens": (tampered(lambda row: row | {"long_text_ids": row["long_text_ids"][:-1]}), "the tokens of a long text"),
+    "length": (other_length, "from selfcheck.json"),
     "a list": (tampered(lambda row: []), "selfcheck.json"),
     "empty": (tampered(lambda row: {}), "selfcheck.json"),
 }
@@ -245,6 +261,27 @@ def test_damage_is_noticed(damage, message, saved):
     with pytest.raises(InputError) as caught:
         Encoder.load(saved, device="cpu")
     assert message in str(caught.value) and str(saved) in str(caught.value)
+
+
+def test_a_self_check_of_version_0_1_has_one_text(saved):
+    row = json.loads((saved / "selfcheck.json").read_text())
+    (saved / "selfcheck.json").write_text(json.dumps({name: row[name] for name in ("text", "vectors")}))
+    Encoder.load(saved, device="cpu")
+    search_is([0.5] * 32)(saved)
+    with pytest.raises(InputError, match="the search vector differs"):
+        Encoder.load(saved, device="cpu")
+
+
+@pytest.mark.parametrize("length", [3, 24, 64])
+def test_a_model_is_checked_as_it_is_loaded(length, make, tmp_path):
+    """A training may truncate texts to fewer tokens than the model reads; it still does after a save."""
+    encoder = make()
+    encoder.truncate_to(length)
+    encoder.save(tmp_path / "saved")
+    assert len(encoder.tokenize(["light " * 100])[0]) == length
+    again = Encoder.load(tmp_path / "saved", device="cpu")
+    assert len(again.tokenize(["light " * 100])[0]) == 64
+    assert json.loads((tmp_path / "saved" / "tokenizer.json").read_text())["truncation"]["max_length"] == 64
 
 
 def test_settings_that_are_passed_are_not_checked_against_the_saved_vector(saved):

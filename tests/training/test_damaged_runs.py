@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -96,7 +97,7 @@ def test_without_a_whole_checkpoint_the_run_says_what_to_do(runs, tmp_path):
     run = copy_run(folder / "interrupted", tmp_path / "run")
     for name in CHECKPOINTS:
         damage(run / "contrast" / name / "weights.safetensors", "truncate", random.Random(1))
-    with pytest.raises(InputError, match="no checkpoint is whole: .*weights.* remove what there is of checkpoint, "):
+    with pytest.raises(InputError, match=r"no checkpoint is whole: .*weights.* remove what there is of checkpoint, "):
         resume(recipe, run)
     for name in (*CHECKPOINTS, "best"):
         shutil.rmtree(run / "contrast" / name)
@@ -163,7 +164,7 @@ def test_killed_at_any_change_of_the_disk_it_ends_the_same(every, runs, tmp_path
     with killed_after(10**9, tmp_path) as changes:
         resume(recipe, tmp_path / "counted")
     renames = [number for number, change in enumerate(changes) if change == "os.rename"]
-    between = [later for one, later in zip(renames, renames[1:], strict=False) if later == one + 1]
+    between = [later for one, later in pairwise(renames) if later == one + 1]
     assert between, "two renames put a new checkpoint in its place"
     for number in sorted({*between, *range(0, len(changes), every)}):
         run = tmp_path / f"killed-{number}"

@@ -160,6 +160,20 @@ def test_the_best_model_by_dev_examples_is_kept(tmp_path, tiny_model):
     assert seen
 
 
+def test_a_model_trained_on_short_texts_opens_and_is_scored_on_whole_ones(tmp_path, tiny_model):
+    path = write_recipe(tmp_path, tiny_model, steps=1)
+    changes = ["model.training_length=8", "stages.0.evaluation.every=1", 'stages.0.evaluation.tasks=["made/task"]']
+    read = []
+
+    def evaluate(encoder, names):
+        read.append(len(encoder.tokenize(["light " * 100])[0]))
+        return dict.fromkeys(names, 0.5)
+
+    model = run_recipe(read_recipe(path, changes), tmp_path / "run", device="cpu", hooks=Hooks(evaluate=evaluate))
+    assert read == [32, 32]
+    assert len(Encoder.load(model).tokenize(["light " * 100])[0]) == 32
+
+
 def test_patience_ends_a_stage(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=40)
     write_source(tmp_path / "dev.jsonl", 20, seed=9)

@@ -57,7 +57,7 @@ class Encoder(Model):
         if precision != "float32":
             encoder.options["precision"] = precision
         if pooling is None and max_length is None:
-            selfcheck.verify(folder, encoder.encode_all, precision)
+            selfcheck.verify(folder, encoder.encode_all, encoder.tokenize, precision)
         return encoder
 
     @classmethod
@@ -194,7 +194,7 @@ class Encoder(Model):
         """
         training = self.model.training
         try:
-            with atomic_folder(Path(folder)) as draft:
+            with atomic_folder(Path(folder)) as draft, self.at_max_length():
                 self.prepare()
                 write_folder(
                     draft,
@@ -204,9 +204,8 @@ class Encoder(Model):
                     provenance=provenance,
                     compact=compact,
                 )
-                exact = not compact and self.precision == "float32"
-                written = self if exact else Encoder.load(draft, device=str(self.device))
-                selfcheck.write(draft, written.encode_all)
+                written = Encoder.load(draft, device=str(self.device))  # checked as it will be loaded
+                selfcheck.write(draft, written.encode_all, written.tokenize)
                 write_checksums(draft)
         finally:
             self.model.train(training)

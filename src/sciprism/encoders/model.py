@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -120,6 +121,16 @@ class Model:
     def truncate_to(self, length: int) -> None:
         """Truncate texts to `length` tokens from now on, reserved positions included."""
         self.tokenizer.enable_truncation(length - self.method.reserved_positions)
+
+    @contextmanager
+    def at_max_length(self) -> Iterator[None]:
+        """Truncate texts as the saved model does, also in a training that truncates them to fewer tokens."""
+        before = self.tokenizer.truncation
+        self.truncate_to(self.settings.max_length)
+        try:
+            yield
+        finally:
+            self.tokenizer.enable_truncation(**before)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special ones included, truncated to the maximum length.

@@ -238,7 +238,8 @@ class TrainingLoop:
             self.encoder.prepare()
             scores = {name: learner.score(batch) for learner, name, batch in self.dev}
             names = self.stage.evaluation.tasks
-            found = self.hooks.evaluate(self.encoder, names) if names else {}
+            with self.encoder.at_max_length():  # a task's score is that of the saved model
+                found = self.hooks.evaluate(self.encoder, names) if names else {}
             tasks = {name: float(score) for name, score in found.items()}
             row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}
             if scores:

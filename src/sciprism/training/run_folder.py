@@ -106,8 +106,10 @@ class StageFolder:
             if hash_bytes(known) != saved.get("checksum"):
                 known, lost = _select_rows(content, checkpoint.step)
                 if lost or "checksum" in saved:
-                    wrong = f"{self.metrics} is damaged before step {checkpoint.step:,}: {lost} of its lines cannot be read "
-                    wrong += "and are dropped, others may be missing or wrong, and so the curve; the model is right"
+                    wrong = f"{self.metrics} is damaged before step {checkpoint.step:,}: {lost} of its lines cannot be "
+                    wrong += (
+                        "read and are dropped, others may be missing or wrong, and so the curve; the model is right"
+                    )
         if known != content:
             write_atomically(self.metrics, lambda file: file.write(known))
         return wrong
