@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+class SlowPrecisionWarning(UserWarning):
+    """Report a precision that the device has no instructions for, and what it costs."""
+
+
 class InputError(ValueError):
     """Report a request or an input that is wrong: what, where, and what to do about it.
 

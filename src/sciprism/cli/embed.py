@@ -43,7 +43,7 @@ def embed(
     output: Annotated[Path, typer.Option("-o", "--output", help="The collection: a new folder, or one to add to.")],
     model: Annotated[str, typer.Option(help="A model: folder, packaged name or hub id.")] = "",
     pooling: Pooling = "",
-    precision: Precision = "",
+    precision: Precision = "auto",
     formats: Annotated[str | None, typer.Option(help="Formats such as proximity,search; or all.")] = None,
     dtype: Annotated[str, typer.Option(help="Store float32, float16 or int8.")] = "",
     reader: Reader = "",
@@ -133,7 +133,7 @@ def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Enc
     if (output / MANIFEST_NAME).exists():
         stored = read_manifest(output).encoder
         used = str(stored.options.get("precision", "float32"))
-        if precision and precision != used:
+        if precision not in ("auto", used):
             raise InputError(f"{output} was made in {used}, not {precision}; remove --precision to continue it")
         precision = used
         if not model:
@@ -142,7 +142,10 @@ def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Enc
     if model and Path(model).expanduser().is_dir():
         # the manifest keeps the name: a search may start elsewhere
         model = str(Path(model).expanduser().resolve())
-    return Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision or "float32")
+    encoder = Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
+    if encoder.precision != "float32":
+        print(f"vectors are computed in {encoder.precision}", file=sys.stderr)
+    return encoder
 
 
 class _Progress:

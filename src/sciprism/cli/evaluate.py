@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sciprism.cli.options import AsJson, DataFolder, Precision, folder_or_none
+from sciprism.cli.options import AsJson, DataFolder, ScorePrecision, exact_precision, folder_or_none
 from sciprism.cli.printing import print_json
 from sciprism.cli.scoring import EncodingProgress, build_progress_printer, command_line
 from sciprism.errors import InputError
@@ -58,7 +58,7 @@ def evaluate(
     format: Format = "",
     pooling: Pooling = "",
     max_length: MaxLength = 0,
-    precision: Precision = "float32",
+    precision: ScorePrecision = "auto",
     solver: Solver = "sciprism",
     seed: Seed = 0,
     seeds: Seeds = 0,
@@ -75,7 +75,9 @@ def evaluate(
     from sciprism import evaluation
 
     selected = _select_tasks(suite, tasks, task or [], quick, cast("SolverName", solver), grid or [])
-    loading = evaluation.SystemOptions(pooling=pooling or None, max_length=max_length or None, precision=precision)
+    loading = evaluation.SystemOptions(
+        pooling=pooling or None, max_length=max_length or None, precision=exact_precision(precision)
+    )
     options = evaluation.EvaluationOptions(seeds=seeds, format=format, loading=loading, command=command_line())
     _score(models, selected, folder_or_none(data), output, seed, options, as_json)
 

@@ -34,7 +34,7 @@ from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
 from sciprism.deprecation import RenamedWarning
-from sciprism.errors import DamagedCacheWarning, InputError, RunFailedError
+from sciprism.errors import DamagedCacheWarning, InputError, RunFailedError, SlowPrecisionWarning
 
 app = typer.Typer(
     name="sciprism",
@@ -107,7 +107,7 @@ def _shorten_warnings() -> None:
     default = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, RenamedWarning | DamagedCacheWarning):
+        if issubclass(category, RenamedWarning | DamagedCacheWarning | SlowPrecisionWarning):
             print(f"sciprism: {message}", file=sys.stderr)
         else:
             default(message, category, *place, **more)

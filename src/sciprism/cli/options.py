@@ -23,7 +23,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")
 
 ModelName = Annotated[str, typer.Argument(help="A model: folder, packaged name or hub id.")]
 Pooling = Annotated[str, typer.Option(help="cls or mean, where the model's folder does not state it.")]
-Precision = Annotated[str, typer.Option(help="Compute in float32, bfloat16 or float16.")]
+Precision = Annotated[
+    str,
+    typer.Option(help="Compute in float32, bfloat16 or float16; auto: bfloat16 where the machine has instructions."),
+]
+ScorePrecision = Annotated[
+    str, typer.Option(help="Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere.")
+]
 
 DataFolder = Annotated[
     str, typer.Option(envvar="SCIPRISM_DATA", help="The folder of data sets; else the hub's cache, the hub.")
@@ -55,6 +61,11 @@ def parse_columns(pairs: Iterable[str] | None) -> dict[str, str]:
 def split_names(text: str) -> tuple[str, ...]:
     """Return the names in a text such as "a, b"."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def exact_precision(precision: str) -> str:
+    """Return the precision of a command whose numbers others repeat: auto is float32."""
+    return "float32" if precision == "auto" else precision
 
 
 def folder_or_none(text: str) -> Path | None:

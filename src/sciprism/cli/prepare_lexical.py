@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import OutputFolder, Precision
+from sciprism.cli.options import OutputFolder, ScorePrecision, exact_precision
 
 
 def lexical(
@@ -17,7 +17,7 @@ def lexical(
     width: Annotated[int, typer.Option(help="Dimensions of a vector that hold lexical features.")] = 128,
     share: Annotated[float, typer.Option(help="Their norm, where that of the others is 1.")] = 0.5,
     max_examples: Annotated[int, typer.Option(help="Examples to read, sampled at random.")] = 10_000,
-    precision: Precision = "float32",
+    precision: ScorePrecision = "auto",
 ) -> None:
     """Make a model whose vectors have lexical features too.
 
@@ -32,7 +32,7 @@ def lexical(
     from sciprism.seeding import sample
     from sciprism.training.examples import read_examples
 
-    encoder = Encoder.load(model, precision=precision)
+    encoder = Encoder.load(model, precision=exact_precision(precision))
     examples = sample(read_examples(file, query="query", candidate="paper"), max_examples, "lexical")
     texts = [item for example in examples for item in (example.query, *example.positives[:1])]
     made = add_lexical_features(encoder, texts, width=width, share=share)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import Precision
+from sciprism.cli.options import ScorePrecision, exact_precision
 from sciprism.cli.scoring import build_progress_printer, command_line
 from sciprism.errors import InputError
 
@@ -55,7 +55,7 @@ def reproduce(
     quick: Quick = False,
     from_results: FromResults = False,
     results: Results = None,
-    precision: Precision = "float32",
+    precision: ScorePrecision = "auto",
     output: Output = None,
 ) -> None:
     """Make a table of a paper again: ours with 95 % intervals, the published numbers in their own columns.
@@ -81,7 +81,7 @@ def reproduce(
     out = results or Path("results") / paper
     if from_results:
         return _print_table(read_table(chosen, table, suite, only or [], out), output)
-    plan = _plan_table(chosen, table, suite, only or [], models or [], folder, precision)
+    plan = _plan_table(chosen, table, suite, only or [], models or [], folder, exact_precision(precision))
     return _print_table(score_table(plan, out, command_line(), build_progress_printer()), output)
 
 

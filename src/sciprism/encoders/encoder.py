@@ -19,6 +19,7 @@ from sciprism.encoders.checkpoints.names import resolve
 from sciprism.encoders.inference import encode_sequences
 from sciprism.encoders.model import Model
 from sciprism.encoders.packing import PackedBatch
+from sciprism.encoders.precision import AUTO, MIN_COSINE, fastest_precision
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.text.template import FIELDS, Item, Template
@@ -49,15 +50,19 @@ class Encoder(Model):
         `allenai/specter2` and other names of an adapter family give all its formats, the name of one adapter,
         such as `allenai/specter2_regression`, its one format; a missing adapter is an error.
         pooling, max_length: replace the folder's, or state them where it does not.
-        precision: float32 (exact), bfloat16 or float16. Raises InputError, which says what to do.
+        precision: float32 (exact), bfloat16 or float16; auto is the fastest that the device has instructions for
+        and whose vectors agree (`precision.MIN_COSINE`). Raises InputError, which says what to do.
         """
         overrides = {"pooling": pooling, "max_length": max_length}
-        encoder, folder = _load_encoder(cls, name, overrides, precision, device)
+        stated = "float32" if precision == AUTO else precision
+        encoder, folder = _load_encoder(cls, name, overrides, stated, device)
         encoder.options = {key: value for key, value in overrides.items() if value is not None}
-        if precision != "float32":
-            encoder.options["precision"] = precision
+        if precision == AUTO:
+            encoder._use_fastest_precision()
+        if encoder.precision != "float32":
+            encoder.options["precision"] = encoder.precision
         if pooling is None and max_length is None:
-            selfcheck.verify(folder, encoder.encode_all, encoder.tokenize, precision)
+            selfcheck.verify(folder, encoder.encode_all, encoder.tokenize, encoder.precision)
         return encoder
 
     @classmethod
@@ -95,6 +100,23 @@ class Encoder(Model):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return _load_encoder(cls, backbone, changes, precision, device)[0]
+
+    def _use_fastest_precision(self) -> None:
+        """Compute in the fastest precision of the device from now on, if its vectors agree with those of float32."""
+        fastest = fastest_precision(self.device)
+        if fastest == self.precision:
+            return
+        exact = self.encode_all(list(selfcheck.TEXTS))
+        self.precision = fastest
+        self.prepare()
+        try:
+            quick = self.encode_all(list(selfcheck.TEXTS))
+            agree = all(smallest_cosine(quick[format], exact[format]) >= MIN_COSINE for format in exact)
+        except InputError:  # numbers that are not finite
+            agree = False
+        if not agree:
+            self.precision = "float32"
+            self.prepare()
 
     def encode(
         self,
@@ -209,6 +231,13 @@ class Encoder(Model):
                 write_checksums(draft)
         finally:
             self.model.train(training)
+
+
+def smallest_cosine(one: Floats, other: Floats) -> float:
+    """Return the smallest cosine of corresponding rows of (n, d) and (n, d); NaN where a row is zero."""
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    with np.errstate(invalid="ignore"):
+        return float(((one * other).sum(axis=1) / lengths).min())
 
 
 def _load_encoder(

@@ -18,13 +18,12 @@ from sciprism.encoders.fingerprint import compute_fingerprint
 from sciprism.encoders.methods.registry import Method, build_method
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
+from sciprism.encoders.precision import PRECISIONS, check_precision
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
 from sciprism.text.template import FIELDS, PAPER_FIELDS, Item
-
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 class Model:
@@ -44,12 +43,11 @@ class Model:
         precision: str = "float32",
         device: str | None = None,
     ) -> None:
-        if precision not in PRECISIONS:
-            raise InputError(f"unknown precision {precision!r}; known: {', '.join(PRECISIONS)}")
         self.name = name
         self.settings = settings
         self.precision = precision
         self.device = _open_device(device)
+        check_precision(precision, self.device)
         self.tokenizer = tokenizer
         self.method = build_method(settings.method, settings.options)
         self.model = model.to(self.device)

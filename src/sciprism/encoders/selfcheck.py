@@ -17,6 +17,7 @@ from sciprism.text.tokenizer import read_json
 NAME = "selfcheck.json"
 TEXT = "A paper of known content: light is split by a prism into a spectrum, and every colour has its own angle."
 MORE_TEXTS = ("Dark matter", "β-decay in 3.14 µs: naïve Schrödinger, 量子力学 και φως [SEP] 🔬")
+TEXTS = (TEXT, *MORE_TEXTS)
 LONG_TEXT = " ".join([TEXT] * 30)
 """Its token ids show where texts are truncated; its vectors would take time at each load."""
 TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 5e-3}  # of the vector's largest entry
@@ -28,11 +29,10 @@ Tokenize = Callable[[list[str]], list[list[int]]]
 
 def write(folder: Path, encode_all: EncodeAll, tokenize: Tokenize) -> None:
     """Write `selfcheck.json`: one vector per text and format, and the token ids of a long text."""
-    texts = [TEXT, *MORE_TEXTS]
-    found = encode_all(texts)
+    found = encode_all(list(TEXTS))
     rows = [
         {"text": text, "vectors": {format: vectors[n].tolist() for format, vectors in found.items()}}
-        for n, text in enumerate(texts)
+        for n, text in enumerate(TEXTS)
     ]
     content = {**rows[0], "more": rows[1:], "long_text": LONG_TEXT, "long_text_ids": tokenize([LONG_TEXT])[0]}
     (folder / NAME).write_text(json.dumps(content) + "\n", encoding="utf-8")

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sciprism.checksums import write_checksums
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.precision import describe_slowness
 from sciprism.files import create_draft, lock_folder, replace_folder
 from sciprism.training.curve import plot_curves
 from sciprism.training.initialization import build_encoder
@@ -50,6 +51,9 @@ class _StageRun:
             encoder = build_encoder(plan.recipe, stage.stage, stage.models, plan.processes)
             for source in stage.sources:
                 source.check(encoder)
+        slow = describe_slowness(self.stage.precision, plan.processes.device)
+        if slow and plan.processes.first:
+            hooks.on_message(f'{self.stage.name}: {slow}; precision = "float32" is faster')
         self.start_weights: Mapping[str, Tensor] = copy_start_weights(encoder, self.stage.interpolation)
         context = LearnerContext(encoder=encoder, processes=plan.processes, load_model=stage.load_model)
         self.loop = TrainingLoop(stage, context, hooks)

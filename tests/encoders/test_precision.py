@@ -1,0 +1,97 @@
+"""The fastest precision of a device, and what is said about one that it has no instructions for."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from build_commands import run
+from build_sources import write_recipe
+from sciprism import Encoder
+from sciprism.encoders import precision
+from sciprism.errors import InputError, SlowPrecisionWarning
+
+TEXTS = ["dark matter", "the gene and the brain " * 9]
+OLD = {"avx2", "avx512_f"}
+NEW = OLD | {"avx512_bf16"}
+
+
+@pytest.fixture
+def processor(monkeypatch):
+    """Simulate a processor with these features."""
+    return lambda features: monkeypatch.setattr(precision, "_cpu_features", lambda: features)
+
+
+@pytest.fixture
+def model(tiny_model, tmp_path):
+    Encoder.load(tiny_model, pooling="mean", device="cpu").save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize(("features", "fastest"), [(OLD, "float32"), (NEW, "bfloat16"), ({"bf16"}, "bfloat16")])
+def test_auto_takes_what_the_processor_has(features, fastest, processor, model):
+    processor(features)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder = Encoder.load(model, precision="auto", device="cpu")
+    assert encoder.precision == fastest
+    assert encoder.options == ({} if fastest == "float32" else {"precision": fastest})
+    assert np.array_equal(encoder.encode(TEXTS), Encoder.load(model, precision=fastest, device="cpu").encode(TEXTS))
+
+
+def test_auto_takes_float32_where_vectors_would_not_agree(processor, model, monkeypatch):
+    processor(NEW)
+    exact = Encoder.load(model, device="cpu").encode(TEXTS)
+    monkeypatch.setattr("sciprism.encoders.encoder.MIN_COSINE", 1.1)
+    encoder = Encoder.load(model, precision="auto", device="cpu")
+    assert (encoder.precision, encoder.options) == ("float32", {})
+    assert np.array_equal(encoder.encode(TEXTS), exact)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_a_precision_without_instructions_is_a_warning(name, processor, model):
+    processor(OLD)
+    with pytest.warns(SlowPrecisionWarning, match=f"no instructions for {name}.*times as long as float32.*auto"):
+        Encoder.load(model, precision=name, device="cpu")
+
+
+def test_an_unknown_precision_names_the_known_ones(model):
+    with pytest.raises(InputError, match="unknown precision 'half'; known: auto, float32, bfloat16, float16"):
+        Encoder.load(model, precision="half", device="cpu")
+
+
+def test_features_are_found_without_torch_too(monkeypatch):
+    found = precision._cpu_features()
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    names = {name for each in precision.CPU_FEATURES.values() for name in each}
+    assert precision._cpu_features() & names == found & names
+
+
+@pytest.mark.parametrize(("features", "recorded"), [(OLD, None), (NEW, "bfloat16")])
+def test_embed_takes_auto_and_records_it(features, recorded, processor, model, tmp_path, monkeypatch, capsys):
+    """A collection goes on in its own precision, whatever the processor is now."""
+    from sciprism.store import Collection
+
+    processor(features)
+    for name, words in (("papers", "Dark matter"), ("more", "The gene")):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"id": "{name}", "title": "{words}"}}\n')
+    command = ("embed", "-o", tmp_path / "vectors", "--model", model)
+    status, _, said = run(monkeypatch, capsys, *command, tmp_path / "papers.jsonl")
+    assert (status, "no instructions" in said) == (0, False)
+    assert ("bfloat16" in said) == (recorded is not None)
+    assert Collection.open(tmp_path / "vectors").manifest.encoder.options.get("precision") == recorded
+    processor(OLD)
+    status, _, said = run(monkeypatch, capsys, *command, tmp_path / "more.jsonl")
+    assert (status, "no instructions for bfloat16" in said) == (0, recorded is not None)
+    found = Collection.open(tmp_path / "vectors").manifest
+    assert (found.papers, found.encoder.options.get("precision")) == (2, recorded)
+
+
+def test_training_says_that_a_precision_is_slow(processor, tiny_model, tmp_path, monkeypatch, capsys):
+    processor(OLD)
+    recipe = write_recipe(tmp_path, tiny_model, steps=1)
+    command = ("train", recipe, "-o", tmp_path / "run", "--device", "cpu", "--set", "stages.0.precision=bfloat16")
+    status, _, said = run(monkeypatch, capsys, *command)
+    assert status == 0
+    assert "contrast: this processor has no instructions for bfloat16" in said and 'precision = "float32"' in said
