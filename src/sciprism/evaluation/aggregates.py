@@ -6,7 +6,8 @@ returns (b,) numbers. Most depend on weighted sums of the columns alone: one mat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -27,13 +28,14 @@ class Aggregate:
     """A statistic and the columns that it reads.
 
     per_class: it reads each of them for every class. idle_classes: classes without any gold or predicted item
-    count.
+    count. bounds: its smallest and largest value, None where the columns decide (`find_bounds`).
     """
 
     statistic: Statistic
     columns: tuple[str, ...]
     per_class: bool = False
     idle_classes: bool = False
+    bounds: tuple[float, float] | None = (0.0, 1.0)
 
 
 aggregates: Registry[Aggregate] = Registry("aggregate")
@@ -44,6 +46,16 @@ ROUNDING = 1e-14
 """Largest variance that rounding leaves of a constant, for numbers up to 1."""
 CONSTANT_TOLERANCE = 1e-6
 """Relative difference below which single-precision predictions are equal."""
+
+
+def find_bounds(aggregate: str, parts: Sequence[Doubles]) -> tuple[float, float]:
+    """Return the smallest and largest value of a score; a mean of values from 0 to 1 is between these."""
+    known = aggregates[aggregate]
+    if known.bounds is not None:
+        return known.bounds
+    tops = (part[:, 1:].max(axis=1) if len(known.columns) > 1 else np.ones(len(part)) for part in parts)
+    inside = all((part[:, 0] >= 0).all() and (part[:, 0] <= top).all() for part, top in zip(parts, tops, strict=True))
+    return (0.0, 1.0) if inside else (-math.inf, math.inf)
 
 
 def _mean(columns: Doubles, weights: Doubles) -> Doubles:
@@ -126,8 +138,8 @@ def _divide(above: Doubles, below: Doubles) -> Doubles:
 
 aggregates.update(
     {
-        "mean": Aggregate(_mean, ("value",)),
-        "weighted-mean": Aggregate(_weighted_mean, ("value times weight", "weight")),
+        "mean": Aggregate(_mean, ("value",), bounds=None),
+        "weighted-mean": Aggregate(_weighted_mean, ("value times weight", "weight"), bounds=None),
         "accuracy": Aggregate(_mean, ("right",)),
         "f1_macro": Aggregate(partial(_f1, average="present"), OUTCOMES, per_class=True),
         "f1_macro_multi_label": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True, idle_classes=True),
@@ -135,12 +147,14 @@ aggregates.update(
         "f1_binary": Aggregate(partial(_f1, average="macro"), OUTCOMES, per_class=True),
         "b3": Aggregate(_b3, ("precision", "recall")),
         "b3_difference": Aggregate(
-            _b3_difference, ("precision", "recall", "precision of the other", "recall of the other")
+            _b3_difference,
+            ("precision", "recall", "precision of the other", "recall of the other"),
+            bounds=(-1.0, 1.0),
         ),
-        "pearson": Aggregate(_pearson, NUMBERS),
-        "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS),
-        "r2": Aggregate(_r2, NUMBERS),
-        "kendall_tau": Aggregate(_kendall_tau, NUMBERS),
-        "spearman": Aggregate(_spearman, NUMBERS),
+        "pearson": Aggregate(_pearson, NUMBERS, bounds=(-1.0, 1.0)),
+        "pearson_or_zero": Aggregate(_pearson_or_zero, NUMBERS, bounds=(-1.0, 1.0)),
+        "r2": Aggregate(_r2, NUMBERS, bounds=(-math.inf, math.inf)),
+        "kendall_tau": Aggregate(_kendall_tau, NUMBERS, bounds=(-1.0, 1.0)),
+        "spearman": Aggregate(_spearman, NUMBERS, bounds=(-1.0, 1.0)),
     }
 )

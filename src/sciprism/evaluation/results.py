@@ -33,7 +33,10 @@ FORMER_KEYS = {"as_format": "encoded_format", "tally": "dropped"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One metric's value with its bootstrap 95% interval, in natural units; n: items behind it."""
+    """One metric's value with its 95% interval, in natural units; n: items behind it.
+
+    The method of the interval is `provenance["intervals"]`; without it, a percentile bootstrap (version 0.1).
+    """
 
     value: float
     low: float

@@ -18,6 +18,7 @@ from sciprism.datasets.layouts.pinned import PinnedData
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
 from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.intervals import METHOD
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.provenance import is_current, library_versions
 from sciprism.evaluation.results import Measure, TaskResult, folder_name, write_dropped, write_result
@@ -164,11 +165,12 @@ def score_task(
         return TaskResult(**common, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
     metrics = {}
     for name, items in outcome.item_scores.items():
-        low, high = bootstrap_interval(items, seed=context.seed)
+        low, high = bootstrap_interval(items)
         metrics[name] = Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
     made = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "data": task_data.data_root.provenance(),
+        "intervals": METHOD,
         "seconds": round(time.monotonic() - began, 2),
     }
     dropped = data.dropped.to_json() | outcome.dropped.to_json()

@@ -4,6 +4,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,9 +42,38 @@ def test_tables_hold_scores_times_100_with_intervals(report):
     block = table(report, "own: fine")
     assert block.heads == ("", "items", "B", NASTY)
     assert block.rows == (
-        ("one map", "2", "87.00 [75.0, 99.0]", "62.50 [50.0, 75.0]"),
-        ("two map", "2", "failed", "37.50 [25.0, 50.0]"),
+        ("one map", "2", "87.00 [3.5, 99.9]", "62.50 [3.4, 98.8]"),
+        ("two map", "2", "failed", "37.50 [1.2, 96.6]"),
     )
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.05, 0.06, 0.07, 0.3])
+def test_a_mark_and_its_interval_agree_in_every_output(lab, shift):
+    """A star if and only if the printed interval excludes 0; a task, and the average of it alone, say the same."""
+    random = np.random.default_rng(1)
+    base = random.random(60)
+    lab.add("A", "one", {"map": base})
+    lab.add("B", "one", {"map": np.clip(base + shift + random.normal(0, 0.2, 60), 0, 1)})
+    report = lab.report()
+    task, average = json.loads(outputs["json"](report))["rows"]
+    task, average = (each["cells"]["B"]["difference"] for each in (task, average))
+    assert task == average
+    assert task["marked"] == (task["low"] > 0 or task["high"] < 0) == (task["p"] < 0.05)
+    assert task["marked_among_all"] <= task["marked"]
+    for name, pattern in (
+        ("terminal", r"([+-][\d.]+ \[(\S+), (\S+)\])( \*+)?"),
+        ("markdown", r"([+-][\d.]+ \\\[(\S+), (\S+)\\\])( [*\\]+)?"),
+        ("html", r"<td>([+-][\d.]+)( \*+)? ?<small>\[(\S+), (\S+)\]"),
+    ):
+        found = re.findall(pattern, outputs[name](report))
+        assert len(set(found)) == 1 and len(found) == 2, (name, found)
+        parts = found[0]
+        low, high = (float(part) for part in (parts[2:4] if name == "html" else parts[1:3]))
+        mark = parts[1] if name == "html" else parts[3]
+        assert bool(mark) == (low > 0 or high < 0) == task["marked"]
+        assert (mark.count("*") == 2) == task["marked_among_all"]
+    hollow = sum('fill="none"' in line or "hollow" in line for line in outputs["html"](report).splitlines())
+    assert hollow or task["marked"]
 
 
 def test_published_rows_stand_below_ours_and_an_incomplete_average_says_of_how_many(report):
@@ -128,7 +158,7 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report):
     assert "url(" not in page and "@import" not in page and "://" not in page
     assert NASTY in "".join(reader.text) and "<b>" not in page
     spoken = [facts["aria-label"] for tag, facts in reader.found if tag == "svg" and facts.get("role") == "img"]
-    assert f"one map: B 87.00 [75.0, 99.0]; {NASTY} 62.50 [50.0, 75.0]" in spoken
+    assert f"one map: B 87.00 [3.5, 99.9]; {NASTY} 62.50 [3.4, 98.8]" in spoken
     assert tags.count("table") == sum(1 for _ in build_tables(report))
     assert sum(facts.get("scope") == "col" for _, facts in reader.found) == tags.count("button")
 
@@ -176,7 +206,7 @@ def test_evaluate_ends_with_the_table_and_what_it_lacks(lab):
     tasks = tuple(Task(name=name, format="search", protocol=None, data=None) for name in names)
     suite = Suite(name="own", tasks=tasks, averages=(Average(name="All", tasks=names),))
     printed = " ".join(str(Results(results, [suite])).split())
-    assert "one map 2 62.50 [50.0, 75.0]" in printed and "two failed" in printed
+    assert "one map 2 62.50 [3.4, 98.8]" in printed and "two failed" in printed
     assert "incomplete: two failed" in printed and "incomplete: three not served" in printed
     assert "incomplete: 1 of 4 tasks not run: four" in printed
     assert "incomplete" not in str(Results(results[:1]))

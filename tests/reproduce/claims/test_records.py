@@ -104,7 +104,9 @@ def test_the_part_with_the_most_seeds_decides_and_the_whole_stands_beside(folder
     quick, whole = found.findings
     assert (quick.view, quick.seeds, quick.tasks, quick.decides) == ("open/quick", (3, 3), 1, True)
     assert (whole.view, whole.seeds, whole.tasks, whole.decides) == ("open", (1, 1), 2, False)
-    assert [quick.value, quick.low, quick.high] == pytest.approx([0.1, 0.1, 0.1])  # pairs of seeds and items
+    assert [quick.value, quick.low, quick.high] == pytest.approx(
+        [0.1, 0.098, 0.102], abs=1e-3
+    )  # pairs of seeds and items
     assert whole.value == pytest.approx(0.075) and whole.one_seed and not quick.one_seed
     assert found.verdict == "held" and found.date == "2026-01-02"
     assert set(found.commands) == {
@@ -172,7 +174,7 @@ def test_the_page(folder):
     lines = shown.splitlines()
     row = f"| X1 | A is better; tested: a test | +1 |  |  |  | **held** | `{record.commands[0]}` |"
     assert row in lines
-    assert "|  | · a over b, search (open/quick, 1 task) |  | +10.00 | +10.00 to +10.00 | 3 / 3 | held |  |" in lines
+    assert "|  | · a over b, search (open/quick, 1 task) |  | +10.00 | +9.80 to +10.20 | 3 / 3 | held |  |" in lines
     assert any("(open, 2 tasks)" in line and "(held)" in line for line in lines)
     assert any("b over base" in line and "undecided (not decisive)" in line for line in lines)
     assert any(line.startswith("| R1 ") and "not measured yet" in line for line in lines)

@@ -8,6 +8,7 @@ import pytest
 
 from build_words import segments
 from sciprism import Encoder
+from sciprism.evaluation.intervals import ItemSample
 from sciprism.evaluation.protocols.pair import PairProtocol
 from sciprism.evaluation.report.estimates import are_apart
 from sciprism.evaluation.task import Suite, Task
@@ -20,7 +21,8 @@ from sciprism.reproduce.tables.table import GroupedSuite, ModelRow, PaperTable, 
 
 def build_sample(*seeds):
     values = np.array(seeds, float)
-    return ScoreSample(values, np.full(100, values.mean()), n=5)
+    sample = ItemSample(values.mean(), np.full(100, values.mean()), 5, (0.0, 10.0))
+    return ScoreSample(values, {0: sample}, n=5)
 
 
 def test_a_mark_is_two_standard_deviations_of_the_wider_row():

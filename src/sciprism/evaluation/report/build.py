@@ -8,11 +8,10 @@ from math import isnan
 
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import holm
+from sciprism.evaluation.intervals import Samples, mean_samples
 from sciprism.evaluation.report.estimates import (
-    BootstrapDifference,
-    BootstrapScore,
     LineResult,
-    average_differences,
+    SampledScore,
     average_scores,
     compare_line,
     score_line,
@@ -67,7 +66,7 @@ def build_report(
     return Report(
         systems=tuple(system.name for system in systems),
         baseline=baseline,
-        rows=tuple(_correct_p_values(rows, len(systems))),
+        rows=tuple(_correct_p_values(rows)),
         published={name: suites[name].published for name in dict(tasks) if name in suites},
         notes=tuple(build_notes(systems, baseline, all_results, rows)),
     )
@@ -124,9 +123,7 @@ def _task_row(line: ReportLine, results: Sequence[LineResult], base: LineResult)
     )
 
 
-def _cell(
-    status: str, score: BootstrapScore | None, found: BootstrapDifference | None, base: BootstrapScore | None
-) -> ReportCell:
+def _cell(status: str, score: SampledScore | None, found: Samples | None, base: SampledScore | None) -> ReportCell:
     return ReportCell(
         status=status,
         score=to_score(score) if score else None,
@@ -179,31 +176,32 @@ def _explain_lacking(
     return "; ".join(f"{status}: {', '.join(names)}" for status, names in lacking.items())
 
 
-def _mean_score(groups: Sequence[Sequence[LineResult]]) -> BootstrapScore | None:
+def _mean_score(groups: Sequence[Sequence[LineResult]]) -> SampledScore | None:
     """Return the mean of the groups' means, None where there is none."""
     scores = [[result.score for result in results if result.score] for results in groups]
     return average_scores([average_scores(some) for some in scores]) if any(scores) else None
 
 
 def _average_cell(
-    groups: Sequence[Sequence[LineResult]], score: BootstrapScore | None, base: BootstrapScore | None
+    groups: Sequence[Sequence[LineResult]], score: SampledScore | None, base: SampledScore | None
 ) -> ReportCell:
     """Return the mean of the groups' means, and its difference to the baseline's where all are paired."""
     if score is None:
         return ReportCell(status="left out")
     found = [[result.difference for result in results if result.difference] for results in groups]
     paired = base is not None and all(r.difference for results in groups for r in results if r.score)
-    difference = average_differences([average_differences(some) for some in found]) if paired else None
+    difference = mean_samples([mean_samples(some) for some in found]) if paired else None
     return _cell("done", score, difference, base)
 
 
-def _correct_p_values(rows: Sequence[ReportRow], systems: int) -> list[ReportRow]:
-    """Correct p by Holm over the tasks of each system's comparison; averages are another family."""
-    cells = [list(row.cells) for row in rows]
-    for kind in ("task", "average"):
-        for i in range(systems):
-            family = [j for j, row in enumerate(rows) if row.kind == kind and cells[j][i].difference]
-            tested = [d for j in family if (d := cells[j][i].difference)]
-            for j, found, p in zip(family, tested, holm([d.p for d in tested]), strict=True):
-                cells[j][i] = replace(cells[j][i], difference=replace(found, corrected=float(p)))
-    return [replace(row, cells=tuple(some)) for row, some in zip(rows, cells, strict=True)]
+def _correct_p_values(rows: Sequence[ReportRow]) -> list[ReportRow]:
+    """Correct p by Holm over all differences that a report shows: tasks and averages of all systems."""
+    shown = [cell.difference for row in rows if row.kind != "part" for cell in row.cells if cell.difference]
+    corrected = iter(holm([found.p for found in shown]))
+
+    def correct(cell: ReportCell) -> ReportCell:
+        if not cell.difference:
+            return cell
+        return replace(cell, difference=replace(cell.difference, corrected=float(next(corrected))))
+
+    return [row if row.kind == "part" else replace(row, cells=tuple(map(correct, row.cells))) for row in rows]

@@ -29,8 +29,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A score minus the baseline's: 95% interval, p, and p after Holm's correction.
+    """A score minus the baseline's: 95% interval, p, and p after Holm's correction over the report.
 
+    p < 0.05 if and only if the interval excludes 0 (`evaluation.intervals`).
     apart: the means over seeds differ by more than two standard deviations.
     """
 
@@ -43,8 +44,17 @@ class Difference:
 
     @property
     def marked(self) -> bool:
-        """Return whether the difference is significant after correction."""
-        return self.corrected is not None and self.corrected < LEVEL
+        """Return whether the interval excludes 0: one asterisk."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def marked_among_all(self) -> bool:
+        """Return whether the difference is significant among all of the report: two asterisks."""
+        return self.marked and self.corrected is not None and self.corrected < LEVEL
+
+    def to_json(self) -> dict[str, Any]:
+        """Return numbers and marks as JSON values."""
+        return asdict(self) | {"marked": self.marked, "marked_among_all": self.marked_among_all}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +68,10 @@ class ReportCell:
     status: str
     score: Score | None = None
     difference: Difference | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the cell as JSON values."""
+        return asdict(self) | {"difference": self.difference.to_json() if self.difference else None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +131,7 @@ class Report:
             "rows": [
                 asdict(row)
                 | {"incomplete": row.incomplete, "title": row.title}
-                | {"cells": dict(zip(self.systems, map(asdict, row.cells), strict=True))}
+                | {"cells": dict(zip(self.systems, (cell.to_json() for cell in row.cells), strict=True))}
                 for row in self.rows
             ],
             "published": {

@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from sciprism.evaluation.report.estimates import SWAP_LIMIT, LineResult
+from sciprism.evaluation.report.estimates import LineResult
 from sciprism.evaluation.report.lines import ReportLine
 from sciprism.evaluation.report.model import LEVEL, ReportRow
-from sciprism.evaluation.report.resampling import SWAPS
 from sciprism.evaluation.report.system_results import SystemResults
 
 NAMED = 8
@@ -38,17 +37,24 @@ def build_notes(
 def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[ReportRow]) -> Iterator[str]:
     cells = [cell for row in rows for cell in row.cells]
     if any(cell.score and cell.score.low is not None for cell in cells):
-        yield "Numbers are times 100; in brackets: 95% interval, items of the test data resampled."
+        yield (
+            "Numbers are times 100; in brackets: 95% interval over test items (Wilson's with the effective number "
+            "of items and Student's t; method and coverage: docs/benchmarks.md)."
+        )
     else:
         yield "Numbers are times 100."
     if any(cell.score and cell.score.sd is not None for cell in cells):
         yield "± is the standard deviation over seeds; intervals and tests are about items, not about seeds."
-    if any(cell.difference for cell in cells):
+    tested = sum(cell.difference is not None for row in rows if row.kind != "part" for cell in row.cells)
+    if tested:
         yield (
-            f"Differences are to {systems[baseline].name}. * marks p < {LEVEL}: paired and two-sided, by "
-            f"randomisation (results of an item change sides, {SWAPS:,} times) where tasks have fewer than "
-            f"{SWAP_LIMIT:,} items, else by z on the bootstrap error; corrected by Holm over the tasks "
-            "that two systems share, and over the averages."
+            f"Differences are to {systems[baseline].name}, paired by item. * : the 95% interval excludes 0 "
+            f"(Student's t, p < {LEVEL}); ** : also after Holm's correction over the {tested} differences shown. Read "
+            "* for one comparison that was chosen before looking, ** to find in the tables where systems differ."
+        )
+        yield (
+            "Intervals and marks are about test items alone: where a probe, a head or an encoder is trained, "
+            "another sample of training papers or another seed moves a number further."
         )
     if any(cell.difference and cell.difference.apart for cell in cells):
         yield "† marks means over seeds that are more than two standard deviations apart, the larger of both."

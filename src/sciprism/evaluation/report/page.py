@@ -36,7 +36,7 @@ def _figures(report: Report, suite: str) -> Iterator[str]:
     for group in dict.fromkeys(row.group or row.format for row in tasks):
         members = [row for row in tasks if (row.group or row.format) == group]
         yield render_figure(f"Tasks: {group}", report.systems, [_score_strip(row) for row in members])
-    title = f"Above {report.systems[report.baseline]} (hollow: not significant after correction)"
+    title = f"Above {report.systems[report.baseline]} (hollow: the interval includes 0)"
     yield render_figure(title, report.systems, [_difference_strip(row) for row in [*averages, *tasks]], zero=True)
 
 

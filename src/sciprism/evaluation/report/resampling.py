@@ -1,27 +1,19 @@
-"""Bootstrap and randomisation: results on resampled items, and with systems swapped item by item.
+"""Bootstrap: results on resampled items.
 
-The random numbers depend on the task and its items alone. So two systems, and two metrics of a task, see the
-same samples, and their differences are paired; tasks are resampled independently.
+The resamples depend on the items alone (`bootstrap.resample`). So two systems, and two metrics of a task, see
+the same ones, and their differences are paired; tasks are resampled independently.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from sciprism.arrays import Doubles
-from sciprism.evaluation.bootstrap import CELLS, evaluate_aggregate, resample, swapped_differences
-from sciprism.evaluation.item_scores import ItemScores, align_classes
+from sciprism.evaluation.bootstrap import CELLS, SAMPLES, draw_sample, items_key, resample, sort_items
+from sciprism.evaluation.intervals import ItemSample, Samples, mean_samples
 from sciprism.evaluation.report.system_results import StoredResult
 from sciprism.evaluation.stored_results import find_item_scores
-
-SAMPLES = 1000
-"""Bootstrap samples; the ends of a 95% interval then vary by about a twentieth of its length."""
-SWAPS = 2000
-"""Random swaps; the smallest p is 1/2001, so that one in a hundred tasks can pass Holm's correction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +21,7 @@ class _Distribution:
     """A metric on every sample; two results are paired where `items` is the same."""
 
     items: tuple[int, str, int]
-    values: Doubles
+    sample: ItemSample
 
 
 class Resampler:
@@ -38,13 +30,14 @@ class Resampler:
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
         self._samples: dict[tuple[int, str], _Distribution | None] = {}
-        self._swaps: dict[tuple[int, int, str], Doubles] = {}
         self._last: tuple[int, list[Doubles]] = (0, [])
 
-    def mean(self, numbers: Sequence[tuple[StoredResult, str]]) -> Doubles | None:
-        """Return the bootstrap of the mean of some metrics of some runs; None where items are missing."""
-        draws = [found.values for run, metric in numbers if (found := self._bootstrap(run, metric))]
-        return mean_draws(draws) if draws and len(draws) == len(numbers) else None
+    def mean(self, numbers: Sequence[tuple[StoredResult, str]]) -> Samples | None:
+        """Return the mean of some metrics of some runs; None where items are missing."""
+        found = [known for run, metric in numbers if (known := self._bootstrap(run, metric))]
+        if not found or len(found) < len(numbers):
+            return None
+        return mean_samples([{known.items[0]: known.sample} for known in found])
 
     def unpaired(self, run: StoredResult, other: StoredResult, metric: str) -> str:
         """Return why a metric of two runs cannot be compared item by item, "" if it can."""
@@ -53,53 +46,22 @@ class Resampler:
             return "the items behind the numbers are missing, so the difference is not tested"
         return "" if mine.items == theirs.items else "other items were scored than for the baseline"
 
-    def swapped(self, pairs: Sequence[tuple[StoredResult, StoredResult, str]]) -> Doubles:
-        """Return the mean difference of some pairs with the items' results swapped at random, (SWAPS,)."""
-        return mean_draws([self._swap(*pair) for pair in pairs])
-
     def _bootstrap(self, run: StoredResult, metric: str) -> _Distribution | None:
         key = (id(run), metric)
         if key not in self._samples:
             self._samples[key] = None
-            if items := _read_items(run, metric):
-                number = _items_key(items)
-                weights = self._weights(number, len(items.ids))
-                values = [evaluate_aggregate(items.parts, items.aggregate, block) for block in weights]
-                known = number, items.aggregate, len(items.parts)
-                self._samples[key] = _Distribution(known, np.concatenate(values))
+            items = find_item_scores(run.folder, run.result.task, metric) if run.folder else None
+            if items:
+                items = sort_items(items)
+                number = items_key(items.ids)
+                sample = draw_sample(items, self._weights(number, items.ids))
+                self._samples[key] = _Distribution((number, items.aggregate, len(items.parts)), sample)
         return self._samples[key]
 
-    def _weights(self, key: int, items: int) -> Iterable[Doubles]:
+    def _weights(self, key: int, ids: Sequence[str]) -> Iterable[Doubles]:
         """Return the samples of some items; those of few items are reused for the next system."""
         if key != self._last[0]:
-            random = np.random.default_rng([self._seed, 0, key])
-            if items * SAMPLES > CELLS:
-                return resample(items, SAMPLES, random)
-            self._last = (key, list(resample(items, SAMPLES, random)))
+            if len(ids) * SAMPLES > CELLS:
+                return resample(ids, SAMPLES, self._seed)
+            self._last = (key, list(resample(ids, SAMPLES, self._seed)))
         return self._last[1]
-
-    def _swap(self, run: StoredResult, other: StoredResult, metric: str) -> Doubles:
-        key = (id(run), id(other), metric)
-        if key not in self._swaps:
-            mine, theirs = _read_items(run, metric), _read_items(other, metric)
-            assert mine and theirs  # `unpaired` checked it
-            random = np.random.default_rng([self._seed, 1, _items_key(mine)])
-            self._swaps[key] = swapped_differences(*align_classes(mine, theirs), random, SWAPS)
-        return self._swaps[key]
-
-
-def mean_draws(draws: Sequence[Doubles]) -> Doubles:
-    """Return the mean of several distributions, draw by draw."""
-    found: Doubles = np.mean(draws, axis=0)
-    return found
-
-
-def _read_items(run: StoredResult, metric: str) -> ItemScores | None:
-    """Return the item scores of a metric in order of id, None where they are missing."""
-    items = find_item_scores(run.folder, run.result.task, metric) if run.folder else None
-    return items and items.take(np.argsort(np.array(items.ids, dtype=np.str_), kind="stable"))
-
-
-def _items_key(items: ItemScores) -> int:
-    text = "\n".join(items.ids)  # tasks with the same items have the same samples
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

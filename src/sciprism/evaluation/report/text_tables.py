@@ -64,9 +64,16 @@ def score_text(score: Score) -> str:
 
 
 def difference_text(found: Difference) -> str:
-    """Return a difference times 100: +1.20 [0.3, 2.1] *."""
-    interval = f"{100 * found.value:+.2f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
-    return " ".join([interval, *["*"] * found.marked, *["†"] * found.apart])
+    """Return a difference times 100: +1.20 [0.3, 2.1] *, or ** after Holm's correction."""
+    interval = f"{100 * found.value:+.2f} [{_limit(100 * found.low)}, {_limit(100 * found.high)}]"
+    mark = "**" if found.marked_among_all else "*" * found.marked
+    return " ".join(filter(None, [interval, mark, "†" * found.apart]))
+
+
+def _limit(number: float) -> str:
+    """Return one decimal, or as many as show on which side of 0 the number is."""
+    text = f"{number:.1f}"
+    return f"{number:.1g}" if number and not float(text) else text
 
 
 def cell_text(cell: ReportCell) -> str:

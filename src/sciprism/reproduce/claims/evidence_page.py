@@ -24,7 +24,8 @@ What the papers claim, and what we found. This page is generated (`make evidence
 - A claim is **held**, **not held** or **undecided** by a paired 95% interval over seeds and items, never by
   the sign of a difference. Held: the whole interval is in the claimed range. Not held: all of it is outside.
 - Items are resampled, the same for both sides. The mean over k seeds varies by Student's t, k - 1 degrees
-  of freedom; equally many seeds are paired. *One seed*: the interval is over items alone.
+  of freedom; equally many seeds are paired. *One seed*: the interval is over items alone. No interval covers
+  the choice of training papers, of a probe or of an encoder. Method: [benchmarks.md](benchmarks.md).
 - A claim with several questions is held if all are, not held if one is not. If one of m answers is enough,
   each has an interval of 1 - 0.05 / m. Lines marked (not decisive) have no effect on the verdict.
 - A question is decided on the view of the suite with the most seeds; other views follow, in brackets.

@@ -13,9 +13,10 @@ from sciprism.reproduce.tables.run import FilledTable, TableCell
 from sciprism.reproduce.tables.table import TableForm
 
 METHOD = (
-    "Scores are times 100; in brackets: 95% intervals over seeds and items. Items are resampled, the same "
-    "for every row; the mean over k seeds varies by Student's t (k - 1 degrees of freedom), with paired "
-    "seeds for two rows of equal numbers. A row of one seed: items alone."
+    "Scores are times 100; in brackets: 95% intervals over seeds and items, as `sciprism compare` computes them "
+    "(docs/benchmarks.md), over the same items for every row; the mean over k seeds varies by Student's t (k - 1 "
+    "degrees of freedom), with paired seeds for two rows of equal numbers. A row of one seed: items alone, not the "
+    "sample of training papers."
 )
 TIMES = (
     "Seconds: encoding (or indexing) the documents, encoding the queries, searching, total per query. "
