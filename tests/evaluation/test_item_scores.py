@@ -130,7 +130,7 @@ def test_intervals_worked_by_hand():
 
 @pytest.mark.parametrize("kind", ["binary", "bounded"])
 def test_intervals_cover_the_truth_as_often_as_they_say(kind):
-    """At 20 queries, where a percentile bootstrap covers 64% of a proportion of 0.05; docs/benchmarks.md has more."""
+    """At 20 queries, where a percentile bootstrap covers a proportion of 0.05 in 66%; docs/benchmarks.md has more."""
     rng = np.random.default_rng(5)
     truth, draw = {"binary": (0.05, lambda: rng.random(20) < 0.05), "bounded": (0.5, lambda: rng.beta(0.5, 0.5, 20))}[
         kind

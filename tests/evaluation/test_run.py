@@ -95,6 +95,7 @@ def test_a_result_holds_number_interval_counts_and_provenance(tmp_path):
     assert result.provenance["command"] == "sciprism evaluate model" and result.provenance["versions"]["torch"]
     folder = tmp_path / "model--seed-3" / "made"
     assert results.read_result(folder / "one.json") == result
+    assert result.provenance["intervals"] == "wilson-t"
     kept = read_item_scores(results.item_scores_path(folder, "one", "mean"))
     assert kept.ids == ("a", "b")
 
@@ -288,9 +289,10 @@ def test_results_give_numbers_rows_and_a_table(tmp_path):
     assert results["one", "model"] == results["made/one", "model", "mean"] == 0.25
     assert results.failed and len(results) == 2 and results[0].task == "one" and results[:1][0] is results[0]
     measured, failed = results.to_rows()
+    assert 0 < measured.pop("low") < 0.25 < measured.pop("high") < 1
     assert measured == {
         "suite": "made", "task": "one", "system": "model", "seed": 0, "status": "done", "metric": "mean",
-        "value": 0.25, "low": 0.0, "high": 0.5, "n": 2,
+        "value": 0.25, "n": 2,
     }  # fmt: skip
     assert failed["status"] == "failed" and "not there" in failed["reason"]
     assert results.to_json()[0]["metrics"]["mean"]["value"] == 0.25
