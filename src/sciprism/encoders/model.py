@@ -128,7 +128,7 @@ class Model:
         try:
             yield
         finally:
-            self.tokenizer.enable_truncation(**before)
+            self.tokenizer.enable_truncation(**(before or {"max_length": self.settings.max_length}))
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special ones included, truncated to the maximum length.

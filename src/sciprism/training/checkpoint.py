@@ -54,7 +54,8 @@ class Checkpoints:
         (draft / STATE).write_text(json.dumps(state), encoding="utf-8")
         write_checksums(draft)
         for path in draft.iterdir():
-            _flush(path)
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
         sync_folder(draft)
         if self.last.exists():
             self.last.rename(self._before)
@@ -114,9 +115,3 @@ def _read(folder: Path) -> Checkpoint:
         text = next(iter(str(error).splitlines()), "")
         raise InputError(f"{folder} is damaged: {type(error).__name__}: {text}") from error
     return found
-
-
-def _flush(path: Path) -> None:
-    """Wait until a file is on the disk."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

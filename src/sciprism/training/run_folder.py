@@ -136,27 +136,27 @@ class StageFolder:
         if self.metrics.exists():
             with self.metrics.open("rb") as file:
                 for number, line in enumerate(file, 1):
-                    if (row := _read_row(line)) is not None:
+                    if (row := self.read_row(line)) is not None:
                         yield row
                     elif line.endswith(b"\n"):
                         raise InputError(f"{self.metrics}, line {number} is damaged; delete it")
 
-
-def _read_row(line: bytes) -> dict[str, Any] | None:
-    """Return the row in a line of metrics, None for a line that holds none."""
-    try:
-        row = json.loads(line)
-        numbers = [row["step"], *row.get("losses", {}).values(), *row.get("dev_scores", {}).values()]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-    whole = line.endswith(b"\n") and all(isinstance(number, int | float) for number in numbers)
-    return row if whole else None
+    @staticmethod
+    def read_row(line: bytes) -> dict[str, Any] | None:
+        """Return the row in a line of metrics, None for a line that holds none."""
+        try:
+            row = json.loads(line)
+            numbers = [row["step"], *row.get("losses", {}).values(), *row.get("dev_scores", {}).values()]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        whole = line.endswith(b"\n") and all(isinstance(number, int | float) for number in numbers)
+        return row if whole else None
 
 
 def _select_rows(content: bytes, last: int) -> tuple[bytes, int]:
     """Return the lines of steps up to the last one, and the number of those that hold no row."""
     lines = content.splitlines(keepends=True)
-    rows = [_read_row(line) for line in lines]
+    rows = [StageFolder.read_row(line) for line in lines]
     kept = b"".join(line for line, row in zip(lines, rows, strict=True) if row is not None and row["step"] <= last)
     lost = sum(row is None and line.endswith(b"\n") for line, row in zip(lines, rows, strict=True))
     return kept, lost
