@@ -236,7 +236,7 @@ def test_wrong_requests(request_, message, tiny_encoder):
         ({"max_length": 513}, "max length 513, but the model has positions for 512 tokens"),
         ({"max_length": 2}, "a maximum length of 2 tokens leaves no room for text"),
         ({"max_length": 0}, "a maximum length of 0 tokens leaves no room for text"),
-        ({"precision": "int4"}, "unknown precision 'int4'; known: float32, bfloat16, float16"),
+        ({"precision": "int4"}, "unknown precision 'int4'; known: auto, float32, bfloat16, float16"),
         ({"device": "abacus"}, "the device abacus cannot be used"),
     ],
 )

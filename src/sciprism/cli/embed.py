@@ -143,8 +143,8 @@ def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Enc
         # the manifest keeps the name: a search may start elsewhere
         model = str(Path(model).expanduser().resolve())
     encoder = Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
-    if encoder.precision != "float32":
-        print(f"vectors are computed in {encoder.precision}", file=sys.stderr)
+    if taken := encoder.options.get("precision"):
+        print(f"vectors are computed in {taken}", file=sys.stderr)
     return encoder
 
 
