@@ -34,7 +34,7 @@ def peers(gold, predicted):
             "kendall_tau": stats.kendalltau(gold, predicted)[0],
             "pearson": stats.pearsonr(gold, predicted)[0],
             "spearman": stats.spearmanr(gold, predicted)[0],
-            "r2": metrics.r2_score(gold, predicted),
+            "r2": metrics.r2_score(gold, predicted) if np.ptp(gold) else float(np.array_equal(gold, predicted)),
         }
 
 

@@ -58,7 +58,7 @@ class Encoder(Model):
         encoder, folder = _load_encoder(cls, name, overrides, stated, device)
         encoder.options = {key: value for key, value in overrides.items() if value is not None}
         if precision == AUTO:
-            encoder._use_fastest_precision()
+            _use_fastest_precision(encoder)
         if encoder.precision != "float32":
             encoder.options["precision"] = encoder.precision
         if pooling is None and max_length is None:
@@ -100,23 +100,6 @@ class Encoder(Model):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return _load_encoder(cls, backbone, changes, precision, device)[0]
-
-    def _use_fastest_precision(self) -> None:
-        """Compute in the fastest precision of the device from now on, if its vectors agree with those of float32."""
-        fastest = fastest_precision(self.device)
-        if fastest == self.precision:
-            return
-        exact = self.encode_all(list(selfcheck.TEXTS))
-        self.precision = fastest
-        self.prepare()
-        try:
-            quick = self.encode_all(list(selfcheck.TEXTS))
-            agree = all(smallest_cosine(quick[format], exact[format]) >= MIN_COSINE for format in exact)
-        except InputError:  # numbers that are not finite
-            agree = False
-        if not agree:
-            self.precision = "float32"
-            self.prepare()
 
     def encode(
         self,
@@ -231,6 +214,24 @@ class Encoder(Model):
                 write_checksums(draft)
         finally:
             self.model.train(training)
+
+
+def _use_fastest_precision(encoder: Encoder) -> None:
+    """Let an encoder compute in its device's fastest precision, if its vectors agree with those of float32."""
+    fastest = fastest_precision(encoder.device)
+    if fastest == encoder.precision:
+        return
+    exact = encoder.encode_all(list(selfcheck.TEXTS))
+    encoder.precision = fastest
+    encoder.prepare()
+    try:
+        quick = encoder.encode_all(list(selfcheck.TEXTS))
+        agree = all(smallest_cosine(quick[format], exact[format]) >= MIN_COSINE for format in exact)
+    except InputError:  # numbers that are not finite
+        agree = False
+    if not agree:
+        encoder.precision = "float32"
+        encoder.prepare()
 
 
 def smallest_cosine(one: Floats, other: Floats) -> float:

@@ -17,8 +17,6 @@ from sciprism.evaluation.results import TaskResult, folder_name
 from sciprism.evaluation.scoring import EvaluationRun, ProgressCallback, score_systems
 from sciprism.evaluation.selection import TaskName, select_tasks
 from sciprism.evaluation.stored_results import check_owners
-from sciprism.evaluation.systems import System
-from sciprism.evaluation.systems.dense import DenseSystem
 from sciprism.evaluation.systems.loading import SystemName, SystemOptions, load_systems
 from sciprism.files import cache_folder
 from sciprism.formats import FORMATS
@@ -70,8 +68,7 @@ def evaluate(
     folder = data_root.folder if isinstance(data_root, DataRoot) else data_root or os.environ.get("SCIPRISM_DATA")
     with TemporaryDirectory() if output is None else nullcontext(output) as place:
         cache = (Path(place) if output is None else cache_folder()) / "vectors"
-        loaded = load_systems(systems, replace(options.loading, seed=seed), cache)
-        _watch([system for system, _ in loaded], options.text_progress)
+        loaded = load_systems(systems, replace(options.loading, seed=seed), cache, options.text_progress)
         run = EvaluationRun(
             output=Path(place),
             data=Path(folder) if folder else None,
@@ -87,10 +84,3 @@ def evaluate(
             for task in part.tasks:
                 found += score_systems(part.suite.folder, task, loaded, run)
     return Results(found, [part.suite for part in selected])
-
-
-def _watch(systems: Sequence[System], progress: TextProgress | None) -> None:
-    """Let the systems that encode tell of the texts that are done."""
-    for system in systems:
-        if isinstance(system, DenseSystem):
-            system.watch(progress)

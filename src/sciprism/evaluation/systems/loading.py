@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.ensemble import Ensemble, joins
 from sciprism.encoders.protocols import EncoderProtocol
@@ -35,16 +36,22 @@ SystemName = str | Path | System | EncoderProtocol
 
 
 def load_systems(
-    systems: SystemName | Sequence[SystemName], options: SystemOptions, cache: Path
+    systems: SystemName | Sequence[SystemName],
+    options: SystemOptions,
+    cache: Path,
+    progress: TextProgress | None = None,
 ) -> list[tuple[System, dict[str, Any]]]:
     """Return one or several systems, each model once, with what results record of them.
 
-    An encoder becomes a system. cache: folder of vectors.
+    An encoder becomes a system. cache: folder of vectors. progress: is told of the texts that are encoded.
     """
     named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
     loaded = (load_system(str(each), options, cache) if isinstance(each, str | Path) else each for each in named)
     found = (each if isinstance(each, System) else DenseSystem(each, cache) for each in loaded)
     once = {system.fingerprint: system for system in found}
+    for system in once.values():
+        if isinstance(system, DenseSystem):
+            system.watch(progress)
     return [
         (system, dict(system.describe()) | {"name": system.name, "fingerprint": fingerprint})
         for fingerprint, system in once.items()
