@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,6 +50,7 @@ papers = "landmarks.jsonl"
 
 def build_flows() -> dict[str, str]:
     """Return each flow as a Mermaid figure by its name."""
+    os.environ.pop("SCIPRISM_DATA", None)  # else sources are checked for papers of tests
     with TemporaryDirectory() as name, contextlib.chdir(name):
         _write_files(Path(name))
         flows = {
