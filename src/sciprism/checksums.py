@@ -161,6 +161,11 @@ def read_sealed(path: Path, remedy: str) -> tuple[bytes, bool]:
     return content, seal is not None
 
 
+def lost_checksum(path: Path, remedy: str) -> DamagedFileError:
+    """Return the error for a JSON file that was written with its checksum and has none."""
+    return DamagedFileError(f"{path} is damaged: it lacks its checksum; {remedy}")
+
+
 def write_checksums(folder: Path) -> None:
     """Write the checksums of all files in a folder and its subfolders to its `checksums.json`."""
     files = {name: {"size": path.stat().st_size, "blocks": hash_blocks(path)} for name, path in _list_files(folder)}
@@ -244,6 +249,6 @@ def _read_checksums(folder: Path) -> dict[str, Any]:
     remedy = f"delete it, and check what {folder} gives, or restore the folder from a copy"
     content, sealed = read_sealed(path, remedy)
     if not sealed:
-        raise DamagedFileError(f"{path} is damaged: it has no checksum of its own; {remedy}")
+        raise lost_checksum(path, remedy)
     files: dict[str, Any] = json.loads(content)["files"]
     return files

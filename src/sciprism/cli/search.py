@@ -62,7 +62,7 @@ def _collect_queries(words: list[str], queries: Iterable[str], file: str) -> lis
     if words == ["-"] and not file:
         words, file = [], "-"
     if "-" in words:
-        raise InputError("- stands among the words of a query; read queries from standard input with --queries -")
+        raise InputError("- is among the words of a query; read queries from standard input with --queries -")
     asked = [*([" ".join(words)] if words else []), *queries]
     if file:
         asked += _read_lines(file)

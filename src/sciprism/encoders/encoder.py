@@ -30,7 +30,7 @@ WINDOW = 16_384  # texts tokenized and sorted together
 class Encoder(Model):
     """A loaded model. Vectors of two encoders are comparable only if fingerprint and space are equal.
 
-    on_batch: is told the number of texts of each batch that is encoded, from several threads; None: nobody is.
+    on_batch: called with the number of texts of each batch that is encoded, from several threads.
     """
 
     on_batch: Callable[[int], None] | None = None

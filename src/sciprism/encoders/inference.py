@@ -27,7 +27,7 @@ def encode_sequences(
     """Write the vector of sequences[i] to rows[i].
 
     compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the lengths only; on a
-    CPU each runs on one core, several in parallel. on_batch: is told the texts of each batch that is done, from
+    CPU each runs on one core, several in parallel. on_batch: called with the texts of each batch that is done, from
     several threads.
     """
     lengths = [len(sequence) for sequence in sequences]

@@ -53,7 +53,7 @@ class VectorCache:
     ) -> Rows:
         """Return the row of each text's vector; `encode` gets the indices of texts that are not stored.
 
-        begin: is told their number before the first is encoded. Two processes may encode one text at the same
+        begin: called with their number before the first is encoded. Two processes may encode one text at the same
         time; the vector written first is stored. A damaged vector is encoded and stored again, with a warning.
         """
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES] for text in texts]

@@ -101,7 +101,7 @@ def sort_items(item_scores: ItemScores) -> ItemScores:
 
 
 def items_key(ids: Sequence[str]) -> int:
-    """Return a number that stands for some items: scores on the same items have the same resamples."""
+    """Return a number that identifies some items: scores on the same items have the same resamples."""
     return int.from_bytes(hashlib.sha256("\n".join(ids).encode()).digest()[:8])
 
 

@@ -4,7 +4,7 @@ FOLDER/<suite>.json     numbers, intervals, counts, provenance: one line per sys
                         results share (declarations, systems, versions, commands) are written once
 FOLDER/<suite>.parquet  the items behind the numbers (`score_tables`)
 
-The JSON has a checksum of its own, is written last and names the checksum of the Parquet file: an interrupted
+The JSON holds its checksum, is written last and names the checksum of the Parquet file: an interrupted
 pack, a damaged one, or one of which one file was replaced, is refused.
 """
 

@@ -24,11 +24,11 @@ from sciprism.formats import FORMATS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationOptions:
-    """What `evaluate` may be told beyond systems, tasks and data.
+    """Options of `evaluate` besides systems, tasks and data.
 
     seeds: runs of each task, from `seed` on; 0: as many as the task declares. format: score with the vectors
     of this format instead of each task's own, "" for its own. loading: of the models that are given by name.
-    command: recorded in every result. text_progress: is told, while a model encodes, the texts done and their
+    command: recorded in every result. text_progress: called while a model encodes with the texts done and their
     number.
     """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, read_sealed, seal_json
+from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, lost_checksum, read_sealed, seal_json
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import write_atomically
 from sciprism.store import Collection
@@ -69,7 +69,7 @@ def read_record(folder: Path, remedy: str) -> BuildRecord:
     except ValidationError:
         raise DamagedFileError(f"{folder / RECORD_NAME} is damaged; {remedy}") from None
     if record.files is not None and not sealed:
-        raise DamagedFileError(f"{folder / RECORD_NAME} is damaged: it has no checksum of its own; {remedy}")
+        raise lost_checksum(folder / RECORD_NAME, remedy)
     return record
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from hashlib import blake2b
 from typing import NamedTuple
 
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+from sciprism.seeding import random_bits
 
 # Titles that many papers share, even of one author in one year; without case, spaces and punctuation.
 _GENERIC_TITLES = """
@@ -78,4 +78,4 @@ def normalise_words(text: str) -> list[str]:
 
 def hash_text(text: str) -> int:
     """Hash a text to 64 bits; no text is 0."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()) if text else 0
+    return random_bits(text) if text else 0

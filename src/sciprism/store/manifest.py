@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
-from sciprism.checksums import read_sealed, seal_json
-from sciprism.errors import DamagedFileError, InputError
+from sciprism.checksums import lost_checksum, read_sealed, seal_json
+from sciprism.errors import InputError
 from sciprism.files import write_atomically
 from sciprism.store.matrix import Dtype
 
@@ -144,5 +144,5 @@ def read_manifest(folder: Path) -> Manifest:
             f"{path} is not a manifest of sciprism, or it is damaged ({field}: {first['msg']}); {remedy}"
         ) from None
     if manifest.has_blocks and not sealed:
-        raise DamagedFileError(f"{path} is damaged: it has no checksum of its own; {remedy}")
+        raise lost_checksum(path, remedy)
     return manifest

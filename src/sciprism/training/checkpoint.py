@@ -1,7 +1,7 @@
 """Checkpoints of a stage: the last one and the one before it, each with checksums.
 
 There are two at most, also while one is written. At every moment one of them is whole: the one before is
-removed, the next one is written beside the last, and then both are renamed.
+removed, the next one is written next to the last, and then both are renamed.
 """
 
 from __future__ import annotations

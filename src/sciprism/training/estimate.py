@@ -95,11 +95,9 @@ def _of_sources(
 
 def _find_encoder(plan: Plan, stage: StagePlan) -> tuple[Encoder | None, str]:
     """Return an encoder that steps can be taken with, or None and the reason."""
-    for source in stage.sources:
-        for key in ("teacher", "head_from"):
-            other = str(stage.stage.objective_of(source.spec).get(key))
-            if other in stage.models and not stage.models[other].exists():
-                return None, f"it needs the model of the stage {other}, which is not trained yet"
+    for name in stage.stage.named_models():
+        if name in stage.models and not stage.models[name].exists():
+            return None, f"it needs the model of the stage {name}, which is not trained yet"
     encoder = plan.encoders.pop(stage.stage.name, None)
     if encoder is None:
         encoder, _ = build_early(plan.recipe, stage.stage, stage.models, plan.processes)

@@ -20,11 +20,11 @@ from torch import Tensor
 from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.packing import pack, token_batches
+from sciprism.encoders.precision import PRECISIONS
 from sciprism.parallel import map_threads
 
 T = TypeVar("T")
 R = TypeVar("R")
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class EncoderPass:
 
 def autocast(settings: PassSettings, device: torch.device) -> AbstractContextManager[Any]:
     """Return the context in which matrix products have the precision of the settings."""
-    dtype = DTYPES[settings.precision]
+    dtype = PRECISIONS[settings.precision]
     return torch.autocast(device.type, dtype, enabled=dtype is not torch.float32)
 
 

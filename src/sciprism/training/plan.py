@@ -112,12 +112,10 @@ class _Inspection:
 
         models: of the stages before.
         """
-        for source in stage.sources:
-            for key in ("teacher", "head_from"):
-                other = stage.objective_of(source).get(key)
-                if isinstance(other, str) and other and other not in models:
-                    with self.collect():
-                        self.load_model(other)
+        for name in stage.named_models():
+            if name not in models:
+                with self.collect():
+                    self.load_model(name)
         encoder, is_own = None, False
         with self.collect():
             encoder, is_own = build_early(self.recipe, stage, models, self.processes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -127,6 +127,14 @@ class Stage(RecipeTable):
     def objective_of(self, source: SourceSpec) -> Mapping[str, Any]:
         """Return the objective of a source: its own, or the stage's."""
         return self.objective if source.objective is None else source.objective
+
+    def named_models(self) -> Iterator[str]:
+        """Yield the models that objectives name: teachers, and those whose masked-LM head is the initial one."""
+        for source in self.sources:
+            for key in ("teacher", "head_from"):
+                name = self.objective_of(source).get(key)
+                if isinstance(name, str) and name:
+                    yield name
 
     def resolve_paths(self, folder: Path) -> Stage:
         """Return the stage with the paths of its sources, and of models among them, below a folder."""

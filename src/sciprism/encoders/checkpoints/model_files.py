@@ -1,4 +1,4 @@
-"""The files that a model's name stands for: what `locate.py` finds, and `converters/` convert."""
+"""The files of a model's name: what `locate.py` finds, and `converters/` convert."""
 
 from __future__ import annotations
 

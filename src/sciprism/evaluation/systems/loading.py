@@ -43,7 +43,7 @@ def load_systems(
 ) -> list[tuple[System, dict[str, Any]]]:
     """Return one or several systems, each model once, with what results record of them.
 
-    An encoder becomes a system. cache: folder of vectors. progress: is told of the texts that are encoded.
+    An encoder becomes a system. cache: folder of vectors. progress: called with the texts that are encoded.
     """
     named = [systems] if isinstance(systems, str) or not isinstance(systems, Sequence) else systems
     loaded = (load_system(str(each), options, cache) if isinstance(each, str | Path) else each for each in named)
