@@ -65,6 +65,17 @@ def test_the_plan_is_printed_and_nothing_is_written(recipe, tmp_path):
     assert "timed stages, 1 of 1" in done.stdout
 
 
+def test_a_plan_counts_the_hard_negatives_that_a_source_has(recipe, tmp_path):
+    tokens = []
+    for changes in ((), ("--set", "stages.contrast.sources.topics.hard_negatives=0")):
+        done = train(recipe, "-o", tmp_path / "run", "--device", "cpu", "--plan", *changes)
+        assert done.returncode == 0, done.stderr
+        rows = map(str.split, done.stdout.splitlines())
+        tokens.append({row[0]: float(row[-1]) for row in rows if row and row[0] in ("search", "topics")})
+    with_all, without = tokens
+    assert with_all["search"] == without["search"] and with_all["topics"] > without["topics"]
+
+
 def test_all_that_is_wrong_is_in_one_message(recipe, tmp_path):
     words = ("model.backbone=nobody/nothing", "stages.0.sources.0.file=lost.jsonl")
     done = train(

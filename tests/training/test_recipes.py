@@ -33,6 +33,18 @@ def test_a_laptop_recipe_has_the_stages_of_its_original(path):
         assert {s.format for s in one.sources} == {s.format for s in other.sources}
 
 
+@pytest.mark.parametrize("folder", [RECIPES, RECIPES / "laptop"], ids=lambda folder: folder.name)
+def test_the_ablation_of_hard_negatives_keeps_those_of_links_and_searches(folder):
+    """SciMult's Table A4: classification alone has none; all else is as in Vanilla."""
+    paths = (folder / f"scimult-vanilla{suffix}.toml" for suffix in ("", "-no-hard-negatives"))
+    (vanilla,), (ablated,) = (read_recipe(path).stages for path in paths)
+    for source in ablated.sources:
+        wanted = 0 if source.format == "classification" else 1
+        assert ablated.objective_of(source) == vanilla.objective | {"hard_negatives": wanted}
+    restored = tuple(source.model_copy(update={"hard_negatives": None}) for source in ablated.sources)
+    assert ablated.model_copy(update={"sources": restored}) == vanilla
+
+
 @pytest.mark.parametrize("name", ["specter", "multi2spe"])
 def test_laptop_recipes_of_triplets_score_dev_at_the_end_alone_and_keep_lengths(name):
     """The last model counts, as in their originals; MiniLM's own folder would scale vectors to length 1."""

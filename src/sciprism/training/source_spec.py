@@ -37,6 +37,9 @@ class SourceSpec(RecipeTable):
     objective: Mapping[str, Any] | None = Field(
         None, description="Of this source, an objective below. Default: the stage's."
     )
+    hard_negatives: int | None = Field(
+        None, ge=0, description="Of each example, at most, for this source. Default: the objective's."
+    )
 
     def resolve_paths(self, folder: Path) -> SourceSpec:
         """Return the source with its paths below a folder."""

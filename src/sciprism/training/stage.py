@@ -14,7 +14,7 @@ from sciprism.training.batch_plan import OneSourcePlan, mixings
 from sciprism.training.learners.registry import check_objective, learners
 from sciprism.training.model_settings import Architecture, PoolingName, resolve_model
 from sciprism.training.optimization_settings import OptimizerSettings, Schedule
-from sciprism.training.recipe_tables import Precision, RecipeTable, renamed
+from sciprism.training.recipe_tables import NamedTable, Precision, RecipeTable, renamed
 from sciprism.training.source_spec import SourceSpec, resolve_teacher
 from sciprism.training.weighting import check_weighting, weightings
 
@@ -114,7 +114,7 @@ class Stage(RecipeTable):
         weighting = weightings[check_weighting(self.weighting).name]
         if weighting.by_gradients and issubclass(mixings[self.mixing], OneSourcePlan):
             raise ValueError(f"{self.weighting['name']} needs batches of several sources; mixing is {self.mixing}")
-        kinds = {learners[check_objective(self.objective_of(source)).name].reads for source in self.sources}
+        kinds = {learners[self._check_objective(source).name].reads for source in self.sources}
         if len(kinds) > 1:
             raise ValueError("objectives of tokens and of examples need separate stages")
         if kinds == {"blocks"} and self.weighting["name"] != "none":
@@ -124,9 +124,18 @@ class Stage(RecipeTable):
             raise ValueError(f"source {lacking[0]}: its format is missing")
         return self
 
+    def _check_objective(self, source: SourceSpec) -> NamedTable:
+        """Return the settings of a source's objective; InputError names a source with an objective of its own."""
+        objective = self.objective_of(source)
+        owner = "" if objective is self.objective else f"source {source.name}, "
+        return check_objective(objective, f"{owner}objective")
+
     def objective_of(self, source: SourceSpec) -> Mapping[str, Any]:
-        """Return the objective of a source: its own, or the stage's."""
-        return self.objective if source.objective is None else source.objective
+        """Return the objective of a source: its own or the stage's, with the source's number of hard negatives."""
+        objective = self.objective if source.objective is None else source.objective
+        if source.hard_negatives is None:
+            return objective
+        return {**objective, "hard_negatives": source.hard_negatives}
 
     def named_models(self) -> Iterator[str]:
         """Yield the models that objectives name: teachers, and those whose masked-LM head is the initial one."""

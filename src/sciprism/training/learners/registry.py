@@ -12,6 +12,6 @@ from sciprism.training.recipe_tables import NamedTable
 learners: Registry[type[Learner]] = Registry("objective")
 
 
-def check_objective(objective: Mapping[str, Any]) -> NamedTable:
+def check_objective(objective: Mapping[str, Any], what: str = "objective") -> NamedTable:
     """Return the settings in an objective's table; InputError names what is wrong and the known keys."""
-    return learners[str(objective.get("name"))].settings.from_table(objective, "objective")
+    return learners[str(objective.get("name"))].settings.from_table(objective, what)
