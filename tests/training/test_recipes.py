@@ -162,9 +162,35 @@ def test_the_settings_of_scirepeval(recipe, stages):
         )
         assert (stage.optimizer.weight_decay, stage.optimizer.eps) == (0.0, 1e-8)
         assert stage.objective == {"name": "triplet", "margin": 1.0}
-        assert {s.file.stem: (s.objective or stage.objective)["name"] for s in stage.sources} == OBJECTIVES
+        assert {s.file.stem: stage.objective_of(s) for s in stage.sources} == {
+            name: {"name": kind} | ({"margin": 1.0} if kind == "triplet" else {}) for name, kind in OBJECTIVES.items()
+        }
     laptop = read_recipe(RECIPES / "laptop" / f"scirepeval-{recipe}.toml")
     assert [(s.name, s.method) for s in laptop.stages] == [(s.name, s.method) for s in found.stages]
+
+
+LAPTOP_HEADS = {
+    "arxiv-classes": {"name": "classification", "standardize": True},
+    "mesh-classes": {"name": "multi-label", "standardize": True},
+    "citation-count-numbers": {"name": "regression", "scale": 0.2, "standardize": True},
+    "conference-year-numbers": {"name": "regression", "scale": 0.2, "standardize": True},
+}
+
+
+def test_the_laptop_recipes_of_scirepeval_differ_in_the_method_alone():
+    """One rate where the whole network is trained, one where it is frozen; heads and all else are the same."""
+    recipes = {path.stem: read_recipe(path) for path in (RECIPES / "laptop").glob("scirepeval-*.toml")}
+    stages = {(name, stage.name): stage for name, recipe in recipes.items() for stage in recipe.stages}
+    assert len(recipes) == len(list(RECIPES.glob("scirepeval-*.toml"))) == 6
+    reference = stages["scirepeval-mtl-cls", "formats"]
+    assert {s.name: s.objective for s in reference.sources if s.name in LAPTOP_HEADS} == LAPTOP_HEADS
+    for (name, _), stage in stages.items():
+        frozen = stage.method in ("adapters", "adapter-fusion")
+        assert stage.optimizer == reference.optimizer.model_copy(update={"lr": 1e-3 if frozen else 2e-4})
+        lacking = {"vis-citations", "specter-triplets"} if name.endswith("no-citations") else set()
+        assert stage.sources == tuple(s for s in reference.sources if s.name not in lacking)
+        own = {"name", "method", "options", "optimizer", "sources"}
+        assert stage.model_dump(exclude=own) == reference.model_dump(exclude=own)
 
 
 INDUS = {
