@@ -9,6 +9,7 @@ import pytest
 from build_sources import write_recipe
 from sciprism.errors import InputError
 from sciprism.reproduce.tables.multi2spe import VARIANTS
+from sciprism.reproduce.tables.registry import reproductions
 from sciprism.training.examples import from_row
 from sciprism.training.recipe_file import read_recipe
 
@@ -31,6 +32,46 @@ def test_a_laptop_recipe_has_the_stages_of_its_original(path):
         assert (one.name, one.method, one.options) == (other.name, other.method, other.options)
         assert one.objective["hard_negatives"] == other.objective["hard_negatives"]
         assert {s.format for s in one.sources} == {s.format for s in other.sources}
+
+
+POOLINGS = {"mean": "mean", "cls": "first token"}
+SEPARATORS = {None: "space", " [SEP] ": "[SEP]"}
+
+
+def describe_settings(recipe):
+    """Return what a recipe says of the settings in which SciMult's laptop recipes depart from the paper."""
+    (stage,) = recipe.stages
+    objective = {"similarity": "dot product", "temperature": 1.0, "mask_known": False} | stage.objective
+    return {
+        "similarity": objective["similarity"],
+        "temperature": f"{objective['temperature']:g}",
+        "pooling": POOLINGS[recipe.model.pooling],
+        "known positives of a query among its negatives": "masked" if objective["mask_known"] else "not masked",
+        "separator of title and abstract": SEPARATORS[recipe.model.separator],
+        "warm-up": f"{stage.schedule.warmup:.0%}",
+        "peak learning rate": f"{stage.optimizer.lr:.0e}".replace("e-0", "e-"),
+    }
+
+
+def test_tables_of_scimult_say_where_its_laptop_recipes_depart_from_the_paper():
+    """One laptop recipe, `vanilla-paper`, departs in backbone, size and rate alone."""
+    departures = dict(reproductions["scimult"].suites["open"].departures)
+    departures.pop("backbone")
+    paths = ("laptop/scimult-vanilla.toml", "scimult-vanilla.toml", "laptop/scimult-vanilla-paper.toml")
+    laptop, paper, as_paper = (read_recipe(RECIPES / path) for path in paths)
+    assert {key: ours.removesuffix(" of the steps") for key, (ours, _) in departures.items()} == describe_settings(
+        laptop
+    )
+    assert {key: published for key, (_, published) in departures.items()} == describe_settings(paper)
+    rate = {"peak learning rate": describe_settings(as_paper)["peak learning rate"]}
+    assert describe_settings(as_paper) == describe_settings(paper) | rate
+    of_size = {"backbone", "max_length", "training_length", "normalize"}
+    assert as_paper.model.normalize is False, "MiniLM's own folder would scale vectors to length 1"
+    assert as_paper.model.model_dump(exclude=of_size) == paper.model.model_dump(exclude=of_size)
+    (stage,), (published,), (twin,) = as_paper.stages, paper.stages, laptop.stages
+    assert (stage.objective, stage.schedule) == (published.objective, published.schedule)
+    assert stage.optimizer == published.optimizer.model_copy(update={"lr": stage.optimizer.lr})
+    assert (stage.sources, stage.batch_size, stage.epochs) == (twin.sources, twin.batch_size, twin.epochs)
 
 
 @pytest.mark.parametrize("folder", [RECIPES, RECIPES / "laptop"], ids=lambda folder: folder.name)

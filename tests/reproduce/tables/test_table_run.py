@@ -146,6 +146,7 @@ def test_differences_stand_under_the_numbers(open_data, runs, tmp_path):
     filled, _ = run_table("A4", open_data, tmp_path, models, [])
     page = format_table(filled, "Table A4", width=100)
     assert "### Table A4: differences" in page and "+0.00 [+0.0, +0.0]" in page
+    assert "temperature: 0.05 (paper: 1); pooling: mean (paper: first token)" in page
 
 
 def test_all_that_is_missing_is_said_before_anything_runs(tmp_path, runs):

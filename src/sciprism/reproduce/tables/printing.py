@@ -63,6 +63,8 @@ def list_notes(filled: FilledTable) -> Iterator[str]:
         yield "Columns marked (published) are the paper's numbers."
     else:
         yield "Other data than the paper's: its numbers are not comparable and not shown."
+    if departures := filled.suite.describe_departures():
+        yield departures
     for row, models in zip(filled.table.rows, filled.models, strict=True):
         if models:
             remark = filled.suite.remarks.get(row.model, "")

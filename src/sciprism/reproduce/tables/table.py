@@ -138,7 +138,8 @@ class GroupedSuite:
     tasks: variants that the suite lacks, each named like its task, with a suffix. other_suites: further
     suites with tasks of the groups; results are stored under their names. original: whether these are the
     paper's own data, so that its published numbers compare. remarks: notes on a group, or on a model's
-    substitute. view: the selected view of the suite.
+    substitute. departures: setting -> its value in the laptop recipes, and in the paper, where they differ by
+    more than size. view: the selected view of the suite.
     """
 
     suite: Suite
@@ -147,6 +148,7 @@ class GroupedSuite:
     other_suites: tuple[Suite, ...] = ()
     original: bool = False
     remarks: Mapping[str, str] = field(default_factory=dict)
+    departures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     view: str = ""
 
     def __post_init__(self) -> None:
@@ -162,6 +164,11 @@ class GroupedSuite:
     def suite_of(self, task: str) -> Suite:
         """Return the suite under whose name the results of a task are stored."""
         return next((s for s in self.other_suites if task in {each.name for each in s.tasks}), self.suite)
+
+    def describe_departures(self) -> str:
+        """Return where the laptop recipes depart from the paper's settings, as one sentence; "" for nowhere."""
+        listed = "; ".join(f"{name}: {ours} (paper: {paper})" for name, (ours, paper) in self.departures.items())
+        return f"Besides size, the laptop recipes depart from the paper. {listed}." if listed else ""
 
     def select_view(self, view: str) -> GroupedSuite:
         """Return the groups over a view of the suite."""
