@@ -255,7 +255,8 @@ def test_papers_of_a_test_take_no_part(tmp_path, monkeypatch, capsys):
     assert read == [(papers.name, 1), (keyed.name, 2), (titled.name, 1), ("s2orc, shard 0", 1)]
 
 
-def test_the_queries_of_a_benchmark_take_no_part(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("folder", ["bench", "bench/multi-scidocs"])
+def test_the_queries_of_a_benchmark_take_no_part(folder, tmp_path, monkeypatch, capsys):
     """A benchmark of the same papers: all of them are candidates, its queries are dropped."""
     path = corpus(tmp_path / "all.jsonl")
     made = ("prepare", "multi-scidocs", path, "-o", tmp_path / "bench", "--val", 0.1, "--test", 0.2)
@@ -263,15 +264,7 @@ def test_the_queries_of_a_benchmark_take_no_part(tmp_path, monkeypatch, capsys):
     queries = {
         name for part in ("val", "test") for name in (tmp_path / f"bench/multi-scidocs/{part}.txt").read_text().split()
     }
-    words = (
-        "prepare",
-        "citations",
-        path,
-        "-o",
-        tmp_path / "out",
-        "--exclude",
-        tmp_path / "bench/multi-scidocs",
-    )
+    words = ("prepare", "citations", path, "-o", tmp_path / "out", "--exclude", tmp_path / folder)
     assert run(monkeypatch, capsys, *words)[0] == 0
     assert facts(tmp_path / "out")["dropped"]["test paper"]["count"] == len(queries) == 24
     named = {row[side] for row in triplets(tmp_path / "out") for side in ("query", "positive", "negative")}

@@ -39,7 +39,7 @@ HoldOutRule = Annotated[
 ]
 Exclude = Annotated[
     list[Path] | None,
-    typer.Option(help="Papers of a test, or a folder multi-scidocs/: its queries are dropped; repeatable."),
+    typer.Option(help="Papers of a test, or a folder of prepare multi-scidocs: its queries are dropped; repeatable."),
 ]
 RequireAbstract = Annotated[bool, typer.Option(help="Drop papers without an abstract.")]
 

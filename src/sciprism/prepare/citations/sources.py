@@ -9,6 +9,7 @@ from pathlib import Path
 from sciprism.datasets.data_root import DataRoot
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.evaluation.suites.multi_scidocs import FOLDER
 from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
@@ -51,14 +52,15 @@ class PaperReader:
             yield from ((paper, True) for paper in read_papers(path, skip_bad=True, report=self.report))
 
     def read_queries(self, path: Path, data_root: DataRoot) -> Iterator[Paper]:
-        """Yield the queries of a folder of Multi-SciDocs, or all papers of anything else."""
-        if not all((path / name).is_file() for name in QUERY_FILES):
-            yield from (paper for paper, _ in self.read(path, data_root))
-            return
-        texts = ((path / name).read_text(encoding="utf-8") for name in QUERY_FILES)
-        names = {name for text in texts for name in text.split("\n")}
-        papers = (paper for paper in read_keyed_papers(data_root, path / CORPUS) if paper.id in names)
-        yield from self._count(str(path), "Multi-SciDocs", papers)
+        """Yield the queries of a folder of Multi-SciDocs, or of a folder with one; all papers of anything else."""
+        for folder in (path, path / FOLDER):
+            if all((folder / name).is_file() for name in QUERY_FILES):
+                texts = ((folder / name).read_text(encoding="utf-8") for name in QUERY_FILES)
+                names = {name for text in texts for name in text.split("\n")}
+                papers = (paper for paper in read_keyed_papers(data_root, folder / CORPUS) if paper.id in names)
+                yield from self._count(str(folder), "Multi-SciDocs", papers)
+                return
+        yield from (paper for paper, _ in self.read(path, data_root))
 
     def unreadable(self) -> Iterator[str]:
         """Yield the place of each record that could not be read; "" beyond those that the report names."""
@@ -92,7 +94,7 @@ class CitationSources:
     edges: a table with the columns citing and cited, instead of the papers' own references. link_strengths:
     SPECTER's data.json. triplets: sampled elsewhere, as SciNCL's train_triples.csv. fields, shards: papers of
     these fields, and of these shards of S2ORC, are queries, () for all; the others are only candidates.
-    exclude: files of papers to drop, or folders of Multi-SciDocs, whose queries are dropped. reader,
+    exclude: files of papers to drop, or what `prepare multi-scidocs` wrote, whose queries are dropped. reader,
     excluded: what was read of the files, and of those in `exclude`. query_ids: ids of the queries if not all
     papers are; complete once all are read.
     """

@@ -10,13 +10,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from sciprism.evaluation.suites.multi_scidocs import FOLDER
 from sciprism.files import write_lines
 from sciprism.prepare.multi_scidocs.constructions import RELATIONS, Relation
 from sciprism.prepare.multi_scidocs.pools import PoolSampler, QueryCounts
 from sciprism.prepare.multi_scidocs.splits import PARTS, Part
 from sciprism.prepare.scimult.fields import MAG_CLASSES
 
-FOLDER = "multi-scidocs"
 SCORED_PARTS: tuple[Part, ...] = ("val", "test")
 
 
