@@ -16,13 +16,13 @@ cite each other:
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from measurement import build_parser, provenance, write_result
 from sciprism.training.recipe_file import read_recipe
-from study import pack, report_missing, reproduce_table, run_command
+from study import pack, read_metrics, report_missing, reproduce_table, run_command, summarize_dev
 
 RECIPE = Path("recipes/laptop/indus.toml")
 TABLES = ("8", "beir", "ablation", "I2", "I4", "I5", "pooling", "teachers")
@@ -122,15 +122,16 @@ def _set(*changes: str) -> list[str]:
     return [word for change in changes for word in ("--set", change)]
 
 
-def summarize_stage(stage: Path) -> dict[str, float | int]:
+def summarize_stage(stage: Path) -> dict[str, Any]:
     """Return what a stage's own files say of it."""
-    rows = [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
+    rows = read_metrics(stage)
     steps = [row for row in rows if "seconds" in row]
     return {
+        "stage": stage.name,
         "steps": len(steps),
         "seconds": round(sum(row["seconds"] for row in steps)),
         "last_loss": round(steps[-1]["loss"], 4),
-        "dev_best": max((round(row["dev"], 4) for row in rows if "dev" in row), default=0.0),
+        **summarize_dev(rows),
     }
 
 

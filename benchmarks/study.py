@@ -161,16 +161,27 @@ def median_dev(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
     return found
 
 
-def summarize_run(folder: Path) -> dict[str, float | int | dict[str, float]]:
-    """Return what a run's own files say of it."""
+def summarize_run(folder: Path) -> dict[str, Any]:
+    """Return what a run's own files say of its last stage."""
     stage = max((path for path in folder.iterdir() if path.is_dir()), key=lambda p: p.stat().st_mtime)
-    rows = [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
+    rows = read_metrics(stage)
+    seconds = json.loads((folder / "seconds.json").read_text("utf-8"))
+    return {"stage": stage.name, "steps": max(row["step"] for row in rows), "seconds": seconds, **summarize_dev(rows)}
+
+
+def read_metrics(stage: Path) -> list[dict[str, Any]]:
+    """Return the metrics of a stage: a row for each step and each evaluation."""
+    return [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
+
+
+def summarize_dev(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the dev scores of a stage's best step; step 0: the model is the start, no step improved it."""
     scored = [row for row in rows if "dev" in row]
+    if not scored:
+        return {}
     best = max(scored, key=lambda row: row["dev"])
     at_start = {"dev_at_start": round(scored[0]["dev"], 4)} if scored[0]["step"] == 0 else {}
     return at_start | {
-        "steps": max(row["step"] for row in rows),
-        "seconds": json.loads((folder / "seconds.json").read_text("utf-8")),
         "dev_best": round(best["dev"], 4),
         "dev_best_step": best["step"],
         "dev_scores": {name: round(score, 4) for name, score in best["dev_scores"].items()},

@@ -7,6 +7,10 @@ class SlowPrecisionWarning(UserWarning):
     """Report a precision that the device has no instructions for, and what it costs."""
 
 
+class UntrainedStageWarning(UserWarning):
+    """Report a stage of training whose model is its start: no step improved its dev score."""
+
+
 class InputError(ValueError):
     """Report a request or an input that is wrong: what, where, and what to do about it.
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,10 @@ from safetensors.torch import load_file
 from build_runs import by_two_and_by_one, losses, metrics, run_recipe
 from build_sources import WORDS, write_recipe, write_source
 from sciprism import Encoder
-from sciprism.errors import InputError, RunFailedError
+from sciprism.encoders.ensemble import Ensemble
+from sciprism.encoders.export import export
+from sciprism.encoders.provenance import untrained_stage
+from sciprism.errors import InputError, RunFailedError, UntrainedStageWarning
 from sciprism.files import lock_folder
 from sciprism.papers.records import Paper
 from sciprism.training.examples import Example, write_examples
@@ -160,6 +164,48 @@ def test_the_best_model_by_dev_examples_is_kept(tmp_path, tiny_model):
     assert seen
 
 
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory, tiny_model):
+    """A recipe whose steps change no ranking, and what says its run: the folder, the messages."""
+    folder = tmp_path_factory.mktemp("untrained")
+    path, notes = write_recipe(folder, tiny_model, steps=2), []
+    write_source(folder / "dev.jsonl", 20, seed=9)
+    changes = ["stages.0.evaluation.every=1", "stages.0.sources.search.dev=dev.jsonl", "stages.0.optimizer.lr=1e-12"]
+    recipe = read_recipe(path, changes)
+    with pytest.warns(UntrainedStageWarning, match="stage contrast kept step 0: .*model is what the stage began with"):
+        run_recipe(recipe, folder / "run", device="cpu", hooks=Hooks(on_message=notes.append))
+    return recipe, folder / "run", notes
+
+
+def test_a_model_that_never_learned_says_so(untrained):
+    """The run when it ends and when it is made again; the model; its description."""
+    recipe, run, notes = untrained
+    assert [note for note in notes if "the model is that of step 0" in note and "no step improved it" in note]
+    model = Encoder.load(run / "contrast" / "model")
+    assert model.provenance["kept_start"] is True and model.provenance["step"] == 0
+    assert untrained_stage(model.describe()) == "contrast"
+    with pytest.warns(UntrainedStageWarning, match="stage contrast kept step 0"):
+        run_recipe(recipe, run, device="cpu")
+
+
+def test_a_stage_that_learned_is_none_of_them(finished, recipe):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UntrainedStageWarning)
+        run_recipe(read_recipe(recipe), finished, device="cpu")
+    assert "kept_start" not in Encoder.load(finished / "contrast" / "model").provenance
+
+
+def test_an_export_and_an_ensemble_of_it_say_so_too(untrained, finished, tmp_path):
+    _, run, _ = untrained
+    start, trained = (Encoder.load(folder / "contrast" / "model") for folder in (run, finished))
+    export(start, tmp_path / "out")
+    assert untrained_stage(Encoder.load(tmp_path / "out").describe()) == "contrast"
+    assert "its training kept step 0 of stage contrast" in (tmp_path / "out" / "README.md").read_text()
+    start.name = "start"
+    assert untrained_stage(Ensemble([trained, start]).describe()) == "contrast of start"
+    assert untrained_stage(trained.describe()) == ""
+
+
 def test_a_model_trained_on_short_texts_opens_and_is_scored_on_whole_ones(tmp_path, tiny_model):
     path = write_recipe(tmp_path, tiny_model, steps=1)
     changes = ["model.training_length=8", "stages.0.evaluation.every=1", 'stages.0.evaluation.tasks=["made/task"]']
@@ -179,7 +225,8 @@ def test_patience_ends_a_stage(tmp_path, tiny_model):
     write_source(tmp_path / "dev.jsonl", 20, seed=9)
     changes = ["stages.0.evaluation.every=1", "stages.0.evaluation.patience=2"]
     changes += ["stages.0.sources.search.dev=dev.jsonl", "stages.0.optimizer.lr=1e-9"]
-    run_recipe(read_recipe(path, changes), tmp_path / "run", device="cpu")
+    with pytest.warns(UntrainedStageWarning):
+        run_recipe(read_recipe(path, changes), tmp_path / "run", device="cpu")
     assert len(losses(tmp_path / "run")) < 40
 
 

@@ -34,7 +34,13 @@ from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
 from sciprism.deprecation import RenamedWarning
-from sciprism.errors import DamagedCacheWarning, InputError, RunFailedError, SlowPrecisionWarning
+from sciprism.errors import (
+    DamagedCacheWarning,
+    InputError,
+    RunFailedError,
+    SlowPrecisionWarning,
+    UntrainedStageWarning,
+)
 
 app = typer.Typer(
     name="sciprism",
@@ -103,11 +109,12 @@ def main() -> None:
 
 
 def _shorten_warnings() -> None:
-    """Print former names and damaged caches as one line, without the place in the code that found them."""
+    """Print our warnings as one line, without the place in the code that found them."""
     default = warnings.showwarning
+    ours = (RenamedWarning, DamagedCacheWarning, SlowPrecisionWarning, UntrainedStageWarning)
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, RenamedWarning | DamagedCacheWarning | SlowPrecisionWarning):
+        if issubclass(category, ours):
             print(f"sciprism: {message}", file=sys.stderr)
         else:
             default(message, category, *place, **more)

@@ -14,6 +14,7 @@ from sciprism.encoders.checkpoints.folder import atomic_folder
 from sciprism.encoders.checkpoints.sentence_transformers import write_documents
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.registry import PLAIN
+from sciprism.encoders.provenance import describe_untrained, training_facts, untrained_stage
 from sciprism.encoders.transformer import Routed, Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format
@@ -41,6 +42,8 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
     written = encoder
     shown = Path(encoder.name).name if Path(encoder.name).is_dir() else encoder.name
     about = {"exported_from": shown, "fingerprint": encoder.fingerprint, "formats": list(formats)}
+    if stage := untrained_stage({"provenance": encoder.provenance}):
+        about |= training_facts(stage, 0)
     if plain is not None:
         settings = replace(encoder.settings, method=PLAIN, options={})
         written = Encoder(plain, encoder.tokenizer, settings, name=shown, device=str(encoder.device))
@@ -132,6 +135,8 @@ def _format_model_card(encoder: Encoder, name: str, formats: Sequence[Format], c
         dim=encoder.dim,
         distance=encoder.distance,
     )
+    if stage := untrained_stage({"provenance": encoder.provenance}):
+        card += f"\nOf this model, {describe_untrained(stage)}.\n"
     if chosen is None:
         return card
     other = next((format for format in formats if format != chosen), chosen)

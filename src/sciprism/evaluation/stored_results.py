@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from sciprism.errors import InputError
@@ -50,14 +49,18 @@ def find_result(folder: Path, task: str) -> TaskResult | None:
     return pack.results.get((folder.parent.name, task)) if pack else None
 
 
+def read_system(folder: Path) -> Iterator[TaskResult]:
+    """Yield the results of one system, ROOT/<system>; where a task is packed too, both."""
+    yield from map(read_result, sorted(folder.rglob("*.json")))
+    for pack in map(read_pack, filter(is_pack, sorted(folder.parent.glob("*.json")))):
+        yield from (result for (name, _), result in pack.results.items() if name == folder.name)
+
+
 def check_owners(systems: Sequence[tuple[Path, System]]) -> None:
     """Check that each folder, ROOT/<system>, has results of one model alone, stored ones included. InputError."""
     owners: dict[Path, str] = {}
     for folder, system in systems:
-        packs = map(read_pack, filter(is_pack, sorted(folder.parent.glob("*.json"))))
-        packed = (result for pack in packs for (name, _), result in pack.results.items() if name == folder.name)
-        stored = map(read_result, sorted(folder.rglob("*.json")))
-        if found := next(chain(stored, packed), None):
+        if found := next(read_system(folder), None):
             check_owner(found, system, folder)
         if owners.setdefault(folder, system.fingerprint) != system.fingerprint:
             raise InputError(f"two models are named {system.name}; evaluate them with different -o")

@@ -20,6 +20,7 @@ from torch import nn
 
 from sciprism.checksums import CHECKSUMS_NAME, hash_file, write_checksums
 from sciprism.encoders.encoder import Encoder
+from sciprism.encoders.provenance import training_facts
 from sciprism.errors import InputError, RunFailedError
 from sciprism.files import create_draft, replace_folder, write_lines
 from sciprism.seeding import derive_seed
@@ -247,7 +248,7 @@ class TrainingLoop:
                 self.state.worse += 1
                 if mean > self.state.best:
                     draft = create_draft(self.folder.best)
-                    self.save(draft, stage=self.stage.name, step=self.step, dev=mean, seed=self.seed)
+                    self.save(draft, **training_facts(self.stage.name, self.step), dev=mean, seed=self.seed)
                     checksum = hash_file(draft / CHECKSUMS_NAME)
                     self.state = LoopState(mean, self.step, 0, self.state.examples, checksum)
                     replace_folder(self.folder.best, draft)

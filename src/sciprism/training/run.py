@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,6 +14,7 @@ from torch import Tensor
 from sciprism.checksums import write_checksums
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.precision import describe_slowness
+from sciprism.errors import UntrainedStageWarning
 from sciprism.files import create_draft, lock_folder, replace_folder
 from sciprism.training.curve import plot_curves
 from sciprism.training.initialization import build_encoder
@@ -26,8 +28,8 @@ from sciprism.training.whitening import whiten
 def train(plan: Plan, hooks: Hooks | None = None) -> Path:
     """Train the stages of a plan; return the folder of the last model.
 
-    The same plan made again continues an interrupted run. Raises InputError for a folder that another process
-    is writing, RunFailedError for losses that diverge.
+    The same plan made again continues an interrupted run. Warns of stages whose model is their start. Raises
+    InputError for a folder that another process is writing, RunFailedError for losses that diverge.
     """
     hooks, processes = hooks or Hooks(), plan.processes
     if processes.first:
@@ -38,6 +40,12 @@ def train(plan: Plan, hooks: Hooks | None = None) -> Path:
     with lock_folder(plan.folder.path) if processes.first else nullcontext():
         for stage in plan.stages:
             _StageRun(plan, stage, hooks).train()
+    for name, model in plan.folder.untrained_stages().items() if processes.first else ():
+        message = (
+            f"stage {name} kept step 0: no step improved its dev score, so {model} is what the stage began with, and "
+            "its results are marked. Check dev examples, learning rate and number of steps"
+        )
+        warnings.warn(UntrainedStageWarning(message), stacklevel=2)
     return plan.model
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
 from sciprism.deprecation import current_names
+from sciprism.encoders.provenance import untrained_stage
 from sciprism.errors import InputError
 from sciprism.files import PARTIAL_SUFFIX, recover_folder, write_atomically, write_json
 from sciprism.text.tokenizer import read_json
@@ -216,6 +217,13 @@ class RunFolder:
     def stage(self, name: str) -> StageFolder:
         """Return the folder of a stage."""
         return StageFolder(self.path / name)
+
+    def untrained_stages(self) -> dict[str, Path]:
+        """Return the finished stages whose model is their start, step 0, with the model's folder."""
+        models = {stage["name"]: self.stage(stage["name"]).model for stage in self.recipe["stages"]}
+        return {
+            name: model for name, model in models.items() if untrained_stage(read_json(model / "sciprism.json", {}))
+        }
 
     def create(self) -> None:
         """Write the recipe and the facts of a new run, and their checksums."""

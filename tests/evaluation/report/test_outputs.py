@@ -100,6 +100,17 @@ def test_every_output_holds_every_number_and_note(report, name):
     assert "incomplete" in text and "disk" in text
 
 
+@pytest.mark.parametrize("name", outputs)
+def test_a_model_that_never_learned_is_marked_in_every_output(lab, name):
+    kept = {"stage": "distil", "step": 0, "kept_start": True}
+    facts = {"learned": {"stage": "distil", "step": 20}, "kept": kept, "former": {"stage": "distil", "step": 0}}
+    for system, provenance in facts.items():
+        lab.add(system, "one", {"map": [0.5, 0.75]}, system={"name": system, "provenance": provenance})
+    text = outputs[name](lab.report())
+    found = re.findall(r"(\w+): its training kept step 0 of stage distil", " ".join(text.split()))
+    assert found == ["former", "kept"]
+
+
 def test_json_is_the_whole_report(report):
     read = json.loads(outputs["json"](report))
     assert read["baseline"] == "B" and read["systems"] == ["B", NASTY]

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from sciprism.encoders.provenance import describe_untrained, untrained_stage
 from sciprism.evaluation.report.estimates import LineResult
 from sciprism.evaluation.report.lines import ReportLine
 from sciprism.evaluation.report.model import LEVEL, ReportRow
@@ -23,6 +24,7 @@ def build_notes(
     """Return the notes under the tables, the method first."""
     return [
         *_method(systems, baseline, rows),
+        *_untrained(systems),
         *_incomplete(rows),
         *_without_number(systems),
         *_uninformative(systems),
@@ -60,6 +62,15 @@ def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[Repo
         yield "† marks means over seeds that are more than two standard deviations apart, the larger of both."
     if any(cell.status == "left out" for cell in cells):
         yield "Averages are over tasks that all systems have; one that a task does not serve has no average."
+
+
+def _untrained(systems: Sequence[SystemResults]) -> Iterator[str]:
+    """Yield the systems whose model is the start of its training."""
+    for system in systems:
+        runs = chain.from_iterable(system.runs.values())
+        for stage in dict.fromkeys(untrained_stage(run.result.system) for run in runs):
+            if stage:
+                yield f"{system.name}: {describe_untrained(stage)}."
 
 
 def _incomplete(rows: Sequence[ReportRow]) -> Iterator[str]:

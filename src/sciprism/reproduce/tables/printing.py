@@ -7,6 +7,7 @@ from dataclasses import asdict
 from math import isnan
 from typing import Any
 
+from sciprism.encoders.provenance import describe_untrained
 from sciprism.evaluation.report.text_tables import TextTable, split_table
 from sciprism.reproduce.tables.estimates import Estimate
 from sciprism.reproduce.tables.run import FilledTable, TableCell
@@ -69,6 +70,9 @@ def list_notes(filled: FilledTable) -> Iterator[str]:
         if models:
             remark = filled.suite.remarks.get(row.model, "")
             yield f"{row.name}: {'; '.join(filter(None, (', '.join(models), remark)))}."
+    for row, untrained in zip(filled.table.rows, filled.untrained, strict=True):
+        for name, stage in untrained.items():
+            yield f"{row.name}, {name}: {describe_untrained(stage)}."
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
         for column, cell in zip(filled.columns, cells, strict=True):
             if cell.remark or cell.status == "failed":
@@ -85,12 +89,13 @@ def table_to_json(filled: FilledTable, title: str) -> dict[str, Any]:
             {
                 "name": row.name,
                 "models": list(models),
+                "untrained": dict(untrained),
                 "against": row.against,
                 "cells": {c.name: asdict(cell) for c, cell in zip(filled.columns, cells, strict=True)},
                 "seconds": dict(times),
             }
-            for row, models, cells, times in zip(
-                filled.table.rows, filled.models, filled.cells, filled.times, strict=True
+            for row, models, untrained, cells, times in zip(
+                filled.table.rows, filled.models, filled.untrained, filled.cells, filled.times, strict=True
             )
         ],
         "notes": list(list_notes(filled)),

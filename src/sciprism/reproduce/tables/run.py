@@ -28,6 +28,7 @@ from sciprism.reproduce.tables.table import (
     TableColumn,
     build_columns,
 )
+from sciprism.reproduce.tables.untrained import find_untrained_stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,11 @@ SearchTimes = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class FilledTable:
-    """A table with its numbers. models: each row's system names. times: each row's search times."""
+    """A table with its numbers.
+
+    models: each row's system names. times: each row's search times. untrained: each row's systems whose model is
+    the start of its training -> the stage.
+    """
 
     table: PaperTable
     suite: GroupedSuite
@@ -62,6 +67,7 @@ class FilledTable:
     models: tuple[tuple[str, ...], ...]
     cells: tuple[tuple[TableCell, ...], ...]
     times: tuple[SearchTimes, ...] = ()
+    untrained: tuple[Mapping[str, str], ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -224,7 +230,15 @@ def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow
         tuple(dict.fromkeys(name for found in systems[row.name].values() for name in found)) for row in plan.table.rows
     )
     times = tuple(_collect_times(plan, row, systems[row.name], results) for row in plan.table.rows)
-    return FilledTable(plan.table, plan.suite, plan.columns, models, tuple(cells), times)
+    untrained = tuple(
+        {
+            name: stage
+            for name in names
+            if (stage := find_untrained_stage(results.folder, folder_name(name, row.encoded_format)))
+        }
+        for row, names in zip(plan.table.rows, models, strict=True)
+    )
+    return FilledTable(plan.table, plan.suite, plan.columns, models, tuple(cells), times, untrained)
 
 
 def _collect_times(plan: TablePlan, row: ModelRow, systems: SystemNames, results: ResultFolder) -> SearchTimes:
