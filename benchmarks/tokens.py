@@ -18,9 +18,9 @@ from measurement import build_parser, provenance
 from sciprism.cli.tokenizer import read_texts
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.split import SplitTable, list_paper_keys
+from sciprism.encoders.checkpoints.names import load_tokenizer
 from sciprism.papers.read import read_papers
 from sciprism.reproduce.claims.measurements import add_findings, compare_token_counts
-from sciprism.text.tokenizer import open_tokenizer
 
 
 def read_held_out(folder: Path) -> Iterator[str]:
@@ -34,8 +34,8 @@ def read_held_out(folder: Path) -> Iterator[str]:
 
 def main() -> None:
     parser = build_parser(__doc__)
-    parser.add_argument("ours", type=Path, help="a model folder or tokenizer.json")
-    parser.add_argument("other", type=Path)
+    parser.add_argument("ours", help="a model by name or folder, or a tokenizer.json")
+    parser.add_argument("other")
     parser.add_argument("--texts", action="append", required=True, help="DOMAIN=FILE; repeatable")
     parser.add_argument("--held-out", action="store_true", help="DOMAIN=DATA/SET: its test papers")
     parser.add_argument("--lowercase", action="store_true", help="lowercase the texts for both")
@@ -49,7 +49,7 @@ def main() -> None:
             parser.error(f"--texts {word}: expected DOMAIN=FILE")
         domains[domain] = read_held_out(Path(path)) if args.held_out else read_texts(Path(path))
     counted = compare_token_counts(
-        open_tokenizer(args.ours), open_tokenizer(args.other), domains, lowercase=args.lowercase
+        load_tokenizer(args.ours), load_tokenizer(args.other), domains, lowercase=args.lowercase
     )
     found = [replace(each, name=", ".join(filter(None, (each.name, args.named)))) for each in counted]
     for each in found:

@@ -1,6 +1,7 @@
 """`sciprism tokenizer`: learn a vocabulary, put tokenizers side by side."""
 
 import json
+import shutil
 
 from build_commands import run
 
@@ -32,6 +33,26 @@ def test_learned_and_compared(tmp_path, monkeypatch, capsys):
     assert "own: A | kinase | binds (3 for 'A kinase binds')" in out
 
 
+def test_models_by_name_and_folders_of_every_kind(tmp_path, monkeypatch, capsys, tiny_model, tiny_encoder):
+    """A packaged name, a folder of ours, one of sentence-transformers, a tokenizer's folder and file."""
+    (tmp_path / "some.txt").write_text("dark matter in galaxies\n")
+    folder = tmp_path / "own"
+    tiny_encoder.save(folder)
+    modules = [{"idx": 0, "name": "0", "path": "inner", "type": "sentence_transformers.models.Transformer"}]
+    shutil.copytree(tiny_model, tmp_path / "st" / "inner")
+    (tmp_path / "st" / "modules.json").write_text(json.dumps(modules))
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    shutil.copy(folder / "tokenizer.json", bare)
+    names = ("sciprism-small", folder, tmp_path / "st", bare, bare / "tokenizer.json")
+    words = ("tokenizer", "compare", *names, "--texts", f"all={tmp_path / 'some.txt'}")
+    status, out, err = run(monkeypatch, capsys, *words)
+    assert status == 0, err
+    counts = {line.split()[0]: line.split()[1] for line in out.splitlines()[1 : 1 + len(names)]}
+    assert counts["sciprism-small"] == "4"
+    assert counts["own"] == counts["st"] == counts["bare"] == counts["tokenizer.json"]
+
+
 def test_wrong_requests(tmp_path, monkeypatch, capsys):
     for words, message in [
         (("train", tmp_path / "gone.txt", "-o", tmp_path / "out"), "gone.txt: No such file"),
@@ -40,7 +61,7 @@ def test_wrong_requests(tmp_path, monkeypatch, capsys):
             "at least 261 tokens",
         ),
         (("compare", tmp_path / "gone", "--texts", "a"), "--texts a: expected DOMAIN=FILE"),
-        (("compare", tmp_path / "gone", "--texts", "a=b.txt"), "gone: no such file"),
+        (("compare", tmp_path / "gone", "--texts", "a=b.txt"), "gone: no such file of a tokenizer; no folder"),
     ]:
         status, _, err = run(monkeypatch, capsys, "tokenizer", *words)
         assert status == 2 and message in err and err.count("\n") == 1

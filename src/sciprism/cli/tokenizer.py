@@ -40,8 +40,11 @@ def train(
 @tokenizer.command("compare")
 def compare(
     tokenizers: Annotated[
-        list[Path],
-        typer.Argument(help="Model folders, tokenizer.json, .tiktoken; the others are compared with the first."),
+        list[str],
+        typer.Argument(
+            help="Models by name or folder, or tokenizers: a folder, tokenizer.json, .tiktoken; the others are "
+            "compared with the first."
+        ),
     ],
     texts: Annotated[list[str], typer.Option(help="DOMAIN=FILE: papers in any format, or .txt; repeatable.")],
     terms: Annotated[Path | None, typer.Option(help="Terms, one a line, that should be one token each.")] = None,
@@ -50,10 +53,10 @@ def compare(
 ) -> None:
     """Compare tokenizers on the same texts: tokens by domain, terms that are one token, shared tokens.
 
-    Example: sciprism tokenizer compare roberta/ tokenizer/ --texts physics=arxiv.jsonl
+    Example: sciprism tokenizer compare all-MiniLM-L6-v2 tokenizer/ --texts physics=arxiv.jsonl
     """
+    from sciprism.encoders.checkpoints.names import load_tokenizer
     from sciprism.errors import InputError
-    from sciprism.text.tokenizer import open_tokenizer
     from sciprism.text.tokenizer_comparison import compare_tokenizers
 
     domains = {}
@@ -62,8 +65,8 @@ def compare(
         if not mark:
             raise InputError(f"--texts {word}: expected DOMAIN=FILE")
         domains[domain] = read_texts(Path(name))
-    short = len({path.name for path in tokenizers}) == len(tokenizers)
-    opened = {path.name if short else str(path): open_tokenizer(path) for path in tokenizers}
+    short = len({Path(name).name for name in tokenizers}) == len(tokenizers)
+    opened = {Path(name).name if short else name: load_tokenizer(name) for name in tokenizers}
     wanted = terms.read_text(encoding="utf-8").split("\n") if terms else []
     shown = [term.strip() for term in wanted if term.strip()]
     found = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lowercase=lowercase)
