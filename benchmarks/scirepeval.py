@@ -1,8 +1,10 @@
 """SciRepEval's methods at the size of a laptop: every run and every table of results/scirepeval, one by one.
 
 One vector, codes and adapters are trained with every seed, the others and the ablation with the first; the
-fusion from the adapters of its seed. Codes for a random partition of the sources of papers are trained once
-for each of five partitions. Run from the repository root, after `sciprism prepare open -o SOURCES`:
+fusion from the adapters of its seed. Codes for a random partition of the sources are trained once for each of
+five partitions. The quick view has no task of search in train and none of regression out of train: what needs
+these (R4, R5) is decided by the whole suite, --full. Run from the repository root, after `sciprism prepare open
+-o SOURCES`:
 
     python benchmarks/scirepeval.py SOURCES --full
 """
@@ -21,16 +23,21 @@ FORMATS = {
     "same-author": "proximity",
     "vis-citations": "proximity",
     "specter-triplets": "proximity",
+    "arxiv-titles": "search",
 }
-"""What each source of papers is for; those that ask in words keep their format."""
+"""Source of the recipe -> its format."""
 PARTITIONS = 5
 
 
 def partition(number: int) -> tuple[str, ...]:
-    """Return the changes that deal the formats out to the sources of papers at random."""
+    """Return the changes that deal the formats out to all sources at random, each as often as in the recipe.
+
+    The code of search is that of its queries, so the texts of a source of search are queries.
+    """
     dealt = Random(number).sample([*FORMATS.values()], len(FORMATS))
-    named = zip(FORMATS, dealt, strict=True)
-    return tuple(f"stages.formats.sources.{name}.format={format}" for name, format in named)
+    keys = ({"format": format, "query": "query" if format == "search" else "paper"} for format in dealt)
+    named = zip(FORMATS, keys, strict=True)
+    return tuple(f"stages.formats.sources.{name}.{key}={value}" for name, each in named for key, value in each.items())
 
 
 STUDY = Study(
@@ -48,6 +55,7 @@ STUDY = Study(
                 table="partition",
                 recipe="scirepeval-ctrl",
                 seed=number,
+                every_run=True,
                 changes=partition(number),
             )
             for number in range(PARTITIONS)

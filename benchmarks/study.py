@@ -2,8 +2,8 @@
 
 After an interruption the same command continues. Every arm is trained with the first
 seed, those that are `seeded` with the others too, and scored on the quick view as soon as it is trained. With
---full the run of each method whose best dev score is the median is scored on the whole suite as well. The
-backbone reads as many tokens as the laptop recipes.
+--full the run of each method whose best dev score is the median is scored on the whole suite as well, and so is
+every run of some arms. The backbone reads as many tokens as the laptop recipes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Run = tuple[str, int]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """One recipe of recipes/laptop, PAPER-KEY if it is not named. table: that scores it. method: whether the
-    whole suite is of interest.
+    whole suite is of interest, of the run with the median dev score; every_run: of each run.
 
     seed: of its one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage
     that is copied from another arm's run of the same seed, that arm, and its stage. changes: of the recipe.
@@ -42,6 +42,7 @@ class Arm:
     table: str
     recipe: str = ""
     method: bool = False
+    every_run: bool = False
     seed: int = -1
     seeded: bool = False
     done: tuple[str, str, str] | None = None
@@ -150,9 +151,13 @@ def _members(name: str) -> list[str]:
     return [part.partition("}")[0] for part in name.split("{")[1:]]
 
 
-def median_dev(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
-    """Return of each method the run whose best dev score is the median of its seeds, as runs of one seed."""
-    found: dict[Run, Path] = {}
+def choose_whole(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
+    """Return the runs that are scored on the whole suite.
+
+    Of each method the run whose best dev score is the median of its seeds, as runs of one seed.
+    """
+    every = {arm.key for arm in study.arms if arm.every_run}
+    found = {run: folder for run, folder in folders.items() if run[0] in every}
     for arm in study.arms:
         runs = [each for each in folders if each[0] == arm.key and arm.method]
         runs.sort(key=lambda each: summarize_run(folders[each])["dev_best"])
@@ -236,8 +241,8 @@ def main(study: Study, about: str | None) -> None:
     )
     wanted = [(name, folders, study.view, f"table-{name}.md") for name in args.tables]
     if args.full:
-        middle = median_dev(study, folders)
-        wanted += [(name, middle, (), f"table-{name}-whole-suite.md") for name in args.tables]
+        chosen = choose_whole(study, folders)
+        wanted += [(name, chosen, (), f"table-{name}-whole-suite.md") for name in args.tables]
     made = {
         page: make_table(study, name, some, args, *view, "-o", str(args.output / page))
         for name, some, view, page in wanted

@@ -31,4 +31,5 @@ def untrained_stage(facts: Mapping[str, Any]) -> str:
 
 def describe_untrained(stage: str) -> str:
     """Say in words that a model kept step 0 of a stage."""
-    return f"its training kept step 0 of stage {stage}: no step improved its dev score, so it is that stage's untrained start"
+    kept = f"its training kept step 0 of stage {stage}"
+    return f"{kept}: no step improved its dev score, so it is that stage's untrained start"

@@ -80,8 +80,9 @@ MODELS = {
     },
     "ctrl-random": TableModel(
         "codes for a random partition of the sources",
-        obtain="train recipes/scirepeval-ctrl.toml with other formats: "
-        "--set stages.formats.sources.fos.format=regression ..., then --models ctrl-random=RUN",
+        obtain="train recipes/scirepeval-ctrl.toml with the formats dealt out to all sources at random: "
+        "--set stages.formats.sources.fos.format=regression ..., with query=query for search alone, then "
+        "--models ctrl-random=RUN",
     ),
     "ctrl-no-citations": trained_model("ctrl-no-citations", "codes without the citation objective"),
     "ctrl-400k": TableModel(
@@ -293,7 +294,9 @@ reproductions.register("scirepeval")(
         },
         other_tables={
             "5": "time and parameters of each method are measured by python benchmarks/formats.py --shape bert-base",
-            "8": "it counts fields by Semantic Scholar's classifier, which the data do not have",
+            "8": "it counts the papers of each data set by field, as Semantic Scholar's classifier assigns them, and "
+            "needs the field of each paper: neither the paper's data nor the open data have it, and other fields, "
+            "such as those of arXiv, would be other counts",
         },
     )
 )
