@@ -64,7 +64,7 @@ def score_systems(
     for system, description in systems:
         folders = [run.output / folder_name(system.name, encoded_format, seed) / suite for seed in seeds]
         context = EvaluationContext(
-            format=cast("Format", encoded_format or task.format),
+            format=cast("Format", encoded_format or task.vector_format(description)),
             role="query" if encoded_format == "search" != task.format else "paper",
             fields=task.fields,
             first_seed=run.seed,
@@ -77,7 +77,7 @@ def score_systems(
             result = find_result(folder, task.name)
             if result is not None:
                 check_owner(result, system, folder)
-            if result is None or not is_current(result, task, run.data):
+            if result is None or not is_current(result, task, run.data, description):
                 run.progress(system, task, None)
                 provenance = describe_run(task, run.command)
                 result, item_scores = score_task(data, system, replace(context, seed=seed), facts, provenance)
@@ -154,10 +154,7 @@ def score_task(
     try:
         data = task_data.read()
         without = task_data.explain_uninformative()
-        protocol: Any = task.protocol
-        if without:
-            protocol = replace(protocol, metrics=tuple(name for name in protocol.metrics if name not in without))
-        outcome = protocol.evaluate(data, system, context)
+        outcome = task.scored_protocol(without).evaluate(data, system, context)
     except NotServedError as reason:
         versions = {"versions": provenance["versions"]}
         return TaskResult(**common, status="not served", reason=str(reason), provenance=versions), {}
@@ -174,6 +171,7 @@ def score_task(
         "seconds": round(time.monotonic() - began, 2),
     }
     dropped = data.dropped.to_json() | outcome.dropped.to_json()
-    details = {**outcome.details, **({"without number": without} if without else {})}
+    used = {} if context.format in (task.format, facts["encoded_format"]) else {"format": context.format}
+    details = {**outcome.details, **({"without number": without} if without else {}), **used}
     common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": {**provenance, **made}}
     return TaskResult(**common, status="done"), outcome.item_scores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +13,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.declared_names import ADDED_LATER, DECLARED_AS
 from sciprism.evaluation.item_scores import ItemScores
-from sciprism.evaluation.systems import System
+from sciprism.evaluation.systems import Distance, System
 from sciprism.formats import Format
 from sciprism.text.template import FIELDS
 
@@ -63,7 +63,13 @@ class Task:
 
     group: fine, coarse, retrieval, reranking, search (SciMult's five), regression, matching, clustering ...
     in_train: whether tasks of its kind are trained on in its suite (None: not stated). numbers: what averages
-    take: the "mean" of the metrics, "each" metric as a number, or the "first" alone.
+    take: the "mean" of the metrics, "each" metric as a number, or the "first" alone. distance: as the paper
+    states it, where the protocol leaves it to the encoder. method_formats: an encoder's method -> the format
+    whose vectors the paper takes of it, where that is not the task's. remark: what the data are, where numbers
+    could be misread: what they stand in for, how many, which part, which models were trained on them.
+
+    The key leaves out the last three: a result holds the distance and format that it was scored with, and
+    counts while they are those of the task (`provenance.explain_other_scoring`).
     """
 
     name: str
@@ -75,10 +81,29 @@ class Task:
     in_train: bool | None = None
     numbers: str = "mean"
     reference: str = ""
+    distance: Distance = field(default="encoder", compare=False)
+    method_formats: Mapping[str, Format] = field(default_factory=dict, compare=False)
+    remark: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.numbers not in NUMBERS:
             raise InputError(f"task {self.name}: numbers is {self.numbers!r}; one of {', '.join(NUMBERS)}")
+        if self.distance != "encoder" and getattr(self.protocol, "distance", "") != "encoder":
+            raise InputError(f"task {self.name}: its protocol does not leave the distance to the encoder")
+
+    def scored_protocol(self, without: Collection[str] = ()) -> TaskProtocol:
+        """Return the protocol with the distance that the task states; without: metrics to leave out."""
+        protocol: Any = self.protocol
+        if self.distance != "encoder":
+            protocol = replace(protocol, distance=self.distance)
+        if without:
+            protocol = replace(protocol, metrics=tuple(name for name in protocol.metrics if name not in without))
+        return protocol  # type: ignore[no-any-return]
+
+    def vector_format(self, system: Mapping[str, Any]) -> Format:
+        """Return the format whose vectors a system gives; system: its description in results."""
+        stated = self.method_formats.get(str(system.get("method", "")), self.format)
+        return stated if stated in system.get("formats", ()) else self.format
 
     @property
     def seeds(self) -> int:
@@ -114,7 +139,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """The tasks of one paper's tables. views: name -> the task names of a subset."""
+    """The tasks of one paper's tables. views: name -> the task names of a subset. remark: as of a task, of all."""
 
     name: str
     tasks: tuple[Task, ...]
@@ -122,6 +147,7 @@ class Suite:
     views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     published: tuple[Published, ...] = ()
     reference: str = ""
+    remark: str = ""
 
     def __post_init__(self) -> None:
         names = [task.name for task in self.tasks]

@@ -47,13 +47,14 @@ def build_report(
     if not systems:
         raise InputError("no results to report")
     tasks = list_tasks(systems, list(suites.values()))
+    declared = {(name, task.name): task for name, suite in suites.items() for task in suite.tasks}
     suites = {name: _select_view(suite, tasks) for name, suite in suites.items()}
     ordered = [systems[baseline], *systems]  # others must be comparable to the baseline
     resampler, rows = Resampler(seed), list[ReportRow]()
     all_results: list[tuple[ReportLine, list[LineResult]]] = []
     for suite in dict.fromkeys(suite for suite, _ in tasks):
         own = [task for task in tasks if task[0] == suite]
-        lines = [line for task in own for line in build_lines(task, ordered)]
+        lines = [line for task in own for line in build_lines(task, ordered, declared.get(task))]
         results = [(line, _score_systems(line, systems, baseline, resampler)) for line in lines]
         view = suites[suite].name.partition("/")[2] if suite in suites else ""
         counted = [(line, some) for line, some in results if line.counted]
@@ -105,7 +106,7 @@ def _score_systems(
 
 def _select_comparable(line: ReportLine, system: SystemResults) -> tuple[list[StoredResult], str]:
     """Return the runs that compare to the line's result, and why the others do not."""
-    reasons = {id(run): explain_incomparable(run.result, line.result) for run in system.done(line.task)}
+    reasons = {id(run): explain_incomparable(run.result, line.result, line.declared) for run in system.done(line.task)}
     comparable = [run for run in system.done(line.task) if not reasons[id(run)]]
     return comparable, "; ".join(dict.fromkeys(filter(None, reasons.values())))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from sciprism.evaluation.provenance import explain_other_scoring
 from sciprism.evaluation.report.system_results import StoredResult, SystemResults, TaskId
 from sciprism.evaluation.results import TaskResult
 from sciprism.evaluation.task import Suite, Task
@@ -16,6 +17,7 @@ class ReportLine:
     """One number of a task: the mean of its metrics or one of them.
 
     counted: it enters averages; the parts of a mean do not. result: what others must be comparable to.
+    declared: the task as its suite declares it now, None where it is not known.
     """
 
     task: TaskId
@@ -23,6 +25,7 @@ class ReportLine:
     metrics: tuple[str, ...]
     counted: bool
     result: TaskResult
+    declared: Task | None = None
 
     def value(self, run: StoredResult) -> float:
         """Return the number in a run."""
@@ -46,7 +49,7 @@ def list_tasks(systems: Sequence[SystemResults], suites: Sequence[Suite]) -> lis
     return sorted(found, key=lambda task: (order[task[0]], declared.get(task, len(declared))))
 
 
-def build_lines(task: TaskId, systems: Sequence[SystemResults]) -> list[ReportLine]:
+def build_lines(task: TaskId, systems: Sequence[SystemResults], declared: Task | None = None) -> list[ReportLine]:
     """Return the lines of a task; the metrics are those of the first system that has it."""
     run = next(chain.from_iterable(system.done(task) for system in systems), None)
     if run is None:
@@ -56,13 +59,20 @@ def build_lines(task: TaskId, systems: Sequence[SystemResults]) -> list[ReportLi
     each = result.numbers == "each" or len(names) == 1
     counted = names if each else names[:1] if result.numbers == "first" else ()
     lines = [
-        ReportLine(task=task, name=f"{task[1]} {name}", metrics=(name,), counted=name in counted, result=result)
+        ReportLine(
+            task=task,
+            name=f"{task[1]} {name}",
+            metrics=(name,),
+            counted=name in counted,
+            result=result,
+            declared=declared,
+        )
         for name in names
     ]
     if counted:
         return lines
     return [
-        ReportLine(task=task, name=f"{task[1]} (mean)", metrics=names, counted=True, result=result),
+        ReportLine(task=task, name=f"{task[1]} (mean)", metrics=names, counted=True, result=result, declared=declared),
         *lines,
     ]
 
@@ -97,10 +107,12 @@ def build_averages(tasks: Sequence[TaskId], lines: Sequence[ReportLine], suite: 
     return averages
 
 
-def explain_incomparable(result: TaskResult, wanted: TaskResult) -> str:
-    """Return why two results of a task do not compare (declaration, metrics or data), "" if they do."""
+def explain_incomparable(result: TaskResult, wanted: TaskResult, declared: Task | None = None) -> str:
+    """Return why two results of a task do not compare, "" if they do: declaration, scoring, metrics, data."""
     if result.key != wanted.key:
         return f"another declaration (key {result.key}, not {wanted.key})"
+    if declared and result.key == declared.key and (other := explain_other_scoring(result, declared)):
+        return f"{other}; score it again"
     if set(result.metrics) != set(wanted.metrics):
         return f"other metrics ({', '.join(result.metrics)})"
     mine, theirs = (dict(found.provenance.get("data") or {}) for found in (result, wanted))

@@ -1,4 +1,7 @@
-"""BEIR: the twelve public sets that INDUS was scored on, and the scientific ones among them."""
+"""BEIR: the twelve public sets that INDUS was scored on, and the scientific ones among them.
+
+Distances as in its toolkit: cosine, or dot products for an encoder that states them.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +48,7 @@ def task(name: str) -> Task:
         data=BeirSet(name=name),
         group="search",
         reference=PAPER,
+        distance="cosine or dot",
     )
 
 

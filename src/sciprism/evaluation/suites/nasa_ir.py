@@ -1,4 +1,4 @@
-"""NASA-IR: questions to paragraphs of space and Earth science, one relevant paragraph for each."""
+"""NASA-IR: questions to paragraphs of space and Earth science, one relevant paragraph for each; by cosine."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ register_suite(
             group="search",
             numbers="each",
             reference=PAPER,
+            distance="cosine",
         ),
     ),
     published=parse_published(PAPER, ("nasa-ir recall@10",), TABLE),

@@ -1,7 +1,8 @@
 """PMC-Patients as it is on the hub now: similar patients, and articles for a patient.
 
 SciMult's rows (suite `scimult`) are of an older release; of articles they cannot be compared with these. The
-texts of the articles are no longer on the hub: `PAR/corpus.jsonl` has to be made from PubMed.
+texts of the articles are no longer on the hub: `PAR/corpus.jsonl` has to be made from PubMed. The distance is the
+encoder's: the benchmark scores files of rankings, and its authors' own retrievers state dot products.
 """
 
 from __future__ import annotations

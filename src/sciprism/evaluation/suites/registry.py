@@ -18,6 +18,7 @@ def register_suite(
     views: Mapping[str, tuple[str, ...]] | None = None,
     published: tuple[Published, ...] = (),
     reference: str = "",
+    remark: str = "",
 ) -> Suite:
     """Declare a suite and register it by its name."""
     return suites.register(name)(
@@ -28,5 +29,6 @@ def register_suite(
             views=views or {},
             published=published,
             reference=reference,
+            remark=remark,
         )
     )

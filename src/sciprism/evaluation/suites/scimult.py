@@ -1,10 +1,14 @@
 """SciMult: the rows of its Tables 3 to 8 and A3, in five groups.
 
-The distance is the encoder's: dot products for SciMult's models, cosine for most others, as published.
+Distances as in Appendix B: SciMult's own models by dot products, which they state, all others by cosine,
+those too that were trained for the Euclidean distance (SPECTER, SciNCL, SPECTER 2.0). The rankings of SciDocs
+are Euclidean for all. Formats as there: SPECTER 2.0 gives fine labels and their papers the vectors of its proximity
+adapter, coarse classes those of the classification adapter; SciMult's experts are those of classification in both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -25,11 +29,16 @@ from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
 from sciprism.evaluation.suites.registry import register_suite
 from sciprism.evaluation.suites.scidocs import RELATIONS, coarse, related
 from sciprism.evaluation.suites.scimult_published import published_rows
+from sciprism.evaluation.systems import Distance
 from sciprism.evaluation.task import Average, DataLayout, Task
+from sciprism.formats import Format
 
 PAPER = "SciMult (Zhang et al., Findings of EMNLP 2023)"
 FINE, COARSE = "scimult/classification_fine", "scimult/classification_coarse"
 RECALLS = ("recall@20", "recall@50", "recall@100")
+DISTANCE: Distance = "cosine or dot"
+FINE_FORMATS: Mapping[str, Format] = {"adapters": "proximity"}
+"""Method -> format, where that is not the task's: SPECTER 2.0's on fine labels."""
 VOCABULARIES = {
     "cs-conference": "CSConference",
     "chemistry-mesh": "ChemistryMeSH",
@@ -55,6 +64,8 @@ def fine(name: str, *, names_first: bool = True) -> Task:
         group="fine" if names_first else "fine without names",
         numbers="each",
         reference=f"{PAPER}, Table {'3' if names_first else 'A3'}",
+        distance=DISTANCE,
+        method_formats=FINE_FORMATS,
     )
 
 
@@ -68,6 +79,7 @@ def nearest(name: str, classes: str) -> Task:
         group="coarse",
         numbers="each",
         reference=f"{PAPER}, Table 4",
+        distance=DISTANCE,
     )
 
 
@@ -86,6 +98,7 @@ def links(name: str, data: DataLayout) -> Task:
         group="retrieval",
         numbers="each",
         reference=f"{PAPER}, Table 5",
+        distance=DISTANCE,
     )
 
 
@@ -109,6 +122,7 @@ def search(name: str) -> Task:
         group="search",
         numbers="each",
         reference=f"{PAPER}, Table 7",
+        distance=DISTANCE,
     )
 
 
@@ -122,6 +136,7 @@ def patients(name: str, task: Literal["PAR", "PPR"]) -> Task:
         group="patients",
         numbers="each",
         reference=f"{PAPER}, Table 8",
+        distance=DISTANCE,
     )
 
 
@@ -149,6 +164,7 @@ BY_GROUP = {
             group="reranking",
             numbers="each",
             reference=f"{PAPER}, Table 6",
+            distance=DISTANCE,
         ),
     ),
     "search": tuple(search(name) for name in SEARCHES),

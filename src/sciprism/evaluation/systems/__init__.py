@@ -19,7 +19,8 @@ from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS, Item, Template
 
 _TEMPLATE = Template(separator=" ")
-Distance = Literal["encoder", "cosine", "dot", "euclidean"]
+Distance = Literal["encoder", "cosine", "dot", "euclidean", "cosine or dot"]
+"""How vectors are compared. "encoder": as the encoder states; "cosine or dot": by dot products where it states them."""
 
 
 class NotServedError(Exception):
@@ -168,6 +169,15 @@ class RankingSystem:
             found = left[np.argsort(-scores[left], kind="stable")][:k]
             best[i, : len(found)], rows[i, : len(found)] = scores[found], found
         return best, rows
+
+
+def resolve_distance(stated: str, own: str) -> str:
+    """Return the distance that vectors are compared by, given what a task states and the encoder's own."""
+    if stated == "encoder":
+        return own
+    if stated == "cosine or dot":
+        return "dot" if own == "dot" else "cosine"
+    return stated
 
 
 def encode_rows(system: System, texts: EncodingInput, rows: Rows) -> Floats:

@@ -15,7 +15,7 @@ from sciprism.arrays import Floats, Rows
 from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.encoders.protocols import EncoderProtocol
 from sciprism.errors import InputError
-from sciprism.evaluation.systems import Distance, EncodingInput, SearchTimes
+from sciprism.evaluation.systems import Distance, EncodingInput, SearchTimes, resolve_distance
 from sciprism.index import exact
 from sciprism.store.matrix import Matrix
 
@@ -82,7 +82,7 @@ class VectorSystem:
         return scores[:, :k], rows[:, :k]
 
     def _distance(self, wanted: Distance) -> exact.Distance:
-        return cast(exact.Distance, self.distance if wanted == "encoder" else wanted)
+        return cast(exact.Distance, resolve_distance(wanted, self.distance))
 
 
 class DenseSystem(VectorSystem):

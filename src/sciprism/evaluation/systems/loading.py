@@ -15,7 +15,7 @@ from sciprism.evaluation.systems import System
 from sciprism.evaluation.systems.aspire import AspireSystem
 from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.evaluation.systems.bridge import BridgeEncoder
-from sciprism.evaluation.systems.dense import DenseSystem, display_name
+from sciprism.evaluation.systems.dense import DenseSystem, VectorSystem, display_name
 from sciprism.evaluation.systems.random import RandomEncoder
 from sciprism.files import cache_folder
 
@@ -52,10 +52,13 @@ def load_systems(
     for system in once.values():
         if isinstance(system, DenseSystem):
             system.watch(progress)
-    return [
-        (system, dict(system.describe()) | {"name": system.name, "fingerprint": fingerprint})
-        for fingerprint, system in once.items()
-    ]
+    described = []
+    for fingerprint, system in once.items():
+        known = {"name": system.name, "fingerprint": fingerprint}
+        if isinstance(system, VectorSystem):
+            known["distance"] = system.distance
+        described.append((system, dict(system.describe()) | known))
+    return described
 
 
 def load_system(name: str, options: SystemOptions, cache: Path | None = None) -> System:

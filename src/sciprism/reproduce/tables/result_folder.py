@@ -10,6 +10,7 @@ from typing import Any
 
 from sciprism.errors import InputError
 from sciprism.evaluation import results, stored_results
+from sciprism.evaluation.provenance import explain_other_scoring
 from sciprism.evaluation.report.system_results import StoredResult
 from sciprism.evaluation.task import Task
 from sciprism.files import write_json
@@ -33,7 +34,8 @@ class ResultFolder:
         if key not in self._read:
             path = self.folder / key[0] / self.suite.suite_of(task.name).name
             found = stored_results.find_result(path, task.name)
-            self._read[key] = StoredResult(found, path) if found and found.key == task.key else None
+            holds = found and found.key == task.key and not explain_other_scoring(found, task)
+            self._read[key] = StoredResult(found, path) if found and holds else None
         return self._read[key]
 
     def status(self, system: str, task: Task) -> str:
