@@ -22,7 +22,7 @@ from sciprism.encoders.checkpoints.backbone import (
     read_filled,
 )
 from sciprism.encoders.checkpoints.compact import COMPACT, write_compact
-from sciprism.encoders.checkpoints.released_models import add_query_prompt, released_settings
+from sciprism.encoders.checkpoints.released_models import add_released_settings, released_settings
 from sciprism.encoders.methods.registry import PLAIN, build_method, methods
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
@@ -53,7 +53,8 @@ class ModelFolder:
         if stored is None:
             own = methods[changes.get("method") or PLAIN].pooling
             pooling = "cls" if own else changes.get("pooling")
-            stored = add_query_prompt(name, _stored_settings(folder, config.max_length, self.special, pooling))
+            stored = _stored_settings(folder, config.max_length, self.special, pooling)
+            stored = add_released_settings(name, stored, self.tokenizer)
         self.settings = _apply_changes(folder, stored, changes)
         if self.settings.max_length > config.max_length:
             raise InputError(

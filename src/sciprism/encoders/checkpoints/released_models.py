@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tokenizers import Tokenizer
+
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.formats import FORMATS, Format
 from sciprism.text.template import Template
@@ -23,6 +25,13 @@ INDUS_MODELS = (
     "nasa-impact/nasa-smd-ibm-v0.1",
     "nasa-impact/nasa-smd-ibm-distil-v0.1",
     "adsabs/KAILAS",  # the weights of the first
+)
+# INDUS's retrievers are uncased too. Their folders state pooling and length, but lower-case only with the file of a
+# fast tokenizer; where that does, nothing is added, so that their fingerprints stay.
+INDUS_RETRIEVERS = (
+    "nasa-impact/nasa-smd-ibm-st",
+    "nasa-impact/nasa-smd-ibm-st-v2",
+    "nasa-impact/nasa-ibm-st.38m",
 )
 # Published query prompts that the folders do not state.
 QUERY_PROMPTS = {
@@ -129,11 +138,14 @@ def released_settings(name: str, max_length: int, special: Mapping[str, str]) ->
     return None
 
 
-def add_query_prompt(name: str, settings: EncoderSettings) -> EncoderSettings:
-    """Return the settings with the model's query prompt, unless they have prompts."""
-    if name not in QUERY_PROMPTS or settings.template.prompts:
-        return settings
-    return replace(settings, template=replace(settings.template, prompts={"query": QUERY_PROMPTS[name]}))
+def add_released_settings(name: str, settings: EncoderSettings, tokenizer: Tokenizer) -> EncoderSettings:
+    """Return a folder's settings with what it does not state of a released model: query prompt, lower-casing."""
+    template = settings.template
+    if name in QUERY_PROMPTS and not template.prompts:
+        template = replace(template, prompts={"query": QUERY_PROMPTS[name]})
+    if name in INDUS_RETRIEVERS and tokenizer.encode("A").ids != tokenizer.encode("a").ids:
+        template = replace(template, lowercase=True)
+    return replace(settings, template=template)
 
 
 def specter_settings(max_length: int, special: Mapping[str, str]) -> EncoderSettings:
