@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
 
 from sciprism.errors import DamagedFileError
-from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX, write_atomically
+from sciprism.files import PARTIAL_SUFFIX, write_atomically
 
 BLOCK = 1 << 20
 """Bytes with one checksum: few enough to be read at once, enough that checksums need little space."""
@@ -167,7 +167,10 @@ def lost_checksum(path: Path, remedy: str) -> DamagedFileError:
 
 
 def write_checksums(folder: Path) -> None:
-    """Write the checksums of all files in a folder and its subfolders to its `checksums.json`."""
+    """Write the checksums of all files in a folder to its `checksums.json`.
+
+    Those in subfolders too, except in one that has its own.
+    """
     files = {name: {"size": path.stat().st_size, "blocks": hash_blocks(path)} for name, path in _list_files(folder)}
     write_sealed_json(folder / CHECKSUMS_NAME, {"block": BLOCK, "files": files})
 
@@ -234,10 +237,11 @@ def find_own_state(path: Path) -> State:
 
 
 def _list_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    checked = {path.parent for path in folder.rglob(CHECKSUMS_NAME)} - {folder}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        hidden = any(part.startswith(".") for part in name.split("/")) or name.endswith((LOCK_NAME, PARTIAL_SUFFIX))
-        if path.is_file() and name not in UNLISTED and not hidden:
+        skipped = any(part.startswith(".") for part in name.split("/")) or name.endswith(PARTIAL_SUFFIX)
+        if path.is_file() and name not in UNLISTED and not skipped and checked.isdisjoint(path.parents):
             yield name, path
 
 

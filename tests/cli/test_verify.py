@@ -7,10 +7,13 @@ import json
 import pytest
 
 from build_commands import run
+from build_runs import run_recipe
+from build_sources import write_recipe
 from damage_trials import build_collection, write_model, write_results
 from sciprism.evaluation.stored_results import pack_results
 from sciprism.index import lexical
 from sciprism.store import Collection
+from sciprism.training.recipe_file import read_recipe
 
 
 @pytest.fixture
@@ -36,7 +39,7 @@ def test_a_collection(tmp_path, verify):
     lexical.build(Collection.open(tmp_path))
     status, states, _ = verify(tmp_path)
     assert status == 0 and states["papers/000000.parquet"] == states["index/lexical/built_from.json"] == "ok"
-    assert states.pop(".lock") == "unknown" and set(states.values()) == {"ok"}
+    assert set(states.values()) == {"ok"} and (tmp_path / ".lock").exists()
     flip(tmp_path / "index" / "lexical" / "vocab.index.json")
     status, states, error = verify(tmp_path)
     assert status == 1 and states["index/lexical/vocab.index.json"] == "damaged"
@@ -59,6 +62,24 @@ def test_a_model_of_ours_and_one_of_others(tmp_path, tiny_model, verify):
     assert status == 1 and states["tokenizer.json"] == "damaged" and "save or download the model again" in error
     status, states, _ = verify(tiny_model)
     assert status == 0 and set(states.values()) == {"without checksum"}
+
+
+def test_a_run(tmp_path, tiny_model, verify):
+    """The files of a finished stage are covered, its metrics too; of another one, all but the metrics."""
+    recipe = read_recipe(write_recipe(tmp_path, tiny_model, steps=2, every=1))
+    folder = tmp_path / "run"
+    run_recipe(recipe, folder, device="cpu")
+    status, states, _ = verify(folder)
+    assert status == 0 and set(states.values()) == {"ok"} and (folder / ".lock").exists()
+    damaged = {f"contrast/{name}" for name in ("checkpoint/optimizer.pt", "metrics.jsonl", "model/model.safetensors")}
+    for name in damaged:
+        flip(folder / name)
+    status, states, error = verify(folder)
+    assert status == 1 and {name for name, state in states.items() if state == "damaged"} == damaged
+    assert "3 damaged or missing files" in error and "delete the stage's folder and train it again" in error
+    assert verify(folder / "contrast")[0] == 1
+    (folder / "contrast" / "checksums.json").unlink()  # as while it is trained
+    assert verify(folder)[1]["contrast/metrics.jsonl"] == "without checksum"
 
 
 def test_results_and_packed_results(tmp_path, verify):

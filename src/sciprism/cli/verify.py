@@ -39,9 +39,10 @@ def verify(
     Example: sciprism verify vecs/
     """
     from sciprism.errors import RunFailedError
+    from sciprism.files import LOCK_NAME
 
     kind = _find_kind(path)
-    states = list(_list_states(path, kind))
+    states = [each for each in _list_states(path, kind) if Path(each.name).name != LOCK_NAME]
     damaged = [each for each in states if each.state in DAMAGED]
     if as_json:
         print_json({"path": str(path), "kind": kind, "files": [asdict(each) for each in states]})
@@ -61,7 +62,7 @@ def _find_kind(path: Path) -> str:
     """Return what a folder or a file holds. Raises InputError where that is nothing that sciprism writes."""
     from sciprism.errors import InputError
     from sciprism.store.manifest import MANIFEST_NAME
-    from sciprism.training.run_folder import RECIPE
+    from sciprism.training.run_folder import METRICS, RECIPE
 
     if not path.exists():
         raise InputError(f"{path}: no such file or folder; name a collection, a model, a run or results")
@@ -71,7 +72,7 @@ def _find_kind(path: Path) -> str:
         return "results"
     markers = {
         "collection": (MANIFEST_NAME,),
-        "run": (RECIPE,),
+        "run": (RECIPE, METRICS),
         "model": ("checksums.json", "sciprism.json", "config.json", "modules.json"),
     }
     for kind, names in markers.items():

@@ -73,6 +73,7 @@ class _StageRun:
         if loop.processes.first:
             self._write_model()
             plot_curves(self.folder)
+            self.folder.finish()
             line = f"{self.stage.name}: {loop.step:,} steps, {state.examples:,} examples"
             if self.folder.best.exists():
                 line += f"; the model is that of step {state.best_step:,}, the best by dev examples"

@@ -9,8 +9,8 @@
     RUN/<stage>/model/            the finished model
     RUN/<stage>/curve.png, tensorboard/
 
-Folders appear whole or not at all. `checksums.json` in a folder has the checksums of its files; runs of version
-0.1 have none.
+Folders appear whole or not at all. `checksums.json` in a folder has the checksums of its files, that of a stage
+from its end on; runs of version 0.1 have none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sciprism.text.tokenizer import read_json
 from sciprism.training.checkpoint import BEFORE, LAST, Checkpoint, Checkpoints
 from sciprism.training.recipe_file import current_recipe
 
-RECIPE, RUN = "recipe.json", "run.json"
+RECIPE, RUN, METRICS = "recipe.json", "run.json", "metrics.jsonl"
 TEST_PAPERS = "test_papers"
 """Key of run.json: of each source the number of its papers in tests, null where nobody has checked."""
 FORMER_KEYS = {"papers_of_tests": TEST_PAPERS, "done": "finished_models"}
@@ -43,7 +43,7 @@ class StageFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.metrics = folder / "metrics.jsonl"
+        self.metrics = folder / METRICS
         self.model = folder / "model"
         self.best = folder / "best"
         self.checkpoints = Checkpoints(folder)
@@ -55,12 +55,17 @@ class StageFolder:
         One process calls it. Raises InputError where there are checkpoints and none is whole.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / CHECKSUMS_NAME).unlink(missing_ok=True)  # of metrics that will change
         for folder in (self.best, self.model):
             recover_folder(folder)
         try:
             return self.checkpoints.recover()
         except InputError as error:
             raise InputError(f"{error}. {self.remedy}") from error
+
+    def finish(self) -> None:
+        """Write the checksums of the metrics and their plot, which no longer change."""
+        write_checksums(self.folder)
 
     def close(self) -> None:
         """Flush TensorBoard's writer."""
