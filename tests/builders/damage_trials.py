@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from build_sources import WORDS
+from damaged_runs import build_interrupted_run, resume
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.checksums import BLOCK
 from sciprism.datasets.data_root import DataRoot
@@ -297,7 +299,7 @@ def write_model(folder: Path, **options: Any) -> None:
     from sciprism.encoders.transformer import Transformer, TransformerConfig
     from sciprism.text.template import Template
 
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{n}" for n in range(40)), "light", "cell"]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{n}" for n in range(40)), *WORDS]
     tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -338,6 +340,22 @@ def build_tokenizer(folder: Path) -> Kind:
     write_model(folder)
     text = "Light word3 of a cell word39"
     return Kind(["tokenizer.json", "tokenizer_config.json"], lambda where: read_tokenizer(where)[0].encode(text).ids)
+
+
+@register("training checkpoint")
+def build_checkpoints(folder: Path) -> Kind:
+    """The two checkpoints and the best model of an interrupted run, which is resumed."""
+    write_model(folder.with_name("model"))
+    recipe = build_interrupted_run(folder, folder.with_name("model")).name
+
+    def read(where: Path) -> Any:
+        weights, found, notes = resume(where / recipe, where / "interrupted")
+        for note in notes:
+            if "damaged" in note or "missing" in note:
+                warnings.warn(DamagedCacheWarning(note), stacklevel=1)
+        return weights, found
+
+    return Kind(list_files(folder, "interrupted/*/*checkpoint/*") + list_files(folder, "interrupted/*/best/*"), read)
 
 
 @register("vector cache")

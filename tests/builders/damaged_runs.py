@@ -1,7 +1,4 @@
-"""Runs whose files are damaged: what resuming them, or reading their model, then gives.
-
-For `benchmarks/reliability.py` too: a folder is built once, a copy is damaged, and `resume` or `reopen` reads it.
-"""
+"""Runs whose files are damaged: a folder is built once, a copy is damaged, and `resume` reads it."""
 
 import hashlib
 import random
@@ -20,23 +17,20 @@ STEPS, STOPPED = 6, 5
 
 
 def build_runs(folder: Path, model: Path) -> Path:
-    """Write a recipe, its sources, an interrupted run and the finished one; return the recipe.
+    """Write a recipe, its sources, an interrupted run and the finished one; return the recipe."""
+    path = build_interrupted_run(folder, model)
+    run_recipe(read_recipe(path, CHANGES), folder / "finished", device="cpu")
+    return path
 
-    The interrupted run has two checkpoints, at the steps 3 and 5, and a best model.
-    """
+
+def build_interrupted_run(folder: Path, model: Path) -> Path:
+    """Write a recipe, its sources, and a run: checkpoints at the steps 3 and 5, a best model. Return the recipe."""
     folder.mkdir(parents=True, exist_ok=True)
     path = write_recipe(folder, model, steps=STEPS, every=3, dropout=0.1)
     write_source(folder / "dev.jsonl", 20, seed=9)
-
-    def stop(report):
-        if report.step == STOPPED:
-            raise KeyboardInterrupt
-
-    recipe = read_recipe(path, CHANGES)
-    run_recipe(recipe, folder / "finished", device="cpu")
     try:
         with patch("sciprism.training.loop.defer_interrupts", _interrupt_after(STOPPED)):
-            run_recipe(recipe, folder / "interrupted", device="cpu")
+            run_recipe(read_recipe(path, CHANGES), folder / "interrupted", device="cpu")
     except KeyboardInterrupt:
         return path
     raise AssertionError("the run was not interrupted")
