@@ -90,6 +90,7 @@ def test_embed_takes_auto_and_records_it(features, recorded, processor, model, t
 
 def test_training_says_that_a_precision_is_slow(processor, tiny_model, tmp_path, monkeypatch, capsys):
     processor(OLD)
+    monkeypatch.delenv("SCIPRISM_DATA", raising=False)  # test papers take seconds to read
     recipe = write_recipe(tmp_path, tiny_model, steps=1)
     command = ("train", recipe, "-o", tmp_path / "run", "--device", "cpu", "--set", "stages.0.precision=bfloat16")
     status, _, said = run(monkeypatch, capsys, *command)

@@ -135,6 +135,7 @@ def test_a_damaged_run_is_one_message_and_status_2(runs, tmp_path, monkeypatch, 
     folder, recipe, _ = runs
     run = copy_run(folder / "interrupted", tmp_path / "run")
     (run / "run.json").write_text("{")
+    monkeypatch.delenv("SCIPRISM_DATA", raising=False)  # test papers take seconds to read
     command = ("train", recipe, "-o", run, "--device", "cpu", *(word for each in CHANGES for word in ("--set", each)))
     status, _, said = command_line(monkeypatch, capsys, *command)
     assert (status, "Traceback" in said) == (2, False)
