@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from build_systems import build_system
 from sciprism.drop_report import DropReport
-from sciprism.errors import InputError
+from sciprism.errors import DamagedCacheWarning, InputError
 from sciprism.evaluation import results, stored_results
 from sciprism.evaluation.item_scores import ItemScores, read_item_scores
 from sciprism.evaluation.results import Measure
@@ -281,6 +282,26 @@ def test_without_an_output_no_file_is_left(tmp_path, monkeypatch):
     results = evaluate([Known(), "random"], suite(task("one"), task("two")))
     assert [result.status for result in results] == ["done"] * 4 and not results.failed
     assert not list(tmp_path.rglob("*"))
+
+
+class EncodedMean(MeanOf):
+    """Encode numbers, which are their vectors."""
+
+    def evaluate(self, data, system, view):
+        vectors = system.encode(view.papers([f"{value} 1" for value in data.values]))
+        return ProtocolResult(item_scores={"mean": ItemScores(tuple("abcdef"[: len(vectors)]), vectors[:, :1], "mean")})
+
+
+def test_damaged_vectors_of_the_cache_are_counted_in_the_result(tmp_path):
+    asked = replace(task(values=(0.25, 0.5, 0.75)), protocol=EncodedMean())
+    whole, _ = run(tmp_path / "whole", [asked], build_system(tmp_path / "cache"))
+    (stored,) = (tmp_path / "cache").rglob("vectors")
+    stored.write_bytes(bytes(8) + stored.read_bytes()[8:-8] + bytes(8))
+    with pytest.warns(DamagedCacheWarning):
+        found, _ = run(tmp_path / "found", [asked, replace(asked, name="two")], build_system(tmp_path / "cache"))
+    assert [result.details for result in (*whole, *found)] == [{}, {"damaged vectors": 2}, {}]
+    assert (found[0].key, found[0].metrics) == (whole[0].key, whole[0].metrics)
+    assert "written: 2 cached vectors were damaged, and were computed again" in found.report().notes
 
 
 def test_results_give_numbers_rows_and_a_table(tmp_path):

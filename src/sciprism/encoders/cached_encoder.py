@@ -73,6 +73,12 @@ class CachedEncoder:
         for member in self._members:
             member.watch(progress)
 
+    @property
+    def damaged(self) -> int:
+        """Return how many cached vectors were found damaged so far, and computed again."""
+        caches = sum(cache.damaged for cache in self._caches.values())
+        return caches + sum(member.damaged for member in self._members)
+
     @cached_property
     def fingerprint(self) -> str:
         """Return the encoder's fingerprint with the precision it computes in."""

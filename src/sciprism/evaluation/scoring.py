@@ -148,7 +148,7 @@ def score_task(
 
     facts, provenance: what the result also records. A task that cannot be scored has a reason and no number.
     """
-    task, began = task_data.task, time.monotonic()
+    task, began, damaged = task_data.task, time.monotonic(), _count_damaged(system)
     of_task = {name: getattr(task, name) for name in ("key", "format", "group", "in_train", "numbers")}
     common: dict[str, Any] = {**facts, "task": task.name, **of_task, "seed": context.seed}
     try:
@@ -171,7 +171,14 @@ def score_task(
         "seconds": round(time.monotonic() - began, 2),
     }
     dropped = data.dropped.to_json() | outcome.dropped.to_json()
-    used = {} if context.format in (task.format, facts["encoded_format"]) else {"format": context.format}
-    details = {**outcome.details, **({"without number": without} if without else {}), **used}
+    used = "" if context.format in (task.format, facts["encoded_format"]) else context.format
+    damaged = _count_damaged(system) - damaged
+    found = {"without number": without, "damaged vectors": damaged, "format": used}
+    details = {**outcome.details, **{name: value for name, value in found.items() if value}}
     common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": {**provenance, **made}}
     return TaskResult(**common, status="done"), outcome.item_scores
+
+
+def _count_damaged(system: System) -> int:
+    """Return how many cached vectors a system has found damaged, and computed again; 0 for one without a cache."""
+    return getattr(system, "damaged_vectors", 0)

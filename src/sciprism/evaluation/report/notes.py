@@ -33,6 +33,7 @@ def build_notes(
         *_seeds(systems),
         *_fingerprints(systems),
         *_dropped(systems),
+        *_damaged_vectors(systems),
     ]
 
 
@@ -159,6 +160,13 @@ def _dropped(systems: Sequence[SystemResults]) -> Iterator[str]:
         lines[f"{count:,} x {reason} ({first}{more}){file}", of].append(task)
     for (line, of), tasks in lines.items():
         yield f"{_first_names(tasks)}{of}: {line}"
+
+
+def _damaged_vectors(systems: Sequence[SystemResults]) -> Iterator[str]:
+    for system in systems:
+        runs = chain.from_iterable(system.runs.values())
+        if count := sum(run.result.details.get("damaged vectors", 0) for run in runs):
+            yield f"{system.name}: {count:,} cached vectors were damaged, and were computed again"
 
 
 def _first_names(names: Iterable[str]) -> str:

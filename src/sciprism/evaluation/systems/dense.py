@@ -105,6 +105,11 @@ class DenseSystem(VectorSystem):
         """Return the encoder's fingerprint with the precision it computes in."""
         return self._cached.fingerprint
 
+    @property
+    def damaged_vectors(self) -> int:
+        """Return how many cached vectors were found damaged so far, and computed again."""
+        return self._cached.damaged
+
     def describe(self) -> dict[str, Any]:
         """Return the encoder's description."""
         return self.encoder.describe()
