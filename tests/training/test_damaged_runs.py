@@ -142,6 +142,16 @@ def test_a_damaged_run_is_one_message_and_status_2(runs, tmp_path, monkeypatch, 
     assert "run.json is damaged or changed" in said and "start again in a new folder" in said
 
 
+def test_a_checkpoint_is_read_once(runs, tmp_path, monkeypatch):
+    from sciprism.training import checkpoint
+
+    read = []
+    load = checkpoint.load_file
+    monkeypatch.setattr(checkpoint, "load_file", lambda path: read.append(path.parent.name) or load(path))
+    resume(runs[1], copy_run(runs[0] / "interrupted", tmp_path / "run"))
+    assert read == ["checkpoint"]
+
+
 def test_there_are_two_checkpoints_at_most(runs, tmp_path, monkeypatch):
     """Counted whenever weights are about to be written."""
     from sciprism.training import checkpoint

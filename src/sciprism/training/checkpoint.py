@@ -66,28 +66,26 @@ class Checkpoints:
         """Remove the one before the last."""
         shutil.rmtree(self._before, ignore_errors=True)
 
-    def recover(self) -> str:
-        """Make the last whole checkpoint the last one; return what is wrong with a later one, "" for nothing.
+    def recover(self) -> tuple[Checkpoint | None, str]:
+        """Make the last whole checkpoint the last one; return it, and what is wrong with a later one, "" for nothing.
 
-        Raises InputError where there are checkpoints and none is whole.
+        None where there is no checkpoint. Raises InputError where there are some and none is whole.
         """
         recover_folder(self.last)
+        found, wrong = None, f"{self.last} is missing"
         try:
-            self.load()
-            whole = self.last.exists()
+            found = self.load()
         except InputError as error:
-            wrong, whole = str(error), False
-        else:
-            wrong = f"{self.last} is missing"
-        if whole or not (self.last.exists() or self._before.exists()):
-            return ""
+            wrong = str(error)
+        if found is not None or not (self.last.exists() or self._before.exists()):
+            return found, ""
         try:
-            _read(self._before)
+            found = _read(self._before)
         except InputError as error:
             raise InputError(f"no checkpoint is whole: {wrong}; {error}") from error
         shutil.rmtree(self.last, ignore_errors=True)
         self._before.rename(self.last)
-        return wrong
+        return found, wrong
 
     def load(self) -> Checkpoint | None:
         """Return the last checkpoint, also one of version 0.1; None where there is none. InputError for damage."""

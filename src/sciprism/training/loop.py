@@ -278,10 +278,12 @@ class TrainingLoop:
     def _resume(self) -> None:
         """Load the last whole checkpoint, if there is one, and drop metrics of later steps."""
         name = self.stage.name
-        if self.processes.first and (wrong := self.folder.recover()):
+        found, wrong = self.folder.recover() if self.processes.first else (None, "")
+        if wrong:
             self.hooks.on_message(f"{name}: {wrong}; the checkpoint before it is used")
         self.processes.wait()
-        found = self.folder.load()
+        if not self.processes.first:
+            found = self.folder.load()
         if found is not None:
             try:
                 self.modules.load_state_dict(found.weights)

@@ -49,10 +49,11 @@ class StageFolder:
         self.checkpoints = Checkpoints(folder)
         self._board: Any = None
 
-    def recover(self) -> str:
-        """Create the folder, or undo what a kill left half done; return what is wrong with the last checkpoint.
+    def recover(self) -> tuple[Checkpoint | None, str]:
+        """Create the folder, or undo what a kill left half done; return the last whole checkpoint, None for none.
 
-        One process calls it. Raises InputError where there are checkpoints and none is whole.
+        And what is wrong with a later one, "" for nothing. One process calls it. Raises InputError where there are
+        checkpoints and none is whole.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / CHECKSUMS_NAME).unlink(missing_ok=True)  # of metrics that will change
