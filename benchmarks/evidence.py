@@ -11,8 +11,8 @@ from pathlib import Path
 
 from measurement import build_parser
 from sciprism.reproduce.claims.evidence_page import format_page
-from sciprism.reproduce.claims.records import decide_claim, read_record, write_record
-from sciprism.reproduce.claims.registry import claims
+from sciprism.reproduce.claims.records import decide_claim, read_record, remove_record, write_record
+from sciprism.reproduce.claims.registry import claims, settings
 from sciprism.reproduce.tables.registry import reproductions
 
 ROOT = Path(__file__).parent.parent
@@ -30,11 +30,13 @@ def main() -> None:
             found = decide_claim(claim, paper, paper.suites[claim.data], folder)
             if found:
                 write_record(folder, found)
+            elif not claim.measured:
+                remove_record(folder, claim.id)
         record = read_record(folder, claim.id)
         if record:
             records[claim.id] = record
             print(f"{claim.id}: {record.verdict}", file=sys.stderr)
-    args.output.write_text(format_page(claims, records), encoding="utf-8")
+    args.output.write_text(format_page(claims, records, settings), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from measurement import build_parser, provenance, write_result
+from run_summary import summarize_run
 from sciprism.training.recipe_file import read_recipe
-from study import pack, read_metrics, report_missing, reproduce_table, run_command, summarize_dev
+from study import pack, report_missing, reproduce_table, run_command
 
 RECIPE = Path("recipes/laptop/indus.toml")
 TABLES = ("8", "beir", "ablation", "I2", "I4", "I5", "pooling", "teachers")
@@ -122,19 +122,6 @@ def _set(*changes: str) -> list[str]:
     return [word for change in changes for word in ("--set", change)]
 
 
-def summarize_stage(stage: Path) -> dict[str, Any]:
-    """Return what a stage's own files say of it."""
-    rows = read_metrics(stage)
-    steps = [row for row in rows if "seconds" in row]
-    return {
-        "stage": stage.name,
-        "steps": len(steps),
-        "seconds": round(sum(row["seconds"] for row in steps)),
-        "last_loss": round(steps[-1]["loss"], 4),
-        **summarize_dev(rows),
-    }
-
-
 def make_table(args: argparse.Namespace, name: str, models: list[dict[str, Path]]) -> bool:
     """Make one table of all models that are there; say whether it is whole."""
     named = list(OTHERS)
@@ -158,7 +145,9 @@ def main() -> None:
     args = parser.parse_args()
     models = [train_arms(args, seed) for seed in args.seeds]
     runs = {
-        f"{key}, seed {seed if ARMS[key].seeded else WHOLE_SEED}": summarize_stage(folder.parent)
+        f"{ARMS[key].row or key}, seed {seed if ARMS[key].seeded else WHOLE_SEED}": summarize_run(
+            folder.parent.parent, ARMS[key].stage
+        )
         for seed, of_seed in zip(args.seeds, models, strict=True)
         for key, folder in of_seed.items()
     }

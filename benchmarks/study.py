@@ -13,13 +13,13 @@ import json
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from measurement import provenance, write_result
+from run_summary import summarize_run
 from sciprism import Encoder
 from sciprism.reproduce.tables.models import model_keys
 from sciprism.reproduce.tables.registry import reproductions
@@ -36,6 +36,8 @@ class Arm:
 
     seed: of its one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage
     that is copied from another arm's run of the same seed, that arm, and its stage. changes: of the recipe.
+    untrained: the arm whose dev score is that of the untouched backbone, where objectives have heads; else it is
+    the run's own at step 0.
     """
 
     key: str
@@ -47,6 +49,7 @@ class Arm:
     seeded: bool = False
     done: tuple[str, str, str] | None = None
     changes: tuple[str, ...] = ()
+    untrained: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +81,10 @@ def run_status(*words: object) -> int:
     return subprocess.run([sys.executable, "-m", "sciprism", *map(str, words)]).returncode
 
 
-def run_command(*words: object) -> float:
-    """Run one command of the package that all else needs; return its seconds."""
-    began = time.monotonic()
+def run_command(*words: object) -> None:
+    """Run one command of the package that all else needs."""
     if status := run_status(*words):
         raise SystemExit(f"status {status}; the same command continues from here")
-    return time.monotonic() - began
 
 
 def reproduce_table(paper: str, name: str, models: Sequence[tuple[str, str]], *more: str) -> bool:
@@ -119,11 +120,17 @@ def train_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Pa
         stage, other, at = arm.done
         changes.append(f"stages.{stage}.finished_model={args.runs / f'{other}-{seed}' / at / 'model'}")
     words = ["train", recipe, "--sources", str(args.sources), "-o", str(folder)]
-    seconds = run_command(*words, *(word for change in changes for word in ("--set", change)))
-    times = folder / "seconds.json"
-    if not times.exists():
-        times.write_text(json.dumps(round(seconds)) + "\n", encoding="utf-8")
+    run_command(*words, *(word for change in changes for word in ("--set", change)))
     return folder
+
+
+def summarize_arms(study: Study, folders: Mapping[Run, Path]) -> dict[str, dict[str, Any]]:
+    """Return the facts of each run, "KEY, seed N"."""
+    untrained = {arm.key: arm.untrained for arm in study.arms}
+    return {
+        f"{key}, seed {seed}": summarize_run(folder, untrained=folders.get((untrained[key], seed)))
+        for (key, seed), folder in folders.items()
+    }
 
 
 def backbone(runs: Path) -> Path:
@@ -164,33 +171,6 @@ def choose_whole(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
         if runs:
             found[arm.key, 0] = folders[runs[len(runs) // 2]]
     return found
-
-
-def summarize_run(folder: Path) -> dict[str, Any]:
-    """Return what a run's own files say of its last stage."""
-    stage = max((path for path in folder.iterdir() if path.is_dir()), key=lambda p: p.stat().st_mtime)
-    rows = read_metrics(stage)
-    seconds = json.loads((folder / "seconds.json").read_text("utf-8"))
-    return {"stage": stage.name, "steps": max(row["step"] for row in rows), "seconds": seconds, **summarize_dev(rows)}
-
-
-def read_metrics(stage: Path) -> list[dict[str, Any]]:
-    """Return the metrics of a stage: a row for each step and each evaluation."""
-    return [json.loads(line) for line in (stage / "metrics.jsonl").read_text("utf-8").splitlines()]
-
-
-def summarize_dev(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the dev scores of a stage's best step; step 0: the model is the start, no step improved it."""
-    scored = [row for row in rows if "dev" in row]
-    if not scored:
-        return {}
-    best = max(scored, key=lambda row: row["dev"])
-    at_start = {"dev_at_start": round(scored[0]["dev"], 4)} if scored[0]["step"] == 0 else {}
-    return at_start | {
-        "dev_best": round(best["dev"], 4),
-        "dev_best_step": best["step"],
-        "dev_scores": {name: round(score, 4) for name, score in best["dev_scores"].items()},
-    }
 
 
 def base_arms(study: Study, arms: Sequence[Arm]) -> set[str]:
@@ -234,7 +214,7 @@ def main(study: Study, about: str | None) -> None:
         if not make_table(study, arm.table, folders, args, *study.view, "--only", arm.key):
             raise SystemExit(f"{arm.key}, seed {seed}: not scored (see above); the same command continues")
     facts = provenance(["torch", "sciprism"], changes=args.change or [])
-    runs = {f"{key}, seed {seed}": summarize_run(folder) for (key, seed), folder in folders.items()}
+    runs = summarize_arms(study, folders)
     write_result(
         args.output / study.runs,
         facts | {"runs": runs, "before": earlier_runs(args.output / study.runs, runs)},

@@ -39,6 +39,11 @@ def main() -> None:
     parser.add_argument("--texts", action="append", required=True, help="DOMAIN=FILE; repeatable")
     parser.add_argument("--held-out", action="store_true", help="DOMAIN=DATA/SET: its test papers")
     parser.add_argument("--lowercase", action="store_true", help="lowercase the texts for both")
+    parser.add_argument(
+        "--figure",
+        type=float,
+        help="the paper's relative change over all texts; without it, it is shown, but does not decide",
+    )
     parser.add_argument("--named", default="", help="what is compared, behind the name of each finding")
     parser.add_argument("--evidence", type=Path, help="the folder of INDUS's results")
     args = parser.parse_args()
@@ -48,10 +53,13 @@ def main() -> None:
         if not mark:
             parser.error(f"--texts {word}: expected DOMAIN=FILE")
         domains[domain] = read_held_out(Path(path)) if args.held_out else read_texts(Path(path))
-    counted = compare_token_counts(
-        load_tokenizer(args.ours), load_tokenizer(args.other), domains, lowercase=args.lowercase
-    )
-    found = [replace(each, name=", ".join(filter(None, (each.name, args.named)))) for each in counted]
+    ours, other = load_tokenizer(args.ours), load_tokenizer(args.other)
+    counted = compare_token_counts(ours, other, domains, lowercase=args.lowercase, figure=args.figure)
+    decides = args.figure is not None
+    found = [
+        replace(each, name=", ".join(filter(None, (each.name, args.named))), decides=each.decides and decides)
+        for each in counted
+    ]
     for each in found:
         edges = f"{100 * each.low:+.2f} to {100 * each.high:+.2f}"
         print(f"{each.name:48} {100 * each.value:+.2f} % ({edges}), {each.n:,} texts: {each.verdict}")

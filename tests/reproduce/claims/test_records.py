@@ -21,6 +21,7 @@ from sciprism.reproduce.claims.claim import (
     ScoreContrast,
     require_all,
     require_any,
+    require_mixed,
     show_only,
 )
 from sciprism.reproduce.claims.evidence_page import format_page
@@ -78,6 +79,15 @@ def contrast(ours, other, group="search", **facts):
     return ScoreContrast(name=f"{ours} over {other}, {group}", ours=sides[0], other=sides[1], **facts)
 
 
+def write_runs(folder, keys, seeds=range(3), **facts):
+    """Write what the runs came to: trainings of 100 steps that are a test, unless the facts say otherwise."""
+    stages = [{"name": "only", "steps": 100, "examples": 3200, "step": 100}]
+    run = {"stages": stages, "parameters": 22_565_376, "dev_of_backbone": 0.5, "dev_best": 0.6} | facts
+    path = folder / "runs.json"
+    known = json.loads(path.read_text())["runs"] if path.exists() else {}
+    path.write_text(json.dumps({"runs": known | {f"{key}, seed {seed}": run for key in keys for seed in seeds}}))
+
+
 def claim(*questions):
     return Claim(id="X1", paper="small", text="A is better", figure="+1", test="a test", questions=questions)
 
@@ -96,6 +106,7 @@ def folder(tmp_path):
     result(tmp_path, "b-1", "npl", base)
     names = {key: tuple(f"{key}-{seed}" for seed in range(3)) for key in "ab"}
     write_models(tmp_path, names | {"base": ["base"]})
+    write_runs(tmp_path, "ab")
     return tmp_path
 
 
@@ -124,8 +135,11 @@ def test_verdicts_of_several_questions(folder):
     assert seeds.seeds == (3, 1) and seeds.low < 0 < seeds.high and not seeds.one_seed
     assert seeds.high == pytest.approx(0.02 + 4.303 * 0.02 / 3**0.5, rel=0.1)
     assert found.verdict == "undecided"
-    assert decide_claim(claim(*require_any(contrast("a", "b"), more)), PAPER, SUITE, folder).verdict == "held"
-    assert decide_claim(claim(*require_all(contrast("b", "a"))), PAPER, SUITE, folder).verdict == "not held"
+    assert (
+        decide_claim(claim(*require_any("one of both", contrast("a", "b"), more)), PAPER, SUITE, folder).verdict
+        == "held"
+    )
+    assert decide_claim(claim(*require_all(contrast("b", "a"))), PAPER, SUITE, folder).verdict == "opposite"
     assert (
         decide_claim(
             claim(*require_all(contrast("a", "b")), *show_only(contrast("b", "a"))), PAPER, SUITE, folder
@@ -139,7 +153,38 @@ def test_what_is_not_measured_is_said(folder):
     assert decide_claim(claim(*require_all(links)), PAPER, SUITE, folder) is None
     assert decide_claim(claim(*require_all(contrast("a", "base"))), PAPER, SUITE, folder / "elsewhere") is None
     found = decide_claim(claim(*require_all(contrast("a", "b"), links)), PAPER, SUITE, folder)
-    assert found.verdict == "undecided" and found.lacking == (links.name,)
+    assert found.verdict == "not tested" and found.lacking == (links.name,)
+
+
+def test_a_training_that_is_no_test_carries_no_verdict(folder):
+    asked = claim(*require_all(contrast("a", "b", figure=0.2)))
+    assert decide_claim(asked, PAPER, SUITE, folder).verdict == "smaller than the paper's"
+    stages = [{"name": "only", "steps": 100, "examples": 3200, "step": 0}]
+    for facts, reason in (
+        ({"dev_best": 0.5}, "0.500, is not above the untouched backbone's, 0.500"),
+        ({"dev_of_backbone": None}, "not on file"),
+        ({"stages": stages}, "kept step 0 of stage only"),
+    ):
+        write_runs(folder, "b", seeds=[1], **facts)  # one seed of three is enough to doubt
+        found = decide_claim(asked, PAPER, SUITE, folder)
+        assert found.verdict == "not tested" and {finding.verdict for finding in found.findings} == {"not tested"}
+        assert found.findings[0].untested.startswith("b: ") and reason in found.findings[0].untested
+    assert f"Not tested: b: {found.arms[1].untested}." in format_page({"X1": asked}, {"X1": found})
+    one = ContrastSide("b", "search"), ContrastSide("b", "search", "names-only")
+    assert decide_claim(claim(*require_all(ScoreContrast("x", *one))), PAPER, SUITE, folder) is None
+    (folder / "runs.json").unlink()
+    found = decide_claim(asked, PAPER, SUITE, folder)
+    assert found.findings[0].untested == "a: no record of its training"
+    (folder / "runs.json").write_text('{"runs": {"a, seed 0": {"steps": 3}}}')
+    found = decide_claim(asked, PAPER, SUITE, folder)
+    assert found.findings[0].untested == "a: its training has no dev score"
+
+
+def test_a_question_of_gains_and_losses(folder):
+    both = contrast("a", "b"), contrast("b", "a", direction="below")
+    for contrasts, verdict in ((both, "held"), (both[:1] * 2, "opposite")):
+        found = decide_claim(claim(*require_mixed("some of each", *contrasts)), PAPER, SUITE, folder)
+        assert found.verdict == found.answers["some of each"] == verdict
 
 
 def test_results_of_another_declaration_or_that_failed_do_not_count(folder):
@@ -168,19 +213,35 @@ def test_a_record_comes_back_and_a_broken_one_is_named(folder):
 
 
 def test_the_page(folder):
-    asked = claim(*require_all(contrast("a", "b")), *show_only(contrast("b", "base")))
+    asked = claim(*require_all(contrast("a", "b", figure=0.2)), *show_only(contrast("b", "base")))
     record = decide_claim(asked, PAPER, SUITE, folder)
-    shown = format_page({"X1": asked, "R1": claims["R1"]}, {"X1": record})
-    lines = shown.splitlines()
-    row = f"| X1 | A is better; tested: a test | +1 |  |  |  | **held** | `{record.commands[0]}` |"
-    assert row in lines
-    assert "|  | · a over b, search (open/quick, 1 task) |  | +10.00 | +9.80 to +10.20 | 3 / 3 | held |  |" in lines
-    assert any("(open, 2 tasks)" in line and "(held)" in line for line in lines)
-    assert any("b over base" in line and "undecided (not decisive)" in line for line in lines)
-    assert any(line.startswith("| R1 ") and "not measured yet" in line for line in lines)
+    shown = format_page({"X1": asked, "R1": claims["R1"]}, {"X1": record}, {"small": "Ours is small."})
+    for expected in (
+        "**Of 2 claims, 1 were tested: 1 smaller than the paper's. 1 were not",
+        "| small | 1 | 1 |  |\n",
+        "## small\n\nOur setting: Ours is small.\n\n### X1: smaller than the paper's\n\nA is better. Paper: +1. ",
+        "| a | only 100 | 3,200 | 3 | 22.6 M | 0.500 | 0.600 |",
+        "| b | search (quick, 1) | +20.00 | +10.00 | +9.80, +10.20 | 3/3 | smaller |",
+        "| b | base | search (quick, 1) |  | +2.00 |",
+        "| (undecided) |",
+        f"- `{record.commands[0]}`",
+        "### R1: not tested",
+    ):
+        assert expected in shown, expected
+    assert "at most 23 million parameters, 100 steps of training" in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 110
     cost = ClaimFinding(name="codes", value=1.02, low=1.01, high=1.03, unit="x", verdict="held", one_seed=True)
     timed = format_page({"R6": claims["R6"]}, {"R6": ClaimRecord(claim="R6", verdict="held", findings=(cost,))})
-    assert "1.02 x | 1.01 to 1.03" in timed and "**held, one seed**" in timed
+    assert "| codes | 1.02 x | 1.01, 1.03 | held |" in timed and "### R6: held, one seed" in timed
+    assert "| paper |" not in timed.partition("### R6")[2]  # an empty column is left out
+
+
+def test_records_of_version_0_1_are_read(tmp_path):
+    finding = {"name": "x", "value": -0.2, "low": -0.3, "high": -0.1, "verdict": "not held", "seeds": [1, 1]}
+    row = {"claim": "X1", "verdict": "not held", "findings": [finding], "commands": [], "lacking": [], "remarks": ["r"]}
+    (tmp_path / "claims.json").write_text(json.dumps({"X1": row}))
+    found = read_record(tmp_path, "X1")
+    assert found.verdict == found.findings[0].verdict == "opposite" and found.findings[0].seeds == (1, 1)
 
 
 def evidence(folder):
@@ -198,10 +259,15 @@ def test_the_script_draws_records_and_page_from_a_folder_of_results(tmp_path):
         result(folder, "v", task, base + 0.2)
         result(folder, "m", task, base)
     write_models(folder, {"vanilla": ["v"], "backbone": ["m"]})
+    write_runs(folder, ["vanilla"], seeds=[0])
+    stale = ClaimRecord(claim="S5", verdict="undecided", findings=())
+    write_record(folder, stale)  # its results are gone
     shown = evidence(tmp_path)
-    assert json.loads((folder / "claims.json").read_text())["S1"]["verdict"] == "undecided"
-    assert "vanilla above backbone, search" in shown and "+20.00" in shown
-    assert shown.count("not measured yet") > len(claims) - 3
+    records = json.loads((folder / "claims.json").read_text())
+    assert records["S1"]["verdict"] == "not tested" and "S5" not in records
+    assert {f["verdict"] for f in records["S1"]["findings"]} == {"smaller than the paper's"}
+    assert "| backbone | search (7) | +41.48 | +20.00 |" in shown
+    assert shown.count("Not tested: no results.") > len(claims) - 3
 
 
 def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
@@ -216,9 +282,10 @@ def test_a_claim_is_decided_on_the_data_that_it_names(tmp_path):
             for key, above in zip(keys, (0.2, 0.0), strict=True):
                 result(folder, key, task, np.linspace(0, 0.5, 50) + above, suite)
     write_models(folder, {key: [key] for keys in pairs.values() for key in keys})
+    write_runs(folder, [key for keys in pairs.values() for key in keys], seeds=[0])
     shown = evidence(tmp_path)
-    assert "**held, one seed** | `sciprism reproduce multi2spe 3-cs --data built` |" in shown
-    assert "**held, one seed** | `sciprism reproduce multi2spe domains --data fields` |" in shown
+    assert "### M2: held, one seed" in shown and "### M4: held, one seed" in shown
+    assert "`sciprism reproduce multi2spe domains --data fields`" in shown
     found = json.loads((folder / "claims.json").read_text())["M4"]["findings"]
     assert {each["view"] for each in found} == {"multi-scidocs-fields"}
     for claim in claims.values():

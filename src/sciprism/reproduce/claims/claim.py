@@ -1,17 +1,15 @@
-"""Claims: questions that contrasts of scores answer, and how an interval decides them."""
+"""Claims: the questions that contrasts of scores answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
 from dataclasses import KW_ONLY, dataclass
-from math import isnan
 from typing import Literal
 
 from sciprism.errors import InputError
+from sciprism.reproduce.claims.verdict import DIRECTIONS, Direction
 
-Direction = Literal["above", "below", "not below", "within"]
-Verdict = Literal["held", "not held", "undecided"]
-DIRECTIONS: tuple[Direction, ...] = ("above", "below", "not below", "within")
+Rule = Literal["any", "mixed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +28,26 @@ class ContrastSide:
         """Return the name of the variant of a task."""
         return f"{base}-{self.variant}" if self.variant else base
 
+    @property
+    def key(self) -> str:
+        """Return the key of the model without instruction or format."""
+        return re.split("[+@]", self.model)[0]
+
+    def label(self, other: ContrastSide) -> str:
+        """Return the model, or what distinguishes it from the other side if that is the same model."""
+        if self.key != other.key:
+            return self.model
+        differing = self.model.removeprefix(self.key)[1:] if self.model != other.model else ""
+        return ", ".join(filter(None, (differing, self.variant, self.group if self.group != other.group else "")))
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreContrast:
     """A difference of group averages, ours minus the other's, and its claimed direction.
 
-    direction: "above" or "below" a margin, "not below" minus the margin, "within" the margin both ways.
-    margin: in the unit of the difference (0.01: one point of a score, or 1 % if relative).
+    direction: "above" or "below" zero, "not below" minus the margin, "within" the margin both ways. margin
+    and figure, the paper's difference, None if it prints none: in the unit of the difference (0.01: one point
+    of a score, or 1 % if relative).
     """
 
     name: str
@@ -46,6 +57,7 @@ class ScoreContrast:
     direction: Direction = "above"
     margin: float = 0.0
     relative: bool = False
+    figure: float | None = None
     metrics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -55,14 +67,17 @@ class ScoreContrast:
 
 @dataclass(frozen=True, slots=True)
 class ClaimQuestion:
-    """Contrasts of which one is enough. Not decisive: shown, but without effect on the verdict.
+    """Contrasts of which one is enough ("any"), or some must be positive and some negative ("mixed").
 
     Each of m contrasts has an interval of 1 - 0.05 / m (Bonferroni), so that a false positive has a
-    probability of 5 % at most.
+    probability of 5 % at most. Not decisive: shown, but without effect on the verdict. name: shown for a
+    question of several contrasts.
     """
 
     contrasts: tuple[ScoreContrast, ...]
     decisive: bool = True
+    rule: Rule = "any"
+    name: str = ""
 
     @property
     def level(self) -> float:
@@ -74,9 +89,10 @@ class ClaimQuestion:
 class Claim:
     """A claim: the paper's statement and figure, our test, and the questions that must all be held.
 
-    tables: the tables of `sciprism reproduce` with the scores for the questions. data: name of the
-    `GroupedSuite` whose results decide. command: measures something else, and writes its findings to the
-    record. measured: findings of that command that are decisive too.
+    figure: of the paper, in words. tables: the tables of `sciprism reproduce` with the scores for the
+    questions. data: name of the `GroupedSuite` whose results decide. command: measures something else, and
+    writes its findings to the record. measured: findings of that command that are decisive too. remarks: what
+    a reader must know of the test.
     """
 
     id: str
@@ -89,6 +105,12 @@ class Claim:
     data: str = "open"
     command: str = ""
     measured: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def printed(ours: float, other: float = 0.0) -> float:
+    """Return a difference of two printed scores, or a printed difference, in natural units (1.5: 0.015)."""
+    return (ours - other) / 100
 
 
 def versus(
@@ -99,6 +121,7 @@ def versus(
     direction: Direction = "above",
     margin: float = 0.0,
     relative: bool = False,
+    figure: float | None = None,
 ) -> ScoreContrast:
     """Return a contrast of two models over one group."""
     return ScoreContrast(
@@ -108,6 +131,7 @@ def versus(
         direction=direction,
         margin=margin,
         relative=relative,
+        figure=figure,
     )
 
 
@@ -121,42 +145,11 @@ def show_only(*contrasts: ScoreContrast) -> tuple[ClaimQuestion, ...]:
     return tuple(ClaimQuestion((contrast,), decisive=False) for contrast in contrasts)
 
 
-def require_any(*contrasts: ScoreContrast) -> tuple[ClaimQuestion, ...]:
+def require_any(name: str, *contrasts: ScoreContrast) -> tuple[ClaimQuestion, ...]:
     """Return one question that any of the contrasts can answer."""
-    return (ClaimQuestion(contrasts),)
+    return (ClaimQuestion(contrasts, name=name),)
 
 
-def decide(interval: tuple[float, float], direction: Direction = "above", margin: float = 0.0) -> Verdict:
-    """Return whether an interval (low, high) of a difference supports a claim; the sign alone never does.
-
-    Held: the whole interval is in the claimed range. Not held: the whole interval is outside. Otherwise, and
-    without an interval (NaN): undecided.
-    """
-    low, high = interval
-    if isnan(low) or isnan(high):
-        return "undecided"
-    if direction == "below":
-        return decide((-high, -low), "above", margin)
-    if direction == "within":
-        if -margin < low and high < margin:
-            return "held"
-        return "not held" if low >= margin or high <= -margin else "undecided"
-    edge = margin if direction == "above" else -margin
-    if low > edge:
-        return "held"
-    return "not held" if high <= edge else "undecided"
-
-
-def any_held(verdicts: Sequence[Verdict]) -> Verdict:
-    """Combine the answers to one question: held if one is, not held if all are not."""
-    if "held" in verdicts:
-        return "held"
-    return "not held" if verdicts and all(found == "not held" for found in verdicts) else "undecided"
-
-
-def all_held(verdicts: Iterable[Verdict]) -> Verdict:
-    """Combine the questions of a claim: not held if one is not, held if all are."""
-    found = list(verdicts)
-    if "not held" in found:
-        return "not held"
-    return "held" if found and all(each == "held" for each in found) else "undecided"
+def require_mixed(name: str, *contrasts: ScoreContrast) -> tuple[ClaimQuestion, ...]:
+    """Return one question: some of the differences must be positive and some negative."""
+    return (ClaimQuestion(contrasts, rule="mixed", name=name),)

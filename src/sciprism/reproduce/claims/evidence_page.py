@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
+from statistics import fmean
+from textwrap import fill
 
-from sciprism.reproduce.claims.claim import Claim
+from sciprism.reproduce.claims.arms import Arm
+from sciprism.reproduce.claims.claim import Claim, ClaimQuestion, ScoreContrast
 from sciprism.reproduce.claims.records import UNITS, ClaimFinding, ClaimRecord
+from sciprism.reproduce.claims.verdict import VERDICTS, Verdict
 
-OPEN = "not measured yet"
+WIDTH = 110
 PAPERS = {
     "scimult": "SciMult",
     "scirepeval": "SciRepEval",
@@ -16,70 +21,196 @@ PAPERS = {
     "indus": "INDUS",
     "prism": "prism",
 }
-HEADS = ("claim", "", "paper's figure", "ours", "95% interval", "seeds", "verdict", "command")
 INTRODUCTION = """# Evidence
 
-What the papers claim, and what we found. This page is generated (`make evidence`) from records in `results/`.
+What the papers claim, and what we found. This page is generated (`make evidence`) from records in `results/`."""
+METHOD = """## How to read it
 
-- A claim is **held**, **not held** or **undecided** by a paired 95% interval over seeds and items, never by
-  the sign of a difference. Held: the whole interval is in the claimed range. Not held: all of it is outside.
-- Items are resampled, the same for both sides. The mean over k seeds varies by Student's t, k - 1 degrees
-  of freedom; equally many seeds are paired. *One seed*: the interval is over items alone. No interval covers
-  the choice of training papers, of a probe or of an encoder. Method: [benchmarks.md](benchmarks.md).
-- A claim with several questions is held if all are, not held if one is not. If one of m answers is enough,
-  each has an interval of 1 - 0.05 / m. Lines marked (not decisive) have no effect on the verdict.
-- A question is decided on the view of the suite with the most seeds; other views follow, in brackets.
-- Scores and their differences are times 100. Commands take the models with `--models KEY=RUN`, once per seed.
-"""
+- **held**: the whole 95% interval of the difference is on the claimed side, the paper's figure not above it.
+- **smaller than the paper's**: the whole interval is on the claimed side, and the paper's figure is above it.
+- **no difference seen**: the interval includes zero and excludes the paper's figure.
+- **undecided**: the interval includes zero and the paper's figure, or the paper prints none. More data would
+  decide.
+- **opposite**: the whole interval is on the other side.
+- **not tested**: no result, or an arm whose training is no test. It is one only if its best dev score is
+  above that of the untouched backbone on the same dev set, with every seed.
+
+Intervals are paired over test items, and over seeds: the mean over k seeds varies by Student's t, k - 1
+degrees of freedom; equally many seeds are paired. With *one seed* the interval is over items alone. No
+interval covers the choice of training papers, of a probe or of an encoder. Method:
+[benchmarks.md](benchmarks.md).
+
+The weakest answer of a claim is its verdict. Where one of m answers is enough, each has an interval of 1 -
+0.05 / m. Verdicts in brackets are shown, but do not count. A question is decided on the view of the suite
+with the most seeds; "search (quick, 1)" is a group of tasks, its view, and how many tasks it has there.
+Scores and their differences are times 100; "steps" are the optimizer's, "examples" those it has seen.
+Commands take the models with `--models KEY=RUN`, once per seed."""
 
 
-def format_page(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord]) -> str:
-    """Return the page as Markdown, paper by paper in the order of the claims."""
-    parts = [INTRODUCTION.rstrip()]
-    known = dict.fromkeys([*PAPERS, *(claim.paper for claim in claims.values())])
-    for paper in known:
-        of_paper = [claim for claim in claims.values() if claim.paper == paper]
-        if not of_paper:
-            continue
-        lines = [line for claim in of_paper for line in _lines(claim, records.get(claim.id))]
-        rule = "| " + " | ".join("---" for _ in HEADS) + " |"
-        parts.append("\n".join([f"## {PAPERS.get(paper, paper)}", "", _row(HEADS), rule, *map(_row, lines)]))
+def format_page(
+    claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], settings: Mapping[str, str] | None = None
+) -> str:
+    """Return the page as Markdown, paper by paper in the order of the claims; settings: how ours differ from theirs."""
+    papers = dict.fromkeys([*PAPERS, *(claim.paper for claim in claims.values())])
+    by_paper = {paper: [claim for claim in claims.values() if claim.paper == paper] for paper in papers}
+    known = {paper: of_paper for paper, of_paper in by_paper.items() if of_paper}
+    verdicts = {id: records[id].verdict if id in records else "not tested" for id in claims}
+    parts = [INTRODUCTION, _wrap(_summarize(claims, records, verdicts)), _count(known, verdicts), METHOD]
+    for paper, of_paper in known.items():
+        parts.append(f"## {PAPERS.get(paper, paper)}")
+        if settings and paper in settings:
+            parts.append(_wrap(f"Our setting: {settings[paper]}"))
+        parts += ["\n\n".join(_format_claim(claim, records.get(claim.id))) for claim in of_paper]
     return "\n\n".join(parts) + "\n"
 
 
-def _lines(claim: Claim, record: ClaimRecord | None) -> Iterator[tuple[str, ...]]:
-    verdict = OPEN
+def _summarize(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], verdicts: Mapping[str, Verdict]) -> str:
+    """Return the paragraph that a reader can quote."""
+    counts = Counter(verdicts.values())
+    tested = len(claims) - counts["not tested"]
+    parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS[:-1] if counts[verdict]]
+    arms = [arm for record in records.values() for arm in record.arms if arm.stages and not arm.untested]
+    steps = max((sum(stage.steps for stage in arm.stages) for arm in arms), default=0)
+    size = max((arm.parameters for arm in arms), default=0)
+    small = f" (at most {size / 1e6:.0f} million parameters, {steps:,} steps of training)" if arms else ""
+    return (
+        f"**Of {len(claims)} claims, {tested} were tested: {', '.join(parts) or 'none'}. {counts['not tested']} were "
+        "not tested, since no training of ours was long enough to be a test, or the data at hand cannot answer. "
+        f"What was tested is at the size of a laptop{small}: a verdict says what happens there, not at the papers' "
+        "size.**"
+    )
+
+
+def _count(papers: Mapping[str, Sequence[Claim]], verdicts: Mapping[str, Verdict]) -> str:
+    rows = []
+    for paper, of_paper in papers.items():
+        found = Counter(verdicts[claim.id] for claim in of_paper)
+        rows.append((PAPERS.get(paper, paper), str(len(of_paper)), *(str(found[v] or "") for v in VERDICTS)))
+    total = Counter(verdicts.values())
+    rows.append(("all", str(len(verdicts)), *(str(total[v] or "") for v in VERDICTS)))
+    return format_table(("paper", "claims", *VERDICTS), rows)
+
+
+def _format_claim(claim: Claim, record: ClaimRecord | None) -> Iterator[str]:
+    """Yield the paragraphs of a claim: what is claimed, what was trained, what was found, what is lacking."""
+    yield f"### {claim.id}: {_title(record)}"
+    yield _wrap(f"{claim.text}. Paper: {claim.figure}. Tested: {claim.test}.")
+    yield from (_wrap(remark) for remark in claim.remarks)
     if record:
-        one_seed = any(finding.one_seed for finding in record.findings if finding.decides)
-        verdict = f"**{record.verdict}, one seed**" if one_seed else f"**{record.verdict}**"
+        yield from filter(None, (_format_arms(record.arms), *_format_answers(claim, record), _format_measured(record)))
+        yield from _format_reasons(record)
+        if record.lacking:
+            yield _wrap(f"No results for: {'; '.join(record.lacking)}.")
+        yield from (_wrap(f"{remark[0].upper()}{remark[1:]}.") for remark in record.remarks)
+    else:
+        yield "Not tested: no results."
+    yield "\n".join(f"- `{command}`" for command in _commands(claim, record))
+
+
+def _format_reasons(record: ClaimRecord) -> Iterator[str]:
+    """Yield why findings are no test; arms with one reason share a line."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for finding in record.findings:
+        if finding.untested:
+            arm, _, reason = finding.untested.partition(": ")
+            by_reason.setdefault(reason, {})[arm] = None
+    yield from (_wrap(f"Not tested: {', '.join(arms)}: {reason}.") for reason, arms in by_reason.items())
+
+
+def _title(record: ClaimRecord | None) -> str:
+    if record is None:
+        return "not tested"
+    one_seed = any(finding.one_seed and finding.decides and not finding.untested for finding in record.findings)
+    return f"{record.verdict}, one seed" if one_seed else record.verdict
+
+
+def _commands(claim: Claim, record: ClaimRecord | None) -> list[str]:
     commands = [claim.command] if claim.command else []
     commands += [f"sciprism reproduce {claim.paper} {table} --data {claim.data}" for table in claim.tables]
-    commands = commands or list(record.commands[:1] if record else ())
-    shown = "; ".join(f"`{command}`" for command in commands)
-    yield (claim.id, f"{claim.text}; tested: {claim.test}", claim.figure, "", "", "", verdict, shown)
-    if not record:
-        return
-    yield from (("", f"· {remark}", "", "", "", "", "", "") for remark in record.remarks)
-    indecisive = {c.name for question in claim.questions if not question.decisive for c in question.contrasts}
-    yield from (_finding_line(finding, indecisive) for finding in record.findings)
-    yield from (("", f"· {name}", "", "", "", "", OPEN, "") for name in record.lacking)
+    return commands or list(record.commands[:1] if record else ())
 
 
-def _finding_line(finding: ClaimFinding, indecisive: Set[str]) -> tuple[str, ...]:
-    tasks = f"{finding.tasks} task{'s' if finding.tasks > 1 else ''}" if finding.tasks else ""
-    level = f"interval of {100 * finding.level:g}%" if finding.level != 0.95 else ""
-    view = ", ".join(filter(None, (finding.view, tasks, level)))
-    name = f"· {finding.name} ({view})" if view else f"· {finding.name}"
-    factor = UNITS.get(finding.unit, 1.0)
-    unit = "" if finding.unit == "points" else f" {finding.unit}"
+def _format_arms(arms: Sequence[Arm]) -> str:
+    rows = []
+    for arm in arms:
+        steps = " + ".join(f"{stage.name} {stage.steps:,}" for stage in arm.stages)
+        examples = sum(stage.examples for stage in arm.stages)
+        backbone = [known for known, _ in arm.dev if known is not None]
+        dev = f"{fmean(own for _, own in arm.dev):.3f}" if arm.dev else ""
+        known = f"{fmean(backbone):.3f}" if backbone else ""
+        size = f"{arm.parameters / 1e6:.1f} M" if arm.parameters else ""
+        rows.append((arm.model, steps, f"{examples:,}" if examples else "", str(len(arm.dev) or ""), size, known, dev))
+    heads = ("arm", "steps", "examples", "seeds", "parameters", "backbone's dev score", "its own")
+    return format_table(heads, rows) if rows else ""
+
+
+def _format_answers(claim: Claim, record: ClaimRecord) -> Iterator[str]:
+    """Yield a table for each model whose differences from others were measured, one for all if each has one."""
+    found = {finding.name: finding for finding in reversed(record.findings)}  # the deciding one is the first of a name
+    by_model: dict[str, list[tuple[str, ...]]] = {}
+    for question in claim.questions:
+        for contrast in question.contrasts:
+            if contrast.name in found:
+                row = _format_row(question, contrast, found[contrast.name])
+                by_model.setdefault(contrast.ours.model, []).append(row)
+    heads = ("against", "on", "paper", "ours", "95% interval", "seeds", "verdict")
+    if len(by_model) > 1 and all(len(rows) == 1 for rows in by_model.values()):
+        yield format_table(("model", *heads), [(model, *rows[0]) for model, rows in by_model.items()])
+    else:
+        yield from (f"`{model}`:\n\n{format_table(heads, rows)}" for model, rows in by_model.items())
+    yield from (_wrap(f"{name}: **{verdict}**.") for name, verdict in record.answers.items())
+
+
+def _format_row(question: ClaimQuestion, contrast: ScoreContrast, finding: ClaimFinding) -> tuple[str, ...]:
+    level = f" ({100 * finding.level:g}%)" if finding.level != 0.95 else ""
+    value, limits = _numbers(finding)
+    seeds = "/".join(map(str, finding.seeds))
+    other = contrast.other.label(contrast.ours) or "itself"
+    view = "quick, " if finding.view.endswith("/quick") else ""
+    on, verdict = f"{contrast.ours.group} ({view}{finding.tasks})", _shorten(finding.verdict, question.decisive)
+    return (other, on, _figure(finding), value, f"{limits}{level}", seeds, verdict)
+
+
+def _format_measured(record: ClaimRecord) -> str:
+    """Return the table of what other commands measured."""
+    measured = [finding for finding in record.findings if not finding.view]
+    rows = [(each.name, _figure(each), *_numbers(each), _shorten(each.verdict, each.decides)) for each in measured]
+    return format_table(("measured", "paper", "ours", "95% interval", "verdict"), rows) if rows else ""
+
+
+def _shorten(verdict: Verdict, decides: bool) -> str:
+    shown = verdict.removesuffix(" than the paper's")
+    return shown if decides else f"({shown})"
+
+
+def _figure(finding: ClaimFinding) -> str:
+    if finding.figure is None:
+        return ""
     sign = "+" if finding.unit in UNITS else ""
+    return f"{UNITS.get(finding.unit, 1.0) * finding.figure:{sign}.2f}{_unit(finding)}"
+
+
+def _numbers(finding: ClaimFinding) -> tuple[str, str]:
+    """Return the value and its interval."""
+    if isnan(finding.value):
+        return "undefined", ""
+    factor, sign = UNITS.get(finding.unit, 1.0), "+" if finding.unit in UNITS else ""
     value, low, high = (f"{factor * n:{sign}.2f}" for n in (finding.value, finding.low, finding.high))
-    numbers = ("undefined", "") if isnan(finding.value) else (f"{value}{unit}", f"{low} to {high}")
-    verdict = finding.verdict if finding.decides else f"({finding.verdict})"
-    if finding.name in indecisive:
-        verdict = f"{finding.verdict} (not decisive)"
-    return ("", name, "", *numbers, " / ".join(map(str, finding.seeds)), verdict, "")
+    return f"{value}{_unit(finding)}", f"{low}, {high}"
 
 
-def _row(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _unit(finding: ClaimFinding) -> str:
+    return "" if finding.unit == "points" else f" {finding.unit}"
+
+
+def format_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table without the columns that are empty in every row."""
+    table = list(rows)
+    kept = [place for place in range(len(heads)) if any(row[place] for row in table)]
+    lines = [[heads[place] for place in kept], ["---"] * len(kept)]
+    lines += [[row[place].replace("|", "\\|") for place in kept] for row in table]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _wrap(text: str) -> str:
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sciprism.reproduce.claims.claim import Claim, Direction, ScoreContrast, require_all, show_only, versus
+from sciprism.reproduce.claims.claim import Claim, ScoreContrast, printed, require_all, show_only, versus
 from sciprism.reproduce.claims.registry import register_claims
+from sciprism.reproduce.claims.verdict import Direction
 
 BOTH = ("NASA-IR", "BEIR")
 MARGIN = 0.01
@@ -11,14 +12,25 @@ MARGIN = 0.01
 
 
 def compare_on_both(
-    ours: str, other: str, *, direction: Direction = "above", margin: float = 0.0
+    ours: str,
+    other: str,
+    *,
+    direction: Direction = "above",
+    margin: float = 0.0,
+    figures: tuple[float, float] | None = None,
 ) -> tuple[ScoreContrast, ...]:
-    """Return one contrast of two models per retrieval group."""
-    return tuple(versus(ours, other, group, direction=direction, margin=margin) for group in BOTH)
+    """Return one contrast of two models per retrieval group; figures: the paper's differences there, in points."""
+    return tuple(
+        versus(ours, other, group, direction=direction, margin=margin, figure=figure)
+        for group, figure in zip(BOTH, map(printed, figures) if figures else (None, None), strict=True)
+    )
 
 
 register_claims(
     "indus",
+    "Encoders have 6 or 2 layers of 384 (7 to 23 million parameters) and begin as all-MiniLM-L6-v2 with our own words, "
+    "in place of RoBERTa-base's shape from nothing; stages take some hundred steps on texts of 96 tokens in place of "
+    "500,000 on 512. The data behind the names of the paper's tests are stand-ins, listed with each claim.",
     Claim(
         id="I1",
         text="A tokenizer of the domain needs fewer tokens",
@@ -32,10 +44,10 @@ register_claims(
         figure="climate entities 64.0 against 60.8",
         test="small encoders, ours and general ones",
         questions=(
-            *require_all(*compare_on_both("retriever-base", "roberta-base")),
+            *require_all(*compare_on_both("retriever-base", "roberta-base", figures=(5, 4))),
             *show_only(
                 versus("encoder", "encoder-general", "classification"),
-                versus("encoder-small", "minilm-encoder", "climate entities"),
+                versus("encoder-small", "minilm-encoder", "climate entities", figure=printed(54.8, 44.7)),
             ),
         ),
         tables=("I2", "6"),
@@ -83,7 +95,7 @@ register_claims(
         text="Distillation in one stage beats several stages",
         figure="BEIR 0.42 against 0.41",
         test="both",
-        questions=require_all(*compare_on_both("retriever-small", "retriever-small-staged")),
+        questions=require_all(*compare_on_both("retriever-small", "retriever-small-staged", figures=(1, 1))),
         tables=("ablation",),
     ),
 )

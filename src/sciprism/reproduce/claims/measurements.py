@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from sciprism.errors import InputError
-from sciprism.reproduce.claims.claim import all_held, decide
 from sciprism.reproduce.claims.records import ClaimFinding, ClaimRecord, read_record, write_record
 from sciprism.reproduce.claims.registry import claims
+from sciprism.reproduce.claims.verdict import SUPPORTS, combine_all, decide
 from sciprism.text.tokenizer import batch_texts, encode_texts
 
 LEVEL = 0.95
@@ -25,11 +25,17 @@ TokenCounts = NDArray[np.int64]
 
 
 def compare_token_counts(
-    ours: Tokenizer, other: Tokenizer, domains: Mapping[str, Iterable[str]], *, lowercase: bool = False
+    ours: Tokenizer,
+    other: Tokenizer,
+    domains: Mapping[str, Iterable[str]],
+    *,
+    lowercase: bool = False,
+    figure: float | None = None,
 ) -> list[ClaimFinding]:
     """Return the relative change of token counts against another tokenizer: over all texts, then by domain.
 
-    The first one decides; domains are shown. lowercase: texts are lower-cased for both.
+    The first one decides; domains are shown. lowercase: texts are lower-cased for both. figure: the paper's,
+    over all texts.
     """
     pairs = {}
     for domain, texts in domains.items():
@@ -41,18 +47,17 @@ def compare_token_counts(
         if not counted:
             raise InputError(f"{domain}: no text")
         pairs[domain] = np.concatenate(counted, axis=1, dtype=np.int64).T
-    whole = replace(_relative_change(FEWER, np.concatenate(list(pairs.values()))), tasks=len(pairs))
+    whole = _relative_change(FEWER, np.concatenate(list(pairs.values())), figure)
     return [
-        whole,
+        replace(whole, tasks=len(pairs)),
         *(replace(_relative_change(f"tokens, {d}", counts), decides=False) for d, counts in pairs.items()),
     ]
 
 
-def compare_speed(ours: Sequence[float], other: Sequence[float], min_ratio: float) -> ClaimFinding:
-    """Return our speed-up. ours, other: seconds of the same work in alternating rounds.
+def compare_speed(ours: Sequence[float], other: Sequence[float], figure: float) -> ClaimFinding:
+    """Return our speed-up. ours, other: seconds of the same work in alternating rounds. figure: the paper's.
 
-    The geometric mean of the rounds' ratios, with an interval by Student's t over their logarithms. Held: the
-    whole interval is above `min_ratio`.
+    The geometric mean of the rounds' ratios, with an interval by Student's t over their logarithms.
     """
     from scipy.stats import t
 
@@ -62,30 +67,39 @@ def compare_speed(ours: Sequence[float], other: Sequence[float], min_ratio: floa
     middle, error = float(logs.mean()), float(logs.std(ddof=1)) / math.sqrt(len(logs))
     off = float(t.ppf((1 + LEVEL) / 2, len(logs) - 1)) * error
     low, high = math.exp(middle - off), math.exp(middle + off)
-    verdict = decide((low, high), "above", min_ratio)
-    return ClaimFinding(name=FASTER, value=math.exp(middle), low=low, high=high, verdict=verdict, unit="x", n=len(logs))
+    verdict = decide((low, high), figure=figure, neutral=1.0)
+    return ClaimFinding(
+        name=FASTER,
+        value=math.exp(middle),
+        low=low,
+        high=high,
+        verdict=verdict,
+        unit="x",
+        n=len(logs),
+        figure=figure,
+    )
 
 
 def add_findings(folder: Path, claim: str, findings: Sequence[ClaimFinding], command: str, date: str = "") -> Path:
     """Add findings to the record of a claim in a folder of results."""
     lacking = (SCORES,) if claims[claim].questions else ()
-    known = read_record(folder, claim) or ClaimRecord(claim=claim, verdict="undecided", findings=(), lacking=lacking)
+    known = read_record(folder, claim) or ClaimRecord(claim=claim, verdict="not tested", findings=(), lacking=lacking)
     names = {finding.name for finding in findings}
     every = (*findings, *(finding for finding in known.findings if finding.name not in names))
     record = replace(
         known,
         findings=every,
-        verdict=all_held(finding.verdict for finding in every if finding.decides),
+        verdict=combine_all([finding.verdict for finding in every if finding.decides]),
         lacking=tuple(name for name in known.lacking if name not in names),
         commands=tuple(dict.fromkeys((*known.commands, command))),
         date=max(known.date, date),
     )
-    if record.lacking and record.verdict == "held":
-        record = replace(record, verdict="undecided")
+    if record.lacking and record.verdict in SUPPORTS:
+        record = replace(record, verdict="not tested")
     return write_record(folder, record)
 
 
-def _relative_change(name: str, counts: TokenCounts) -> ClaimFinding:
+def _relative_change(name: str, counts: TokenCounts, figure: float | None = None) -> ClaimFinding:
     """Return the relative change of sums, with the interval of a ratio estimator over texts (n, 2)."""
     mine, theirs = counts[:, 0].astype(float), counts[:, 1].astype(float)
     if not theirs.sum():
@@ -97,5 +111,5 @@ def _relative_change(name: str, counts: TokenCounts) -> ClaimFinding:
         spread = float(((mine - value * theirs) ** 2).sum()) * n / (n - 1)
         off = 1.959964 * math.sqrt(spread) / float(theirs.sum())
     low, high = value - 1 - off, value - 1 + off
-    verdict = decide((low, high), "below")
-    return ClaimFinding(name=name, value=value - 1, low=low, high=high, verdict=verdict, unit="%", n=n)
+    verdict = decide((low, high), "below", figure=figure)
+    return ClaimFinding(name=name, value=value - 1, low=low, high=high, verdict=verdict, unit="%", n=n, figure=figure)

@@ -13,6 +13,7 @@ COST, MAX_COST = "cost of all formats above one pass", 0.10
 
 register_claims(
     "prism",
+    "Ours: no paper claims it. The encoder is all-MiniLM-L6-v2 (6 layers of 384, 23 million parameters).",
     Claim(
         id="P1",
         text="One pass gives the vectors of every format as good as adapters or experts, at the cost of one",

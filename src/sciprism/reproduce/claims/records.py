@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import compress
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from sciprism.errors import InputError
 from sciprism.files import write_json
-from sciprism.reproduce.claims.claim import (
-    Claim,
-    ClaimQuestion,
-    ContrastSide,
-    ScoreContrast,
-    Verdict,
-    all_held,
-    any_held,
-    decide,
-)
+from sciprism.reproduce.claims.arms import Arm, Arms
+from sciprism.reproduce.claims.claim import Claim, ClaimQuestion, ContrastSide, ScoreContrast
+from sciprism.reproduce.claims.verdict import Verdict, combine_all, combine_any, combine_mixed, decide
 from sciprism.reproduce.tables.result_folder import ResultFolder, read_models, read_records
 from sciprism.reproduce.tables.scores import SuiteScores
 from sciprism.reproduce.tables.table import GroupedSuite, Reproduction, TaskScore, select_scores
@@ -29,13 +24,18 @@ UNITS = {"points": 100.0, "%": 100.0}
 """Unit -> factor of printed values; other units are printed unchanged."""
 
 
+FORMER_VERDICTS: dict[str, Verdict] = {"not held": "opposite"}
+"""What version 0.1 wrote -> today's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFinding:
     """One contrast, measured on one view of the data.
 
-    value, low, high: in natural units. seeds: number of models of each side; one_seed: a model of ours had
-    only one, so the interval is over items alone. n: items. view: suite, or suite/view. decides: whether it
-    counts for the claim's verdict.
+    value, low, high, figure (the paper's, None if it prints none): in natural units. seeds: number of models of
+    each side. one_seed: a model of ours had only one, so the interval is over items alone. n: items. view:
+    suite, or suite/view. decides: whether it counts for the claim's verdict. untested: why it is no test, "" if
+    it is one.
     """
 
     name: str
@@ -51,22 +51,30 @@ class ClaimFinding:
     view: str = ""
     level: float = 0.95
     decides: bool = True
+    figure: float | None = None
+    untested: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRecord:
     """The verdict on a claim, its findings, and the commands that measured them.
 
-    lacking: names of contrasts and measurements without results.
+    answers: name of each question of several contrasts -> its verdict. arms: what was trained for them.
+    lacking: names of contrasts and measurements without results. remarks: of the command that measured.
     """
 
     claim: str
     verdict: Verdict
     findings: tuple[ClaimFinding, ...]
+    answers: Mapping[str, Verdict] = field(default_factory=dict)
+    arms: tuple[Arm, ...] = ()
     commands: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     date: str = ""
-    remarks: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = ()
+
+
+_RECORDS: TypeAdapter[ClaimRecord] = TypeAdapter(ClaimRecord)
 
 
 def write_record(folder: Path, record: ClaimRecord) -> Path:
@@ -76,23 +84,27 @@ def write_record(folder: Path, record: ClaimRecord) -> Path:
     return folder / FILE
 
 
+def remove_record(folder: Path, claim: str) -> None:
+    """Remove the record of a claim that has no results any more."""
+    rows = read_records(folder / FILE, "claims", "records")
+    if rows.pop(claim, None) is not None:
+        write_json(folder / FILE, rows)
+
+
 def read_record(folder: Path, claim: str) -> ClaimRecord | None:
     """Return the record of a claim, None if there is none; InputError for an invalid file."""
     row = read_records(folder / FILE, "claims", "records").get(claim)
     if row is None:
         return None
     try:
-        findings = [ClaimFinding(**each | {"seeds": tuple(each.get("seeds", ()))}) for each in row["findings"]]
-        texts = {key: tuple(row.get(key, ())) for key in ("commands", "lacking", "remarks")}
-        return ClaimRecord(
-            claim=row["claim"],
-            verdict=row["verdict"],
-            findings=tuple(findings),
-            date=row.get("date", ""),
-            **texts,
-        )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        current = row | {"findings": [_rename_verdict(each) for each in row["findings"]]}
+        return _RECORDS.validate_python(_rename_verdict(current))
+    except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{folder / FILE}, {claim}: not the record of a claim: {error}") from None
+
+
+def _rename_verdict(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "verdict": FORMER_VERDICTS.get(row["verdict"], row["verdict"])}
 
 
 def decide_claim(claim: Claim, paper: Reproduction, suite: GroupedSuite, folder: Path) -> ClaimRecord | None:
@@ -109,17 +121,16 @@ def decide_claim(claim: Claim, paper: Reproduction, suite: GroupedSuite, folder:
         return None
     lacking = [name for _, answers in found for name, some in answers.items() if not some]
     lacking += [name for name in claim.measured if name not in measured]
-    decided = [
-        any_held([some[0].verdict if some else "undecided" for some in answers.values()])
-        for question, answers in found
-        if question.decisive
-    ]
-    decided += [measured[name].verdict if name in measured else "undecided" for name in claim.measured]
+    answered = [(question, _answer(question, answers)) for question, answers in found]
+    decided = [verdict for question, verdict in answered if question.decisive]
+    decided += [measured[name].verdict if name in measured else "not tested" for name in claim.measured]
     commands = (*evaluator.commands, *(known.commands if known and measured else ()))
     return ClaimRecord(
         claim=claim.id,
-        verdict=all_held(decided),
+        verdict=combine_all(decided),
         findings=(*findings, *measured.values()),
+        answers={question.name: verdict for question, verdict in answered if question.name},
+        arms=evaluator.find_arms(claim),
         commands=tuple(dict.fromkeys(filter(None, commands))),
         lacking=tuple(lacking),
         date=max({*evaluator.dates, known.date if known and measured else ""}),
@@ -137,6 +148,7 @@ class _ContrastEvaluator:
     dates: set[str] = field(default_factory=set)
     views: Sequence[SuiteScores] = field(init=False)
     models: Mapping[str, tuple[str, ...]] = field(init=False)
+    arms: Arms = field(init=False)
 
     def __post_init__(self) -> None:
         scores = SuiteScores(self.suite, ResultFolder(self.folder, self.suite))
@@ -144,6 +156,20 @@ class _ContrastEvaluator:
         if "quick" in self.suite.suite.views:
             self.views.append(replace(scores, suite=self.suite.select_view("quick")))
         self.models = read_models(self.folder)
+        self.arms = Arms(self.folder, self.paper.models)
+
+    def find_arms(self, claim: Claim) -> tuple[Arm, ...]:
+        """Return the arms of the models that a claim compares, each once."""
+        sides = (side for q in claim.questions for c in q.contrasts for side in (c.ours, c.other))
+        keys = dict.fromkeys(side.key for side in sides if side.key in self.models)
+        return tuple({arm.model: arm for key in keys for arm in self.arms.find(key)}.values())
+
+    def find_reason(self, contrast: ScoreContrast) -> str:
+        """Return why the trainings of a contrast are no test of it; of one model with itself, any training is."""
+        if contrast.ours.model == contrast.other.model:
+            return ""
+        arms = (arm for side in (contrast.ours, contrast.other) for arm in self.arms.find(side.key))
+        return next((f"{arm.model}: {arm.untested}" for arm in arms if arm.untested), "")
 
     def evaluate(self, contrast: ScoreContrast, scores: SuiteScores, level: float) -> ClaimFinding | None:
         """Return the finding of a contrast on one view, None if a side has no results there."""
@@ -164,13 +190,15 @@ class _ContrastEvaluator:
         for run, _ in (*ours.parts, *other.parts):
             self.commands[run.result.provenance.get("command", "")] = None
             self.dates.add(run.result.provenance.get("date", ""))
-        fixed = [self.paper.models[re.split("[+@]", side.model)[0]].fixed for side in sides]
+        fixed = [self.paper.models[side.key].fixed for side in sides]
+        untested, limits = self.find_reason(contrast), (above.low, above.high)
+        found = decide(limits, contrast.direction, margin=contrast.margin, figure=contrast.figure)
         return ClaimFinding(
             name=contrast.name,
             value=above.value,
             low=above.low,
             high=above.high,
-            verdict=decide((above.low, above.high), contrast.direction, contrast.margin),
+            verdict="not tested" if untested else found,
             unit="%" if contrast.relative else "points",
             seeds=above.seeds,
             one_seed=any(k == 1 and not is_fixed for k, is_fixed in zip(above.seeds, fixed, strict=True)),
@@ -178,6 +206,8 @@ class _ContrastEvaluator:
             tasks=len({score.task for score in wanted[0]}),
             view=scores.suite.name,
             level=level,
+            figure=contrast.figure,
+            untested=untested,
         )
 
     def _find_complete(
@@ -216,6 +246,16 @@ def _find_answers(question: ClaimQuestion, evaluator: _ContrastEvaluator) -> dic
             replace(each, decides=question.decisive and i == 0) for i, each in enumerate(distinct.values())
         ]
     return answers
+
+
+def _answer(question: ClaimQuestion, answers: Mapping[str, Sequence[ClaimFinding]]) -> Verdict:
+    """Return the verdict on a question from the deciding finding of each contrast."""
+    found = [some[0] for some in answers.values() if some]
+    verdicts = [each.verdict for each in found] + ["not tested"] * (len(answers) - len(found))
+    if question.rule == "mixed":
+        tested = [(each.low, each.high) for each in found if not each.untested]
+        return combine_mixed(tested, verdicts)
+    return combine_any(verdicts)
 
 
 def _select_side(suite: GroupedSuite, side: ContrastSide, metrics: tuple[str, ...]) -> tuple[TaskScore, ...]:

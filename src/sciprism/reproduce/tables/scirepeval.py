@@ -50,8 +50,10 @@ ASPIRE = "allenai/aspire-contextualsentence-multim-compsci"
 
 
 def ensemble(key: str, title: str, join: str = "mean") -> TableModel:
-    """Return an ensemble of two models of ours."""
-    return TableModel(title, obtain=f"name both members: --models {key}={join}:RUN+OTHER")
+    """Return an ensemble of adapters and codes on one base."""
+    base = key.rpartition("ensemble")[0]
+    members = (f"{base}adapters", f"{base}ctrl")
+    return TableModel(title, obtain=f"name both members: --models {key}={join}:RUN+OTHER", members=members)
 
 
 def trained_model(key: str, title: str, base: str = "") -> TableModel:

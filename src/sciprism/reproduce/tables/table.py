@@ -23,6 +23,7 @@ class TableModel:
 
     default: a name as `sciprism evaluate` takes it, "" for none. per_task: other defaults for some tasks.
     pooling: of the default, if its folder does not state it. fixed: trained by others, so it has one seed.
+    members: keys of the models of an ensemble.
     """
 
     title: str
@@ -32,6 +33,7 @@ class TableModel:
     pooling: str = ""
     fixed: bool = False
     obtain: str = ""
+    members: tuple[str, ...] = ()
 
 
 BACKBONE = TableModel("the untouched backbone", fixed=True, obtain="--models backbone=NAME")

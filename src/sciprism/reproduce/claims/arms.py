@@ -1,0 +1,101 @@
+"""Arms: what was trained for each model of a claim, and whether that training is a test of anything.
+
+A training is a test only if its best dev score is above that of the untouched backbone on the same dev set.
+RESULTS/<paper>/runs.json says it of each run, "KEY, seed N" (`benchmarks/study.py` writes it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sciprism.reproduce.tables.result_folder import read_records
+from sciprism.reproduce.tables.table import TableModel
+
+RUNS = "runs*.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One stage of a training, with warm-ups that were copied from other runs; step: the one that was kept."""
+
+    name: str
+    steps: int
+    examples: int
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """The training of one model.
+
+    stages: of its first run. dev: per run, the score of the untouched backbone (None if unknown) and its own.
+    parameters: of the encoder. untested: why no verdict can rest on it, "" if one can.
+    """
+
+    model: str
+    stages: tuple[Stage, ...] = ()
+    dev: tuple[tuple[float | None, float], ...] = ()
+    parameters: int = 0
+    untested: str = ""
+
+
+@dataclass(slots=True)
+class Arms:
+    """The arms of a paper's results; each is read once."""
+
+    folder: Path
+    models: Mapping[str, TableModel]
+    _runs: Mapping[str, list[dict[str, Any]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._runs = _read_runs(self.folder)
+
+    def find(self, key: str) -> Iterator[Arm]:
+        """Yield the arm of a model, or those of its members; nothing for a model that others trained."""
+        model = self.models[key]
+        if model.members:
+            for member in model.members:
+                yield from self.find(member)
+        elif not model.fixed:
+            yield self._read(key)
+
+    def _read(self, key: str) -> Arm:
+        runs = self._runs.get(key, [])
+        if not runs:
+            return Arm(model=key, untested="no record of its training")
+        stages = tuple(Stage(**each) for each in runs[0].get("stages", ()))
+        dev = tuple((run.get("dev_of_backbone"), run["dev_best"]) for run in runs if "dev_best" in run)
+        reasons = (_find_reason(run) for run in runs)
+        untested = next(filter(None, reasons), "")
+        return Arm(model=key, stages=stages, dev=dev, parameters=runs[0].get("parameters", 0), untested=untested)
+
+
+def _find_reason(run: Mapping[str, Any]) -> str:
+    """Return why a run is no test of its method, "" if it is one."""
+    unchanged = [stage["name"] for stage in run.get("stages", ()) if stage.get("step") == 0]
+    if unchanged:
+        return f"training kept step 0 of stage {', '.join(unchanged)}"
+    backbone, best = run.get("dev_of_backbone"), run.get("dev_best")
+    if best is None:
+        return "its training has no dev score"
+    if backbone is None:
+        return "training too short to tell: the untouched backbone's dev score is not on file"
+    if best <= backbone:
+        return (
+            f"training too short: its best dev score, {best:.3f}, is not above the untouched backbone's, {backbone:.3f}"
+        )
+    return ""
+
+
+def _read_runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return key of a model -> what the run of each seed came to."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(folder.glob(RUNS)):
+        known = read_records(path, "runs", "facts")
+        for each in (known, *known.get("before", ())):
+            for name, run in each.get("runs", {}).items():
+                found.setdefault(name.rpartition(", seed ")[0], []).append(run)
+    return found
