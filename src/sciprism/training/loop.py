@@ -199,8 +199,7 @@ class TrainingLoop:
 
     def _update_weights(self, used: Sequence[Batch]) -> float:
         """Take the optimizer's step; return the norm of the gradient before clipping."""
-        mean = self.stage.gradient_reduction == "mean"
-        self.processes.add_gradients(self.modules.parameters(), mean=mean)
+        self.processes.add_gradients(self.modules.parameters(), mean=self.stage.gradient_reduction == "mean")
         self.scaler.unscale_(self.optimizer)
         trained = [p for p in self.modules.parameters() if p.grad is not None]
         norm = float(nn.utils.clip_grad_norm_(trained, self.stage.optimizer.max_grad_norm or math.inf))
@@ -277,13 +276,12 @@ class TrainingLoop:
 
     def _resume(self) -> None:
         """Load the last whole checkpoint, if there is one, and drop metrics of later steps."""
-        name = self.stage.name
-        found, wrong = self.folder.recover() if self.processes.first else (None, "")
+        name, first = self.stage.name, self.processes.first
+        found, wrong = self.folder.recover() if first else (None, "")
         if wrong:
             self.hooks.on_message(f"{name}: {wrong}; the checkpoint before it is used")
         self.processes.wait()
-        if not self.processes.first:
-            found = self.folder.load()
+        found = found if first else self.folder.load()
         if found is not None:
             try:
                 self.modules.load_state_dict(found.weights)
@@ -292,9 +290,9 @@ class TrainingLoop:
                 self.state, self.step = LoopState(**found.state["state"]), found.step
                 self.divergence = DivergenceCheck.from_json(found.state["drift"])
             except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-                last = self.folder.checkpoints.last
-                raise InputError(f"{last} is damaged or of another model: {error}. {self.folder.remedy}") from error
-        if self.processes.first:
+                wrong = f"{self.folder.checkpoints.last} is damaged or of another model: {error}"
+                raise InputError(f"{wrong}. {self.folder.remedy}") from error
+        if first:
             if self.state.best > -math.inf:
                 self.folder.check_best()  # now, not after the last step
             if wrong := self.folder.restore_metrics(found):

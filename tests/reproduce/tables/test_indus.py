@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sciprism.evaluation.suites.registry import suites
+from sciprism.files import write_json
 from sciprism.reproduce.claims.measurements import add_findings, compare_speed
 from sciprism.reproduce.claims.records import decide_claim
 from sciprism.reproduce.claims.registry import claims
@@ -121,13 +122,15 @@ def test_claims_are_drawn_from_its_results(open_data, runs, empty_cache):
         models[key] = (str(runs["plain"]),)
     assert decide_claim(claims["I4"], INDUS, SMALL, results) is None
     filled(open_data, results, models, "I4", only=())
+    runs_of = {f"{key}, seed 0": {"dev_of_backbone": 0.5, "dev_best": 0.6} for key in (*models, "retriever-small")}
+    write_json(results / "runs.json", {"runs": runs_of})
     found = decide_claim(claims["I4"], INDUS, SMALL, results)
-    assert found.verdict == "not held" and len(found.findings) == 6 and not found.lacking
+    assert found.verdict == "undecided" and len(found.findings) == 6 and not found.lacking
     assert {finding.value for finding in found.findings} == {0.0}
     models = {"retriever-base": (str(runs["plain"]),), "retriever-small": (str(runs["plain"]),)}
     filled(open_data, results, models)
     found = decide_claim(claims["I3"], INDUS, SMALL, results)
-    assert found.verdict == "undecided"
+    assert found.verdict == "not tested"
     assert len(found.lacking) == 3  # the other teacher has no results, and speed was not measured
     add_findings(results, "I3", [compare_speed([1, 1], [4, 4], 3)], "timed")
     assert decide_claim(claims["I3"], INDUS, SMALL, results).verdict == "held"

@@ -18,7 +18,7 @@ RUNS = "runs*.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class TrainedStage:
     """One stage of a training, with warm-ups that were copied from other runs; step: the one that was kept."""
 
     name: str
@@ -36,7 +36,7 @@ class Arm:
     """
 
     model: str
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[TrainedStage, ...] = ()
     dev: tuple[tuple[float | None, float], ...] = ()
     parameters: int = 0
     untested: str = ""
@@ -66,7 +66,7 @@ class Arms:
         runs = self._runs.get(key, [])
         if not runs:
             return Arm(model=key, untested="no record of its training")
-        stages = tuple(Stage(**each) for each in runs[0].get("stages", ()))
+        stages = tuple(TrainedStage(**each) for each in runs[0].get("stages", ()))
         dev = tuple((run.get("dev_of_backbone"), run["dev_best"]) for run in runs if "dev_best" in run)
         reasons = (_find_reason(run) for run in runs)
         untested = next(filter(None, reasons), "")
