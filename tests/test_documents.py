@@ -40,9 +40,10 @@ def test_the_figures_of_the_architecture_are_those_of_traced_runs():
 
 
 def test_the_training_page_has_the_keys_of_recipes():
-    from make_reference import TRAINING_PAGE, build_training_page
+    from make_reference import BENCHMARKS_PAGE, TRAINING_PAGE, build_benchmarks_page, build_training_page
 
     assert TRAINING_PAGE.read_text(encoding="utf-8") == build_training_page(), "run make reference"
+    assert BENCHMARKS_PAGE.read_text(encoding="utf-8") == build_benchmarks_page(), "run make reference"
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ def test_a_set_is_made_and_scored(files, monkeypatch, capsys):
     assert f"sciprism evaluate MODEL --tasks {tasks}" in out
     status, out, err = run(monkeypatch, capsys, "evaluate", "bm25", "random", "--tasks", tasks, "-o", files / "results")
     assert status == 0, err
+    assert "tasks/questions-ir: 5 annotated paragraphs among 20 other abstracts" in " ".join(out.split())
     made = json.loads((files / "results" / "bm25" / "tasks" / "questions-ir.json").read_text())
     assert made["status"] == "done" and made["metrics"]["recall@10"] == {
         "value": 1,

@@ -48,7 +48,7 @@ LAYOUTS: Mapping[str, type[DataLayout]] = {
 """Protocol -> the layout of its data."""
 REQUIRED = ("name", "protocol", "format", "metric")
 METRIC_KEYS = ("metric", "metrics")
-TASK_KEYS = (*REQUIRED, "fields", "group", "reference")
+TASK_KEYS = (*REQUIRED, "fields", "group", "reference", "remark")
 T = TypeVar("T")
 
 
@@ -103,6 +103,7 @@ def _build_task(path: Path, number: int, row: Mapping[str, Any]) -> Task:
         fields=names,
         group=str(row.get("group", "")),
         reference=str(row.get("reference", "")),
+        remark=str(row.get("remark", "")),
     )
 
 

@@ -123,6 +123,37 @@ def test_json_is_the_whole_report(report):
     assert read["notes"] == list(report.notes)
 
 
+def remarked(lab, count):
+    """A report on one system at so many tasks, whose declarations say what their data are."""
+    tasks = [
+        Task(name=f"t{i}", format="search", protocol=None, data=None, remark=f"{NASTY} number {i}")
+        for i in range(count)
+    ]
+    for task in tasks:
+        lab.add("A", task.name, {"map": [0.5, 0.25]}, key=task.key)
+    lab.add("A", "changed", {"map": [0.5, 0.25]})  # of another declaration than this one
+    tasks.append(Task(name="changed", format="search", protocol=None, data=None, remark="what it is now"))
+    return lab.report({"own": Suite(name="own", tasks=tuple(tasks), remark="in place of others")})
+
+
+@pytest.mark.parametrize("name", outputs)
+def test_every_output_says_what_the_data_are(lab, name):
+    report = remarked(lab, 2)
+    assert list(report.remarks) == ["own", "own/t0", "own/t1"]
+    text = " ".join(outputs[name](report).split())
+    for words in ("in place of others", "number 0", "number 1"):
+        assert words in text
+    assert "what it is now" not in text and "<b>50" not in outputs["html"](report)
+
+
+def test_pages_say_of_many_tasks_what_a_terminal_does_not(lab):
+    report = remarked(lab, 9)
+    assert all("number 8" in outputs[name](report) for name in ("markdown", "html", "json"))
+    text = " ".join(outputs["terminal"](report).split())
+    assert "in place of others" in text and "number 0" not in text
+    assert "what the data of these 9 tasks are: docs/benchmarks.md, or `sciprism compare -o PAGE.html`" in text
+
+
 def test_markdown_tables_are_rectangular_whatever_names_hold(report):
     for part in outputs["markdown"](report).split("\n\n"):
         if part.startswith("|"):

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from sciprism.datasets.inputs import ProbeInput
 from sciprism.datasets.split import list_paper_keys
 from sciprism.evaluation.overlap import list_test_papers
 from sciprism.evaluation.protocols.registry import protocols
+from sciprism.evaluation.result_packs import read_pack
 from sciprism.evaluation.suites.open import COUNTED, OPEN, VARIANTS
 from sciprism.evaluation.suites.registry import suites
 from sciprism.formats import FORMATS
@@ -19,6 +21,8 @@ from sciprism.text.template import Template
 
 LONG = 60
 """Words from which a text costs as much as a title with its abstract."""
+COUNTS = ("train", "test", "queries", "documents", "papers", "labels", "classes", "submissions", "reviewers")
+RESULTS = Path(__file__).parents[3] / "results" / "benchmarks" / "open.json"
 SCIMULT = {"fine", "coarse", "retrieval", "reranking", "search"}
 NEEDED = {"probe", "rerank", "retrieve", "label", "nearest-label", "match", "cluster"}
 
@@ -45,6 +49,17 @@ def test_averages_count_no_data_twice():
     assert not set(VARIANTS) & {name for tasks in averages.values() for name in tasks}
     assert len({(task.data, kind) for task in COUNTED for kind in kinds([task])}) == len(COUNTED)
     assert all(averages[f"format {name}"] for name in FORMATS)
+
+
+def test_remarks_say_what_each_task_stands_in_for_and_how_many_items_it_has():
+    """The counts are those of the stored results; the paper's own data, where a task has them, are named too."""
+    stored = {task: result for (_, task), result in read_pack(RESULTS).results.items() if result.status == "done"}
+    for task in COUNTED:
+        assert "in place of " in task.remark or "itself" in task.remark, task.name
+        found = stored[task.name].details
+        counts = [found[name] for name in COUNTS if name in found and task.group != "clustering"]
+        assert [n for n in counts if f"{n:,}" not in task.remark] == [], task.name
+    assert all(task.remark.startswith("as ") for task in OPEN.tasks if task.name in VARIANTS)
 
 
 def texts(data) -> list:

@@ -27,7 +27,7 @@ from sciprism.evaluation.report.lines import (
     list_tasks,
 )
 from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
-from sciprism.evaluation.report.notes import build_notes
+from sciprism.evaluation.report.notes import build_notes, collect_remarks
 from sciprism.evaluation.report.resampling import Resampler
 from sciprism.evaluation.report.system_results import StoredResult, SystemResults, TaskId
 from sciprism.evaluation.task import Suite
@@ -70,6 +70,7 @@ def build_report(
         rows=tuple(_correct_p_values(rows)),
         published={name: suites[name].published for name in dict(tasks) if name in suites},
         notes=tuple(build_notes(systems, baseline, all_results, rows)),
+        remarks=collect_remarks(suites, all_results),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from sciprism.evaluation.report.model import Report
+from sciprism.evaluation.report.notes import shorten_remarks
 from sciprism.evaluation.report.text_tables import TextTable, build_tables, split_table
 
 LATEX = {
@@ -26,6 +27,8 @@ def markdown(report: Report) -> str:
     """Return the report as Markdown tables, its notes as a list."""
     parts = [f"### {_md(table.title)}\n\n{_md_table(table)}" for table in build_tables(report)]
     parts += ["\n".join(f"- {_md(note)}" for note in report.notes)]
+    if report.remarks:
+        parts += ["### Data", "\n".join(f"- {_md(name)}: {_md(remark)}" for name, remark in report.remarks.items())]
     return "\n\n".join(parts) + "\n"
 
 
@@ -35,7 +38,7 @@ def latex(report: Report) -> str:
         "% needs \\usepackage{booktabs}",
         *(_tex_table(part) for table in build_tables(report) for part in split_table(table, PAGE)),
     ]
-    notes = "\n".join(f"  \\item {_tex(note)}" for note in report.notes)
+    notes = "\n".join(f"  \\item {_tex(note)}" for note in (*report.notes, *shorten_remarks(report.remarks)))
     return "\n\n".join([*parts, f"\\begin{{itemize}}\n{notes}\n\\end{{itemize}}"]) + "\n"
 
 

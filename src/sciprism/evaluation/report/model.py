@@ -110,13 +110,17 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Systems side by side; differences are to the system at position `baseline`."""
+    """Systems side by side; differences are to the system at position `baseline`.
+
+    remarks: what the data of suites and tasks are, as their declarations say; name -> remark.
+    """
 
     systems: tuple[str, ...]
     baseline: int
     rows: tuple[ReportRow, ...]
     published: Mapping[str, tuple[Published, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    remarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def suites(self) -> tuple[str, ...]:
@@ -139,4 +143,5 @@ class Report:
                 for suite, rows in self.published.items()
             },
             "notes": list(self.notes),
+            "remarks": dict(self.remarks),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from sciprism.encoders.provenance import describe_untrained, untrained_stage
@@ -11,6 +11,7 @@ from sciprism.evaluation.report.estimates import LineResult
 from sciprism.evaluation.report.lines import ReportLine
 from sciprism.evaluation.report.model import LEVEL, ReportRow
 from sciprism.evaluation.report.system_results import SystemResults
+from sciprism.evaluation.task import Suite
 
 NAMED = 8
 """Tasks that a note names; the tables show all."""
@@ -35,6 +36,26 @@ def build_notes(
         *_dropped(systems),
         *_damaged_vectors(systems),
     ]
+
+
+def collect_remarks(suites: Mapping[str, Suite], results: Results) -> dict[str, str]:
+    """Return what declarations say about the data: of each suite with results, then of its tasks."""
+    found: dict[str, str] = {}
+    for line, _ in results:
+        name, task = line.task[0], line.declared
+        if name in suites and suites[name].remark:
+            found[name] = suites[name].remark
+        if task and task.remark and task.key == line.result.key:
+            found[f"{name}/{task.name}"] = task.remark
+    return found
+
+
+def shorten_remarks(remarks: Mapping[str, str]) -> list[str]:
+    """Return the remarks as notes; of many tasks, only where they are."""
+    tasks = [name for name in remarks if "/" in name]
+    shown = [name for name in remarks if len(tasks) <= NAMED or name not in tasks]
+    more = [f"what the data of these {len(tasks)} tasks are: docs/benchmarks.md, or `sciprism compare -o PAGE.html`"]
+    return [f"{name}: {remarks[name]}" for name in shown] + more * (len(tasks) > NAMED)
 
 
 def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[ReportRow]) -> Iterator[str]:

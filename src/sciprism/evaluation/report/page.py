@@ -20,11 +20,13 @@ def html(report: Report) -> str:
         tables = map(_table, build_tables(report, suite))
         parts += [f"<h2>{escape(suite)}</h2>", *_figures(report, suite), *tables]
     notes = "\n".join(f"<li>{escape(note)}</li>" for note in report.notes)
+    data = "\n".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, text in report.remarks.items())
+    data = f"<h2>Data</h2>\n<ul>\n{data}\n</ul>\n" if data else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>sciprism: comparison</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>{style}</style></head>\n<body>\n{chr(10).join(filter(None, parts))}\n"
-        f"<h2>Notes</h2>\n<ul>\n{notes}\n</ul>\n<script>{script}</script>\n</body></html>\n"
+        f"<h2>Notes</h2>\n<ul>\n{notes}\n</ul>\n{data}<script>{script}</script>\n</body></html>\n"
     )
 
 

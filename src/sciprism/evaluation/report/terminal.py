@@ -6,6 +6,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from sciprism.evaluation.report.model import Report
+from sciprism.evaluation.report.notes import shorten_remarks
 from sciprism.evaluation.report.text_tables import (
     GAP,
     HEAD_WIDTH,
@@ -44,5 +45,5 @@ def show(report: Report, console: Console | None = None) -> None:
                 table.add_row(*row)
             console.print(part.title, style="bold")
             console.print(table, end="\n\n")
-    for note in report.notes:
+    for note in (*report.notes, *shorten_remarks(report.remarks)):
         console.print(f"- {note}", style="dim")

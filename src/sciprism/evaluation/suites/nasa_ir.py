@@ -31,6 +31,12 @@ register_suite(
             numbers="each",
             reference=PAPER,
             distance="cosine",
+            remark=(
+                "398 test and 100 dev questions on 166 paragraphs, hidden among abstracts of ADS, about 268,000 "
+                "documents in all (the paper's first version says 26,839 abstracts, and 398 to train). Questions on "
+                "one paragraph are in dev and in test, so a choice on dev knows documents of the test. INDUS's "
+                "retrievers trained on ADS's titles with abstracts"
+            ),
         ),
     ),
     published=parse_published(PAPER, ("nasa-ir recall@10",), TABLE),

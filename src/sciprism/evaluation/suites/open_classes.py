@@ -87,6 +87,10 @@ CLASSIFICATION = (
         group="coarse",
         in_train=True,
         reference="17 broad fields; trained on papers up to 2017, tested on those of 2019",
+        remark=(
+            "in place of SciRepEval's fields of study (23) and SciDocs' MAG (19): 17 fields; 2,000 train papers up "
+            "to 2017, 1,500 test papers of 2019"
+        ),
     ),
     classification(
         name="mag-titles",
@@ -94,6 +98,10 @@ CLASSIFICATION = (
         group="coarse",
         in_train=True,
         reference="7 fields of Microsoft Academic Graph from titles alone (Beltagy et al. 2019, Paper Field)",
+        remark=(
+            "in place of SciDocs' MAG (19 fields, titles and abstracts): 7 fields, titles alone; 6,000 train, 2,500 "
+            "test titles"
+        ),
     ),
     classification(
         name="ohsumed",
@@ -101,12 +109,17 @@ CLASSIFICATION = (
         group="coarse",
         in_train=False,  # diseases are MeSH, but the set and its years (1987-1991) are in no recipe
         reference="23 disease classes, the single-label part (Hersh et al. 1994; Yao et al. 2019)",
+        remark="in place of SciDocs' MeSH (11 diseases): 23 classes of diseases; 2,000 train, 1,500 test papers",
     ),
     classification(
         name="hallmarks",
         data=PaperClasses(data="cls_hallmarks_of_cancer", target="labels"),
         in_train=False,  # processes of a disease, not topics
         reference="10 hallmarks of cancer, several a paper (Baker et al. 2016), split of BLURB",
+        remark=(
+            "in place of SciRepEval's classification out of train: 1,293 train, 371 test abstracts; a probe, where "
+            "BLURB fine-tunes"
+        ),
     ),
     classification(
         name="biomimicry",
@@ -114,6 +127,9 @@ CLASSIFICATION = (
         data=PaperClasses(data="cls_biomimicry", target="labels_level1"),
         in_train=False,  # functions of organisms, not topics
         reference="10 functions of the first level, several a paper (SciRepEval, table 1, has a like task)",
+        remark=(
+            "in place of SciRepEval's Biomimicry (11,057 papers, yes or no): 10 functions; 482 train, 124 test papers"
+        ),
     ),
     classification(
         name="screening",
@@ -127,18 +143,21 @@ CLASSIFICATION = (
         ),
         in_train=False,  # whether a paper answers a review's question is another matter than its topic
         reference="13 systematic reviews (Cohen et al. 2006, ASReview), each a problem of its own",
+        remark="in place of SciRepEval's classification out of train: 2,000 train, 2,000 test records of 13 reviews",
     ),
     classification(
         name="citation-intent",
         data=PaperClasses(data="cls_citation_intent", target="label"),
         in_train=False,  # sentences, and why they cite
         reference="6 intents, ACL-ARC (Jurgens et al. 2018)",
+        remark="in place of SciRepEval's classification out of train: sentences; 1,520 train, 139 test",
     ),
     classification(
         name="scicite",
         data=PaperClasses(data="cls_scicite", target="label", sizes=SampleSizes(train=4000, dev=500)),
         in_train=False,  # sentences, and why they cite
         reference="3 intents (Cohan et al. 2019)",
+        remark="in place of SciRepEval's classification out of train: sentences; 4,000 train, 1,861 test",
     ),
 )
 
@@ -148,6 +167,10 @@ REGRESSION = (
         name="citation-count",
         data=PaperNumbers(data="conference_papers", target="citation_count", scale="rank share", sizes=CONFERENCES),
         reference="share of the papers of the same venue and year that are cited less",
+        remark=(
+            "in place of SciRepEval's citation count (30,058 papers, logarithms): 2,000 train, 1,500 test papers of "
+            "24 venues"
+        ),
     ),
     regression(
         name="vis-citation-count",
@@ -158,11 +181,13 @@ REGRESSION = (
             sizes=SampleSizes(train=1000, dev=100),
         ),
         reference="the same over visualization papers; trained up to 2014, tested from 2016 on",
+        remark="in place of SciRepEval's citation count: 1,000 train, 1,528 test papers of one field",
     ),
     regression(
         name="conference-year",
         data=PaperNumbers(data="conference_papers", target="year", sizes=CONFERENCES),
         reference="year of publication, 1987-2025 (SciRepEval, table 1, has a like task)",
+        remark="in place of SciRepEval's publication year (30,000 papers after 2005): 2,000 train, 1,500 test papers",
     ),
     regression(
         name="arxiv-year",
@@ -172,12 +197,14 @@ REGRESSION = (
             sizes=SampleSizes(train=2000, dev=500, test=1000, years=(1990, 2017)),  # no train paper is later
         ),
         reference="year of the record over 17 fields; test papers of all years up to 2017",
+        remark="in place of SciRepEval's publication year: 2,000 train, 1,000 test papers",
     ),
     regression(
         name="review-score",
         data=PaperNumbers(data="conference_papers", target="review_rating_mean", scale="deviation"),
         in_train=False,  # what reviewers thought is in no recipe
         reference="mean rating, as deviation within venue and year: ICLR 2018, CoRL, COLM, ALT",
+        remark="in place of SciRepEval's peer review score (10,210 papers of ICLR): 580 train, 1,047 test papers",
     ),
 )
 
@@ -194,47 +221,97 @@ _FIRST, _ONLY = (
     "the same, without definitions",
 )
 LABELS = (
-    labels(name="arxiv-categories", data=ARXIV_LABELS, protocol=FEW_RANKED, reference="152 categories, defined"),
-    labels(name="arxiv-categories-names-first", data=ARXIV_LABELS, protocol=FEW_NAMES_FIRST, reference=_FIRST),
-    labels(name="arxiv-categories-names-only", data=ARXIV_LABELS, protocol=FEW_NAMES_ONLY, reference=_ONLY),
-    labels(name="mesh-headings", data=MESH_LABELS, reference="27,455 MeSH descriptors by name"),
-    labels(name="mesh-headings-names-first", data=MESH_LABELS, protocol=NAMES_FIRST, reference=_FIRST),
+    labels(
+        name="arxiv-categories",
+        data=ARXIV_LABELS,
+        protocol=FEW_RANKED,
+        reference="152 categories, defined",
+        remark="in place of SciMult's fine labels (3,285 to 30,194): 152 labels, 1,500 test papers of 2019",
+    ),
+    labels(
+        name="arxiv-categories-names-first",
+        data=ARXIV_LABELS,
+        protocol=FEW_NAMES_FIRST,
+        reference=_FIRST,
+        remark="as arxiv-categories",
+    ),
+    labels(
+        name="arxiv-categories-names-only",
+        data=ARXIV_LABELS,
+        protocol=FEW_NAMES_ONLY,
+        reference=_ONLY,
+        remark="as arxiv-categories",
+    ),
+    labels(
+        name="mesh-headings",
+        data=MESH_LABELS,
+        reference="27,455 MeSH descriptors by name",
+        remark=(
+            "in place of SciMult's Chemistry-MeSH (762,129 papers, 30,194 labels with definitions): 27,455 labels "
+            "without, 1,326 test papers, most on drug trials"
+        ),
+    ),
+    labels(
+        name="mesh-headings-names-first",
+        data=MESH_LABELS,
+        protocol=NAMES_FIRST,
+        reference=_FIRST,
+        remark="as mesh-headings",
+    ),
     # Words that authors chose freely; no recipe has them.
-    labels(name="conference-keywords", data=KEYWORDS, in_train=False, reference="keywords carried twice or more"),
+    labels(
+        name="conference-keywords",
+        data=KEYWORDS,
+        in_train=False,
+        reference="keywords carried twice or more",
+        remark="in place of SciMult's CS-Conference (261,781 papers, 15,808 labels): 709 keywords, 1,341 test papers",
+    ),
     labels(
         name="conference-keywords-names-first",
         data=KEYWORDS,
         protocol=NAMES_FIRST,
         in_train=False,
         reference=_FIRST,
+        remark="as conference-keywords",
     ),
-    labels(name="vis-keywords", data=VIS_KEYWORDS, in_train=False, reference="keywords carried twice or more"),
+    labels(
+        name="vis-keywords",
+        data=VIS_KEYWORDS,
+        in_train=False,
+        reference="keywords carried twice or more",
+        remark="in place of SciMult's fine labels: 872 keywords, 1,468 test papers of one field",
+    ),
     labels(
         name="vis-keywords-names-first",
         data=VIS_KEYWORDS,
         protocol=NAMES_FIRST,
         in_train=False,
         reference=_FIRST,
+        remark="as vis-keywords",
     ),
     nearest(
         name="arxiv-field-names",
         data=ClassNames(data="arxiv_multidomain", target="field", names=ARXIV_FIELDS, sizes=ARXIV),
         reference="the nearest of 17 field names (as SciMult, table 4, bi-encoder)",
+        remark="in place of SciMult's MAG (19 classes, 25,001 papers): 17 fields, 1,500 test papers of 2019",
     ),
     nearest(
         name="mag-title-names",
         data=ClassNames(data="cls_mag_titles", target="label", names=MAG_FIELDS, sizes=SampleSizes(test=2500)),
         reference="the nearest of 7 field names, titles alone",
+        remark="in place of SciMult's MAG: 7 fields, 2,500 test titles without abstracts",
     ),
     nearest(
         name="ohsumed-names",
         data=ClassNames(data="cls_ohsumed", target="label_name", names=readable_classes(OHSUMED), sizes=MEDLINE),
         in_train=False,
         reference="the nearest of 23 names of disease classes",
+        remark="in place of SciMult's MeSH (11 classes, 23,473 papers): 23 classes, 1,500 test papers",
     ),
     nearest(
         name="s2orc-field-names",
         data=ClassNames(data="cls_s2orc_fields", target="fields", names=readable_classes(S2ORC)),
         reference="the nearest of 18 field names, papers of all sciences (Lo et al. 2020)",
+        remark="in place of SciMult's MAG: 18 fields, 394 papers",
     ),
 )

@@ -99,4 +99,5 @@ register_suite(
         *parse_published("Multi2SPE paper", COLUMNS, MULTI2SPE),
     ),
     reference=PAPER,
+    remark="the citations that SPECTER was trained on overlap with its test; SciNCL also reports a model without",
 )

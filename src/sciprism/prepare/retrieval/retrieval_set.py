@@ -31,6 +31,7 @@ metric = ["recall@10", "ndcg@10", "mrr"]
 data = "."
 split = "test"
 without_itself = false
+remark = "{paragraphs:,} annotated paragraphs among {others:,} other abstracts; dev and test are divided by {by}"
 """
 
 
@@ -72,9 +73,9 @@ def prepare_ir(questions: Path, papers: Sequence[Path], out: Path, settings: Ret
     reader = partial(_read_anew, papers, report)
     distractors = DistractorSampler(reader, paragraphs, settings.distractors, seed=settings.seed)
     files = _write_files(out, annotated, distractors, parts)
-    stem = f"{questions.name.partition('.')[0]}-ir"
-    name = re.sub(r"[^A-Za-z0-9._=+-]", "-", stem).lstrip("._=+-")
-    write_atomically(out / TASKS, lambda file: file.write(DECLARATION.format(name=name).encode()))
+    name = re.sub(r"[^A-Za-z0-9._=+-]", "-", f"{questions.name.partition('.')[0]}-ir").lstrip("._=+-")
+    counts = {"paragraphs": len(annotated), "others": distractors.count, "by": settings.split_by}
+    write_atomically(out / TASKS, lambda file: file.write(DECLARATION.format(name=name, **counts).encode()))
     record = {
         "settings": asdict(settings),
         "questions": {"file": questions.name, "sha256": sha256(questions)},
