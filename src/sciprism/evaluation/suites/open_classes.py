@@ -107,7 +107,7 @@ CLASSIFICATION = (
         name="ohsumed",
         data=PaperClasses(data="cls_ohsumed", target="label", sizes=MEDLINE),
         group="coarse",
-        in_train=False,  # diseases are MeSH, but the set and its years (1987-1991) are in no recipe
+        in_train=False,  # diseases are MeSH, but no recipe has these classes; some have the texts of train papers
         reference="23 disease classes, the single-label part (Hersh et al. 1994; Yao et al. 2019)",
         remark="in place of SciDocs' MeSH (11 diseases): 23 classes of diseases; 2,000 train, 1,500 test papers",
     ),
