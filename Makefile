@@ -6,7 +6,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test test-slow bench bench-data small style reference evidence clean
+.PHONY: install run test test-slow bench bench-data small small-card style reference evidence clean
 
 install: .venv/dev
 
@@ -70,8 +70,12 @@ small: .venv/dev  # trains the model that ships again, in hours, from the real d
 	$(BIN)/sciprism prepare lexical all-MiniLM-L6-v2 $(SMALL)/sources/pairs/train/title-abstract.jsonl --max-examples 6000 \
 		-o $(SMALL)/sources/lexical
 	$(BIN)/sciprism prepare open -o $(SMALL)/sources/open --max-queries 60000
+	$(BIN)/python benchmarks/small_overlap.py $(SMALL)/sources -o $(SMALL)/overlap.json
 	$(BIN)/sciprism train recipes/sciprism-small.toml --sources $(SMALL)/sources -o $(SMALL)/sciprism-small
 	$(BIN)/sciprism export $(SMALL)/sciprism-small/numbers/model -o $(SMALL)/model --compact
+
+small-card: .venv/dev  # its card, and its figures in README and docs/results.md, from results/small
+	$(BIN)/python benchmarks/small_card.py
 
 evidence: .venv/dev  # every claim with its verdict, from results/
 	$(BIN)/python benchmarks/evidence.py
