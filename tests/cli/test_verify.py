@@ -92,9 +92,15 @@ def test_results_and_packed_results(tmp_path, verify):
     assert verify(tmp_path / "out")[1]["model/open/animals.json"] == "damaged"
     status, states, error = verify(tmp_path / "packed")
     assert status == 1 and states["open.parquet"] == "damaged" and "evaluate these tasks again" in error
+    (tmp_path / "packed" / "open.json").write_text("{")
+    assert verify(tmp_path / "packed")[0] == verify(tmp_path / "packed" / "open.json")[0] == 1
 
 
 def test_nothing_of_ours(tmp_path, verify):
-    for path, message in ((tmp_path / "nowhere", "no such file"), (tmp_path, "holds nothing that sciprism writes")):
-        status, _, error = verify(path)
-        assert status == 2 and message in error
+    (tmp_path / "other.json").write_text('{"name": "other"}')
+    (tmp_path / "collections" / "one").mkdir(parents=True)
+    build_collection(tmp_path / "collections" / "one")
+    wrong = {"nowhere": "no such file", ".": "name a collection", "other.json": "name a", "collections": "name a"}
+    for path, message in wrong.items():
+        status, _, error = verify(tmp_path / path)
+        assert status == 2 and message in error, path

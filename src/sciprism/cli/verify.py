@@ -61,15 +61,12 @@ def verify(
 def _find_kind(path: Path) -> str:
     """Return what a folder or a file holds. Raises InputError where that is nothing that sciprism writes."""
     from sciprism.errors import InputError
+    from sciprism.evaluation.stored_results import has_results
     from sciprism.store.manifest import MANIFEST_NAME
     from sciprism.training.run_folder import METRICS, RECIPE
 
     if not path.exists():
         raise InputError(f"{path}: no such file or folder; name a collection, a model, a run or results")
-    if path.is_file():
-        if path.suffix != ".json":
-            raise InputError(f"{path} is a file; name a folder, or the JSON file of results")
-        return "results"
     markers = {
         "collection": (MANIFEST_NAME,),
         "run": (RECIPE, METRICS),
@@ -78,9 +75,9 @@ def _find_kind(path: Path) -> str:
     for kind, names in markers.items():
         if any((path / name).exists() for name in names):
             return kind
-    if any(path.rglob("*.json")):
+    if has_results(path):
         return "results"
-    raise InputError(f"{path} holds nothing that sciprism writes: no collection, model, run or results")
+    raise InputError(f"{path} holds nothing that can be checked; name a collection, a model, a run or results")
 
 
 def _list_states(path: Path, kind: str) -> Iterator[FileState]:

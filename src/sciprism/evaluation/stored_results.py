@@ -7,7 +7,7 @@ written later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,14 +87,19 @@ def find_item_scores(folder: Path, task: str, metric: str) -> ItemScores | None:
     return pack.item_scores(key, metric)
 
 
+def has_results(root: Path) -> bool:
+    """Tell whether a folder, or a JSON file, holds results, damaged ones too."""
+    return any(_is_result(path) or is_pack(path) or scores_path(path).exists() for path in _list_json(root))
+
+
 def read_results(root: Path) -> Iterator[tuple[Path, TaskResult]]:
     """Yield every result below a folder, or of one packed suite, with its folder, in order of path.
 
     Raises InputError where there is none.
     """
     found: dict[Path, TaskResult | None] = {}
-    for path in [root] if root.is_file() else root.rglob("*.json"):
-        if (path.parent / "items").is_dir():
+    for path in _list_json(root):
+        if _is_result(path):
             found[path] = None
         elif is_pack(path):
             for (system, task), result in read_pack(path).results.items():
@@ -135,6 +140,14 @@ def _pack(base: Path, suite: str, entries: dict[ResultKey, ScoredResult], source
     write_pack(path, merged)
     size = sum(part.stat().st_size for part in (path, scores_path(path)))
     return PackedSuite(path, base, len(merged), len({system for system, _ in merged}), size)
+
+
+def _list_json(root: Path) -> Iterable[Path]:
+    return [root] if root.is_file() else root.rglob("*.json")
+
+
+def _is_result(path: Path) -> bool:
+    return (path.parent / "items").is_dir()
 
 
 def _find_pack(folder: Path) -> ResultPack | None:
