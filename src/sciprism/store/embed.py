@@ -15,7 +15,7 @@ from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.store.collection import Collection
 from sciprism.store.known_papers import PaperStatus, hash_paper
-from sciprism.store.layout import CollectionLayout, check_folder, open_or_create
+from sciprism.store.layout import CollectionLayout, check_folder, group_by_space, open_or_create
 from sciprism.store.manifest import InputRecord
 from sciprism.store.paper_table import ROW_GROUP
 from sciprism.store.shards import BATCH, PendingRow, ShardWriter, load_known_papers
@@ -75,10 +75,11 @@ def embed(
     few seconds. A paper that cannot be used is an InputError; with `skip_bad` it is counted instead. So is one whose
     id another paper has (`is_same_paper`); with `replace` it takes the place of a paper that was stored before.
     """
-    folder = Path(folder)
+    folder, layout = Path(folder), layout or CollectionLayout()
     check_folder(folder)
+    group_by_space(encoder, layout.formats or ())  # refuses unknown formats before the folder is made
     with lock_folder(folder):
-        collection = open_or_create(folder, encoder, layout or CollectionLayout())
+        collection = open_or_create(folder, encoder, layout)
         run = _EmbeddingRun(collection, encoder, skip_bad, replace, progress)
         rest = iter(papers)
         while batch := list(islice(rest, BATCH)):
