@@ -250,7 +250,7 @@ def _read_checksums(folder: Path) -> dict[str, Any]:
     path = folder / CHECKSUMS_NAME
     if not path.is_file():
         return {}
-    remedy = f"delete it, and check what {folder} gives, or restore the folder from a copy"
+    remedy = f"restore {folder} from a copy; or delete {CHECKSUMS_NAME}, and its files are read unchecked"
     content, sealed = read_sealed(path, remedy)
     if not sealed:
         raise lost_checksum(path, remedy)

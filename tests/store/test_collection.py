@@ -142,7 +142,7 @@ def test_changed_bytes_are_found_by_the_checksum(tmp_path: Path) -> None:
     content = bytearray(values.read_bytes())
     content[-5] ^= 1
     values.write_bytes(content)
-    with pytest.raises(InputError, match=r"000000.npy is changed: its checksum differs"):
+    with pytest.raises(InputError, match=r"000000.npy is damaged or changed: its checksum differs"):
         Collection.open(tmp_path).verify()
 
 

@@ -215,7 +215,8 @@ def test_layouts_check_themselves() -> None:
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="fake has no format 'regression'; it has classification, proximity"):
-        embed(some_papers(3), FakeEncoder(), tmp_path, layout=CollectionLayout(formats=("regression",)))
+        embed(some_papers(3), FakeEncoder(), tmp_path / "c", layout=CollectionLayout(formats=("regression",)))
+    assert not (tmp_path / "c").exists()
 
 
 def test_two_ways_into_one_space_are_refused(tmp_path: Path) -> None:
@@ -366,6 +367,6 @@ def test_nothing_is_added_to_a_damaged_collection(tmp_path: Path) -> None:
     content[-5] ^= 1
     path.write_bytes(content)
     before = snapshot(tmp_path)
-    with pytest.raises(DamagedFileError, match=r"000000.npy is changed: its checksum differs; restore it"):
+    with pytest.raises(DamagedFileError, match=r"000000.npy is damaged or changed: its checksum differs; restore it"):
         embed(some_papers(40), FakeEncoder(), tmp_path)
     assert snapshot(tmp_path) == before

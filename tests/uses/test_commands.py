@@ -193,7 +193,7 @@ def test_a_wrong_year_is_an_error(collection: Path, year: str) -> None:
 @pytest.mark.parametrize("command", [("search", "dna"), ("similar", "--to", "halo")], ids=["search", "similar"])
 def test_a_filter_that_no_paper_passes_is_said(collection: Path, command: tuple[str, ...]) -> None:
     for options, message in (
-        (("--year", "3000-"), "no paper of .* is of the years asked for; its first year is 1970, its last 2017"),
+        (("--year", "3000-"), "no paper of .* is from these years; its first year is 1970, its last 2017"),
         (("--venue", "nowhere"), "has a venue with 'nowhere' in it; it has 2, the most frequent: ApJ, Science"),
         (("--field", "Bio"), "has the field 'Bio'; it has 2, the most frequent: Biology, Astronomy"),
         (("--field", "Biology", "--year", "-2000"), "meets all conditions together, though each is met by some"),
@@ -247,10 +247,10 @@ def test_help_has_an_example(command: str) -> None:
 
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
-    feeder = threading.Thread(target=(tmp_path / "pipe.jsonl").write_text, args=(lines(PAPERS),))
+    feeder = threading.Thread(target=(tmp_path / "pipe.jsonl").write_text, args=(lines(PAPERS),), daemon=True)
     feeder.start()
     result = run("embed", tmp_path / "pipe.jsonl", "-o", tmp_path / "c")
-    feeder.join()
+    feeder.join(timeout=10)  # else a command that never reads would be waited for
     assert result.stdout.startswith(f"read {len(PAPERS)} papers: {len(PAPERS)} new")
 
 

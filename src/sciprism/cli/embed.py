@@ -25,7 +25,14 @@ from sciprism.cli.options import (
     parse_columns,
     split_names,
 )
-from sciprism.cli.printing import build_progress, format_duration, join_counts, print_json, print_skipped
+from sciprism.cli.printing import (
+    PLAIN_INTERVAL,
+    build_progress,
+    format_duration,
+    join_counts,
+    print_json,
+    print_skipped,
+)
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,9 +40,6 @@ if TYPE_CHECKING:
     from sciprism.papers import Paper, ReadReport
     from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.matrix import Dtype
-
-PLAIN_INTERVAL = 30.0
-"""Seconds between lines of progress where standard error is no terminal."""
 
 
 def embed(
@@ -143,8 +147,8 @@ def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Enc
         # the manifest keeps the name: a search may start elsewhere
         model = str(Path(model).expanduser().resolve())
     encoder = Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
-    if taken := encoder.options.get("precision"):
-        print(f"vectors are computed in {taken}", file=sys.stderr)
+    if half := encoder.options.get("precision"):
+        print(f"vectors are computed in {half}", file=sys.stderr)
     return encoder
 
 

@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def _shorten_warnings() -> None:
-    """Print our warnings as one line, without the place in the code that found them."""
+    """Print warnings meant for people as one line, without the place in the code that gave them."""
     default = warnings.showwarning
     ours = (RenamedWarning, DamagedCacheWarning, SlowPrecisionWarning, UntrainedStageWarning)
 

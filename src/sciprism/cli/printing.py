@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 200
 """Columns of tables of `prepare` and `tokenizer` in a file or pipe."""
+PLAIN_INTERVAL = 30.0
+"""Seconds between lines of progress where standard error is no terminal."""
 MAX_SHOWN = 10
 """Skipped records that are named; all are counted."""
 

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from sciprism.cli.printing import build_progress, format_duration
+from sciprism.cli.printing import PLAIN_INTERVAL, build_progress, format_duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from sciprism.evaluation.scoring import ProgressCallback
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.task import Task
-
-
-PLAIN_INTERVAL = 30.0
-"""Seconds between lines of progress where standard error is no terminal."""
 
 
 class EncodingProgress:

@@ -99,7 +99,7 @@ class Collection:
         """Compare the checksums of every file; DamagedFileError where one differs."""
         for each in self.file_states():
             if each.state != "ok":
-                raise self._damaged(self.folder / each.name, "changed: its checksum differs")
+                raise self._damaged(self.folder / each.name, "damaged or changed: its checksum differs")
 
     def file_states(self) -> Iterator[FileState]:
         """Yield the state of every file that the manifest names, all bytes compared."""
@@ -243,7 +243,7 @@ class Collection:
         if name not in self._checks:
             record = self._files[name]
             if record.blocks is None and sha256(path) != record.sha256:
-                raise self._damaged(path, "changed: its checksum differs")
+                raise self._damaged(path, "damaged or changed: its checksum differs")
             self._checks[name] = BlockChecks(path, record.blocks or (), self._remedy)
         return self._checks[name]
 

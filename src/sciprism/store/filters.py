@@ -20,7 +20,7 @@ def check_filter(collection: Collection, filter: Filter) -> None:
     if not _passes(collection, replace(filter, venue="", field="")):
         years = [year for (part,) in collection.columns("year") for year in part if year is not None]
         span = f"its first year is {min(years)}, its last {max(years)}" if years else "none of its papers has a year"
-        raise InputError(f"no paper of {name} is of the years asked for; {span}")
+        raise InputError(f"no paper of {name} is from these years; {span}")
     if not _passes(collection, Filter(venue=filter.venue)):
         raise InputError(f"no paper of {name} has a venue with {filter.venue!r} in it; {_list(collection, 'venue')}")
     if not _passes(collection, Filter(field=filter.field)):

@@ -21,6 +21,7 @@ Dtype = Literal["float32", "float16", "int8"]
 HEADER = 128
 """Bytes of a .npy file before its rows."""
 Checks = Callable[[Path], BlockChecks]
+"""Maps a file to its checksums."""
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
 
 
@@ -116,9 +117,9 @@ def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
         else:
             checks(scales).check(np.memmap(scales, np.uint8, "r"))
             factors = np.load(scales)
+    except InputError:
+        raise
     except (ValueError, EOFError) as error:
-        if isinstance(error, InputError):
-            raise
         raise DamagedFileError(f"{values} is damaged ({error}); restore it from a copy, or embed anew") from None
     return Matrix(rows, factors, MatrixFile(content, first, dtype.itemsize * shape[1], checks(values)))
 
