@@ -237,9 +237,8 @@ class TrainingLoop:
         if self.processes.first and (self.dev or self.stage.evaluation.tasks):
             self.encoder.prepare()
             scores = {name: learner.score(batch) for learner, name, batch in self.dev}
-            names = self.stage.evaluation.tasks
             with self.encoder.at_max_length():  # a task's score is that of the saved model
-                found = self.hooks.evaluate(self.encoder, names) if names else {}
+                found = self.hooks.evaluate(self.encoder, names) if (names := self.stage.evaluation.tasks) else {}
             tasks = {name: float(score) for name, score in found.items()}
             row: dict[str, Any] = {"step": self.step, "dev_scores": scores, "tasks": tasks}
             if scores:
