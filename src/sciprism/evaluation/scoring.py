@@ -160,7 +160,10 @@ def score_task(
         return TaskResult(**common, status="not served", reason=str(reason), provenance=versions), {}
     except (InputError, OSError, MemoryError, OutOfMemoryError) as reason:
         return TaskResult(**common, status="failed", reason=f"{type(reason).__name__}: {reason}"), {}
-    metrics = {name: _measure(items) for name, items in outcome.item_scores.items()}
+    metrics = {}
+    for name, items in outcome.item_scores.items():
+        low, high = bootstrap_interval(items)
+        metrics[name] = Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
     made = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "data": task_data.data_root.provenance(),
@@ -169,16 +172,10 @@ def score_task(
     }
     dropped = data.dropped.to_json() | outcome.dropped.to_json()
     used = "" if context.format in (task.format, facts["encoded_format"]) else context.format
-    damaged = _count_damaged(system) - damaged
-    found = {"without number": without, "damaged vectors": damaged, "format": used}
+    found = {"without number": without, "damaged vectors": _count_damaged(system) - damaged, "format": used}
     details = {**outcome.details, **{name: value for name, value in found.items() if value}}
     common |= {"metrics": metrics, "details": details, "dropped": dropped, "provenance": {**provenance, **made}}
     return TaskResult(**common, status="done"), outcome.item_scores
-
-
-def _measure(items: ItemScores) -> Measure:
-    low, high = bootstrap_interval(items)
-    return Measure(value=estimate(items), low=low, high=high, n=len(items.ids))
 
 
 def _count_damaged(system: System) -> int:
