@@ -29,9 +29,9 @@ STUDY = Study(
     paper="multi2spe",
     arms=(
         *(arm(variant, "cs", f"{variant}-cs", "M1") for variant in PAIR),
-        *(arm(variant, "cs", f"{variant}-cs", "3-cs") for variant in ABLATED),
+        *(arm(variant, "cs", f"{variant}-cs", "3") for variant in ABLATED),
     ),
-    tables=("M1", "3-cs"),
+    tables=("M1", "3"),
     data="built",
     seeds=SEEDS,
 )

@@ -25,7 +25,7 @@ STUDY = Study(
         Arm(key="mha-expert-no-warm-up", table="A5"),
         Arm(key="citation-only", table="S1"),
     ),
-    tables=("S1", "settings", "9", "3", "A3", "4", "5", "6", "7", "A4", "A5", "A6", "A7", "A8", "S4"),
+    tables=("S1", "settings", "9", "3", "A3", "4", "5", "7", "8", "A4", "A5", "A6", "A7", "A8", "S4"),
 )
 
 if __name__ == "__main__":

@@ -10,12 +10,18 @@ from sciprism.errors import InputError
 
 
 class RenamedWarning(FutureWarning):
-    """Say that a former name was used; it is read until the next release."""
+    """Say that a former name was used, or one that meant something else; said until the next release."""
 
 
 def warn_renamed(what: str, old: str, new: str) -> None:
     """Warn that `old`, a name of this kind of thing, is `new` today."""
     warnings.warn(f"{what} {old!r} is now {new!r}; version 0.3 reads the new name only", RenamedWarning, stacklevel=2)
+
+
+def warn_moved(what: str, name: str, former: str, new: str) -> None:
+    """Warn that `name`, today of something else, was `former` in version 0.1, which is `new` today."""
+    message = f"{what} {name!r} is numbered as in the paper; in version 0.1 it was {former}, which is now {new!r}"
+    warnings.warn(message, RenamedWarning, stacklevel=2)
 
 
 def current_names(

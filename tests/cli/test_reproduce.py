@@ -46,14 +46,14 @@ OPEN = ("scimult", "5", "--data", "open", "--quick")
 def test_the_list_names_tables_and_models(monkeypatch, capsys):
     for words in (("scimult", "--list"), ("scimult",)):
         status, out, _err = reproduce(monkeypatch, capsys, *words)
-        assert status == 0 and "A8   Labels by name" in out and "mha-expert" in out
+        assert status == 0 and "A8           Table A8 of SciMult: labels by name" in out and "mha-expert" in out
 
 
 def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeypatch, capsys):
     words = (*OPEN, "--only", "mha-expert", "--models", "models.toml")
     status, out, err = reproduce(monkeypatch, capsys, *words)
     assert status == 0, err
-    assert "### Table 5: Links among all papers (open/quick)" in out and "| MHAExpert" in out
+    assert "### Table 5 of SciMult: links among all papers (open/quick)" in out and "| MHAExpert" in out
     assert "differences" in out and "(published)" not in out
     folder = workplace / "results" / "scimult"
     made = json.loads((folder / "mha" / "open" / "vis-citation-retrieval.json").read_text())
@@ -63,7 +63,23 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
     rows = json.loads((workplace / "out" / "table.json").read_text())["rows"]
     assert [row["models"] for row in rows] == [["vanilla"], ["mha"]]
     reproduce(monkeypatch, capsys, *words, "-o", "table.md")
-    assert (workplace / "table.md").read_text().startswith("### Table 5")
+    assert (workplace / "table.md").read_text().startswith("### Table 5 of SciMult")
+
+
+def test_numbers_of_version_0_1_are_read_with_a_note(workplace, monkeypatch, capsys):
+    words = ("--only", "vanilla", "--data", "open", "--quick", "--from-results")
+    for paper, table, note in (
+        (
+            "scimult",
+            "7",
+            "table of SciMult '7' is numbered as in the paper; in version 0.1 it was search, which is now '8'",
+        ),
+        ("multi2spe", "1", "table of Multi2SPE '1' is now '1a'; version 0.3 reads the new name only"),
+    ):
+        status, _, err = reproduce(monkeypatch, capsys, paper, table, *words)
+        assert status == 2 and err.startswith(f"sciprism: {note}\n") and err.count("\n") == 2
+    status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "4(d)", "--data", "open")
+    assert status == 2 and "table 4d of Multi2SPE" in err and "not on file here" in err
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ OTHER_DATA = ("open", "built", "fields")
 Paper = Annotated[
     str, typer.Argument(help="The paper: scimult, scirepeval, multi2spe, indus; or prism, our own study.")
 ]
-TableName = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, 9, A4; see --list.")]
+TableName = Annotated[str, typer.Argument(help="The table, as the paper numbers it: 3, A4, 1a for 1(a); see --list.")]
 Listed = Annotated[bool, typer.Option("--list", help="List the paper's tables and models, and stop.")]
 Data = Annotated[
     str,
@@ -71,18 +71,20 @@ def reproduce(
     chosen = reproductions[paper]
     if listed or not table:
         return _print_list(chosen)
+    table = chosen.resolve_table(table)
     if table in chosen.sample_tables:
         if models or only or quick or from_results or results:
             raise InputError(f"table {table} counts a sample: only --data and -o apply")
-        return _print_sample(Path(data or "."), f"Table {table}: {chosen.sample_tables[table]}", output)
+        title = f"Table {table} of {chosen.short_title}: {chosen.sample_tables[table]}"
+        return _print_sample(Path(data or "."), title, output)
     if from_results and models:
         raise InputError("--from-results shows models that were scored; it takes no --models")
     suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
     out = results or Path("results") / paper
     if from_results:
-        return _print_table(read_table(chosen, table, suite, only or [], out), output)
+        return _print_table(chosen, read_table(chosen, table, suite, only or [], out), output)
     plan = _plan_table(chosen, table, suite, only or [], models or [], folder, exact_precision(precision))
-    return _print_table(score_table(plan, out, command_line(), build_progress_printer()), output)
+    return _print_table(chosen, score_table(plan, out, command_line(), build_progress_printer()), output)
 
 
 def _plan_table(
@@ -131,13 +133,13 @@ def _print_sample(folder: Path, title: str, output: Path | None) -> None:
     _write(output, format_markdown(block) + "\n", {"title": title, **sample.to_json()})
 
 
-def _print_table(filled: FilledTable, output: Path | None) -> None:
+def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None) -> None:
     """Print a table, or write it to a file; the exit status is 1 where a task failed."""
     import shutil
 
     from sciprism.reproduce.tables.printing import UNLIMITED_WIDTH, format_table, table_to_json
 
-    title = f"Table {filled.table.name}: {filled.table.title} ({filled.suite.name})"
+    title = f"{paper.caption(filled.table)} ({filled.suite.name})"
     width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
     page = format_table(filled, title, width=UNLIMITED_WIDTH if output else width)
     _write(output, page, table_to_json(filled, title))
@@ -163,9 +165,9 @@ def _print_list(paper: Reproduction) -> None:
 
     print(f"{paper.title}\n\ntables")
     for table in paper.tables.values():
-        print(f"  {table.name:4} {table.title} [{', '.join(model_keys(table.rows))}]")
+        print(f"  {table.name:12} {paper.caption(table)} [{', '.join(model_keys(table.rows))}]")
     for name, title in paper.sample_tables.items():
-        print(f"  {name:4} {title} [--data FOLDER]")
+        print(f"  {name:12} Table {name} of {paper.short_title}: {title} [--data FOLDER]")
     print("\nmodels (--models KEY=NAME)")
     for key, model in paper.models.items():
         default = model.default or ", ".join(model.per_task.values()) or "no default"

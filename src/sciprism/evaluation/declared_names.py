@@ -38,5 +38,13 @@ DECLARED_AS: dict[str, str] = {
 }
 """Current class name, or "Class.field" -> the name in declarations."""
 
+FORMER_REFERENCES: dict[str, str] = {
+    f"SciMult (Zhang et al., Findings of EMNLP 2023), Table {table}": (
+        f"SciMult (Zhang et al., Findings of EMNLP 2023), Table {former}"
+    )
+    for table, former in {"6": "8", "7": "6", "8": "7"}.items()
+}
+"""Reference of a task -> the one in its declaration: version 0.1 confused these numbers of tables."""
+
 ADDED_LATER = frozenset({"ProbeProtocol.standardize_targets"})
 """Fields that stored results do not know: a declaration has them only where they are not the default."""

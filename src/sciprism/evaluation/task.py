@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.declared_names import ADDED_LATER, DECLARED_AS
+from sciprism.evaluation.declared_names import ADDED_LATER, DECLARED_AS, FORMER_REFERENCES
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.systems import Distance, System
 from sciprism.formats import Format
@@ -113,7 +113,9 @@ class Task:
     @property
     def key(self) -> str:
         """Return a hash of the whole declaration; results of another declaration do not compare."""
-        return hashlib.sha256(json.dumps(to_declaration(self), sort_keys=True).encode()).hexdigest()[:16]
+        declaration = to_declaration(self)
+        declaration["reference"] = FORMER_REFERENCES.get(self.reference, self.reference)
+        return hashlib.sha256(json.dumps(declaration, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +132,18 @@ class Average:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """A row of a paper's table, times 100 as printed; scores: column (task, metric or average) -> number."""
+    """A row of a paper's table, times 100 as printed; scores: column (task, metric or average) -> number.
+
+    spreads: column -> standard deviation or error, as the table prints it. not_on_file: columns that the paper
+    prints and our sources lack. not_printed: columns without a number in the paper.
+    """
 
     name: str
     source: str
     scores: Mapping[str, float]
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    not_on_file: tuple[str, ...] = ()
+    not_printed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,14 +31,14 @@ def filled(data, out, models, name="8", suite=SMALL, only=("retriever-small",)):
 
 def test_columns_on_either_data():
     names = [column.name for column in build_columns(INDUS.table("8"), OPEN)]
-    assert names == ["Average, NASA-IR", "Average, BEIR"]
+    assert names == ["Average, titles to abstracts (for NASA-IR)", "Average, open searches (for BEIR)"]
     nasa, beir = build_columns(INDUS.table("8"), INDUS.suites["beir"])
     assert [number.metrics for number in nasa.scores] == [("recall@10",)] and len(beir.scores) == 12
     assert {number.metrics for number in beir.scores} == {("ndcg@10",)}
     names = [column.name for column in build_columns(INDUS.table("beir"), OPEN)]
     assert names[:6] == [
         f"{n} ndcg@10" for n in ("scifact", "cranfield", "cacm", "npl", "title-to-abstract-ranked")
-    ] + ["Average, BEIR"]
+    ] + ["Average, open searches (for BEIR)"]
 
 
 def test_printed_averages_are_those_of_the_printed_sets():

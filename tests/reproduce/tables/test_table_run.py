@@ -70,7 +70,9 @@ def test_standard_errors_and_changes_of_the_error(open_data, runs, tmp_path):
     quick = paper.suites["open"].select_view("quick")
     planned = plan_table(paper, paper.table("M1"), quick, models, open_data)
     filled = score_table(planned, tmp_path)
-    assert [c.name for c in filled.columns][-1] == "Average, Multi-SciDocs" and len(filled.columns) == 4
+    assert [c.name for c in filled.columns][-1] == "Average, open tasks (for Multi-SciDocs)" and len(
+        filled.columns
+    ) == 4
     backbone, one, three = filled.cells
     for base, mine in zip(one, three, strict=True):
         if base.found.value < 1:  # else there is no error to be less
@@ -116,29 +118,51 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
     table = PaperTable(
         name="1",
         title="Words",
-        rows=(ModelRow(name="Ours", model="ours"), ModelRow(name="Theirs")),
+        rows=(ModelRow(name="Ours", model="ours", ours=True), *map(ModelRow, ("Theirs", "Others"))),
         groups=("words",),
-        published=parse_published("Other, Table 1", ("cranfield", "Average, words"), "Ours: 50.5/51\nTheirs: 40/-"),
+        form="runs",
+        published=parse_published("Other, Table 1", ("cranfield", "Average, words"), "Theirs: 40(1.5)/-\nOthers: ?/51"),
+        notes=("A note.",),
     )
     other = Reproduction(
         name="other",
         title="Other",
         tables={"1": table},
         models={"ours": TableModel(title="Ours", default=str(runs["plain"]))},
-        suites={"own": GroupedSuite(suite=suites["open"], groups={"words": ("cranfield",)}, original=True)},
+        suites={
+            "own": GroupedSuite(
+                suite=suites["open"],
+                groups={"words": ("cranfield",)},
+                original=True,
+                remarks={"words": "laws"},
+                trained_on={"cranfield": "ours trains on it"},
+            )
+        },
     )
     suite = other.suites["own"]
     planned = plan_table(other, choose_rows(table, suite), suite, {}, open_data)
     filled = score_table(planned, tmp_path)
-    assert [[cell.published for cell in cells] for cells in filled.cells] == [[50.5, 51.0], [40.0, None]]
-    assert filled.cells[1][0].found is None and filled.models == (("plain",), ())
+    assert [[cell.published for cell in cells] for cells in filled.cells] == [[None] * 2, [40.0, None], [None, 51.0]]
+    gaps = [["", ""], ["", "not printed"], ["not on file", ""]]
+    assert [[cell.gap for cell in cells] for cells in filled.cells] == gaps
+    assert filled.cells[1][0].found is None and filled.models == (("plain",), (), ())
     page = format_table(filled, "Table 1")
-    head = next(line for line in page.splitlines() if "seeds" in line)
-    assert [cell.strip() for cell in head.strip("|").split("|")][2:4] == [
-        "cranfield ndcg@10",
-        "cranfield ndcg@10 (published)",
-    ]
-    assert "| Theirs |" in page and "Columns marked (published) are the paper's numbers." in page
+    head, _, *rows = (line for line in page.splitlines() if line.startswith("|"))
+    printed = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, *rows)]
+    assert [cells[2] for cells in printed][::3] == ["cranfield ndcg@10 †", ""]
+    assert [cells[3] for cells in printed] == ["cranfield ndcg@10 † (published)", "", "40 (1.5)", "not on file"]
+    assert [cells[5] for cells in printed] == ["Average, words † (published)", "", "-", "51"]
+    notes = page.splitlines()
+    for note in (
+        "words: laws; 1 task of open: cranfield.",
+        "† cranfield: ours trains on it.",
+        "Columns marked (published) are the paper's numbers.",
+        "A note.",
+        "not on file: printed by the paper, not on file here.",
+        "- under (published): the paper prints no number.",
+        "Ours: not in the paper's table.",
+    ):
+        assert f"- {note}" in notes
 
 
 def test_differences_stand_under_the_numbers(open_data, runs, tmp_path):
@@ -164,12 +188,12 @@ def test_all_that_is_missing_is_said_before_anything_runs(tmp_path, runs):
 
 
 def test_rows_of_models_that_are_chosen():
-    table = SCIMULT.table("6")
+    table = SCIMULT.table("7")
     own, other = SCIMULT.suites["scimult"], SCIMULT.suites["open"]
-    assert choose_rows(table, own).rows[0].name == "Kanakia et al."
+    assert choose_rows(table, own).rows[1].name == "Kanakia et al."
     assert "Kanakia et al." not in [row.name for row in choose_rows(table, other).rows]
     assert [row.name for row in choose_rows(table, own, ["prefix"]).rows] == ["Vanilla", "Prefix"]
-    with pytest.raises(InputError, match="no row of the model 'bm25'; it has specter"):
+    with pytest.raises(InputError, match="no row of the model 'bm25'; it has pubmedbert"):
         choose_rows(table, own, ["bm25"])
 
 

@@ -8,6 +8,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.suites.registry import suites
 from sciprism.reproduce.claims.registry import claims
 from sciprism.reproduce.tables.registry import reproductions
+from sciprism.reproduce.tables.run import find_published
 from sciprism.reproduce.tables.table import (
     GroupedSuite,
     ModelRow,
@@ -15,6 +16,7 @@ from sciprism.reproduce.tables.table import (
     Reproduction,
     TableModel,
     build_columns,
+    describe_data,
 )
 
 ALL = [(p, t, s) for p, r in reproductions.items() for t in r.tables for s in r.suites]
@@ -36,13 +38,100 @@ def test_every_table_has_columns_and_printed_figures_that_fit(paper, table, data
         printed = {row.published_name or row.name for row in table.rows}
         assert {row.name for row in table.published} <= printed
         assert all(row.scores.keys() <= names for row in table.published)
+        if table.printed_as:
+            unexplained = [
+                (row.name, column.name)
+                for row in table.rows
+                if not row.ours
+                for column in columns
+                if not set(column.published_names) & explained_columns(find_published(table, row))
+            ]
+            assert not unexplained, "neither a published number nor a reason why there is none"
+        else:
+            assert not table.published
+
+
+def explained_columns(row):
+    """The columns of a published row with a number, or a reason why there is none."""
+    return {*row.scores, *row.not_on_file, *row.not_printed} if row else set()
+
+
+@pytest.mark.parametrize(("paper", "table"), [(p, t) for p, r in reproductions.items() for t in r.tables])
+def test_a_caption_has_the_number_of_the_paper(paper, table):
+    paper = reproductions[paper]
+    caption = paper.caption(paper.tables[table])
+    number = re.match(r"Table ([A-Z]?\d+)(?:\(([a-z])\))?", caption)
+    if paper.tables[table].printed_as.startswith("Table"):
+        assert table in ("".join(number.groups("")), number[1])
+        assert caption.startswith(f"{paper.tables[table].printed_as} of {paper.short_title}: ")
+    elif not paper.tables[table].printed_as:
+        assert caption.startswith(f"Table {table} (ours): ")
+
+
+SHOWS = {
+    ("scimult", "6"): "patients",
+    ("scimult", "7"): "reranking",
+    ("scimult", "8"): "search",
+    ("multi2spe", "1a"): "one field",
+    ("multi2spe", "1b"): "many fields",
+    ("multi2spe", "2"): "(multi-domain)",
+    ("multi2spe", "3"): "(CS)",
+}
+
+
+@pytest.mark.parametrize(("paper", "table"), SHOWS)
+def test_tables_have_the_numbers_that_the_papers_give_them(paper, table):
+    paper, shows = reproductions[paper], SHOWS[paper, table]
+    declared = paper.tables[table]
+    assert shows in paper.caption(declared)
+    sources = {row.source for row in declared.published}
+    if paper.name == "scimult":
+        assert sources == {f"{paper.title}, Table {table}"} and declared.groups == (shows,)
+        tasks = [task for task in suites["scimult"].tasks if task.group == shows]
+        own = [task for task in tasks if "Table" in task.reference]
+        assert own and {task.reference for task in own} == sources
+
+
+@pytest.mark.parametrize(
+    ("paper", "typed", "name", "warned"),
+    [
+        ("multi2spe", "1(a)", "1a", ""),
+        ("multi2spe", "1B", "1b", ""),
+        ("scimult", "a4", "A4", ""),
+        ("scimult", "5", "5", ""),
+        ("scimult", "99", "99", ""),
+        ("multi2spe", "1", "1a", "table of Multi2SPE '1' is now '1a'"),
+        ("multi2spe", "3-cs", "3", "table of Multi2SPE '3-cs' is now '3'"),
+        ("multi2spe", "2", "2", "in version 0.1 it was training on many fields, which is now '1b'"),
+        ("multi2spe", "3", "3", "in version 0.1 it was the ablations on many fields, which is now '2'"),
+        ("scimult", "6", "6", "in version 0.1 it was reranking, which is now '7'"),
+        ("scimult", "7", "7", "in version 0.1 it was search, which is now '8'"),
+        ("scimult", "8", "8", "in version 0.1 it was patients, which is now '6'"),
+    ],
+)
+def test_a_table_as_typed(paper, typed, name, warned, recwarn):
+    assert reproductions[paper].resolve_table(typed) == name
+    assert [warned in str(each.message) for each in recwarn] == ([True] if warned else [])
+    assert name == "99" or reproductions[paper].table(name).name == name
+
+
+def test_what_the_data_of_a_group_are():
+    indus, multi2spe = reproductions["indus"].suites["open"], reproductions["multi2spe"].suites["built"]
+    assert describe_data(indus, "climate entities").endswith("; 1 task of open-nlu: open-climate")
+    assert describe_data(indus, "BEIR").startswith("no set of BEIR but SciFact: ")
+    assert "by sciprism prepare multi-scidocs; 3 tasks of multi-scidocs" in describe_data(multi2spe, "Multi-SciDocs")
+    quick = reproductions["scirepeval"].suites["open"].select_view("quick")
+    assert describe_data(quick, "in-train regression") == "1 task of open/quick: vis-citation-count"
+    whole = describe_data(reproductions["scirepeval"].suites["open"], "Average")
+    assert whole.startswith("39 tasks of open: ") and whole.endswith(" and 27 more")
+    assert describe_data(reproductions["indus"].suites["beir"], "classification") == "no task"
 
 
 def test_a_row_of_the_table_on_averages_is_what_the_printed_averages_give():
-    """Table 9 repeats Tables 3 to 7: its published changes follow from their published averages."""
+    """Table 9 repeats Tables 3 to 5, 7 and 8: its published changes follow from their published averages."""
     paper = reproductions["scimult"]
     averages = {}
-    for name in "34567":
+    for name in "34578":
         for row in paper.tables[name].published:
             averages.setdefault(row.name, {}).update(row.scores)
     for row in paper.tables["9"].published:
@@ -85,7 +174,7 @@ def test_declarations_check_themselves():
     paper = Reproduction(
         name="p", title="P", tables={"1": table}, models={"a": TableModel(title="A")}, suites={"own": suite}
     )
-    with pytest.raises(InputError, match=r"table 5 of SciRepEval .* is no table of scores: time and param"):
+    with pytest.raises(InputError, match=r"table 5 of SciRepEval .* is not made from scores: time and param"):
         reproductions["scirepeval"].table("5")
     with pytest.raises(InputError, match="p has no table '2' that is reproduced; known: 1"):
         paper.table("2")

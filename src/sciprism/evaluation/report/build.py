@@ -30,7 +30,7 @@ from sciprism.evaluation.report.model import Report, ReportCell, ReportRow
 from sciprism.evaluation.report.notes import build_notes, collect_remarks
 from sciprism.evaluation.report.resampling import Resampler
 from sciprism.evaluation.report.system_results import StoredResult, SystemResults, TaskId
-from sciprism.evaluation.task import Suite
+from sciprism.evaluation.task import Published, Suite
 
 Results = Sequence[tuple[ReportLine, list[LineResult]]]
 """Lines with the result of each system."""
@@ -68,10 +68,15 @@ def build_report(
         systems=tuple(system.name for system in systems),
         baseline=baseline,
         rows=tuple(_correct_p_values(rows)),
-        published={name: suites[name].published for name in dict(tasks) if name in suites},
+        published={name: _published_scores(suites[name]) for name in dict(tasks) if name in suites},
         notes=tuple(build_notes(systems, baseline, all_results, rows)),
         remarks=collect_remarks(suites, all_results),
     )
+
+
+def _published_scores(suite: Suite) -> tuple[Published, ...]:
+    """Return the published rows with scores: of others our sources have none."""
+    return tuple(row for row in suite.published if row.scores)
 
 
 def _select_view(suite: Suite, tasks: Sequence[TaskId]) -> Suite:

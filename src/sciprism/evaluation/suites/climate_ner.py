@@ -12,12 +12,12 @@ from sciprism.evaluation.tuning.settings import Tuning
 
 PAPER = "INDUS (Bhattacharjee et al., EMNLP 2024)"
 TABLE = """
-RoBERTa-base: 60.8
-SciBERT: 61.8
-INDUS-base: 64.0
-TinyBERT: 34.3
-MiniLM: 44.7
-INDUS-small: 54.8
+RoBERTa-base: 60.8(0.8)
+SciBERT: 61.8(0.7)
+INDUS-base: 64.0(1.0)
+TinyBERT: 34.3(1.6)
+MiniLM: 44.7(1.3)
+INDUS-small: 54.8(0.8)
 """
 
 # The paper states ten seeds only: rates and batch sizes are the grid of PubMedBERT, the epochs are ours.

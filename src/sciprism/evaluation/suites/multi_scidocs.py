@@ -48,13 +48,13 @@ COLUMNS = (
 )
 TABLE = """
 SPECTER (CS): 78.90 78.14/88.06 65.97/73.46 76.90
-Multi2SPE (CS): 80.24 81.57/90.12 69.12/75.97 79.40
+Multi2SPE (CS): 80.24±0.18 81.57±0.13/90.12±0.07 69.12±0.08/75.97±0.07 79.40±0.04
 SciNCL (CS): 79.59 82.45/90.56 69.94/76.62 79.83
-Multi2SPE on SciNCL's data (CS): 80.73 83.25/91.05 71.10/77.51 80.73
+Multi2SPE on SciNCL's data (CS): 80.73 83.25±0.21/91.05±0.12 71.10±0.32/77.51±0.24 80.73±0.19
 SPECTER (multi-domain): 79.99 79.30/88.73 68.59/75.60 -
-Multi2SPE (multi-domain): 81.36 84.08/91.54 71.79/78.15 -
+Multi2SPE (multi-domain): 81.36±0.29 84.08±0.10/91.54±0.06 71.79±0.22/78.15±0.17 -
 SciNCL (multi-domain): 80.27 85.18/92.15 73.02/79.08 -
-Multi2SPE on SciNCL's data (multi-domain): 81.04 -/92.46 74.05/79.85 -
+Multi2SPE on SciNCL's data (multi-domain): 81.04±0.05 ?/92.46±0.17 74.05±0.25/79.85±0.19 -
 """
 
 register_suite(

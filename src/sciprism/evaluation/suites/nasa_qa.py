@@ -24,12 +24,12 @@ FILES = PartFiles(
     test=("es_qa_sq2format_val.v2.json",),
 )
 TABLE = """
-RoBERTa-base: 66.8
-SciBERT: 63.5
-INDUS-base: 68.2
-TinyBERT: 43.2
-MiniLM: 59.2
-INDUS-small: 47.4
+RoBERTa-base: 66.8(3.1)
+SciBERT: 63.5(1.9)
+INDUS-base: 68.2(2.9)
+TinyBERT: 43.2(2.3)
+MiniLM: 59.2(3.9)
+INDUS-small: 47.4(1.8)
 """
 
 

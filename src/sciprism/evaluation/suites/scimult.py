@@ -114,7 +114,7 @@ def links(name: str, data: DataLayout, remark: str = WITHIN) -> Task:
 
 def reranking(name: str, relation: str) -> Task:
     """Return one of SciDocs' rankings, always by Euclidean distance."""
-    return replace(related(f"rerank-{name}", relation), reference=f"{PAPER}, Table 6")
+    return replace(related(f"rerank-{name}", relation), reference=f"{PAPER}, Table 7")
 
 
 def search(name: str) -> Task:
@@ -131,7 +131,7 @@ def search(name: str) -> Task:
         data=SearchPools(files=files) if pools else SearchCorpus(files=files),
         group="search",
         numbers="each",
-        reference=f"{PAPER}, Table 7",
+        reference=f"{PAPER}, Table 8",
         distance=DISTANCE,
         remark=OWN_PARTS.get(name, ""),
     )
@@ -146,7 +146,7 @@ def patients(name: str, task: Literal["PAR", "PPR"], remark: str) -> Task:
         data=PatientSearch(task=task),
         group="patients",
         numbers="each",
-        reference=f"{PAPER}, Table 8",
+        reference=f"{PAPER}, Table 6",
         distance=DISTANCE,
         remark=remark,
     )
@@ -175,7 +175,7 @@ BY_GROUP = {
             data=GradedPapers(),
             group="reranking",
             numbers="each",
-            reference=f"{PAPER}, Table 6",
+            reference=f"{PAPER}, Table 7",
             distance=DISTANCE,
         ),
     ),

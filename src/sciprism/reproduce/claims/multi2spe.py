@@ -34,7 +34,7 @@ register_claims(
             *require_all(above("facets-cs", "specter-cs", printed(79.40, 76.90))),
             *show_only(above("facets-cs", "facets-1-cs", printed(DEFAULT, 76.30)), above("facets-cs", "backbone")),
         ),
-        tables=("M1", "3-cs"),
+        tables=("M1", "3"),
         data=BUILT,
     ),
     Claim(
@@ -49,7 +49,7 @@ register_claims(
                 above("facets-cs", "facets-lambda-05-cs", printed(DEFAULT, 76.58)),
             ),
         ),
-        tables=("3-cs",),
+        tables=("3",),
         data=BUILT,
     ),
     Claim(
@@ -61,7 +61,7 @@ register_claims(
             above("facets-cs", "facets-no-maps-cs", printed(DEFAULT, 76.15)),
             above("facets-cs", "facets-no-reparameterisation-cs", printed(DEFAULT, 76.25)),
         ),
-        tables=("3-cs",),
+        tables=("3",),
         data=BUILT,
     ),
     Claim(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sciprism.evaluation.protocols.rerank import RerankProtocol
 from sciprism.evaluation.suites.multi_scidocs import PAPER, TASKS
-from sciprism.evaluation.suites.published import parse_published
+from sciprism.evaluation.suites.published import parse_published, rename_columns
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.suites.scidocs import TASKS as SCIDOCS
 from sciprism.evaluation.task import Published
@@ -94,26 +95,26 @@ MODELS = {
     },
 }
 GROUP = "Multi-SciDocs"
-ABLATION = ("multi-mag", "multi-cite map", "multi-co-cite map")
+ABLATION = tuple(f"multi-{name}" for name in ("mag", "cite map", "cite ndcg", "co-cite map", "co-cite ndcg"))
 MULTI = """
-3 CLS, lambda 0.1: 81.36 84.08 71.79
-lambda 0: 81.06 84.09 71.90
-lambda 0.5: 80.70 83.05 71.46
-lambda 1: 79.78 83.69 71.18
-1 CLS: 80.32 83.32 70.30
-5 CLS: 80.83 84.03 72.59
-no maps between layers: 80.82 83.54 71.12
-no re-parameterisation: 80.89 83.79 71.11
+3 CLS, lambda 0.1: 81.36 84.08 - 71.79 - -
+lambda 0: 81.06 84.09 - 71.90 - -
+lambda 0.5: 80.70 83.05 - 71.46 - -
+lambda 1: 79.78 83.69 - 71.18 - -
+1 CLS: 80.32 83.32 - 70.30 - -
+5 CLS: 80.83 84.03 - 72.59 - -
+no maps between layers: 80.82 83.54 - 71.12 - -
+no re-parameterisation: 80.89 83.79 - 71.11 - -
 """
 SINGLE = """
-3 CLS, lambda 0.1: 80.24 81.57 69.12
-lambda 0: 80.18 81.39 68.95
-lambda 0.5: 79.94 81.33 68.46
-lambda 1: 79.39 79.85 66.44
-1 CLS: 79.98 81.09 67.84
-5 CLS: 80.14 80.78 68.03
-no maps between layers: 80.09 80.70 67.67
-no re-parameterisation: 80.05 81.03 67.67
+3 CLS, lambda 0.1: 80.24 81.57 - 69.12 - -
+lambda 0: 80.18 81.39 - 68.95 - -
+lambda 0.5: 79.94 81.33 - 68.46 - -
+lambda 1: 79.39 79.85 - 66.44 - -
+1 CLS: 79.98 81.09 - 67.84 - -
+5 CLS: 80.14 80.78 - 68.03 - -
+no maps between layers: 80.09 80.70 - 67.67 - -
+no re-parameterisation: 80.05 81.03 - 67.67 - -
 """
 PRINTED = {
     "SPECTER (CS, mean of 4 seeds)": "SPECTER (CS)",
@@ -124,17 +125,15 @@ PRINTED = {
 """Name of a published row of the suite -> name of the row here."""
 
 
-def published_rows(suite: str, average: str, source: str = "") -> tuple[Published, ...]:
-    """Return the published rows of a suite, with our name of the average."""
-    return tuple(
-        replace(
-            row,
-            name=PRINTED.get(row.name, row.name),
-            scores={average if name == "Average" else name: score for name, score in row.scores.items()},
-        )
+def published_rows(suite: str, group: str, rows: Sequence[ModelRow]) -> tuple[Published, ...]:
+    """Return a suite's published scores of some rows, with our names of rows and of the average."""
+    found = (
+        rename_columns(replace(row, name=PRINTED.get(row.name, row.name)), {"Average": f"Average, {group}"})
         for row in suites[suite].published
-        if source in row.source
+        if row.source.startswith(PAPER)
     )
+    names = {row.name for row in rows}
+    return tuple(row for row in found if row.name in names)
 
 
 def row_pair(corpus: str, sampler: str = "specter") -> tuple[ModelRow, ModelRow]:
@@ -150,45 +149,61 @@ def error_table(
     title: str,
     rows: tuple[ModelRow, ...],
     published: tuple[Published, ...] = (),
+    *,
     group: str = GROUP,
+    printed_as: str = "",
 ) -> PaperTable:
     """Return a table of scores with standard errors, and of changes of the error."""
-    return PaperTable(name=name, title=title, rows=rows, groups=(group,), form="errors", published=published)
+    return PaperTable(
+        name=name,
+        printed_as=printed_as,
+        title=title,
+        rows=rows,
+        groups=(group,),
+        form="errors",
+        published=published,
+    )
+
+
+def comparison_table(name: str, title: str, *pairs: tuple[ModelRow, ModelRow]) -> PaperTable:
+    """Return a part of Table 1: one CLS and three, with the suite's published rows."""
+    rows = tuple(row for pair in pairs for row in pair)
+    published = published_rows("multi-scidocs", GROUP, rows)
+    return error_table(name, title, rows, published, printed_as=f"Table {name[0]}({name[1]})")
+
+
+def scidocs_table(name: str, part: str, title: str, *pairs: tuple[ModelRow, ModelRow]) -> PaperTable:
+    """Return Table 4 or a part of it: SciDocs."""
+    rows = tuple(row for pair in pairs for row in pair)
+    published = published_rows("scidocs", "SciDocs", rows)
+    return error_table(name, title, rows, published, group="SciDocs", printed_as=f"Table 4{part}")
 
 
 def ablation_table(name: str, corpus: str, scores: str) -> PaperTable:
     """Return the paper's model and its ablations on one corpus."""
     rows = [ModelRow(DEFAULT, trained_model("facets", corpus)[0])]
     rows += [ModelRow(VARIANTS[k][0], trained_model(k, corpus)[0], against=DEFAULT) for k in ABLATED]
-    title = f"Lambda, the number of CLS tokens, and their maps ({CORPORA[corpus]})"
-    return error_table(name, title, tuple(rows), parse_published(f"{PAPER}, ablation", ABLATION, scores))
+    title = f"Multi-SciDocs, changes of lambda, the number of CLS tokens, and their maps ({CORPORA[corpus]})"
+    published = parse_published(f"{PAPER}, Table {name}", (*ABLATION, f"Average, {GROUP}"), scores)
+    return error_table(name, title, tuple(rows), published, printed_as=f"Table {name}")
 
 
-def published_on(corpus: str) -> tuple[Published, ...]:
-    """Return the suite's published rows of models trained on a corpus."""
-    rows = published_rows("multi-scidocs", f"Average, {GROUP}")
-    return tuple(row for row in rows if row.name.endswith(f"({CORPORA[corpus]})"))
-
-
+CS, CS_SCINCL = row_pair("cs"), row_pair("cs", "scincl")
+MEDICINE = row_pair("medicine")
+MANY, MANY_SCINCL = row_pair(""), row_pair("", "scincl")
 TABLES = (
-    error_table("1", "Trained on one field", (*row_pair("cs"), *row_pair("cs", "scincl")), published_on("cs")),
-    error_table("2", "Trained on many fields", (*row_pair(""), *row_pair("", "scincl")), published_on("")),
-    ablation_table("3", "", MULTI),
-    ablation_table("3-cs", "cs", SINGLE),
-    error_table(
-        "4",
-        "SciDocs",
-        (
-            *(*row_pair("cs"), *row_pair("cs", "scincl"), *row_pair("medicine")),
-            *(*row_pair(""), *row_pair("", "scincl")),
-        ),
-        published_rows("scidocs", "Average, SciDocs", source="Multi2SPE"),
-        group="SciDocs",
-    ),
+    comparison_table("1a", "Multi-SciDocs, trained on one field, computer science", CS, CS_SCINCL),
+    comparison_table("1b", "Multi-SciDocs, trained on many fields", MANY, MANY_SCINCL),
+    ablation_table("2", "", MULTI),
+    ablation_table("3", "cs", SINGLE),
+    scidocs_table("4", "(a) to (c)", "SciDocs", CS, CS_SCINCL, MEDICINE, MANY, MANY_SCINCL),
+    scidocs_table("4a", "(a)", "SciDocs, trained on computer science", CS, CS_SCINCL),
+    scidocs_table("4b", "(b)", "SciDocs, trained on medicine", MEDICINE),
+    scidocs_table("4c", "(c)", "SciDocs, trained on many fields", MANY, MANY_SCINCL),
     # Ours, for the question of the paper's section on domains.
     error_table(
         "M1",
-        "One CLS and three, and the untouched backbone",
+        "one CLS and three, and the untouched backbone",
         (
             ModelRow("backbone", "backbone"),
             ModelRow("1 CLS, as SPECTER", "specter-cs", against="backbone"),
@@ -197,7 +212,7 @@ TABLES = (
     ),
     error_table(
         "domains",
-        "Equally many triplets from 1, 4 and 17 fields: papers of one arXiv category, no citations",
+        "equally many triplets from 1, 4 and 17 fields: papers of one arXiv category, no citations",
         tuple(
             ModelRow(
                 f"{title}, {count}",
@@ -217,6 +232,7 @@ BY_COSINE = tuple(
 )
 THREE = tuple(task.name for task in TASKS)
 SUBSTITUTE = {"SciDocs": "the tasks of Multi-SciDocs replace those of SciDocs"}
+BUILT = "citations, co-citations and fields of other papers, by sciprism prepare multi-scidocs"
 reproductions.register("multi2spe")(
     Reproduction(
         name="multi2spe",
@@ -232,7 +248,10 @@ reproductions.register("multi2spe")(
                 remarks={"SciDocs": "ranked by cosine, as the published commands do; SciDocs itself by L2"},
             ),
             "built": GroupedSuite(
-                suite=suites["multi-scidocs"], groups={GROUP: THREE, "SciDocs": THREE}, remarks=SUBSTITUTE
+                suite=suites["multi-scidocs"],
+                groups={GROUP: THREE, "SciDocs": THREE},
+                remarks={**SUBSTITUTE, GROUP: BUILT},
+                stand_ins=dict.fromkeys((GROUP, "SciDocs"), "other papers"),
             ),
             "fields": GroupedSuite(
                 suite=replace(suites["multi-scidocs"], name="multi-scidocs-fields", published=()),
@@ -241,6 +260,7 @@ reproductions.register("multi2spe")(
                     **SUBSTITUTE,
                     GROUP: "arXiv papers with a common category or author, no citations; negatives of a query's field",
                 },
+                stand_ins=dict.fromkeys((GROUP, "SciDocs"), "arXiv pairs"),
             ),
             "open": GroupedSuite(
                 suite=suites["open"],
@@ -255,8 +275,12 @@ reproductions.register("multi2spe")(
                     GROUP: "citations and co-citations of visualisation, and fields of titles",
                     "SciDocs": "citations, co-citations, shared keywords, fields and diseases",
                 },
+                stand_ins=dict.fromkeys((GROUP, "SciDocs"), "open tasks"),
             ),
         },
-        sample_tables={"5": "A training sample by fields"},
+        sample_tables={"5": "a training sample by fields"},
+        other_tables={"4d": "of its ablations the scores are not on file here"},
+        former_tables={"1": "1a", "3-cs": "3"},
+        moved_tables={"2": ("training on many fields", "1b"), "3": ("the ablations on many fields", "2")},
     )
 )

@@ -11,7 +11,7 @@ from sciprism.encoders.provenance import describe_untrained
 from sciprism.evaluation.report.text_tables import TextTable, split_table
 from sciprism.reproduce.tables.estimates import Estimate
 from sciprism.reproduce.tables.run import FilledTable, TableCell
-from sciprism.reproduce.tables.table import TableForm
+from sciprism.reproduce.tables.table import TableColumn, TableForm, describe_data
 
 METHOD = (
     "Scores are times 100; in brackets: 95% intervals over seeds and items, as `sciprism compare` computes them "
@@ -23,6 +23,9 @@ TIMES = (
     "Seconds: encoding (or indexing) the documents, encoding the queries, searching, total per query. "
     "Cached: vectors came from the cache; empty it (SCIPRISM_CACHE) and remove the result to measure."
 )
+TRAINED_ON = "†"
+"""Mark of columns with data that scored models train on."""
+OTHER_DATA = "Other data than the paper's: its numbers are not comparable and not shown."
 TIME_PARTS = ("documents", "queries", "search", "per query")
 UNLIMITED_WIDTH = 1_000_000
 
@@ -57,13 +60,7 @@ def list_notes(filled: FilledTable) -> Iterator[str]:
         yield "In brackets: the standard deviation over runs; *: more than two from the baseline row."
     if any(filled.times):
         yield TIMES
-    for group in filled.table.groups:
-        if group in filled.suite.remarks:
-            yield f"{filled.suite.name}: {filled.suite.remarks[group]}."
-    if filled.suite.original:
-        yield "Columns marked (published) are the paper's numbers."
-    else:
-        yield "Other data than the paper's: its numbers are not comparable and not shown."
+    yield from _list_data(filled)
     if departures := filled.suite.describe_departures():
         yield departures
     for row, models in zip(filled.table.rows, filled.models, strict=True):
@@ -77,6 +74,25 @@ def list_notes(filled: FilledTable) -> Iterator[str]:
         for column, cell in zip(filled.columns, cells, strict=True):
             if cell.remark or cell.status == "failed":
                 yield f"{row.name}, {column.name}: {cell.remark or cell.status}"
+
+
+def _list_data(filled: FilledTable) -> Iterator[str]:
+    """Yield what the data of each group are, which models train on them, and what published numbers are."""
+    suite, table = filled.suite, filled.table
+    yield from (f"{suite.label(g)}: {describe_data(suite, g)}." for g in table.groups if suite.groups.get(g))
+    tasks = dict.fromkeys(score.task for column in filled.columns for score in column.scores)
+    yield from (f"{TRAINED_ON} {task}: {suite.trained_on[task]}." for task in tasks if task in suite.trained_on)
+    if not suite.original:
+        yield OTHER_DATA
+        return
+    yield "Columns marked (published) are the paper's numbers."
+    yield from table.notes
+    cells = [cell for row in filled.cells for cell in row]
+    if any(cell.gap == "not on file" for cell in cells):
+        yield "not on file: printed by the paper, not on file here."
+    if any(cell.gap == "not printed" for cell in cells):
+        yield "- under (published): the paper prints no number."
+    yield from (f"{row.name}: not in the paper's table." for row in table.rows if row.ours)
 
 
 def table_to_json(filled: FilledTable, title: str) -> dict[str, Any]:
@@ -115,35 +131,42 @@ def format_percent(found: Estimate, *, signed: bool, spread: str = "") -> str:
 
 def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
     relative = filled.table.form == "relative"
-    published = [any(cell.published is not None for cell in cells) for cells in zip(*filled.cells, strict=True)]
+    published = [
+        any(cell.published is not None or cell.gap == "not on file" for cell in cells)
+        for cells in zip(*filled.cells, strict=True)
+    ]
+    names = [_mark_column(column, filled) for column in filled.columns]
     heads = ["", "seeds"]
-    for column, both in zip(filled.columns, published, strict=True):
-        heads += [column.name, f"{column.name} (published)"] if both else [column.name]
-    published_form = "+.2f" if relative else "g"
+    for name, both in zip(names, published, strict=True):
+        heads += [name, f"{name} (published)"] if both else [name]
     rows = []
     for row, models, cells in zip(filled.table.rows, filled.models, filled.cells, strict=True):
         line = [row.name, str(len(models) or "")]
         for cell, both in zip(cells, published, strict=True):
             line.append(_format_cell(cell, filled.table.form))
             if both:
-                line.append("" if cell.published is None else format(cell.published, published_form))
+                line.append(_format_published(cell, filled.table.form))
         rows.append(tuple(line))
     yield TextTable(title, tuple(heads), tuple(rows))
     if not relative and any(cell.above for row in filled.cells for cell in row):
         what = "relative change of the error, %" if filled.table.form == "errors" else "differences"
-        yield TextTable(f"{title}: {what}", *_build_differences(filled))
+        yield TextTable(f"{title}: {what}", ("", "against", *names), _build_differences(filled))
     if any(filled.times):
         yield TextTable(f"{title}: seconds", *_build_seconds(filled))
 
 
-def _build_differences(filled: FilledTable) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    heads = ("", "against", *(column.name for column in filled.columns))
-    rows = [
+def _mark_column(column: TableColumn, filled: FilledTable) -> str:
+    """Return a column's name, marked where scored models train on its data."""
+    marked = any(score.task in filled.suite.trained_on for score in column.scores)
+    return f"{column.name} {TRAINED_ON}" if marked else column.name
+
+
+def _build_differences(filled: FilledTable) -> tuple[tuple[str, ...], ...]:
+    return tuple(
         (row.name, row.against, *(format_percent(c.above, signed=True) if c.above else "-" for c in cells))
         for row, cells in zip(filled.table.rows, filled.cells, strict=True)
         if row.against
-    ]
-    return heads, tuple(rows)
+    )
 
 
 def _build_seconds(filled: FilledTable) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -173,3 +196,13 @@ def _format_cell(cell: TableCell, form: TableForm) -> str:
         error = f" +-{100 * cell.found.error:.2f}" if form == "errors" and cell.found.error else ""
         return format_percent(cell.found, signed=False, spread=error)
     return {"published only": "", "not served": "-"}.get(cell.status, cell.status)
+
+
+def _format_published(cell: TableCell, form: TableForm) -> str:
+    """Return the paper's number, with its deviation or error: 64 (1), 81.6 +-0.1; or why there is none."""
+    if cell.published is None:
+        return {"not printed": "-"}.get(cell.gap, cell.gap)
+    number = format(cell.published, "+.2f" if form == "relative" else "g")
+    if cell.published_spread is None:
+        return number
+    return f"{number} ({cell.published_spread:g})" if form == "runs" else f"{number} +-{cell.published_spread:g}"

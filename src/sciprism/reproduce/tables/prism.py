@@ -90,11 +90,11 @@ def rows_against(against: str, *keys: str) -> tuple[ModelRow, ...]:
 TABLES = (
     averages_table(
         "P1",
-        "One pass for all formats, and a pass for each",
+        "one pass for all formats, and a pass for each",
         rows_against("backbone", *RIVALS, "prism"),
         GROUPS,
     ),
-    averages_table("variants", "Parts of prism that a format owns", rows_against("prism", *VARIANTS), GROUPS),
+    averages_table("variants", "parts of prism that a format owns", rows_against("prism", *VARIANTS), GROUPS),
 )
 
 reproductions.register("prism")(

@@ -15,6 +15,7 @@ from sciprism.evaluation.run import EvaluationOptions, evaluate
 from sciprism.evaluation.scoring import ProgressCallback
 from sciprism.evaluation.selection import SelectedTasks
 from sciprism.evaluation.systems import System
+from sciprism.evaluation.task import Published
 from sciprism.reproduce.tables.estimates import Estimate, ScoreSample, estimate_mean, to_error
 from sciprism.reproduce.tables.missing_data import list_missing_data
 from sciprism.reproduce.tables.models import ModelNames, TableSystems, model_keys
@@ -35,14 +36,17 @@ from sciprism.reproduce.tables.untrained import find_untrained_stage
 class TableCell:
     """One row at one column: its score, and how far it is above the baseline row.
 
-    above: relative to the baseline in tables of changes. published: the paper's number. marked: the two rows
-    differ by more than two standard deviations over runs, the larger one's.
+    above: relative to the baseline in tables of changes. published: the paper's number, and its standard
+    deviation or error. gap: why there is none, "not on file" or "not printed". marked: the two rows differ by
+    more than two standard deviations over runs, the larger one's.
     """
 
     status: str = "published only"
     found: Estimate | None = None
     above: Estimate | None = None
     published: float | None = None
+    published_spread: float | None = None
+    gap: str = ""
     marked: bool = False
     remark: str = ""
 
@@ -219,11 +223,11 @@ def fill_table(plan: TablePlan, results: ResultFolder, names: Callable[[ModelRow
     cells = []
     for row in plan.table.rows:
         bases = samples[row.against] if row.against else [""] * len(plan.columns)
-        columns = zip(samples[row.name], bases, _published_scores(plan, row), strict=True)
+        published = find_published(plan.table, row) if plan.suite.original else None
         cells.append(
             tuple(
-                replace(_build_cell(score, base, plan.table, scores), published=published)
-                for score, base, published in columns
+                _add_published(_build_cell(score, base, plan.table, scores), published, column.published_names)
+                for score, base, column in zip(samples[row.name], bases, plan.columns, strict=True)
             )
         )
     models = tuple(
@@ -271,9 +275,18 @@ def _build_cell(score: ScoreSample | str, base: ScoreSample | str, table: PaperT
     return replace(cell, above=above, marked=marked)
 
 
-def _published_scores(plan: TablePlan, row: ModelRow) -> list[float | None]:
-    """Return a row's published score in each column, if the data are the paper's own."""
-    rows = (p for p in plan.table.published if p.name == (row.published_name or row.name))
-    published = next(rows, None) if plan.suite.original else None
-    scores = published.scores if published else {}
-    return [next((scores[n] for n in c.published_names if n in scores), None) for c in plan.columns]
+def find_published(table: PaperTable, row: ModelRow) -> Published | None:
+    """Return a row as the paper prints it, None if it does not have the row."""
+    return next((found for found in table.published if found.name == (row.published_name or row.name)), None)
+
+
+def _add_published(cell: TableCell, row: Published | None, names: Sequence[str]) -> TableCell:
+    """Return a cell with the paper's number, or why there is none. names: of the column in published rows."""
+    if row is None:
+        return cell
+    for name in names:
+        if name in row.scores:
+            return replace(cell, published=row.scores[name], published_spread=row.spreads.get(name))
+        if name in row.not_on_file:
+            return replace(cell, gap="not on file")
+    return replace(cell, gap="not printed")

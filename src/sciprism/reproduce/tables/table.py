@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
+from sciprism.deprecation import warn_moved, warn_renamed
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Published, Suite, Task
 
@@ -15,6 +16,8 @@ averages. errors: as tasks, with standard errors and relative changes of the err
 tasks, with standard deviations over runs, and a mark on differences of more than two of them."""
 DOWNLOAD = "where there is a network: hf download {0}; or --models {1}=FOLDER"
 """How to get a published model: its name, its key."""
+MAX_LISTED = 12
+"""How many tasks of a group are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class ModelRow:
     instruction: replaces the model's own. encoded_format: the format whose vectors all tasks use, "" for each
     task's own. variant: suffix of the names of the tasks that the row is scored on. against: the baseline
     row, compared by a paired interval. published_name: the row's name in the paper, if it differs.
-    always_shown: whatever models are selected.
+    always_shown: whatever models are selected. ours: the paper's table does not have it.
     """
 
     name: str
@@ -71,6 +74,7 @@ class ModelRow:
     against: str = ""
     published_name: str = ""
     always_shown: bool = False
+    ours: bool = False
 
     @property
     def key(self) -> str:
@@ -93,12 +97,14 @@ def paired_rows(*pairs: tuple[str, str, str, str]) -> tuple[ModelRow, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTable:
-    """A table of a paper: its name there, its rows, and the groups of tasks in its columns.
+    """A table of a paper: its rows, and the groups of tasks in its columns.
 
-    groups: keys of `GroupedSuite.groups`. metrics: only these columns, () for all that averages count.
-    average: whether each group has one. overall: columns "micro", the mean of all scores, and "macro", the
-    mean of the groups' means. published: the paper's rows, with our column names. timed_group: its tasks'
-    search times are shown too; they are in the columns. seconds: row -> published seconds per query.
+    name: as typed, 1a. printed_as: as the paper has it, Table 1(a); "": a table of ours. title: what it shows,
+    for the caption. groups: keys of `GroupedSuite.groups`. metrics: only these columns, () for all that
+    averages count. average: whether each group has one. overall: columns "micro", the mean of all scores, and
+    "macro", the mean of the groups' means. published: the paper's rows, with our column names. notes: on
+    these. timed_group: its tasks' search times are shown too; they are in the columns. seconds: row ->
+    published seconds per query.
     """
 
     name: str
@@ -110,6 +116,8 @@ class PaperTable:
     average: bool = True
     overall: bool = False
     published: tuple[Published, ...] = ()
+    printed_as: str = ""
+    notes: tuple[str, ...] = ()
     timed_group: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
 
@@ -128,9 +136,21 @@ def averages_table(
     rows: tuple[ModelRow, ...],
     groups: tuple[str, ...],
     published: tuple[Published, ...] = (),
+    *,
+    printed_as: str = "",
+    notes: tuple[str, ...] = (),
 ) -> PaperTable:
     """Return a table of group averages."""
-    return PaperTable(name=name, title=title, rows=rows, groups=groups, form="groups", published=published)
+    return PaperTable(
+        name=name,
+        title=title,
+        rows=rows,
+        groups=groups,
+        form="groups",
+        published=published,
+        printed_as=printed_as,
+        notes=notes,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +159,10 @@ class GroupedSuite:
 
     tasks: variants that the suite lacks, each named like its task, with a suffix. other_suites: further
     suites with tasks of the groups; results are stored under their names. original: whether these are the
-    paper's own data, so that its published numbers compare. remarks: notes on a group, or on a model's
-    substitute. departures: setting -> its value in the laptop recipes, and in the paper, where they differ by
-    more than size. view: the selected view of the suite.
+    paper's own data, so that its published numbers compare. remarks: what the data of a group are, or a
+    model's substitute. stand_ins: group -> short name of other data in its place, for heads of columns.
+    trained_on: task -> which scored models train on its data. departures: setting -> its value in the laptop
+    recipes, and in the paper, where they differ by more than size. view: the selected view of the suite.
     """
 
     suite: Suite
@@ -151,6 +172,8 @@ class GroupedSuite:
     original: bool = False
     remarks: Mapping[str, str] = field(default_factory=dict)
     departures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    trained_on: Mapping[str, str] = field(default_factory=dict)
     view: str = ""
 
     def __post_init__(self) -> None:
@@ -184,6 +207,22 @@ class GroupedSuite:
         """Return the name of the suite and its view."""
         return f"{self.suite.name}/{self.view}" if self.view else self.suite.name
 
+    def label(self, group: str) -> str:
+        """Return the name of a group for heads of columns: other data than the paper's say what they are."""
+        return f"{self.stand_ins[group]} (for {group})" if group in self.stand_ins else group
+
+
+def describe_data(suite: GroupedSuite, group: str) -> str:
+    """Return what the data of a group are: its remark, and the names of its tasks, at most 12."""
+    tasks = suite.groups.get(group, ())
+    if not tasks:
+        return "no task"
+    found = {suite.name if suite.suite_of(task) == suite.suite else suite.suite_of(task).name: None for task in tasks}
+    more = f" and {len(tasks) - MAX_LISTED} more" if len(tasks) > MAX_LISTED else ""
+    count = f"{len(tasks)} task{'s' if len(tasks) > 1 else ''} of {', '.join(found)}"
+    listed = f"{count}: {', '.join(tasks[:MAX_LISTED])}{more}"
+    return "; ".join(filter(None, (suite.remarks.get(group, ""), listed)))
+
 
 @dataclass(frozen=True, slots=True)
 class TaskScore:
@@ -216,8 +255,9 @@ class TableColumn:
 class Reproduction:
     """A paper: its tables, their models, and the data that they can be made on, the paper's own first.
 
-    sample_tables: name -> title of tables that count a training sample by fields. other_tables: name -> what
-    makes a table that has no scores.
+    sample_tables: name -> title of tables that count a training sample by fields. other_tables: name -> why a
+    table of the paper is not made here. former_tables: name in version 0.1 -> today's. moved_tables: name that
+    meant another table in version 0.1 -> what it showed, and that table's name today.
     """
 
     name: str
@@ -227,6 +267,8 @@ class Reproduction:
     suites: Mapping[str, GroupedSuite]
     sample_tables: Mapping[str, str] = field(default_factory=dict)
     other_tables: Mapping[str, str] = field(default_factory=dict)
+    former_tables: Mapping[str, str] = field(default_factory=dict)
+    moved_tables: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rows = [row for table in self.tables.values() for row in table.rows]
@@ -234,10 +276,32 @@ class Reproduction:
         if unknown:
             raise InputError(f"{self.name}: rows of models that are not declared: {', '.join(unknown)}")
 
+    @property
+    def short_title(self) -> str:
+        """Return the paper's title without authors and venue."""
+        return self.title.partition(" (")[0]
+
+    def caption(self, table: PaperTable) -> str:
+        """Return a table's number in the paper and what it shows, in our words."""
+        number = f"{table.printed_as} of {self.short_title}" if table.printed_as else f"Table {table.name} (ours)"
+        return f"{number}: {table.title}"
+
+    def resolve_table(self, typed: str) -> str:
+        """Return the name of a table as typed: `1(a)` is 1a, `a4` is A4. Numbers of version 0.1 warn."""
+        what, plain = f"table of {self.short_title}", typed.replace("(", "").replace(")", "")
+        if plain in self.former_tables:
+            warn_renamed(what, typed, self.former_tables[plain])
+            return self.former_tables[plain]
+        names = (*self.tables, *self.sample_tables, *self.other_tables)
+        name = next((known for known in names if known.casefold() == plain.casefold()), typed)
+        if name in self.moved_tables:
+            warn_moved(what, name, *self.moved_tables[name])
+        return name
+
     def table(self, name: str) -> PaperTable:
-        """Return a table by name; InputError lists the known ones, or says what makes it."""
+        """Return a table by name; InputError lists the known ones, or says why it is not made."""
         if name in self.other_tables:
-            raise InputError(f"table {name} of {self.title} is no table of scores: {self.other_tables[name]}")
+            raise InputError(f"table {name} of {self.title} is not made from scores: {self.other_tables[name]}")
         if name not in self.tables:
             known = ", ".join((*self.tables, *self.sample_tables))
             raise InputError(f"{self.name} has no table {name!r} that is reproduced; known: {known}")
@@ -261,7 +325,7 @@ def build_columns(table: PaperTable, suite: GroupedSuite) -> tuple[TableColumn, 
         if table.form in ("tasks", "errors", "runs"):
             found += [TableColumn(score.name, (score,)) for score in scores]
         if table.average or table.form in ("groups", "relative"):
-            found.append(TableColumn(f"Average, {group}", scores))
+            found.append(TableColumn(f"Average, {suite.label(group)}", scores))
     if table.overall and found:
         every = tuple(score for scores in by_group for score in scores)
         shares = tuple(1 / len(scores) for scores in by_group for _ in scores)
