@@ -222,10 +222,9 @@ QUESTIONS = (
     "the released files"
 )
 TRAINED_ON = {
-    "beir-nq": "both INDUS retrievers train on pairs of NQ",
-    "beir-hotpotqa": "the small INDUS retriever trains on HotpotQA",
-    "beir-fever": "the small INDUS retriever trains on FEVER",
-    "beir-climate-fever": "its documents are FEVER's, which the small INDUS retriever trains on",
+    "beir-nq": "both INDUS retrievers train on pairs of this set",
+    **dict.fromkeys(("beir-hotpotqa", "beir-fever"), "the small INDUS retriever trains on pairs of this set"),
+    "beir-climate-fever": "its documents are those of FEVER, which the small INDUS retriever trains on",
 }
 """Task -> which of the scored models train on its data; of BGE and MiniLM our sources do not say."""
 ONE_EACH = replace(suites["nasa-ir"].tasks[0], numbers="first")  # Recall@10 alone
@@ -276,7 +275,9 @@ reproductions.register("indus")(
                     **language.OPEN_REMARKS,
                 },
                 stand_ins={NASA: "titles to abstracts", BEIR: "open searches"},
-                trained_on=dict.fromkeys((FOUND.name, RANKED.name), "retrievers train on titles of other papers"),
+                trained_on=dict.fromkeys(
+                    (FOUND.name, RANKED.name), "our retrievers train on titles and abstracts of other papers"
+                ),
             ),
         },
         other_tables={

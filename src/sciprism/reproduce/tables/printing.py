@@ -81,7 +81,9 @@ def _list_data(filled: FilledTable) -> Iterator[str]:
     suite, table = filled.suite, filled.table
     yield from (f"{suite.label(g)}: {describe_data(suite, g)}." for g in table.groups if suite.groups.get(g))
     tasks = dict.fromkeys(score.task for column in filled.columns for score in column.scores)
-    yield from (f"{TRAINED_ON} {task}: {suite.trained_on[task]}." for task in tasks if task in suite.trained_on)
+    marked = [task for task in tasks if task in suite.trained_on]
+    for text in dict.fromkeys(suite.trained_on[task] for task in marked):
+        yield f"{TRAINED_ON} {', '.join(task for task in marked if suite.trained_on[task] == text)}: {text}."
     if not suite.original:
         yield OTHER_DATA
         return
