@@ -159,7 +159,7 @@ def test_another_paper_is_declarations_alone_and_its_figures_have_their_own_colu
         "Columns marked (published) are the paper's numbers.",
         "A note.",
         "not on file: printed by the paper, not on file here.",
-        "- under (published): the paper prints no number.",
+        "A dash under (published): the paper prints no number.",
         "Ours: not in the paper's table.",
     ):
         assert f"- {note}" in notes

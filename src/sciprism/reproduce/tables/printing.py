@@ -89,11 +89,12 @@ def _list_data(filled: FilledTable) -> Iterator[str]:
         return
     yield "Columns marked (published) are the paper's numbers."
     yield from table.notes
-    cells = [cell for row in filled.cells for cell in row]
-    if any(cell.gap == "not on file" for cell in cells):
+    columns = zip(_find_published_columns(filled), zip(*filled.cells, strict=True), strict=True)
+    gaps = {cell.gap for shown, cells in columns if shown for cell in cells}
+    if "not on file" in gaps:
         yield "not on file: printed by the paper, not on file here."
-    if any(cell.gap == "not printed" for cell in cells):
-        yield "- under (published): the paper prints no number."
+    if "not printed" in gaps:
+        yield "A dash under (published): the paper prints no number."
     yield from (f"{row.name}: not in the paper's table." for row in table.rows if row.ours)
 
 
@@ -133,10 +134,7 @@ def format_percent(found: Estimate, *, signed: bool, spread: str = "") -> str:
 
 def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
     relative = filled.table.form == "relative"
-    published = [
-        any(cell.published is not None or cell.gap == "not on file" for cell in cells)
-        for cells in zip(*filled.cells, strict=True)
-    ]
+    published = _find_published_columns(filled)
     names = [_mark_column(column, filled) for column in filled.columns]
     heads = ["", "seeds"]
     for name, both in zip(names, published, strict=True):
@@ -155,6 +153,14 @@ def _build_blocks(filled: FilledTable, title: str) -> Iterator[TextTable]:
         yield TextTable(f"{title}: {what}", ("", "against", *names), _build_differences(filled))
     if any(filled.times):
         yield TextTable(f"{title}: seconds", *_build_seconds(filled))
+
+
+def _find_published_columns(filled: FilledTable) -> list[bool]:
+    """Return whether the paper prints numbers for each column."""
+    return [
+        any(cell.published is not None or cell.gap == "not on file" for cell in cells)
+        for cells in zip(*filled.cells, strict=True)
+    ]
 
 
 def _mark_column(column: TableColumn, filled: FilledTable) -> str:
