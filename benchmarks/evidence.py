@@ -36,7 +36,7 @@ def main() -> None:
         if record:
             records[claim.id] = record
             print(f"{claim.id}: {record.verdict}", file=sys.stderr)
-    args.output.write_text(format_page(claims, records, settings), encoding="utf-8")
+    args.output.write_text(format_page(claims, records, settings, reproductions), encoding="utf-8")
 
 
 if __name__ == "__main__":

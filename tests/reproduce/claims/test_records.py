@@ -32,7 +32,7 @@ from sciprism.reproduce.claims.records import (
     read_record,
     write_record,
 )
-from sciprism.reproduce.claims.registry import claims
+from sciprism.reproduce.claims.registry import claims, settings
 from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.result_folder import write_models
 from sciprism.reproduce.tables.table import GroupedSuite, Reproduction, TableModel
@@ -51,6 +51,8 @@ PAPER = Reproduction(
     suites={"open": GroupedSuite(suite=OPEN, groups={"search": ("cranfield", "npl"), "links": ("vis-citation",)})},
 )
 SUITE = PAPER.suites["open"]
+PAPERS = {"small": PAPER, **reproductions}
+TEXTS = {"small": "Ours is small.", **settings}
 
 
 def result(folder, system, task, values, suite=SUITE, **facts):
@@ -169,7 +171,7 @@ def test_a_training_that_is_no_test_carries_no_verdict(folder):
         found = decide_claim(asked, PAPER, SUITE, folder)
         assert found.verdict == "not tested" and {finding.verdict for finding in found.findings} == {"not tested"}
         assert found.findings[0].untested.startswith("b: ") and reason in found.findings[0].untested
-    assert f"Not tested: b: {found.arms[1].untested}." in format_page({"X1": asked}, {"X1": found})
+    assert f"Not tested: b: {found.arms[1].untested}." in format_page({"X1": asked}, {"X1": found}, TEXTS, PAPERS)
     one = ContrastSide("b", "search"), ContrastSide("b", "search", "names-only")
     assert decide_claim(claim(*require_all(ScoreContrast("x", *one))), PAPER, SUITE, folder) is None
     (folder / "runs.json").unlink()
@@ -215,11 +217,12 @@ def test_a_record_comes_back_and_a_broken_one_is_named(folder):
 def test_the_page(folder):
     asked = claim(*require_all(contrast("a", "b", figure=0.2)), *show_only(contrast("b", "base")))
     record = decide_claim(asked, PAPER, SUITE, folder)
-    shown = format_page({"X1": asked, "R1": claims["R1"]}, {"X1": record}, {"small": "Ours is small."})
+    shown = format_page({"X1": asked, "R1": claims["R1"]}, {"X1": record}, TEXTS, PAPERS)
     for expected in (
         "**Of 2 claims, 1 were tested: 1 smaller than the paper's. 1 were not",
         "| small | 1 | 1 |  |\n",
-        "## small\n\nOur setting: Ours is small.\n\n### X1: smaller than the paper's\n\nA is better. Paper: +1. ",
+        "## small\n\nOur setting: Ours is small.\n\n- search: 2 tasks of open: cranfield, npl.\n\n"
+        "### X1: smaller than the paper's\n\nA is better. Paper: +1. ",
         "| a | only 100 | 3,200 | 3 | 22.6 M | 0.500 | 0.600 |",
         "| b | search (quick, 1) | +20.00 | +10.00 | +9.80, +10.20 | 3/3 | smaller |",
         "| b | base | search (quick, 1) |  | +2.00 |",
@@ -231,7 +234,9 @@ def test_the_page(folder):
     assert "at most 23 million parameters, 100 steps of training" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 110
     cost = ClaimFinding(name="codes", value=1.02, low=1.01, high=1.03, unit="x", verdict="held", one_seed=True)
-    timed = format_page({"R6": claims["R6"]}, {"R6": ClaimRecord(claim="R6", verdict="held", findings=(cost,))})
+    timed = format_page(
+        {"R6": claims["R6"]}, {"R6": ClaimRecord(claim="R6", verdict="held", findings=(cost,))}, settings, PAPERS
+    )
     assert "| codes | 1.02 x | 1.01, 1.03 | held |" in timed and "### R6: held, one seed" in timed
     assert "| paper |" not in timed.partition("### R6")[2]  # an empty column is left out
 

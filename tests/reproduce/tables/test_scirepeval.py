@@ -50,5 +50,5 @@ def test_the_whole_open_suite_has_tasks_of_every_format_in_and_out_of_train():
 
 
 def test_a_table_that_is_not_filled_says_what_it_needs():
-    with pytest.raises(InputError, match=r"table 8 of .* no table of scores: .*needs the field of each paper"):
+    with pytest.raises(InputError, match=r"table 8 of .* is not made from scores: .*needs the field of each paper"):
         PAPER.table("8")

@@ -12,6 +12,7 @@ from sciprism.reproduce.claims.arms import Arm
 from sciprism.reproduce.claims.claim import Claim, ClaimQuestion, ScoreContrast
 from sciprism.reproduce.claims.records import UNITS, ClaimFinding, ClaimRecord
 from sciprism.reproduce.claims.verdict import VERDICTS, Verdict
+from sciprism.reproduce.tables.table import GroupedSuite, Reproduction, describe_data
 
 WIDTH = 110
 PAPERS = {
@@ -48,7 +49,10 @@ Commands take the models with `--models KEY=RUN`, once per seed."""
 
 
 def format_page(
-    claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], settings: Mapping[str, str] | None = None
+    claims: Mapping[str, Claim],
+    records: Mapping[str, ClaimRecord],
+    settings: Mapping[str, str],
+    reproductions: Mapping[str, Reproduction],
 ) -> str:
     """Return the page as Markdown, paper by paper in the order of the claims; settings: how ours differ from theirs."""
     papers = dict.fromkeys([*PAPERS, *(claim.paper for claim in claims.values())])
@@ -58,9 +62,10 @@ def format_page(
     parts = [INTRODUCTION, _wrap(_summarize(claims, records, verdicts)), _count(known, verdicts), METHOD]
     for paper, of_paper in known.items():
         parts.append(f"## {PAPERS.get(paper, paper)}")
-        if settings and paper in settings:
-            parts.append(_wrap(f"Our setting: {settings[paper]}"))
-        parts += ["\n\n".join(_format_claim(claim, records.get(claim.id))) for claim in of_paper]
+        parts.append(_wrap(f"Our setting: {settings[paper]}"))
+        suites = reproductions[paper].suites
+        parts += _describe_suites(of_paper, suites)
+        parts += ["\n\n".join(_format_claim(claim, records.get(claim.id), suites)) for claim in of_paper]
     return "\n\n".join(parts) + "\n"
 
 
@@ -91,13 +96,29 @@ def _count(papers: Mapping[str, Sequence[Claim]], verdicts: Mapping[str, Verdict
     return format_table(("paper", "claims", *VERDICTS), rows)
 
 
-def _format_claim(claim: Claim, record: ClaimRecord | None) -> Iterator[str]:
+def _describe_suites(claims: Sequence[Claim], suites: Mapping[str, GroupedSuite]) -> Iterator[str]:
+    """Yield where the recipes of some suites depart from the paper, and what the data of their groups are."""
+    used: dict[str, dict[str, None]] = {}
+    for claim in claims:
+        for question in claim.questions:
+            for contrast in question.contrasts:
+                used.setdefault(claim.data, {})[contrast.ours.group] = None
+    for data, groups in used.items():
+        suite = suites[data]
+        if departures := suite.describe_departures():
+            yield _wrap(departures)
+        yield "\n".join(_wrap(f"- {suite.label(g)}: {describe_data(suite, g)}.", "  ") for g in groups)
+
+
+def _format_claim(claim: Claim, record: ClaimRecord | None, suites: Mapping[str, GroupedSuite]) -> Iterator[str]:
     """Yield the paragraphs of a claim: what is claimed, what was trained, what was found, what is lacking."""
     yield f"### {claim.id}: {_title(record)}"
     yield _wrap(f"{claim.text}. Paper: {claim.figure}. Tested: {claim.test}.")
     yield from (_wrap(remark) for remark in claim.remarks)
     if record:
-        yield from filter(None, (_format_arms(record.arms), *_format_answers(claim, record), _format_measured(record)))
+        yield from filter(
+            None, (_format_arms(record.arms), *_format_answers(claim, record, suites), _format_measured(record))
+        )
         yield from _format_reasons(record)
         if record.lacking:
             yield _wrap(f"No results for: {'; '.join(record.lacking)}.")
@@ -144,14 +165,15 @@ def _format_arms(arms: Sequence[Arm]) -> str:
     return format_table(heads, rows) if rows else ""
 
 
-def _format_answers(claim: Claim, record: ClaimRecord) -> Iterator[str]:
+def _format_answers(claim: Claim, record: ClaimRecord, suites: Mapping[str, GroupedSuite]) -> Iterator[str]:
     """Yield a table for each model whose differences from others were measured, one for all if each has one."""
     found = {finding.name: finding for finding in reversed(record.findings)}  # the deciding one is the first of a name
     by_model: dict[str, list[tuple[str, ...]]] = {}
     for question in claim.questions:
         for contrast in question.contrasts:
             if contrast.name in found:
-                row = _format_row(question, contrast, found[contrast.name])
+                group = suites[claim.data].stand_ins.get(contrast.ours.group, contrast.ours.group)
+                row = _format_row(question, contrast, found[contrast.name], group)
                 by_model.setdefault(contrast.ours.model, []).append(row)
     heads = ("against", "on", "paper", "ours", "95% interval", "seeds", "verdict")
     if len(by_model) > 1 and all(len(rows) == 1 for rows in by_model.values()):
@@ -161,13 +183,13 @@ def _format_answers(claim: Claim, record: ClaimRecord) -> Iterator[str]:
     yield from (_wrap(f"{name}: **{verdict}**.") for name, verdict in record.answers.items())
 
 
-def _format_row(question: ClaimQuestion, contrast: ScoreContrast, finding: ClaimFinding) -> tuple[str, ...]:
+def _format_row(question: ClaimQuestion, contrast: ScoreContrast, finding: ClaimFinding, group: str) -> tuple[str, ...]:
     level = f" ({100 * finding.level:g}%)" if finding.level != 0.95 else ""
     value, limits = _numbers(finding)
     seeds = "/".join(map(str, finding.seeds))
     other = contrast.other.label(contrast.ours) or "itself"
     view = "quick, " if finding.view.endswith("/quick") else ""
-    on, verdict = f"{contrast.ours.group} ({view}{finding.tasks})", _shorten(finding.verdict, question.decisive)
+    on, verdict = f"{group} ({view}{finding.tasks})", _shorten(finding.verdict, question.decisive)
     return (other, on, _figure(finding), value, f"{limits}{level}", seeds, verdict)
 
 
@@ -212,5 +234,5 @@ def format_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _wrap(text: str) -> str:
-    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+def _wrap(text: str, indent: str = "") -> str:
+    return fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

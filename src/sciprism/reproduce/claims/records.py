@@ -18,6 +18,7 @@ from sciprism.reproduce.claims.verdict import Verdict, combine_all, combine_any,
 from sciprism.reproduce.tables.result_folder import ResultFolder, read_models, read_records
 from sciprism.reproduce.tables.scores import SuiteScores
 from sciprism.reproduce.tables.table import GroupedSuite, Reproduction, TaskScore, select_scores
+from sciprism.reproduce.tables.untrained import find_untrained_stage
 
 FILE = "claims.json"
 UNITS = {"points": 100.0, "%": 100.0}
@@ -168,8 +169,13 @@ class _ContrastEvaluator:
         """Return why the trainings of a contrast are no test of it; of one model with itself, any training is."""
         if contrast.ours.model == contrast.other.model:
             return ""
-        arms = (arm for side in (contrast.ours, contrast.other) for arm in self.arms.find(side.key))
-        return next((f"{arm.model}: {arm.untested}" for arm in arms if arm.untested), "")
+        sides = (contrast.ours, contrast.other)
+        arms = (arm for side in sides for arm in self.arms.find(side.key))
+        doubts = [f"{arm.model}: {arm.untested}" for arm in arms if arm.untested]
+        for side in sides:
+            stages = (find_untrained_stage(self.folder, name) for name in self.models.get(side.model, ()))
+            doubts += [f"{side.model}: training kept step 0 of stage {stage}" for stage in stages if stage]
+        return next(iter(doubts), "")
 
     def evaluate(self, contrast: ScoreContrast, scores: SuiteScores, level: float) -> ClaimFinding | None:
         """Return the finding of a contrast on one view, None if a side has no results there."""
