@@ -175,7 +175,7 @@ class _ContrastEvaluator:
         for side in sides:
             stages = (find_untrained_stage(self.folder, name) for name in self.models.get(side.model, ()))
             doubts += [f"{side.model}: training kept step 0 of stage {stage}" for stage in stages if stage]
-        return next(iter(doubts), "")
+        return min(doubts, key=lambda doubt: "kept step 0" not in doubt, default="")  # the plainest reason
 
     def evaluate(self, contrast: ScoreContrast, scores: SuiteScores, level: float) -> ClaimFinding | None:
         """Return the finding of a contrast on one view, None if a side has no results there."""
