@@ -15,11 +15,11 @@ def summarize_run(folder: Path, stage: str = "", untrained: Path | None = None) 
     dev_of_backbone: the dev score of the untouched backbone on the same sources, which is the best one of the run
     `untrained` if there is one, else that at step 0 of the first stage that scored these sources.
     """
-    stages = _list_stages(folder)
-    names = [name for name, _ in stages]
-    stages = stages[: names.index(stage) + 1] if stage else stages
-    read = [(name, path, _read_rows(path)) for name, path in stages]
+    read = _read_stages(folder)
+    names = [name for name, *_ in read]
+    read = read[: names.index(stage) + 1] if stage else read
     name, path, rows = read[-1]
+    known = _summarize_dev(_read_stages(untrained)[-1][2])["dev_best"] if untrained else _find_start(read)
     return {
         "stage": name,
         "stages": [_summarize_stage(*each) for each in read],
@@ -27,18 +27,18 @@ def summarize_run(folder: Path, stage: str = "", untrained: Path | None = None) 
         "seconds": round(sum(row.get("seconds", 0) for row in rows)),
         "parameters": Encoder.load(path / "model", device="cpu").describe()["parameters"],
         **_summarize_dev(rows),
-        "dev_of_backbone": summarize_run(untrained)["dev_best"] if untrained else _find_start(read),
+        "dev_of_backbone": known,
     }
 
 
-def _list_stages(folder: Path) -> list[tuple[str, Path]]:
-    """Return name and folder of each stage, that of another run where the recipe takes its finished model."""
+def _read_stages(folder: Path) -> list[tuple[str, Path, list[dict[str, Any]]]]:
+    """Return name, folder and metrics of each stage, of another run where the recipe takes its finished model."""
     recipe = json.loads((folder / "recipe.json").read_text("utf-8"))
     found = []
     for stage in recipe["stages"]:
         finished = stage.get("finished_model")
         found.append((stage["name"], Path(finished).parent if finished else folder / stage["name"]))
-    return [(name, path) for name, path in found if (path / "metrics.jsonl").exists()]
+    return [(name, path, _read_rows(path)) for name, path in found if (path / "metrics.jsonl").exists()]
 
 
 def _read_rows(stage: Path) -> list[dict[str, Any]]:

@@ -38,7 +38,7 @@ from sciprism.training.recipe_file import read_recipe
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "sciprism-small.toml"
 SOURCE_SHARE = 0.05
-"""Share of a data set's papers in the files from which it is a source; others share single papers by chance."""
+"""A data set is a source if the files have at least this share of its papers; others share papers by chance."""
 LABEL_SHARE = 0.5
 FIELDS = ("target", "terms", "link", "field")
 """What a layout calls the field of the data with the labels."""

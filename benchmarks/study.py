@@ -158,8 +158,8 @@ def _members(name: str) -> list[str]:
     return [part.partition("}")[0] for part in name.split("{")[1:]]
 
 
-def choose_whole(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
-    """Return the runs that are scored on the whole suite.
+def choose_whole(study: Study, folders: dict[Run, Path], facts: Mapping[str, Mapping[str, Any]]) -> dict[Run, Path]:
+    """Return the runs that are scored on the whole suite. facts: of each run, "KEY, seed N".
 
     Of each method the run whose best dev score is the median of its seeds, as runs of one seed.
     """
@@ -167,7 +167,7 @@ def choose_whole(study: Study, folders: dict[Run, Path]) -> dict[Run, Path]:
     found = {run: folder for run, folder in folders.items() if run[0] in every}
     for arm in study.arms:
         runs = [each for each in folders if each[0] == arm.key and arm.method]
-        runs.sort(key=lambda each: summarize_run(folders[each])["dev_best"])
+        runs.sort(key=lambda each: facts[f"{each[0]}, seed {each[1]}"]["dev_best"])
         if runs:
             found[arm.key, 0] = folders[runs[len(runs) // 2]]
     return found
@@ -221,7 +221,7 @@ def main(study: Study, about: str | None) -> None:
     )
     wanted = [(name, folders, study.view, f"table-{name}.md") for name in args.tables]
     if args.full:
-        chosen = choose_whole(study, folders)
+        chosen = choose_whole(study, folders, runs)
         wanted += [(name, chosen, (), f"table-{name}-whole-suite.md") for name in args.tables]
     made = {
         page: make_table(study, name, some, args, *view, "-o", str(args.output / page))

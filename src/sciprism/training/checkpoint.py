@@ -109,7 +109,7 @@ def _read(folder: Path) -> Checkpoint:
         raise InputError(str(error).partition("; ")[0]) from error
     except (PermissionError, InterruptedError, MemoryError):
         raise
-    except Exception as error:  # readers of three formats; each has errors of its own
+    except Exception as error:  # readers of three formats; each raises its own errors
         text = next(iter(str(error).splitlines()), "")
         raise InputError(f"{folder} is damaged: {type(error).__name__}: {text}") from error
     return found

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sciprism.reproduce.tables.result_folder import read_records
+from sciprism.reproduce.tables.result_folder import read_runs
 from sciprism.reproduce.tables.table import TableModel
-
-RUNS = "runs*.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +91,6 @@ def _find_reason(run: Mapping[str, Any]) -> str:
 def _read_runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Return key of a model -> what the run of each seed came to."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(folder.glob(RUNS)):
-        known = read_records(path, "runs", "facts")
-        for each in (known, *known.get("before", ())):
-            for name, run in each.get("runs", {}).items():
-                found.setdefault(name.rpartition(", seed ")[0], []).append(run)
+    for name, run in read_runs(folder):
+        found.setdefault(name.rpartition(", seed ")[0], []).append(run)
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,7 @@ class _ContrastEvaluator:
     views: Sequence[SuiteScores] = field(init=False)
     models: Mapping[str, tuple[str, ...]] = field(init=False)
     arms: Arms = field(init=False)
+    untrained_stage: Callable[[str], str] = field(init=False)
 
     def __post_init__(self) -> None:
         scores = SuiteScores(self.suite, ResultFolder(self.folder, self.suite))
@@ -158,6 +160,7 @@ class _ContrastEvaluator:
             self.views.append(replace(scores, suite=self.suite.select_view("quick")))
         self.models = read_models(self.folder)
         self.arms = Arms(self.folder, self.paper.models)
+        self.untrained_stage = cache(partial(find_untrained_stage, self.folder))  # reads all results of a system
 
     def find_arms(self, claim: Claim) -> tuple[Arm, ...]:
         """Return the arms of the models that a claim compares, each once."""
@@ -173,7 +176,7 @@ class _ContrastEvaluator:
         arms = (arm for side in sides for arm in self.arms.find(side.key))
         doubts = [f"{arm.model}: {arm.untested}" for arm in arms if arm.untested]
         for side in sides:
-            stages = (find_untrained_stage(self.folder, name) for name in self.models.get(side.model, ()))
+            stages = map(self.untrained_stage, self.models.get(side.model, ()))
             doubts += [f"{side.model}: training kept step 0 of stage {stage}" for stage in stages if stage]
         return min(doubts, key=lambda doubt: "kept step 0" not in doubt, default="")  # the plainest reason
 

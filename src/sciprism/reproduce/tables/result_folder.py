@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from sciprism.evaluation.task import Task
 from sciprism.files import write_json
 from sciprism.reproduce.tables.table import GroupedSuite
 
+RUNS = "runs*.json"
+"""Files next to the systems' folders: what each training run came to, under "KEY, seed NUMBER"."""
 MODELS_FILE = "models.json"
 """File next to the systems' folders: key of a row -> the folders of its systems."""
 
@@ -48,6 +50,14 @@ def read_models(folder: Path) -> dict[str, tuple[str, ...]]:
     """Return key of a row -> folders of its systems; empty if nothing was recorded."""
     rows = read_records(folder / MODELS_FILE, "models", "lists", list)
     return {key: tuple(map(str, names)) for key, names in rows.items()}
+
+
+def read_runs(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield name and facts of each training run in a folder of results, those of earlier commands too."""
+    for path in sorted(folder.glob(RUNS)):
+        whole = read_records(path, "runs", "values")
+        for part in (whole, *whole.get("before", ())):
+            yield from part.get("runs", {}).items()
 
 
 def read_records(path: Path, what: str, values: str, kind: type = object) -> dict[str, Any]:

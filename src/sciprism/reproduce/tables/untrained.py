@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from sciprism.encoders.provenance import UNNAMED, untrained_stage
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.stored_results import read_system
-from sciprism.reproduce.tables.result_folder import read_records
-
-RUNS = "runs*.json"
-"""Files next to the results: what each training run came to, under "KEY, seed NUMBER"."""
+from sciprism.reproduce.tables.result_folder import read_runs
 
 
 def find_untrained_stage(folder: Path, system: str) -> str:
@@ -33,10 +29,7 @@ def find_untrained_stage(folder: Path, system: str) -> str:
 
 def _untrained_runs(folder: Path) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield the names that a run's model may have in results, and the stage of which it kept step 0."""
-    for path in sorted(folder.glob(RUNS)):
-        whole: Mapping[str, Any] = read_records(path, "runs", "values")
-        for part in (whole, *whole.get("before", ())):
-            for key, summary in part.get("runs", {}).items():
-                if summary.get("dev_best_step") == 0:
-                    run, stage = folder_name("-".join(key.rsplit(", seed ", 1))), summary.get("stage") or UNNAMED
-                    yield (run, f"{run}-{stage}"), stage
+    for key, summary in read_runs(folder):
+        if summary.get("dev_best_step") == 0:
+            run, stage = folder_name("-".join(key.rsplit(", seed ", 1))), summary.get("stage") or UNNAMED
+            yield (run, f"{run}-{stage}"), stage
