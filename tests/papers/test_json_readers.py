@@ -15,7 +15,7 @@ from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
 SAMPLES = Path(__file__).parent / "samples"
-READERS = ["openalex", "semantic_scholar", "arxiv", "beir", "jsonl"]
+READERS = ["openalex", "semantic_scholar", "arxiv", "beir", "jsonl", "openreview"]
 
 
 @pytest.fixture(scope="module")
@@ -321,6 +321,27 @@ def test_papers_written_as_others_do_come_back(file: Path, paper: Paper):
         assert found.authors == paper.authors
 
 
+def test_openreview_of_both_versions(tmp_path: Path):
+    lines = [json.loads(line) for line in (SAMPLES / "openreview.jsonl").read_text().splitlines()]
+    (tmp_path / "api.json").write_text(json.dumps({"count": 4, "notes": [*lines, lines[0] | {"ddate": 1}]}, indent=1))
+    report = ReadReport()
+    two, one = read_papers(tmp_path / "api.json", report=report)
+    assert (two.title, two.authors) == ("Learning the tides", ("Åsa Brandström", "J. Q. Doe"))
+    assert (two.venue, two.year, two.keywords) == ("Tides 2024 poster", 2024, ("tides", "harbours"))
+    assert two.fields == ("applications to physical sciences",)
+    assert (one.id, one.year, one.keywords, one.abstract) == ("kLmNoPqRsT", 2019, ("wrack", "carbon"), "")
+    assert one.ids == {"arxiv": "1909.00001", "url": "https://arxiv.org/abs/1909.00001"}
+    assert (report.files[0].format, report.files[0].note) == ("openreview", "no papers: 1 deleted note, 1 reply")
+
+
+def test_specter_metadata():
+    one, two = read_papers(SAMPLES / "specter.json")
+    assert (one.id, one.ids, one.authors) == ("0123456789abcdef" * 2 + "01234567", {"s2": one.id}, ())
+    assert (one.abstract, one.year, one.references) == ("Wrack takes up carbon.", 1999, ("c3", "d4"))
+    assert (two.id, two.title, two.abstract) == ("b2", "Tides in {small} harbours", "")
+    assert two.authors == ("Åsa Brandström",)
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -342,6 +363,7 @@ keys = [
     *("abstract_inverted_index", "authorships", "topics", "concepts", "ids", "mesh", "references", "doi"),
     *("externalIds", "s2FieldsOfStudy", "citedPaper", "categories", "year", "publication_year", "keywords"),
     *("primary_location", "referenced_works", "fieldsOfStudy", "update_date", "field", "corpusid"),
+    *("content", "pdate", "cdate"),
 ]
 
 
@@ -350,6 +372,8 @@ keys = [
 def test_any_object_is_a_paper_or_a_bad_record(file: Path, reader: str, row: dict[str, object]):
     (found,) = read(reader, file, row)
     assert isinstance(found, Paper | BadRecord)
+    file.write_text(json.dumps({"a": row, "b": [row]}))
+    assert len(list(paper_readers["specter"].read(InputFile(file), ReadOptions()))) == 2
 
 
 @pytest.mark.data

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciprism.papers.input_file import InputFile
-from sciprism.papers.json_values import read_json_values
+from sciprism.papers.json_values import JsonLayout, read_json_values
 
 ROWS = [
     {"id": f"p{i}", "title": "T [x] {", "authors": [{"family": "a", "given": "b"}, {"family": "c"}]} for i in range(4)
@@ -80,6 +80,20 @@ def test_cut_array_keeps_what_is_whole(values, layout: str) -> None:
     assert "line" in found[-1][3]
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize(("old", "new"), [("", ""), ('": "T', '" "T'), ('{",', "{,"), ('"title"', '"title')])
+def test_records_under_their_ids(tmp_path: Path, indent: int | None, place: int, old: str, new: str) -> None:
+    people = [{"family": "a"}, {"family": "c"}]
+    rows = {f"p{i}": {"title": "T [x] {", "authors": people, "year": 1999} for i in range(4)}
+    before, mark, after = json.dumps(rows, indent=indent).partition(f'"p{place}"')
+    path = tmp_path / "metadata.json"
+    path.write_text(before + mark + (after.replace(old, new, 1) if old else after))
+    found = [value for _, _, value, _ in read_json_values(InputFile(path), JsonLayout(keyed=True))]
+    expected = [{"id": key, **row} for key, row in rows.items()]
+    assert found == [None if old and i == place else row for i, row in enumerate(expected)]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("", []), (" \n", []), ("[]", []), ('{"results": []}', []), ("12", [12]), ('["a", 1]', ["a", 1])],
@@ -100,8 +114,9 @@ def test_what_is_not_json_is_reported(values, text: str) -> None:
 def test_any_text_ends_and_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_text(text)
-    found = list(read_json_values(InputFile(path)))
-    assert [number for number, *_ in found] == list(range(1, len(found) + 1))
+    for layout in (JsonLayout(), JsonLayout(keyed=True)):
+        found = list(read_json_values(InputFile(path), layout))
+        assert [number for number, *_ in found] == list(range(1, len(found) + 1))
 
 
 def test_values_larger_than_the_buffer_and_flat_memory(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
 _INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
 _INITIALS_FIRST = re.compile(rf"{_INITIALS}(?<=[\s.])\S*[^\W\d_]{{2}}.*")
 _INITIALS_LAST = re.compile(rf".*[^\W\d_]{{2}}\.?\s{_INITIALS}")
+# Notes of Zotero hold variables without a field of their own as "PMID: 123".
+_NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
 
 
 Fields = Mapping[str, list[str]]
@@ -34,6 +36,14 @@ def find_year(text: str) -> int | None:
     """Return the first year from 1400 to 2099 in a date of any notation."""
     found = _YEAR.search(text)
     return int(found[0]) if found else None
+
+
+def find_noted_ids(note: str) -> dict[str, str]:
+    """Return the ids in the lines of a note such as "PMID: 123", by system; the first of each."""
+    ids: dict[str, str] = {}
+    for system, value in _NOTED.findall(note):
+        ids.setdefault(system.lower(), value)
+    return ids
 
 
 def split_list(text: str, separators: str = ";|\n") -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import io
 import re
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,15 +76,18 @@ class InputFile:
     `Path("-")` is standard input; it and pipes can be read once. After reading, `encoding` names the encoding
     of a text that is not UTF-8 (else empty), `redecoded_lines` counts the lines that needed it,
     `damaged_characters` those replaced by U+FFFD and `removed_characters` the control characters removed.
-    Readers set `record_line`, where they know it, to the line in which the last record begins.
+    Readers set `record_line`, where they know it, to the line in which the last record begins, and count in
+    `omitted` what is no paper ("attachment"). part: what is read of the file (`zotero.sqlite#PART`); all if empty.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, part: str = "") -> None:
         self.path = path
+        self.part = part
         self.encoding = ""
         self.redecoded_lines = 0
         self.damaged_characters = 0
         self.removed_characters = 0
+        self.omitted = Counter[str]()
         self.record_line: int | None = None
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
@@ -228,7 +232,10 @@ def _open_text(stream: BinaryIO, start: bytes) -> io.TextIOWrapper:
 
 
 class RecordReader(Protocol[Record]):
-    """Read one file format; stateless, registered in `paper_readers` or `label_readers` under its name."""
+    """Read one file format; stateless, registered in `paper_readers` or `label_readers` under its name.
+
+    A reader that reads a part of a file (`InputFile.part`) has an attribute `reads_parts` that is true.
+    """
 
     suffixes: tuple[str, ...]
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
-from sciprism.papers.json_values import read_json_values
+from sciprism.papers.json_values import JsonLayout, read_json_values
 
 T = TypeVar("T")
 JsonObject = Mapping[str, Any]
 
+KEYED_RECORDS = r'\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{[^{}]*"(?:title|abstract)"\s*:'
+"""Pattern of the head of one object, id -> record with a title or an abstract."""
 NOT_READ = "record that cannot be read"
 _MAX_REASON_CHARS = 300  # a reason quotes the value, which may be a whole book
 
@@ -24,12 +26,15 @@ class JsonReader(Generic[T]):
     """Read a format of JSON objects, recognised by patterns: all of `required`, and not `excluded`.
 
     `build` makes a record of an object; the message of its ValueError is the reason of a BadRecord.
+    find_omission: says what an object is that is no record ("reply"), else ""; such objects are counted.
     """
 
     required: tuple[re.Pattern[str], ...]
     build: Callable[[JsonObject], T]
     suffixes: tuple[str, ...] = (".jsonl", ".json", ".ndjson")
     excluded: re.Pattern[str] | None = None
+    layout: JsonLayout = field(default_factory=JsonLayout)
+    find_omission: Callable[[JsonObject], str] | None = None
 
     def recognises(self, head: str) -> bool:
         """Say whether the head has every required pattern and not the excluded one."""
@@ -39,10 +44,13 @@ class JsonReader(Generic[T]):
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[T | BadRecord]:  # noqa: ARG002 (protocol)
         """Yield a record for every object of the file."""
-        for number, line, value, reason in read_json_values(file):
+        for number, line, value, reason in read_json_values(file, self.layout):
             try:
                 if reason or not isinstance(value, dict):
                     raise ValueError(reason or f"{value!r} is not an object")
+                if self.find_omission and (omission := self.find_omission(value)):
+                    file.omitted[omission] += 1
+                    continue
                 yield self.build(value)
             except ValueError as error:
                 yield BadRecord(number, line, str(error)[:_MAX_REASON_CHARS])

@@ -1,10 +1,11 @@
-"""Iterate the JSON records of a file of any size: JSON lines, one array, or an object holding a list."""
+"""Iterate the JSON records of a file of any size: JSON lines, one array, or an object that holds them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -13,23 +14,35 @@ from sciprism.papers.input_file import InputFile
 JsonValue = tuple[int, int | None, Any | None, str]
 """Record number, line, the value or None, and the reason for None (else an empty text)."""
 
-_LIST_KEYS = ("results", "items", "data")
 _MAX_RECORD_CHARS = 1 << 28  # more is an unclosed quotation mark
 _DECODER = json.JSONDecoder(strict=False)  # exporters leave tabs and line ends in strings
 _SPACE = re.compile(r"[ \t\n\r]*")
-_NEXT_OBJECT = re.compile(r",[ \t\n\r]*(?=\{)")
+_NEXT_OBJECT = re.compile(r",[ \t\n\r]*(?P<start>(?=\{))")
+_NEXT_MEMBER = re.compile(r',[ \t\n\r]*(?P<start>"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*(?=\{))')
 
 
-def read_json_values(file: InputFile) -> Iterator[JsonValue]:
+@dataclass(frozen=True, slots=True)
+class JsonLayout:
+    """Where an object holds records: in the list of one of `list_keys`, or (keyed) each under its id."""
+
+    list_keys: tuple[str, ...] = ("results", "items", "data")
+    keyed: bool = False
+
+
+_ANY_LAYOUT = JsonLayout()
+
+
+def read_json_values(file: InputFile, layout: JsonLayout = _ANY_LAYOUT) -> Iterator[JsonValue]:
     """Yield every record of the file; a broken one has a reason, and those after it are still read.
 
-    Sets `file.record_line`.
+    A keyed record without an `id` gets its key. Sets `file.record_line`.
     """
     head = file.head()
-    if _is_json_lines(head):
+    if not layout.keyed and _is_json_lines(head, layout):
         values = _read_lines(file)
     else:
-        values = _JsonStream(_TextWindow(file.chunks()), _list_key(head) is not None).values()
+        has_list = not layout.keyed and _finds_list(head, layout)
+        values = _JsonStream(_TextWindow(file.chunks(), layout), has_list).values()
     for value in values:
         file.record_line = value[1]
         yield value
@@ -46,9 +59,9 @@ def _read_lines(file: InputFile) -> Iterator[JsonValue]:
             yield number, line, None, f"not valid JSON: {error}"
 
 
-def _is_json_lines(head: str) -> bool:
+def _is_json_lines(head: str, layout: JsonLayout) -> bool:
     text = head.lstrip()
-    if text.startswith("[") or _list_key(head) is not None:
+    if text.startswith("[") or _finds_list(head, layout):
         return False
     first, _, rest = text.partition("\n")
     try:
@@ -61,20 +74,20 @@ def _is_json_lines(head: str) -> bool:
     return True
 
 
-def _list_key(head: str) -> str | None:
-    """Return the key of the first object's member that is the list of records, or None."""
+def _finds_list(head: str, layout: JsonLayout) -> bool:
+    """Say whether the first object has a member that is the list of records."""
     position = _after_space(head, 0)
     try:
         while head[position] in "{,":
             key, position = _DECODER.raw_decode(head, _after_space(head, position + 1))
             position = _after_space(head, _after_space(head, position) + 1)  # past the colon
-            if key in _LIST_KEYS and head[position] == "[" and head[_after_space(head, position + 1)] in "{]":
-                return str(key)
+            if key in layout.list_keys and head[position] == "[" and head[_after_space(head, position + 1)] in "{]":
+                return True
             _, position = _DECODER.raw_decode(head, position)
             position = _after_space(head, position)
     except (ValueError, IndexError, TypeError, RecursionError):
-        return None
-    return None
+        return False
+    return False
 
 
 def _after_space(text: str, position: int) -> int:
@@ -93,7 +106,8 @@ class _BrokenValueError(Exception):
 class _TextWindow:
     """A window on the text of a file, with the line number of its position."""
 
-    def __init__(self, chunks: Iterator[str]) -> None:
+    def __init__(self, chunks: Iterator[str], layout: JsonLayout) -> None:
+        self.layout = layout
         self._chunks = chunks
         self._text = ""
         self._position = 0
@@ -122,31 +136,43 @@ class _TextWindow:
         self._advance(end)
         return value
 
+    def member(self) -> Any:
+        """Decode and skip the key and value that begin here; return the value, an object without id with the key."""
+        key = self.value()
+        if self.peek() != ":":
+            raise _BrokenValueError(f"no colon after a key (line {self.line})", self._position)
+        self.take()
+        self.peek()
+        value = self.value()
+        return {"id": key, **value} if isinstance(value, dict) else value
+
     def skip_to_similar_object(self, keys: set[str]) -> bool:
-        """Skip to the next list element that shares half of `keys`; say whether there is one.
+        """Skip to the next record that shares half of `keys`; say whether there is one.
 
         Their keys distinguish objects inside the broken one (its authors, say) from those after it.
         """
+        pattern = _NEXT_MEMBER if self.layout.keyed else _NEXT_OBJECT
         while True:
-            match = _NEXT_OBJECT.search(self._text, self._position)
+            match = pattern.search(self._text, self._position)
             if match is None:
                 comma = self._text.rfind(",", self._position)
                 self._advance(comma if comma >= 0 else len(self._text))
                 if not self._read_more():
+                    self._advance(len(self._text))
                     return False
                 continue
-            self._advance(match.end())
+            self._advance(match.start("start"))
             try:
-                value, _ = self._decode()
+                value, _ = self._decode(match.end() - match.start("start"))
             except _BrokenValueError:
                 continue
             if 2 * len(keys & value.keys()) >= len(keys) if keys else len(value) > 2:
                 return True
 
-    def _decode(self) -> tuple[Any, int]:
+    def _decode(self, offset: int = 0) -> tuple[Any, int]:
         while True:
             try:
-                value, end = _DECODER.raw_decode(self._text, self._position)
+                value, end = _DECODER.raw_decode(self._text, self._position + offset)
             except json.JSONDecodeError as error:
                 cut_off = error.msg.startswith("Unterminated") or error.pos > len(self._text) - 16
                 too_long = len(self._text) - self._position > _MAX_RECORD_CHARS
@@ -179,7 +205,7 @@ class _TextWindow:
 
 
 class _JsonStream:
-    """The records in lists, in objects that hold a list, and in consecutive values."""
+    """The records in lists, in objects that hold a list or keyed records, and in consecutive values."""
 
     def __init__(self, window: _TextWindow, has_list: bool) -> None:
         self._window = window
@@ -190,23 +216,26 @@ class _JsonStream:
         """Yield all records of the file."""
         while char := self._window.peek():
             if char == "[":
-                yield from self._list_elements()
+                yield from self._elements("]")
+            elif char == "{" and self._window.layout.keyed:
+                yield from self._elements("}")
             elif char == "{" and self._has_list:
                 yield from self._object_members()
             else:
                 yield from self._value(set())
 
-    def _list_elements(self) -> Iterator[JsonValue]:
+    def _elements(self, end: str) -> Iterator[JsonValue]:
+        """Yield the elements of a list, or the values of an object, that ends with `end`."""
         self._window.take()
         keys: set[str] = set()
-        while (char := self._window.peek()) != "]":
+        while (char := self._window.peek()) != end:
             if not char:
-                yield self._bad_record("the file ends before its list is closed")
+                yield self._bad_record(f"the file ends before its {'list' if end == ']' else 'object'} is closed")
                 return
             if char == ",":
                 self._window.take()
                 continue
-            if not (yield from self._value(keys)):
+            if not (yield from self._value(keys, keyed=end == "}")):
                 return
         self._window.take()
 
@@ -218,8 +247,8 @@ class _JsonStream:
                 key = self._window.peek() and self._window.value()
                 if self._window.peek() == ":":
                     self._window.take()
-                if self._window.peek() == "[" and key in _LIST_KEYS:
-                    yield from self._list_elements()
+                if self._window.peek() == "[" and key in self._window.layout.list_keys:
+                    yield from self._elements("]")
                 else:
                     self._window.value()
         except _BrokenValueError as error:
@@ -227,14 +256,14 @@ class _JsonStream:
         if self._window.peek() == "}":
             self._window.take()
 
-    def _value(self, keys: set[str]) -> Generator[JsonValue, None, bool]:
+    def _value(self, keys: set[str], *, keyed: bool = False) -> Generator[JsonValue, None, bool]:
         """Yield the value that begins here and say whether more can follow.
 
         The keys of an object are added to `keys`, which describe the objects of this list.
         """
         number, line = next(self._number), self._window.line
         try:
-            value = self._window.value()
+            value = self._window.member() if keyed else self._window.value()
         except _BrokenValueError as error:
             more = self._window.skip_to_similar_object(keys)
             yield number, line, None, str(error) if more else f"{error}; nothing readable follows it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -77,8 +78,9 @@ def read_papers(
 ) -> Iterator[Paper]:
     """Yield the papers of all files in the order given; folders are read in sorted order.
 
-    `-` is standard input. `reader` names the format where it cannot be recognised. A bad record raises
-    InputError; with `skip_bad` it is counted and listed in `report`. Papers know their place.
+    `-` is standard input; `zotero.sqlite#COLLECTION` is a part of a file. `reader` names the format where it
+    cannot be recognised. A bad record raises InputError; with `skip_bad` it is counted and listed in `report`.
+    Papers know their place.
     """
     from sciprism.papers.readers.registry import paper_readers
 
@@ -119,16 +121,17 @@ class _RecordStream(Generic[Record]):
         if self.reader:
             self.readers[self.reader]  # raises InputError for an unknown name
         self.options.check_ids()
-        listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-        for path in listed:
+        listed = [paths] if isinstance(paths, str | Path) else list(paths)
+        parts = [_split_part(Path(path)) for path in listed]
+        for path, _ in parts:
             if str(path) != "-" and not path.exists():
                 raise InputError(f"{path}: no such file or folder")
-        return self._read_all(listed)
+        return self._read_all(parts)
 
-    def _read_all(self, paths: list[Path]) -> Iterator[Record]:
-        for path in paths:
+    def _read_all(self, parts: list[tuple[Path, str]]) -> Iterator[Record]:
+        for path, part in parts:
             if not path.is_dir():
-                yield from self._read_file(InputFile(path), path.name)
+                yield from self._read_file(InputFile(path, part), path.name)
                 continue
             count = len(self.report.files)
             for inner in sorted(item for item in path.rglob("*") if item.is_file()):
@@ -163,6 +166,8 @@ class _RecordStream(Generic[Record]):
         if not counts.format:
             known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in self.readers.items())
             raise InputError(f"{file.path}: not in a known format; known: {known}; pass --reader NAME to force one")
+        if file.part and not getattr(self.readers[counts.format], "reads_parts", False):
+            raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         prefix, number = self._find_prefix(file.path, name), 0
         try:
             items = self.readers[counts.format].read(file, self.options)
@@ -228,6 +233,16 @@ class _RecordStream(Generic[Record]):
         return {name: lengths[name] for name in sorted(lengths, key=lambda name: -lengths[name]) if lengths[name]}
 
 
+def _split_part(path: Path) -> tuple[Path, str]:
+    """Split `zotero.sqlite#Collection` into the file and what is read of it; other paths have no part."""
+    name = str(path)
+    if not path.exists():
+        for mark in re.finditer("#", name):
+            if Path(name[: mark.start()]).is_file():
+                return Path(name[: mark.start()]), name[mark.end() :]
+    return path, ""
+
+
 def _find_fault(record: Paper | Label) -> str:
     """Return why a record is unusable, else an empty text."""
     if isinstance(record, Paper):
@@ -250,8 +265,12 @@ def _describe_repairs(file: InputFile) -> str:
         notes.append(f"{_count_noun(file.damaged_characters, 'damaged character')} replaced")
     if file.removed_characters:
         notes.append(f"{_count_noun(file.removed_characters, 'control character')} removed")
+    if file.omitted:
+        counts = ", ".join(_count_noun(count, what) for what, count in sorted(file.omitted.items()))
+        notes.append(f"no papers: {counts}")
     return ", ".join(notes)
 
 
 def _count_noun(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    plural = noun if number == 1 else f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {plural}"

@@ -10,14 +10,20 @@ from sciprism.errors import InputError
 from sciprism.papers.input_file import BadRecord, InputFile
 
 
-def read_xml_records(file: InputFile, tags: Collection[str]) -> Iterator[Element | BadRecord]:
+def read_xml_records(file: InputFile, tags: Collection[str] | None) -> Iterator[Element | BadRecord]:
     """Yield each element named in `tags`; a fault of the file is one BadRecord, the last item.
+
+    None as tags means each child of the root.
 
     An element is emptied when the next one is read, and what is between records at once, so memory stays
     constant.
     """
     number = inside = 0
     path: list[Element] = []
+
+    def is_record(element: Element) -> bool:
+        return len(path) == 1 if tags is None else element.tag in tags
+
     with file.binary() as stream:
         for event in _parse_events(stream):
             if not isinstance(event, tuple):
@@ -25,11 +31,11 @@ def read_xml_records(file: InputFile, tags: Collection[str]) -> Iterator[Element
                 return
             kind, element = event
             if kind == "start":
+                inside += is_record(element)
                 path.append(element)
-                inside += element.tag in tags
                 continue
             path.pop()
-            if element.tag in tags:
+            if is_record(element):
                 inside -= 1
                 number += not inside
                 if not inside:

@@ -8,8 +8,12 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     jsonl,
     nbib,
     openalex,
+    openreview,
     pubmed_xml,
     ris,
     semantic_scholar,
+    specter,
     tables,
+    zotero,
+    zotero_rdf,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sciprism.papers.bibliographic_fields import find_year, split_keywords
+from sciprism.papers.bibliographic_fields import find_noted_ids, find_year, split_keywords
 from sciprism.papers.json_records import JsonObject, JsonReader, get_first, list_texts
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
@@ -14,8 +14,6 @@ _MARK = re.compile(
     r'"(?:issued|date-parts|container-title|family|citation-key)"\s*:'
     r'|"type"\s*:\s*"(?:article-(?:journal|magazine|newspaper)|paper-conference|post-weblog|entry-encyclopedia)"'
 )
-# The note holds variables that CSL lacks as "PMID: 123".
-_NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
 _SYSTEMS = ("DOI", "PMID", "PMCID", "ISBN", "URL")
 
 
@@ -61,8 +59,8 @@ def _parse_year(value: Any) -> int | None:
 def _collect_ids(row: JsonObject) -> dict[str, str]:
     ids = {system.lower(): value for system in _SYSTEMS if (value := _text(row.get(system)))}
     note = row.get("note")
-    for system, value in _NOTED.findall(note) if isinstance(note, str) else ():
-        ids.setdefault(system.lower(), value)
+    for system, value in find_noted_ids(note).items() if isinstance(note, str) else ():
+        ids.setdefault(system, value)
     number = _text(row.get("number"))  # Zotero: "arXiv:1706.03762" of a preprint
     if number.lower().startswith("arxiv:"):
         ids.setdefault("arxiv", number)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sciprism.papers.bibliographic_fields import split_keywords, split_names
-from sciprism.papers.json_records import JsonObject, JsonReader, get_first, list_texts, parse_year
+from sciprism.papers.json_records import KEYED_RECORDS, JsonObject, JsonReader, get_first, list_texts, parse_year
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import ID_SYSTEMS, Paper
 
@@ -19,7 +19,8 @@ _ID = re.compile(rf'"({"|".join(_IDS)})"\s*:')
 _TEXT = re.compile(r'"(title|abstract|text)"\s*:')
 _OTHER_FORMATS = re.compile(
     r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
-    r'|authors_parsed|update_date|container-title|issued)"\s*:'
+    r'|authors_parsed|update_date|container-title|issued|invitations?|tcdate)"\s*:'
+    rf"|{KEYED_RECORDS}"
 )
 
 

@@ -1,0 +1,142 @@
+"""A `zotero.sqlite` as Zotero 6 and 7 write it: the tables that hold items, with their columns and keys."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+SCHEMA = """
+CREATE TABLE version (schema TEXT PRIMARY KEY, version INT NOT NULL);
+CREATE TABLE itemTypes (itemTypeID INTEGER PRIMARY KEY, typeName TEXT, templateItemTypeID INT, display INT DEFAULT 1);
+CREATE TABLE fields (fieldID INTEGER PRIMARY KEY, fieldName TEXT, fieldFormatID INT);
+CREATE TABLE creatorTypes (creatorTypeID INTEGER PRIMARY KEY, creatorType TEXT);
+CREATE TABLE libraries (libraryID INTEGER PRIMARY KEY, type TEXT NOT NULL, editable INT NOT NULL,
+    filesEditable INT NOT NULL, version INT NOT NULL DEFAULT 0, storageVersion INT NOT NULL DEFAULT 0,
+    lastSync INT NOT NULL DEFAULT 0,
+    archived INT NOT NULL DEFAULT 0);
+CREATE TABLE groups (groupID INTEGER PRIMARY KEY, libraryID INT NOT NULL UNIQUE, name TEXT NOT NULL,
+    description TEXT NOT NULL, version INT NOT NULL);
+CREATE TABLE items (itemID INTEGER PRIMARY KEY, itemTypeID INT NOT NULL,
+    dateAdded TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, dateModified TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    clientDateModified TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, libraryID INT NOT NULL, key TEXT NOT NULL,
+    version INT NOT NULL DEFAULT 0, synced INT NOT NULL DEFAULT 0, UNIQUE (libraryID, key));
+CREATE TABLE itemDataValues (valueID INTEGER PRIMARY KEY, value UNIQUE);
+CREATE TABLE itemData (itemID INT, fieldID INT, valueID, PRIMARY KEY (itemID, fieldID));
+CREATE TABLE itemNotes (itemID INTEGER PRIMARY KEY, parentItemID INT, note TEXT, title TEXT);
+CREATE TABLE itemAttachments (itemID INTEGER PRIMARY KEY, parentItemID INT, linkMode INT, contentType TEXT, path TEXT);
+CREATE TABLE creators (creatorID INTEGER PRIMARY KEY, firstName TEXT, lastName TEXT, fieldMode INT,
+    UNIQUE (lastName, firstName, fieldMode));
+CREATE TABLE itemCreators (itemID INT NOT NULL, creatorID INT NOT NULL, creatorTypeID INT NOT NULL DEFAULT 1,
+    orderIndex INT NOT NULL DEFAULT 0, PRIMARY KEY (itemID, creatorID, creatorTypeID, orderIndex),
+    UNIQUE (itemID, orderIndex));
+CREATE TABLE tags (tagID INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE itemTags (itemID INT NOT NULL, tagID INT NOT NULL, type INT NOT NULL, PRIMARY KEY (itemID, tagID));
+CREATE TABLE collections (collectionID INTEGER PRIMARY KEY, collectionName TEXT NOT NULL,
+    parentCollectionID INT DEFAULT NULL, clientDateModified TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    libraryID INT NOT NULL, key TEXT NOT NULL, version INT NOT NULL DEFAULT 0, synced INT NOT NULL DEFAULT 0);
+CREATE TABLE collectionItems (collectionID INT NOT NULL, itemID INT NOT NULL, orderIndex INT NOT NULL DEFAULT 0,
+    PRIMARY KEY (collectionID, itemID));
+CREATE INDEX collectionItems_itemID ON collectionItems(itemID);
+CREATE TABLE deletedItems (itemID INTEGER PRIMARY KEY, dateDeleted DEFAULT CURRENT_TIMESTAMP NOT NULL);
+CREATE TABLE deletedCollections (collectionID INTEGER PRIMARY KEY, dateDeleted DEFAULT CURRENT_TIMESTAMP NOT NULL);
+"""
+MINE, READING_GROUP, FEED = 1, 2, 3
+
+
+class ZoteroBuilder:
+    """Fills the tables as Zotero does: each value, name and tag is stored once."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self.database = database
+        database.executescript(SCHEMA)
+        libraries = [(MINE, "user"), (READING_GROUP, "group"), (FEED, "feed")]
+        database.executemany(
+            "INSERT INTO libraries (libraryID, type, editable, filesEditable) VALUES (?, ?, 1, 1)", libraries
+        )
+        database.execute("INSERT INTO groups VALUES (99, ?, 'Reading group', '', 0)", [READING_GROUP])
+
+    def add_collection(self, name: str, parent: int | None = None, library: int = MINE) -> int:
+        return self._insert(
+            "collections", collectionName=name, parentCollectionID=parent, libraryID=library, key=name[:8]
+        )
+
+    def add_item(
+        self,
+        kind: str,
+        key: str,
+        fields: Mapping[str, object] = {},
+        *,
+        creators: Iterable[tuple[str, str, str]] = (),
+        tags: Iterable[str] = (),
+        collections: Iterable[int] = (),
+        library: int = MINE,
+        deleted: bool = False,
+    ) -> int:
+        """Add an item; creators: (kind, given, last)."""
+        item = self._insert("items", itemTypeID=self._once("itemTypes", typeName=kind), libraryID=library, key=key)
+        for name, value in fields.items():
+            field, number = self._once("fields", fieldName=name), self._once("itemDataValues", value=value)
+            self._insert("itemData", itemID=item, fieldID=field, valueID=number)
+        for order, (creator_kind, given, last) in enumerate(creators):
+            person = self._once("creators", firstName=given, lastName=last, fieldMode=int(not given))
+            role = self._once("creatorTypes", creatorType=creator_kind)
+            self._insert("itemCreators", itemID=item, creatorID=person, creatorTypeID=role, orderIndex=order)
+        for tag in tags:
+            self._insert("itemTags", itemID=item, tagID=self._once("tags", name=tag), type=0)
+        for collection in collections:
+            self._insert("collectionItems", collectionID=collection, itemID=item)
+        if deleted:
+            self._insert("deletedItems", itemID=item)
+        return item
+
+    def _once(self, table: str, **values: object) -> int:
+        where = " AND ".join(f"{name} = ?" for name in values)
+        found = self.database.execute(f"SELECT rowid FROM {table} WHERE {where}", list(values.values())).fetchone()
+        return found[0] if found else self._insert(table, **values)
+
+    def _insert(self, table: str, **values: object) -> int:
+        marks = ", ".join("?" * len(values))
+        cursor = self.database.execute(
+            f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", list(values.values())
+        )
+        return cursor.lastrowid or 0
+
+
+def build_zotero(path: Path) -> None:
+    """Write a small library: two of its own items in nested collections, one of a group, and all that is no paper."""
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as database, database:
+        library = ZoteroBuilder(database)
+        thesis = library.add_collection("Thesis")
+        tides = library.add_collection("Tides", thesis)
+        shared = library.add_collection("Tides", library=READING_GROUP)
+        wrack = {
+            "title": "Uptake of CO<sub>2</sub> by bladder wrack",
+            "abstractNote": "Wrack takes up carbon.",
+            "publicationTitle": "Journal of tidal medicine",
+            "date": "1999-03-00 March 1999",
+            "DOI": "10.9999/Tidal.1",
+            "url": "https://example.org/wrack",
+            "extra": "PMID: 90000001\nCitation Key: brandstrom1999",
+        }
+        people = [("editor", "Ed", "Itor"), ("author", "Åsa", "Brandström"), ("author", "", "Tidal Society")]
+        library.add_item(
+            "journalArticle", "WRACK001", wrack, creators=people, tags=["kelp", "carbon"], collections=[tides]
+        )
+        preprint = {"title": "Tides in small harbours", "archiveID": "arXiv:2101.00001", "repository": "arXiv"}
+        library.add_item("preprint", "TIDES001", preprint, collections=[thesis])
+        case = {
+            "caseName": "Harbour v. Sea",
+            "dateDecided": "1888-00-00 1888",
+            "abstractNote": "On the right to drain.",
+        }
+        library.add_item(
+            "case", "CASE0001", case, library=READING_GROUP, collections=[shared], creators=[("counsel", "A", "B")]
+        )
+        library.add_item("attachment", "PDF00001", {"title": "wrack.pdf"})
+        library.add_item("note", "NOTE0001")
+        library.add_item("annotation", "ANNO0001")
+        library.add_item("journalArticle", "GONE0001", {"title": "Thrown away"}, deleted=True)
+        library.add_item("webpage", "FEED0001", {"title": "From a feed"}, library=FEED)

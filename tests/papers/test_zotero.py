@@ -1,0 +1,167 @@
+"""Zotero's own files: the database that it keeps, and the RDF that it exports."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from build_zotero import MINE, ZoteroBuilder, build_zotero
+from sciprism.errors import InputError
+from sciprism.papers import Paper, ReadReport, read_papers
+from sciprism.papers.cleaning import clean_abstract, clean_text
+
+RDF = Path(__file__).parent / "samples" / "zotero_rdf.rdf"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    build_zotero(tmp_path / "zotero.sqlite")
+    return tmp_path / "zotero.sqlite"
+
+
+def ids(path: Path | str, **choices: object) -> list[str]:
+    return [paper.id for paper in read_papers(path, **choices)]  # type: ignore[arg-type]
+
+
+def test_items_of_all_libraries(library: Path) -> None:
+    before, report = library.read_bytes(), ReadReport()
+    wrack, tides, case = read_papers(library, report=report)
+    assert wrack == Paper(
+        id="WRACK001",
+        title="Uptake of CO2 by bladder wrack",
+        abstract="Wrack takes up carbon.",
+        authors=("Åsa Brandström", "Tidal Society"),
+        venue="Journal of tidal medicine",
+        year=1999,
+        fields=("Tides",),
+        keywords=("carbon", "kelp"),
+        ids={"doi": "10.9999/tidal.1", "pmid": "90000001", "url": "https://example.org/wrack"},
+    )
+    assert (tides.venue, tides.ids, tides.fields) == ("arXiv", {"arxiv": "2101.00001"}, ("Thesis",))
+    assert (case.title, case.year, case.authors) == ("Harbour v. Sea", 1888, ("A B",))
+    assert report.files[0].note == "no papers: 1 annotation, 1 attachment, 1 deleted item, 1 note"
+    assert library.read_bytes() == before and list(library.parent.iterdir()) == [library]
+
+
+def test_a_library_or_a_collection(library: Path) -> None:
+    for part in ("My Library", "my library/thesis", "Thesis", "Thesis/"):
+        assert ids(f"{library}#{part}") == ["WRACK001", "TIDES001"]
+    assert ids(f"{library}#Thesis/Tides") == ["WRACK001"]
+    assert ids(f"{library}#Reading group") == ids(f"{library}#reading group/Tides") == ["CASE0001"]
+    with pytest.raises(
+        InputError, match="several have this name: My Library/Thesis/Tides; Reading group/Tides; write more"
+    ):
+        ids(f"{library}#Tides")
+    with pytest.raises(InputError) as error:
+        ids(f"{library}#Thesys")
+    assert str(error.value) == (
+        f"{library}#Thesys: no such library or collection; did you mean 'My Library/Thesis'? it has: My Library; "
+        "My Library/Thesis; My Library/Thesis/Tides; Reading group; Reading group/Tides"
+    )
+    (library.parent / "refs.bib").write_text("@misc{a, title={T}}")
+    with pytest.raises(InputError, match="a bibtex file has no parts"):
+        ids(f"{library.parent}/refs.bib#Thesis")
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_an_open_zotero_neither_blocks_nor_hides_its_last_changes(library: Path, mode: str) -> None:
+    with closing(sqlite3.connect(library)) as zotero:
+        zotero.execute(f"PRAGMA journal_mode = {mode}")
+        zotero.execute("PRAGMA locking_mode = EXCLUSIVE")
+        with zotero:
+            zotero.execute("INSERT INTO deletedItems (itemID) VALUES (1)")
+        zotero.execute("BEGIN EXCLUSIVE")  # it is about to write
+        assert ids(library) == ["TIDES001", "CASE0001"]
+        with zotero:
+            zotero.execute("DELETE FROM deletedItems WHERE itemID = 1")
+    assert ids(library) == ["WRACK001", "TIDES001", "CASE0001"]
+
+
+def test_deleted_collections_are_not_named(library: Path) -> None:
+    with closing(sqlite3.connect(library)) as zotero, zotero:
+        zotero.execute("INSERT INTO deletedCollections (collectionID) SELECT 3")
+    assert [paper.fields for paper in read_papers(library)] == [("Tides",), ("Thesis",), ()]
+    assert ids(f"{library}#Tides") == ["WRACK001"]
+    with closing(sqlite3.connect(library)) as zotero, zotero:
+        zotero.execute("DROP TABLE deletedCollections")  # Zotero 5
+    assert len(ids(library)) == 3
+
+
+def test_other_databases_and_items_without_text(tmp_path: Path, read) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other, other:
+        other.execute("CREATE TABLE items (itemID)")
+    with pytest.raises(InputError, match="not a library of Zotero 5 or later: no table collectionItems, collections"):
+        ids(tmp_path / "other.sqlite")
+    with closing(sqlite3.connect(tmp_path / "zotero.sqlite")) as database, database:
+        ZoteroBuilder(database).add_item("webpage", "BARE0001", {"url": "https://example.org"})
+    with pytest.raises(InputError, match=r"the item BARE0001 \(webpage\) has no title and no abstract"):
+        ids(tmp_path / "zotero.sqlite")
+    report = ReadReport()
+    assert ids(tmp_path / "zotero.sqlite", skip_bad=True, report=report) == [] and report.skipped_count == 1
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(),
+            st.text() | st.binary() | st.integers(0, 9) | st.none(),
+            st.lists(st.text(max_size=5), unique=True),
+        ),
+        max_size=5,
+    )
+)
+def test_any_values_are_a_paper_or_counted(tmp_path_factory, rows) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.sqlite"
+    path.unlink(missing_ok=True)
+    rows = [(_stored(title), _stored(abstract), list(map(_stored, tags))) for title, abstract, tags in rows]
+    with closing(sqlite3.connect(path)) as database, database:
+        builder = ZoteroBuilder(database)
+        for number, (title, abstract, tags) in enumerate(rows):
+            builder.add_item(
+                "book", f"K{number}", {"title": title, "abstractNote": abstract}, tags=dict.fromkeys(tags), library=MINE
+            )
+    report = ReadReport()
+    found = {paper.id: paper for paper in read_papers(path, skip_bad=True, report=report)}
+    assert len(found) + report.skipped_count == max(1, len(rows))
+    for number, (title, abstract, _) in enumerate(rows):
+        if clean_text(title):
+            assert found[f"K{number}"].title == clean_text(title)
+            if isinstance(abstract, str):
+                assert found[f"K{number}"].abstract == clean_abstract(abstract)
+
+
+def _stored(value: object) -> object:
+    """Replace what SQLite cannot hold: lone surrogates, and text after NUL."""
+    return value.encode("utf-8", "replace").decode().replace("\0", "") if isinstance(value, str) else value
+
+
+def test_rdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = ReadReport()
+    papers = list(read_papers(RDF, report=report))
+    wrack, section, preprint = papers
+    assert wrack == Paper(
+        id="doi:10.9999/tidal.1",
+        title="Uptake of CO2 by bladder wrack",
+        abstract="Wrack takes up carbon.",
+        authors=("Åsa Brandström", "Tidal Society"),
+        venue="Journal of tidal medicine",
+        year=1999,
+        fields=("Thesis",),
+        keywords=("carbon", "kelp"),
+        ids={"pmid": "90000001", "url": "https://example.org/wrack", "doi": "10.9999/tidal.1"},
+    )
+    assert (section.venue, section.authors, section.year) == ("A book of harbours", ("Ed Itor",), 2001)
+    assert section.fields == ("Thesis", "Tides") and section.id.startswith("sha1:")
+    assert (preprint.id, preprint.ids) == ("arxiv:2101.00001", {"arxiv": "2101.00001"})
+    assert report.files[0].note == "no papers: 1 attachment, 1 note"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(RDF.read_bytes())))
+    assert list(read_papers("-")) == papers
