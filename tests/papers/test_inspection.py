@@ -35,6 +35,9 @@ def test_counts():
     assert (found.skipped, found.ignored_files) == (1, 2)
     assert found.missing == {"title": 1, "abstract": 2, "authors": 3, "venue": 1, "year": 2, "doi": 3}
     assert found.languages == {"English": 1, "French": 1, "Chinese": 1, "Latin script": 1}
+    assert found.not_english == 2
+    named = [(each.id, each.language, each.title[:6]) for each in found.other_languages]
+    assert named == [("2", "French", "Sur la"), ("3", "Chinese", "光在水中的速")]
     assert found.years == {1851: 1, 1886: 1}
     assert found.venues == 2
     assert found.top_venues == {"Annals": 2, "Notes": 1}

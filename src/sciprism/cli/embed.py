@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from sciprism.cli.abstracts import AbstractFiles, MissingAbstract, open_abstracts, print_abstracts
 from sciprism.cli.options import (
     AsJson,
     Columns,
@@ -38,8 +39,13 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import Paper, ReadReport
+    from sciprism.papers.abstracts import AbstractCompletion
     from sciprism.store import CollectionLayout, EmbedReport
     from sciprism.store.matrix import Dtype
+
+Replace = Annotated[
+    bool, typer.Option("--replace", help="A paper replaces a stored one of its id, even where they differ.")
+]
 
 
 def embed(
@@ -54,9 +60,9 @@ def embed(
     columns: Columns = None,
     id_prefix: IdPrefix = "",
     ids_per_file: IdsPerFile = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="A paper replaces a stored one of its id, even where they differ.")
-    ] = False,
+    abstracts: AbstractFiles = None,
+    missing_abstract: MissingAbstract = "title",
+    replace: Replace = False,
     skip_bad: SkipBad = False,
     threads: Annotated[int, typer.Option(help="Processor cores to use; 0 is all.")] = 0,
     as_json: AsJson = False,
@@ -80,7 +86,8 @@ def embed(
     layout = _choose_layout(encoder, formats, dtype)
     write = partial(store, encoder=encoder, folder=output, layout=layout, skip_bad=skip_bad, replace=replace)
     piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
-    _report(output, *_read_and_write(read, write, piped), as_json)
+    with open_abstracts(abstracts, missing_abstract) as completion:
+        _report(output, *_read_and_write(read, write, piped, completion), completion, as_json)
 
 
 def _choose_layout(encoder: Encoder, formats: str | None, dtype: str) -> CollectionLayout:
@@ -92,7 +99,7 @@ def _choose_layout(encoder: Encoder, formats: str | None, dtype: str) -> Collect
 
 
 def _read_and_write(
-    read: Callable[..., Iterator[Paper]], write: Callable[..., EmbedReport], piped: bool
+    read: Callable[..., Iterator[Paper]], write: Callable[..., EmbedReport], piped: bool, completion: AbstractCompletion
 ) -> tuple[ReadReport, EmbedReport]:
     """Store the papers with a display of progress; InputError where none can be used.
 
@@ -103,16 +110,18 @@ def _read_and_write(
     from sciprism.store import EmbedReport
 
     found, report = ReadReport(), EmbedReport()
-    total = None if piped else sum(1 for _ in read(report=found))
+    total = None if piped else sum(1 for _ in completion.complete(read(report=found)))
     if total != 0:
         found = ReadReport()
         with _Progress(total) as progress:
-            report = write(read(report=found), progress=progress)
+            report = write(completion.complete(read(report=found)), progress=progress)
     if report.read == report.bad:
         skipped = found.skipped_count + report.bad
         print_skipped([*map(str, found.skipped), *report.reasons], skipped)
+        print_abstracts(completion)
         raise InputError(
-            f"no paper of the input can be used: {skipped:,} skipped; `sciprism inspect` says what files hold"
+            f"no paper of the input can be used: {skipped + completion.report.skipped:,} skipped; "
+            "`sciprism inspect` says what files hold"
         )
     return found, report
 
@@ -183,15 +192,17 @@ class _Progress:
             print(f"{report.done:,}{of} papers, {rate:.1f} papers/s{left or ''}", file=sys.stderr)
 
 
-def _report(output: Path, read: ReadReport, report: EmbedReport, as_json: bool) -> None:
+def _report(output: Path, read: ReadReport, report: EmbedReport, completion: AbstractCompletion, as_json: bool) -> None:
     reasons = [*map(str, read.skipped), *report.reasons]
     print_skipped(reasons, read.skipped_count + report.bad)
     for file in read.files:
         if file.note:
             print(f"{file.path}: {file.note}", file=sys.stderr)
+    print_abstracts(completion)
+    missing = completion.report
     if as_json:
         more = {"unreadable": read.skipped_count, "reasons": reasons, "ignored_files": read.ignored}
-        print_json(asdict(report) | more)
+        print_json(asdict(report) | more | {"abstracts": missing.to_json()})
         return
     counts = {
         "new": report.new,
@@ -201,6 +212,7 @@ def _report(output: Path, read: ReadReport, report: EmbedReport, as_json: bool) 
         "unchanged": report.unchanged,
         "repeated": report.duplicates,
         "skipped": report.bad + read.skipped_count,
+        "without abstract and skipped": missing.skipped,
         "other files ignored": read.ignored,
     }
     stored = {
@@ -209,6 +221,6 @@ def _report(output: Path, read: ReadReport, report: EmbedReport, as_json: bool) 
         "superseded rows": report.superseded,
     }
     print(
-        f"read {report.read + read.skipped_count:,} papers: {join_counts(counts) or 'none'}\n"
+        f"read {report.read + read.skipped_count + missing.skipped:,} papers: {join_counts(counts) or 'none'}\n"
         f"{output} holds {join_counts(stored) or 'no papers'}"
     )

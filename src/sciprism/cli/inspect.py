@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sciprism.cli.abstracts import AbstractFiles, describe_joined, describe_missing, open_abstracts
 from sciprism.cli.options import (
     AsJson,
     Columns,
@@ -30,6 +31,7 @@ from sciprism.cli.printing import (
 
 if TYPE_CHECKING:
     from sciprism.papers import Paper
+    from sciprism.papers.abstracts import AbstractReport
     from sciprism.papers.duplicates import IdClash
     from sciprism.papers.inspection import LabelInspection, PaperInspection
 
@@ -43,6 +45,8 @@ SIMILARITY = 0.8
 """Similarity from which two texts are near-duplicates."""
 MAX_PLACES = 3
 """Papers of one id whose places are named."""
+MAX_TITLE = 60
+"""Characters of a title that are shown."""
 MAX_BARS = 24
 BAR_WIDTH = 40
 
@@ -54,6 +58,7 @@ def inspect(
     columns: Columns = None,
     id_prefix: IdPrefix = "",
     ids_per_file: IdsPerFile = False,
+    abstracts: AbstractFiles = None,
     near_duplicates: Annotated[bool, typer.Option(help="Search for near-duplicate texts too.")] = True,
     papers_per_second: Annotated[
         float, typer.Option(help="Speed of an encoder, to estimate the time of embedding.")
@@ -74,16 +79,18 @@ def inspect(
     options = ReadOptions(columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file)
     report = ReadReport()
     found: PaperInspection | LabelInspection
-    if labels:
-        records = read_labels(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
-        found = inspection.inspect_labels(records, report)
-    else:
-        papers = read_papers(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
-        rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
-        similarity = SIMILARITY if near_duplicates else None
-        found = inspection.inspect_papers(papers, report, near_duplicates=similarity, papers_per_second=rate)
+    with open_abstracts(abstracts) as completion:
+        if labels:
+            records = read_labels(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
+            found = inspection.inspect_labels(records, report)
+        else:
+            read = read_papers(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
+            papers = completion.complete(read)
+            rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
+            similarity = SIMILARITY if near_duplicates else None
+            found = inspection.inspect_papers(papers, report, near_duplicates=similarity, papers_per_second=rate)
     print_skipped(report.skipped, report.skipped_count)
-    _print(found, as_json)
+    _print(found, completion.report if abstracts else None, as_json)
 
 
 def _measure_speed(papers: Iterator[Paper]) -> tuple[float, Iterator[Paper]]:
@@ -98,9 +105,9 @@ def _measure_speed(papers: Iterator[Paper]) -> tuple[float, Iterator[Paper]]:
     return max(len(first), 1) / (time.perf_counter() - start), chain(first, papers)
 
 
-def _print(found: PaperInspection | LabelInspection, as_json: bool) -> None:
+def _print(found: PaperInspection | LabelInspection, abstracts: AbstractReport | None, as_json: bool) -> None:
     if as_json:
-        print_json(found.to_json())
+        print_json(found.to_json() | ({"abstracts": abstracts.to_json()} if abstracts else {}))
         return
     from rich.table import Table
 
@@ -118,7 +125,7 @@ def _print(found: PaperInspection | LabelInspection, as_json: bool) -> None:
     if len(found.files) > MAX_FILES:
         table.add_row(f"and {len(found.files) - MAX_FILES:,} more")
     console.print(table, end="\n\n")
-    rows = _paper_facts(found) if isinstance(found, PaperInspection) else _label_facts(found)
+    rows = _paper_facts(found, abstracts) if isinstance(found, PaperInspection) else _label_facts(found)
     facts = Table(box=None, show_header=False, pad_edge=False)
     facts.add_column()
     facts.add_column(overflow="fold")  # paths are long and stay whole
@@ -127,11 +134,15 @@ def _print(found: PaperInspection | LabelInspection, as_json: bool) -> None:
     console.print(facts)
 
 
-def _paper_facts(found: PaperInspection) -> Iterator[tuple[str, str]]:
+def _paper_facts(found: PaperInspection, abstracts: AbstractReport | None) -> Iterator[tuple[str, str]]:
     yield "papers", f"{found.papers:,}"
     yield from _missing(found, found.papers)
+    if abstracts:
+        yield "abstracts joined", "\n".join([describe_joined(abstracts), *describe_missing(abstracts)])
     guessed = [f"{name} {format_share(count, found.papers)}" for name, count in found.languages.items()]
     yield "language (a guess)", "\n".join(guessed[:MAX_SHOWN])
+    if found.not_english:
+        yield "not in English", "\n".join([format_share(found.not_english, found.papers), *_other_languages(found)])
     yield "words in a text", _quantiles(found.words)
     yield "years", "\n".join(_bars(found.years))
     yield (
@@ -146,6 +157,14 @@ def _paper_facts(found: PaperInspection) -> Iterator[tuple[str, str]]:
     if found.seconds is not None:
         time = format_duration(found.seconds)
         yield "embedding takes", f"about {time} at {found.papers_per_second:.3g} papers/s"
+
+
+def _other_languages(found: PaperInspection) -> Iterator[str]:
+    """Name the first papers that are not in English."""
+    for each in found.other_languages[:MAX_SHOWN]:
+        yield f"{each.language}: {each.id}, {each.title[:MAX_TITLE]!r}" + (f" ({each.place})" if each.place else "")
+    if more := found.not_english - len(found.other_languages[:MAX_SHOWN]):
+        yield f"{more:,} more"
 
 
 def _clashes(clashes: Sequence[IdClash]) -> Iterator[str]:

@@ -58,11 +58,13 @@ class ReadOptions:
 
     id_prefix, ids_per_file: a text, or each file's name, before the ids that the files give their papers:
     ids that are row numbers recur from file to file. Ids derived from a DOI or the text stay as they are.
+    required_column: the field that a table must have.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     id_prefix: str = ""
     ids_per_file: bool = False
+    required_column: str = "title"
 
     def check_ids(self) -> None:
         """Raise InputError for a prefix that does not stay as it is in an id."""

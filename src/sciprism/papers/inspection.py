@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,18 +14,31 @@ from sciprism.errors import InputError
 from sciprism.papers.duplicates import DuplicateFinder, Duplicates
 from sciprism.papers.languages import guess_language
 from sciprism.papers.read import FileReport, ReadReport
-from sciprism.papers.records import Label, Paper
+from sciprism.papers.records import Label, Paper, Place
 
 TOP_VENUES = 10
+MAX_NAMED = 1000
+"""Papers in other languages that are named; all are counted."""
+ENGLISH_OR_UNCLEAR = ("English", "Latin script", "none")
 QUANTILES = {"min": 0.0, "10%": 0.1, "median": 0.5, "90%": 0.9, "99%": 0.99, "max": 1.0}
+
+
+class OtherLanguage(NamedTuple):
+    """A paper that is not in English, and its language as guessed."""
+
+    id: str
+    language: str
+    title: str
+    place: Place | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperInspection:
     """Counts of papers.
 
-    missing: papers without a title, an abstract ... languages: guessed. words: quantiles of the number of
-    words in title and abstract. seconds: the time of encoding at `papers_per_second`.
+    missing: papers without a title, an abstract ... languages: guessed. other_languages: the first of the papers that
+    are in another language than English. words: quantiles of the number of words in title and abstract. seconds:
+    the time of encoding at `papers_per_second`.
     """
 
     papers: int
@@ -34,6 +47,7 @@ class PaperInspection:
     ignored_files: int
     missing: dict[str, int]
     languages: dict[str, int]
+    other_languages: tuple[OtherLanguage, ...]
     years: dict[int, int]
     venues: int
     top_venues: dict[str, int]
@@ -42,10 +56,20 @@ class PaperInspection:
     papers_per_second: float | None
     seconds: float | None
 
+    @property
+    def not_english(self) -> int:
+        """Count the papers in another language; a text of a few words in Latin script may be in any."""
+        return sum(count for language, count in self.languages.items() if language not in ENGLISH_OR_UNCLEAR)
+
     def to_json(self) -> dict[str, Any]:
         """Return all counts as JSON values, the duplicates and the clashes with their ids."""
         row = asdict(self)
         row["years"] = {str(year): count for year, count in self.years.items()}
+        row["not_english"] = self.not_english
+        row["other_languages"] = [
+            {"id": each.id, "language": each.language, "title": each.title, "place": str(each.place or "")}
+            for each in self.other_languages
+        ]
         row["duplicates"] = {
             "surplus": self.duplicates.surplus,
             "reasons": self.duplicates.reasons(),
@@ -97,15 +121,14 @@ def inspect_papers(
         raise InputError(f"{papers_per_second} papers per second; give a number above 0")
     finder = DuplicateFinder(near_duplicates=near_duplicates)
     missing = Counter(dict.fromkeys(("title", "abstract", "authors", "venue", "year", "doi"), 0))
-    languages, years, venues, lengths = Counter[str](), Counter[int](), Counter[str](), array("I")
+    languages, years, venues, lengths = _LanguageCounts(), Counter[int](), Counter[str](), array("I")
     for paper in papers:
         finder.add(paper)
         missing.update(name for name in missing if not _has_field(paper, name))
         text = f"{paper.title} {paper.abstract}"
-        languages[guess_language(text)] += 1
+        languages.add(paper, text)
         lengths.append(len(text.split()))
-        if paper.year is not None:
-            years[paper.year] += 1
+        years.update([] if paper.year is None else [paper.year])
         venues.update(filter(None, [paper.venue]))
     return PaperInspection(
         papers=len(lengths),
@@ -113,7 +136,8 @@ def inspect_papers(
         skipped=report.skipped_count,
         ignored_files=report.ignored,
         missing=dict(missing),
-        languages=dict(languages.most_common()),
+        languages=dict(languages.counts.most_common()),
+        other_languages=tuple(languages.others),
         years=dict(sorted(years.items())),
         venues=len(venues),
         top_venues=dict(venues.most_common(TOP_VENUES)),
@@ -151,6 +175,20 @@ def inspect_labels(labels: Iterable[Label], report: ReadReport) -> LabelInspecti
         repeated_names=names.total() - len(names),
         words=_compute_quantiles(lengths),
     )
+
+
+class _LanguageCounts:
+    """Papers of each language; the first in other languages than English are named."""
+
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self.others: list[OtherLanguage] = []
+
+    def add(self, paper: Paper, text: str) -> None:
+        language = guess_language(text)
+        self.counts[language] += 1
+        if language not in ENGLISH_OR_UNCLEAR and len(self.others) < MAX_NAMED:
+            self.others.append(OtherLanguage(paper.id, language, paper.title, paper.place))
 
 
 def _has_field(paper: Paper, name: str) -> bool:

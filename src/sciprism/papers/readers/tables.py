@@ -48,10 +48,11 @@ class PaperTableReader:
         return "title" in columns and len(columns) > 1
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-        """Yield the papers; raises InputError for a table without a title column."""
+        """Yield the papers; raises InputError for a table without a title (`options.required_column`)."""
         layout = detect_layout(file.head(), _guess_columns)
         known = _known_headers(layout.headers)
-        columns = find_columns(file.path, layout.headers, known, chosen=options.columns, required="title")
+        required = options.required_column
+        columns = find_columns(file.path, layout.headers, known, chosen=options.columns, required=required)
         for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
             if fault:
                 yield BadRecord(number, file.record_line, fault)

@@ -1,0 +1,191 @@
+"""Abstracts of other files for papers that lack one, and what becomes of papers that stay without."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.papers.identity import GENERIC_TITLES, hash_text, normalise_words
+from sciprism.papers.input_file import ReadOptions
+from sciprism.papers.read import FileReport, Paths, ReadReport, read_papers
+from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+
+MISSING_ABSTRACT = ("title", "skip", "fail")
+"""What becomes of a paper without abstract: its title alone is used, it is skipped, it is an error."""
+MAX_YEARS_APART = 2
+"""Years between the versions of one paper, such as a preprint and the article."""
+
+_BATCH = 10_000
+_MAX_CANDIDATES = 100
+_TABLES = """
+CREATE TABLE abstracts (row INTEGER PRIMARY KEY, title INTEGER, year INTEGER, abstract TEXT);
+CREATE TABLE keys (key INTEGER, row INTEGER);
+"""
+_FIND = f"SELECT title, year, abstract FROM keys JOIN abstracts USING (row) WHERE key = ? LIMIT {_MAX_CANDIDATES}"
+
+
+@dataclass(slots=True)
+class AbstractReport:
+    """Counts of one pass over papers.
+
+    joined: by what abstracts were joined (`doi`, `id`, `title` ...). missing: papers that stay without abstract, by
+    reason. skipped: those of them that were not used.
+    """
+
+    joined: Counter[str] = field(default_factory=Counter)
+    missing: DropReport = field(default_factory=DropReport)
+    skipped: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all counts as JSON values."""
+        return {"joined": dict(self.joined), "missing": self.missing.to_json(), "skipped": self.skipped}
+
+
+class AbstractIndex:
+    """The abstracts of files by identifier, id and title, in a temporary database: memory stays constant."""
+
+    def __init__(self, paths: Paths) -> None:
+        report = ReadReport()
+        self._folder = TemporaryDirectory(prefix="sciprism-")
+        self._database = sqlite3.connect(Path(self._folder.name) / "abstracts")
+        self._database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
+        options = ReadOptions(required_column="abstract")
+        self.files: list[FileReport] = report.files
+        try:
+            self.size = self._fill(read_papers(paths, options=options, skip_bad=True, report=report))
+            if not self.size:
+                raise InputError(f"no abstract in {', '.join(file.path for file in self.files)}")
+        except sqlite3.OperationalError as error:
+            self.close()
+            advice = "the abstracts need as much room as their files; set TMPDIR to another folder"
+            raise OSError(f"cannot write in {self._folder.name}: {error}; {advice}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the database."""
+        self._database.close()
+        self._folder.cleanup()
+
+    def find(self, paper: Paper) -> tuple[str, str]:
+        """Return the abstract of a paper and by what it was found; else "" and why there is none.
+
+        An id counts only where the titles agree, as ids of different files may be equal by chance; a title only
+        where the years are near and it has one abstract.
+        """
+        reason = "not in the file of abstracts"
+        title = _hash_title(paper)
+        for by, key in _list_keys(paper):
+            found = self._database.execute(_FIND, [key]).fetchall()
+            if by == "id" and found:
+                found = [row for row in found if not (title and row[0]) or row[0] == title]
+                reason = reason if found else "its id has another title there"
+            elif by == "title" and found:
+                found = _choose_years(found, paper.year)
+                reason = "its title has several abstracts there" if found else "its title is of another year there"
+                found = found if len({abstract for _, _, abstract in found}) == 1 else []
+            if found:
+                return found[0][2], by
+        return "", reason
+
+    def _fill(self, papers: Iterable[Paper]) -> int:
+        count = 0
+        with closing(self._database.cursor()) as cursor:
+            for paper in papers:
+                if paper.abstract:
+                    row = (count, _hash_title(paper), paper.year, paper.abstract)
+                    cursor.execute("INSERT INTO abstracts VALUES (?, ?, ?, ?)", row)
+                    cursor.executemany("INSERT INTO keys VALUES (?, ?)", [(key, count) for _, key in _list_keys(paper)])
+                    count += 1
+                    if count % _BATCH == 0:
+                        self._database.commit()
+            cursor.execute("CREATE INDEX by_key ON keys (key, row)")
+        self._database.commit()
+        return count
+
+
+class AbstractCompletion:
+    """Join abstracts to papers that lack one, and treat those that stay without as `missing` says.
+
+    index: None joins nothing. `report` has the counts of the latest pass.
+    """
+
+    def __init__(self, index: AbstractIndex | None = None, *, missing: str = "title") -> None:
+        if missing not in MISSING_ABSTRACT:
+            raise InputError(f"--missing-abstract {missing!r} is none of {', '.join(MISSING_ABSTRACT)}")
+        self.report = AbstractReport()
+        self._index = index
+        self._missing = missing
+
+    @property
+    def joins(self) -> bool:
+        """Return whether there is a file of abstracts."""
+        return self._index is not None
+
+    def complete(self, papers: Iterable[Paper]) -> Iterator[Paper]:
+        """Yield the papers in their order; a pass begins with new counts."""
+        self.report = AbstractReport()
+        for paper in papers:
+            if paper.abstract:
+                yield paper
+                continue
+            abstract, by = self._index.find(paper) if self._index else ("", "no abstract")
+            if abstract:
+                self.report.joined[by] += 1
+                yield replace(paper, abstract=abstract)
+                continue
+            self.report.missing.add(by, paper.id)
+            if self._missing == "fail":
+                advice = "add it, give --abstracts FILE, or take the title alone with --missing-abstract title"
+                raise InputError(f"{paper.place or 'input'}: paper {paper.id!r} has no abstract; {advice}")
+            if self._missing == "title":
+                yield paper
+            else:
+                self.report.skipped += 1
+
+
+def _list_keys(paper: Paper) -> Iterator[tuple[str, int]]:
+    """Yield by what a paper can be found, and its key, the most certain first."""
+    for system in PAPER_ID_SYSTEMS:
+        if number := paper.ids.get(system):
+            yield system, _hash(f"{system}:{number.lower()}")
+    yield "id", _hash(f"id:{paper.id}")
+    if (title := _normalise_title(paper)) and title not in GENERIC_TITLES:
+        yield "title", _hash(f"title:{title}")
+
+
+def _hash_title(paper: Paper) -> int:
+    """Return the hash of a title, 0 of none."""
+    title = _normalise_title(paper)
+    return _hash(f"title:{title}") if title else 0
+
+
+def _normalise_title(paper: Paper) -> str:
+    """Return a title without case, accents, spaces and punctuation."""
+    return "".join(normalise_words(paper.title))
+
+
+def _hash(text: str) -> int:
+    return hash_text(text) - 2**63  # SQLite's integers have a sign
+
+
+def _choose_years(rows: list[tuple[int, int | None, str]], year: int | None) -> list[tuple[int, int | None, str]]:
+    """Return the rows of a paper's year, else those of a near or unknown one."""
+    same = [row for row in rows if row[1] == year]
+    near = [row for row in rows if year is None or row[1] is None or abs(row[1] - year) <= MAX_YEARS_APART]
+    return same or near

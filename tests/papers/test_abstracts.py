@@ -1,0 +1,129 @@
+"""Abstracts of other files, and papers that stay without one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from build_commands import run
+from sciprism.errors import InputError
+from sciprism.papers import Paper
+from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
+
+REFS = """
+@article{a, title={Uptake of carbon by wrack}, doi={10.9999/TIDAL.1}, year=1999}
+@article{b, title={Tides in small harbours: a survey}, year=2001}
+@article{c, title={Old tides}, year=1850}
+@article{d, title={Editorial}}
+@article{e, title={Own words}, abstract={Its own.}}
+"""
+OTHERS = [
+    {"id": "x1", "title": "Another title of it", "abstract": "By DOI.", "doi": "https://doi.org/10.9999/tidal.1"},
+    {"id": "x2", "title": "TIDES in Small Harbours - A Survey", "abstract": "By title.", "year": 2000},
+    {"id": "x3", "title": "Old tides", "abstract": "Of another year.", "year": 1950},
+    {"id": "d", "title": "On frogs", "abstract": "An id that is equal by chance."},
+    {"id": "x5", "title": "Editorial", "abstract": "Of another editorial."},
+    {"id": "e", "title": "Own words", "abstract": "Not needed."},
+    {"id": "x6", "title": "Old tides"},
+]
+NEEDED = {"a": "By DOI.", "b": "By title.", "c": "", "d": "", "e": "Its own."}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("refs.bib").write_text(REFS)
+    Path("others.jsonl").write_text("".join(json.dumps(row) + "\n" for row in OTHERS) + "broken\n")
+
+
+def test_inspect_counts_what_can_be_joined_and_why_not(files, monkeypatch, capsys) -> None:
+    status, shown, errors = run(monkeypatch, capsys, "inspect", "refs.bib", "--abstracts", "others.jsonl")
+    assert status == 0 and "others.jsonl: 1 of 8 records cannot be used" in errors
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "without abstract 2 (40.0 %)" in lines and "abstracts joined 2 (doi 1, title 1)" in lines
+    assert {"1 its title is of another year there: c", "1 its id has another title there: d"} <= set(lines)
+    _, shown, _ = run(monkeypatch, capsys, "inspect", "refs.bib", "--abstracts", "others.jsonl", "--json")
+    assert json.loads(shown)["abstracts"]["joined"] == {"doi": 1, "title": 1}
+
+
+def test_embed_joins_skips_or_fails(files, monkeypatch, capsys, tiny_model) -> None:
+    from sciprism.store import Collection
+
+    def embed(*more: str) -> tuple[int, str, str]:
+        model = ("--model", str(tiny_model), "--pooling", "mean")
+        return run(monkeypatch, capsys, "embed", "refs.bib", "-o", "vecs", *model, *more)
+
+    status, _, errors = embed("--missing-abstract", "fail", "--abstracts", "others.jsonl")
+    assert status == 2 and "refs.bib, record 3 (line 4): paper 'c' has no abstract; add it, give --abstracts" in errors
+    status, _, errors = embed("--missing-abstract", "no")
+    assert status == 2 and "--missing-abstract 'no' is none of title, skip, fail" in errors
+    assert not any(Path("vecs").glob("papers/*"))
+    status, shown, errors = embed("--missing-abstract", "skip", "--abstracts", "others.jsonl")
+    assert status == 0 and "read 5 papers: 3 new, 2 without abstract and skipped" in shown
+    assert "abstracts joined: 2 (doi 1, title 1)" in errors
+    assert "skipped, without abstract: 1 its id has another title there: d" in errors
+    status, shown, _ = embed("--abstracts", "others.jsonl", "--json")
+    assert json.loads(shown)["abstracts"]["missing"]["its id has another title there"]["count"] == 1
+    opened = Collection.open("vecs")
+    assert {paper.id: paper.abstract for paper in opened.papers(range(opened.rows))} == NEEDED
+    Path("bare.bib").write_text("@misc{a, title={T}}")
+    status, _, errors = run(monkeypatch, capsys, "embed", "bare.bib", "-o", "vecs", "--missing-abstract", "skip")
+    assert status == 2 and "skipped, without abstract: 1 no abstract: a" in errors and "1 skipped" in errors
+
+
+def join(rows: str, *papers: Paper, name: str = "abstracts.csv") -> tuple[list[str], AbstractCompletion]:
+    Path(name).write_text(rows)
+    with AbstractIndex([name]) as index:
+        completion = AbstractCompletion(index)
+        return [paper.abstract for paper in completion.complete(papers)], completion
+
+
+def test_a_table_needs_no_titles_and_the_same_year_decides(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    papers = Paper(id="a", title="T"), Paper(id="b", title="U", ids={"pmid": "77"}), Paper(id="z", title="V")
+    found, done = join("id,abstract,pmid\na,By id,\nq,By PMID,77\n", *papers)
+    assert found == ["By id", "By PMID", ""] and done.report.joined == {"id": 1, "pmid": 1}
+    assert done.report.missing.ids == {"not in the file of abstracts": ["z"]}
+    twice = "title,abstract,year\nTides,First,2000\ntides,Second,2001\n"
+    found, done = join(twice, Paper(id="1", title="Tides"), Paper(id="2", title="Tides", year=2001))
+    assert found == ["", "Second"] and done.report.missing.ids == {"its title has several abstracts there": ["1"]}
+    with pytest.raises(InputError, match=r"no abstract in empty\.csv"):
+        join("id,abstract\na,\n", name="empty.csv")
+
+
+papers = st.builds(
+    Paper,
+    id=st.sampled_from("abc"),
+    title=st.sampled_from(["", "Tides", "tides!", "Editorial", "Wrack"]),
+    abstract=st.sampled_from(["", "One", "Two"]),
+    year=st.sampled_from([None, 1990, 2000]),
+    ids=st.dictionaries(st.just("doi"), st.sampled_from(["10.1/x", "10.1/y"]), max_size=1),
+)
+
+
+def share_a_key(one: Paper, other: Paper) -> bool:
+    same_doi = "doi" in one.ids and one.ids == other.ids
+    return same_doi or one.id == other.id or one.title.lower()[:5] == other.title.lower()[:5]
+
+
+@given(known=st.lists(papers, min_size=1, max_size=4), asked=st.lists(papers, max_size=4))
+def test_no_abstract_is_replaced_or_invented(tmp_path_factory, known, asked) -> None:
+    path = tmp_path_factory.getbasetemp() / "known.jsonl"
+    path.write_text("".join(json.dumps(paper.to_json()) + "\n" for paper in known))
+    if not any(paper.abstract for paper in known):
+        return
+    with AbstractIndex(path) as index:
+        completion = AbstractCompletion(index)
+        found = list(completion.complete(asked))
+    assert [paper.id for paper in found] == [paper.id for paper in asked]
+    for before, after in zip(asked, found, strict=True):
+        if before.abstract:
+            assert after is before
+        elif after.abstract:
+            assert any(each.abstract == after.abstract and share_a_key(each, before) for each in known)
+    joined, missing = completion.report.joined.total(), sum(len(ids) for ids in completion.report.missing.ids.values())
+    assert joined + missing == sum(not paper.abstract for paper in asked)
