@@ -331,7 +331,7 @@ def test_openreview_of_both_versions(tmp_path: Path):
     assert two.fields == ("applications to physical sciences",)
     assert (one.id, one.year, one.keywords, one.abstract) == ("kLmNoPqRsT", 2019, ("wrack", "carbon"), "")
     assert one.ids == {"arxiv": "1909.00001", "url": "https://arxiv.org/abs/1909.00001"}
-    assert (report.files[0].format, report.files[0].note) == ("openreview", "no papers: 1 deleted note, 1 reply")
+    assert (report.files[0].format, report.files[0].note) == ("openreview", "not papers: 1 deleted note, 1 reply")
 
 
 def test_specter_metadata():

@@ -47,7 +47,7 @@ def test_items_of_all_libraries(library: Path) -> None:
     )
     assert (tides.venue, tides.ids, tides.fields) == ("arXiv", {"arxiv": "2101.00001"}, ("Thesis",))
     assert (case.title, case.year, case.authors) == ("Harbour v. Sea", 1888, ("A B",))
-    assert report.files[0].note == "no papers: 1 annotation, 1 attachment, 1 deleted item, 1 note"
+    assert report.files[0].note == "not papers: 1 annotation, 1 attachment, 1 deleted item, 1 note"
     assert library.read_bytes() == before and list(library.parent.iterdir()) == [library]
 
 
@@ -162,6 +162,6 @@ def test_rdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (section.venue, section.authors, section.year) == ("A book of harbours", ("Ed Itor",), 2001)
     assert section.fields == ("Thesis", "Tides") and section.id.startswith("sha1:")
     assert (preprint.id, preprint.ids) == ("arxiv:2101.00001", {"arxiv": "2101.00001"})
-    assert report.files[0].note == "no papers: 1 attachment, 1 note"
+    assert report.files[0].note == "not papers: 1 attachment, 1 note"
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(RDF.read_bytes())))
     assert list(read_papers("-")) == papers

@@ -267,7 +267,7 @@ def _describe_repairs(file: InputFile) -> str:
         notes.append(f"{_count_noun(file.removed_characters, 'control character')} removed")
     if file.omitted:
         counts = ", ".join(_count_noun(count, what) for what, count in sorted(file.omitted.items()))
-        notes.append(f"no papers: {counts}")
+        notes.append(f"not papers: {counts}")
     return ", ".join(notes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from sciprism.errors import InputError
 from sciprism.papers.bibliographic_fields import find_year, split_keywords, split_list, split_names
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
@@ -52,6 +53,9 @@ class PaperTableReader:
         layout = detect_layout(file.head(), _guess_columns)
         known = _known_headers(layout.headers)
         required = options.required_column
+        if required == "abstract" and required not in guess_columns(layout.headers, known):
+            listed = ", ".join(filter(None, layout.headers))
+            raise InputError(f"{file.path}: no column holds the abstract; columns: {listed}; rename one to abstract")
         columns = find_columns(file.path, layout.headers, known, chosen=options.columns, required=required)
         for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
             if fault:
