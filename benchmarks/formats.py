@@ -81,7 +81,7 @@ def build_random_encoder(name: str, shape: str, precision: str, tokens: int) -> 
     model = Transformer(SHAPES[shape])
     build_method(method, settings.options).fill(model)
     shown = f"random, the shape of {shape}"
-    return Encoder(model, tokenizer, settings, name=shown, precision=precision, device="cpu")
+    return Encoder.from_parts(model, tokenizer, settings, name=shown, precision=precision, device="cpu")
 
 
 def parse_method(name: str) -> tuple[str, dict[str, Any]]:

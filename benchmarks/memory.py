@@ -37,7 +37,7 @@ def build_specter2_encoder() -> Encoder:
         distance="euclidean",
     )
     tokenizer = Encoder.load("all-MiniLM-L6-v2").tokenizer
-    return Encoder(model, tokenizer, settings, name="random, the shape of SPECTER2", device="cpu")
+    return Encoder.from_parts(model, tokenizer, settings, name="random, the shape of SPECTER2", device="cpu")
 
 
 def main() -> None:

@@ -91,7 +91,7 @@ def build_systems(max_length: int) -> list[DenseSystem]:
     """Return the systems that are compared."""
     base = Encoder.load("all-MiniLM-L6-v2", max_length=max_length)
     settings = replace(base.settings, normalize=False)
-    layered = LayerEncoder(base.model, base.tokenizer, settings, name="MiniLM, all layers")
+    layered = LayerEncoder.from_parts(base.model, base.tokenizer, settings, name="MiniLM, all layers")
     folder = cache_folder() / "study" / layered.fingerprint
     hidden = base.model.config.hidden
     cuts = [(layer, "mean", hidden) for layer in range(1, 7)]
@@ -103,7 +103,7 @@ def build_systems(max_length: int) -> list[DenseSystem]:
 def _untrained(base: Encoder, settings: EncoderSettings) -> DenseSystem:
     torch.manual_seed(0)
     model = Transformer(replace(base.model.config, layers=1))
-    encoder = Encoder(model, base.tokenizer, settings, name="untrained, 1 layer")
+    encoder = Encoder.from_parts(model, base.tokenizer, settings, name="untrained, 1 layer")
     return DenseSystem(encoder, cache_folder() / "vectors")
 
 

@@ -11,6 +11,10 @@ class UntrainedStageWarning(UserWarning):
     """Report a stage of training whose model is its start: no step improved its dev score."""
 
 
+class EmptyTextWarning(UserWarning):
+    """Report items without text that were encoded: how many, and which is the first."""
+
+
 class InputError(ValueError):
     """Report a request or an input that is wrong: what, where, and what to do about it.
 

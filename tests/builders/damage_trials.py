@@ -309,7 +309,7 @@ def write_model(folder: Path, **options: Any) -> None:
     shape = {"hidden": 16, "layers": 1, "heads": 2, "intermediate": 32, "positions": 64}
     model = Transformer(TransformerConfig(vocabulary=len(words), **shape))
     settings = EncoderSettings(pooling="mean", max_length=32, template=Template(separator=" [SEP] "))
-    Encoder(model, tokenizer, settings, name="tiny", device="cpu").save(folder, **options)
+    Encoder.from_parts(model, tokenizer, settings, name="tiny", device="cpu").save(folder, **options)
 
 
 TEXTS = [Paper(id="x", title="Light word3", abstract="Word7 in a cell word21."), "word1 word2 word30"]

@@ -8,11 +8,13 @@ import time
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import torch
 
 from sciprism import Encoder, Label, Paper
-from sciprism.encoders import encoder as encoder_module
+from sciprism.encoders import streaming
 from sciprism.encoders.inference import encode_sequences
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.errors import InputError
@@ -46,7 +48,7 @@ def test_order_is_kept(encoder):
 def test_windows_are_seamless(encoder, monkeypatch):
     texts = some_texts()
     whole = encoder.encode(texts)
-    monkeypatch.setattr(encoder_module, "WINDOW", 7)
+    monkeypatch.setattr(streaming, "WINDOW", 7)
     assert np.abs(encoder.encode(texts) - whole).max() < 1e-5
 
 
@@ -186,14 +188,18 @@ def test_half_precision(precision, tiny_model):
 
 
 WRONG_ITEMS = {
-    "one text": ("dark matter", "expected a list of papers, labels or texts, got one str"),
-    "one paper": (Paper(id="1"), "got one Paper"),
-    "a set": ({"dark"}, "got one set"),
-    "a generator": ((text for text in "ab"), "got one generator"),
-    "an array": (np.array(["dark"]), "got one ndarray"),
-    "bytes": (b"dark", "got"),
-    "a dict": ([{"title": "dark"}], "expected a paper, a label or a text, got {'title'"),
-    "nothing": ([None], "got None"),
+    "a set": ({"dark"}, "got set {'dark'}; a set has no order"),
+    "bytes": (b"dark", "expected texts, papers, labels or dicts with title and abstract, got bytes"),
+    "a number": (5, "got int 5"),
+    "numbers": (["dark", 5], "items[1] is 5; expected texts"),
+    "a matrix": (np.array([["dark"]]), "got an array of shape (1, 1)"),
+    "nothing": (["dark", None], "items[1] is missing (None); leave it out, or fill it with a text"),
+    "a missing value": (pd.Series(["dark", float("nan")]), "items[1] is missing (nan)"),
+    "another key": ([{"Title": "dark"}], "items[0] has no 'title' or 'abstract'; its keys are 'Title'"),
+    "another column": (pl.DataFrame({"Title": ["dark"]}), "no column 'title' or 'abstract'; the table has 'Title'"),
+    "columns of two lengths": ({"title": ["a"], "abstract": ["b", "c"]}, "title 1, abstract 2"),
+    "a list as title": ([{"title": ["dark"]}], "items[0]: title is ['dark'], not a text"),
+    "a lazy frame": (pl.LazyFrame({"title": ["dark"]}), "pass frame.collect()"),
     "half a character": (["dark \ud800 matter"], "half a character"),
 }
 

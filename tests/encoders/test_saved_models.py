@@ -36,7 +36,7 @@ def make(wordpiece_folder, byte_level_folder, tmp_path):
         plain = write(tmp_path / f"plain-{family}-{seed}", reference(family, seed=seed), files)
         loaded = Encoder.load(plain, pooling="mean", device="cpu")
         asked = EncoderSettings(**({"pooling": "mean", "max_length": 64} | settings))
-        return Encoder(loaded.model, loaded.tokenizer, asked, device="cpu")
+        return Encoder.from_parts(loaded.model, loaded.tokenizer, asked, device="cpu")
 
     return build
 

@@ -159,6 +159,10 @@ NO_PROMPT = {"query": None, "paper": None, "label": None}
             {"prompts": {"sort": "s: "}, "default_prompt_name": None},
             dict.fromkeys(("query", "paper", "label")),
         ),
+        (
+            {"prompts": {"query": "", "document": "d: "}, "default_prompt_name": "document"},
+            {"query": "query", "paper": "document", "label": "document"},
+        ),
         ({"prompts": {}}, dict.fromkeys(("query", "paper", "label"))),
     ],
 )

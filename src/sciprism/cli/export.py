@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from sciprism.formats import Format
 
 MESSAGES = {
-    "plain": "{folder}: transformers and sentence-transformers open it",
+    "plain": """{folder}: transformers and sentence-transformers open it: SentenceTransformer("{folder}")
+encode and encode_document give the vectors of papers, encode_query those of queries, for {formats}""",
     "compact": "{folder}: sciprism opens it",
-    "module": "{folder}: sentence-transformers opens it where sciprism is installed: "
-    'SentenceTransformer("{folder}", trust_remote_code=True)',
+    "module": """{folder}: sentence-transformers opens it where sciprism is installed: \
+SentenceTransformer("{folder}", trust_remote_code=True)
+encode and encode_document give the {chosen} vectors of papers, encode_query those of queries
+other vectors: encode(texts, format="NAME") with {formats}; or export with --format NAME""",
 }
 
 
@@ -33,14 +36,18 @@ def export(
 
     Where a plain BERT gives the format's vectors (the method single; experts with --format), transformers
     opens the folder too, without sciprism. Else it holds the whole model, --format is its default format,
-    and sciprism must be installed where it is opened. --compact writes a quarter of the bytes, rows of
-    matrices as int8 with a scale: vectors differ a little, and sciprism alone opens it.
+    and sciprism must be installed where it is opened. The command says what plain `encode` gives there.
+    --compact writes a quarter of the bytes, rows of matrices as int8 with a scale: vectors differ a little,
+    and sciprism alone opens it.
 
     Example: sciprism export models/experts -o plain/ --format classification
     """
     from sciprism.encoders.encoder import Encoder
+    from sciprism.encoders.export import default_format
     from sciprism.encoders.export import export as write
 
     encoder = Encoder.load(model, pooling=pooling or None)
-    kind = write(encoder, output, format=cast("Format | None", format or None), compact=compact)
-    print(MESSAGES[kind].format(folder=output))
+    chosen = cast("Format | None", format or None)
+    kind = write(encoder, output, format=chosen, compact=compact)
+    formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats
+    print(MESSAGES[kind].format(folder=output, chosen=chosen or default_format(encoder), formats=", ".join(formats)))

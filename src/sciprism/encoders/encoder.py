@@ -2,38 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
-from torch import Tensor
+from tokenizers import Tokenizer
 
 from sciprism.arrays import Floats
 from sciprism.checksums import write_checksums
 from sciprism.encoders import selfcheck
 from sciprism.encoders.checkpoints.folder import ModelFolder, atomic_folder, write_folder
 from sciprism.encoders.checkpoints.names import resolve
-from sciprism.encoders.inference import encode_sequences
 from sciprism.encoders.model import Model
-from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.precision import AUTO, MIN_COSINE, fastest_precision
+from sciprism.encoders.sentence_encoder import SentenceEncoder
+from sciprism.encoders.settings import EncoderSettings
+from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
-from sciprism.formats import ROLES, Format, Role
-from sciprism.text.template import FIELDS, Item, Template
-
-WINDOW = 16_384  # texts tokenized and sorted together
+from sciprism.formats import ROLES
+from sciprism.text.template import Template
 
 
-class Encoder(Model):
-    """A loaded model. Vectors of two encoders are comparable only if fingerprint and space are equal.
+class Encoder(SentenceEncoder):
+    """A model of any method, loaded by name; its calls have the names of sentence-transformers.
 
-    on_batch: called with the number of texts of each batch that is encoded, from several threads.
+    >>> from sciprism import Encoder
+    >>> encoder = Encoder()
+    >>> encoder
+    Encoder('sciprism-small', method='prism', dim=384, max_seq_length=256, distance='cosine', device='cpu')
+    >>> papers = [{"title": "Dark matter", "abstract": "Galaxies turn too fast."}, {"title": "How cells divide"}]
+    >>> vectors = encoder.encode(papers)
+    >>> encoder.similarity(vectors, vectors).shape
+    torch.Size([2, 2])
+
+    **Names.** A folder, a packaged model, a hub id; None is the packaged default. `allenai/specter2` and other
+    names of an adapter family give all formats, the name of one adapter, such as `allenai/specter2_regression`,
+    its one format; a missing adapter is an error. pooling, max_length: replace the folder's, or state them where
+    it does not. precision: float32 (exact), bfloat16 or float16; auto is the fastest that the device has
+    instructions for and whose vectors agree with those of float32. device: by default cuda where there is one,
+    else cpu. Raises InputError, which says what to do.
+
+    **Items** that it encodes: a text, a `Paper`, a `Label`, a dict with title and abstract; or many of them: a
+    list, a tuple, a generator, a column of pandas, Polars or Arrow, an array of numpy, a table with columns title
+    and abstract (a frame, or a dict of columns). A generator is read while it is encoded: at most 16,384 texts are
+    in memory. A single item gives one vector, (dim,). A missing title or abstract (None, NaN) is left out; a missing
+    item is refused, with its number. An item without text, such as "" or a paper without title and abstract, gets
+    the vector of an empty text, which says nothing, and a warning counts such items; `sciprism embed` refuses them.
+
+    **Comparison.** Vectors of two encoders are comparable only if fingerprint and space are equal. `similarity`
+    uses the model's stated distance; a dot product equals a cosine only for vectors of length 1
+    (`normalize_embeddings=True`).
     """
 
-    on_batch: Callable[[int], None] | None = None
+    def __init__(
+        self,
+        name: str | Path | None = None,
+        *,
+        pooling: str | None = None,
+        max_length: int | None = None,
+        precision: str = "float32",
+        device: str | None = None,
+    ) -> None:
+        overrides = {"pooling": pooling, "max_length": max_length}
+        folder = self._open(name, overrides, "float32" if precision == AUTO else precision, device)
+        self.options = {key: value for key, value in overrides.items() if value is not None}
+        if precision == AUTO:
+            _use_fastest_precision(self)
+        if self.precision != "float32":
+            self.options["precision"] = self.precision
+        if pooling is None and max_length is None:
+            selfcheck.verify(folder, self.encode_all, self.tokenize, self.precision)
 
     @classmethod
     def load(
@@ -44,25 +84,24 @@ class Encoder(Model):
         max_length: int | None = None,
         precision: str = "float32",
         device: str | None = None,
-    ) -> Encoder:
-        """Load a model by name: a folder, a packaged model, a hub id; None is the packaged default.
+    ) -> Self:
+        """Load a model by name: the same as `Encoder(name)`."""
+        return cls(name, pooling=pooling, max_length=max_length, precision=precision, device=device)
 
-        `allenai/specter2` and other names of an adapter family give all its formats, the name of one adapter,
-        such as `allenai/specter2_regression`, its one format; a missing adapter is an error.
-        pooling, max_length: replace the folder's, or state them where it does not.
-        precision: float32 (exact), bfloat16 or float16; auto is the fastest that the device has instructions for
-        and whose vectors agree (`precision.MIN_COSINE`). Raises InputError, which says what to do.
-        """
-        overrides = {"pooling": pooling, "max_length": max_length}
-        stated = "float32" if precision == AUTO else precision
-        encoder, folder = _load_encoder(cls, name, overrides, stated, device)
-        encoder.options = {key: value for key, value in overrides.items() if value is not None}
-        if precision == AUTO:
-            _use_fastest_precision(encoder)
-        if encoder.precision != "float32":
-            encoder.options["precision"] = encoder.precision
-        if pooling is None and max_length is None:
-            selfcheck.verify(folder, encoder.encode_all, encoder.tokenize, encoder.precision)
+    @classmethod
+    def from_parts(
+        cls,
+        model: Transformer,
+        tokenizer: Tokenizer,
+        settings: EncoderSettings,
+        *,
+        name: str = "unnamed",
+        precision: str = "float32",
+        device: str | None = None,
+    ) -> Self:
+        """Build an encoder of a transformer, a tokenizer and settings that are in memory."""
+        encoder = cls.__new__(cls)
+        Model.__init__(encoder, model, tokenizer, settings, name=name, precision=precision, device=device)
         return encoder
 
     @classmethod
@@ -80,7 +119,7 @@ class Encoder(Model):
         seed: int = 0,
         precision: str = "float32",
         device: str | None = None,
-    ) -> Encoder:
+    ) -> Self:
         """Build an encoder of a method from a backbone or a `single` model, or continue one of the method.
 
         None, and options that are not stated, keep the folder's values. template: a whole one, or the fields
@@ -99,68 +138,30 @@ class Encoder(Model):
         }
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return _load_encoder(cls, backbone, changes, precision, device)[0]
+            encoder = cls.__new__(cls)
+            encoder._open(backbone, changes, precision, device)
+        return encoder
 
-    def encode(
-        self,
-        items: Sequence[Item],
-        *,
-        format: Format = "proximity",
-        role: Role = "paper",
-        fields: Sequence[str] = FIELDS,
-        instruction: str | None = None,
-        facets: bool = False,
-    ) -> Floats:
-        """Return one float32 row per item, (n, dim), in the order given.
+    def _open(self, name: str | Path | None, changes: Mapping[str, Any], precision: str, device: str | None) -> Path:
+        """Become the model of a name, with changed settings; return its folder."""
+        full_name, folder = resolve(str(name) if name is not None else None)
+        parts = ModelFolder(folder, changes, full_name)
+        Model.__init__(
+            self, parts.model, parts.tokenizer, parts.settings, name=full_name, precision=precision, device=device
+        )
+        self.ignored, self.provenance, self.folder = parts.ignored, parts.provenance, folder
+        return folder
 
-        format: what the vectors are for. role: what the items are. fields: the fields of a paper that are
-        encoded, by default title and abstract. instruction: replaces the format's own for this call; the
-        vectors are in a space of their own. facets: return the facets, (n, K, dim), whose sum is the vector,
-        before any scaling or normalisation.
-        """
-        route = self.route(format, role, instruction=instruction)
-        shape = (self.method.facets, self.dim) if facets else (self.dim,)
-        return self._encode_items(self.facets if facets else self.vectors, shape, items, role, fields, route)
-
-    def _encode_items(
-        self,
-        compute: Callable[[PackedBatch], Tensor],
-        shape: tuple[int, ...],
-        items: Sequence[Item],
-        role: Role,
-        fields: Sequence[str],
-        route: str = "all",
-    ) -> Floats:
-        """Return the output of `compute` for each item, (n, *shape), in the order given."""
-        if self.model.training:
-            raise InputError(f"{self.name} is in training; call prepare() before it encodes")
-        texts = self.texts(items, role, fields)
-        rows = np.empty((len(texts), *shape), dtype=np.float32)
-        for start in range(0, len(texts), WINDOW):
-            ids = self.tokenize(texts[start : start + WINDOW])
-            encode_sequences(compute, ids, rows[start:], route=route, device=self.device, on_batch=self.on_batch)
-        if not np.isfinite(rows).all():
-            raise InputError(f"{self.name} gives vectors that are not finite in {self.precision}; try float32")
-        return rows
-
-    def encode_all(
-        self, items: Sequence[Item], *, role: Role = "paper", formats: Sequence[Format] | None = None
-    ) -> dict[Format, Floats]:
-        """Return one array per format; formats that share an encoding path share the array.
-
-        formats: None for all. A `prism` model computes all in one pass, others need one pass per path.
-        """
-        route_of = {format: self.route(format, role) for format in (self.formats if formats is None else formats)}
-        routes = list(dict.fromkeys(route_of.values()))
-        if self.method.one_pass and routes:
-            compute = partial(self.vectors_by_route, routes=routes)
-            rows = self._encode_items(compute, (len(routes), self.dim), items, role, FIELDS)
-            found = {route: np.ascontiguousarray(rows[:, i]) for i, route in enumerate(routes)}
-        else:
-            found = {
-                route: self._encode_items(self.vectors, (self.dim,), items, role, FIELDS, route) for route in routes
-            }
-        return {format: found[route] for format, route in route_of.items()}
+    def __repr__(self) -> str:
+        facts = {
+            "method": self.settings.method,
+            "dim": self.dim,
+            "max_seq_length": self.max_seq_length,
+            "distance": self.distance,
+            "device": str(self.device),
+            **({"precision": self.precision} if self.precision != "float32" else {}),
+        }
+        return f"Encoder({self.name!r}, {', '.join(f'{key}={value!r}' for key, value in facts.items())})"
 
     def describe(self) -> dict[str, Any]:
         """Return what is loaded, as JSON values."""
@@ -239,19 +240,3 @@ def smallest_cosine(one: Floats, other: Floats) -> float:
     lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
     with np.errstate(invalid="ignore"):
         return float(((one * other).sum(axis=1) / lengths).min())
-
-
-def _load_encoder(
-    cls: type[Encoder],
-    name: str | Path | None,
-    changes: Mapping[str, Any],
-    precision: str,
-    device: str | None,
-) -> tuple[Encoder, Path]:
-    full_name, folder = resolve(str(name) if name is not None else None)
-    parts = ModelFolder(folder, changes, full_name)
-    encoder = cls(parts.model, parts.tokenizer, parts.settings, name=full_name, precision=precision, device=device)
-    encoder.ignored = parts.ignored
-    encoder.provenance = parts.provenance
-    encoder.folder = folder
-    return encoder, folder

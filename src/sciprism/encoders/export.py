@@ -11,7 +11,7 @@ from typing import Literal
 
 from sciprism.checksums import write_checksums
 from sciprism.encoders.checkpoints.folder import atomic_folder
-from sciprism.encoders.checkpoints.sentence_transformers import write_documents
+from sciprism.encoders.checkpoints.sentence_transformers import format_config, write_documents
 from sciprism.encoders.encoder import Encoder
 from sciprism.encoders.methods.registry import PLAIN
 from sciprism.encoders.provenance import describe_untrained, training_facts, untrained_stage
@@ -46,19 +46,24 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
         about |= training_facts(stage, 0)
     if plain is not None:
         settings = replace(encoder.settings, method=PLAIN, options={})
-        written = Encoder(plain, encoder.tokenizer, settings, name=shown, device=str(encoder.device))
+        written = Encoder.from_parts(plain, encoder.tokenizer, settings, name=shown, device=str(encoder.device))
     with atomic_folder(folder) as draft:
         written.save(draft, compact=compact, **about)
         if compact:
             return "compact"
         chosen = None
         if plain is None:
-            chosen = format or ("proximity" if "proximity" in formats else formats[0])
+            chosen = format or default_format(encoder)
             _write_modules(draft, encoder, chosen)
         card = _format_model_card(encoder, shown, formats if chosen is None else encoder.formats, chosen)
         (draft / "README.md").write_text(card, encoding="utf-8")
         write_checksums(draft)  # again: of the files that were added
     return "module" if plain is None else "plain"
+
+
+def default_format(encoder: Encoder) -> Format:
+    """Return the format of plain `encode` in a folder that holds several, where none is chosen."""
+    return "proximity" if "proximity" in encoder.formats else encoder.formats[0]
 
 
 def to_plain_transformer(model: Transformer, route: str) -> Transformer | None:
@@ -83,13 +88,10 @@ def _write_modules(folder: Path, encoder: Encoder, format: Format) -> None:
     from sciprism.encoders.sentence_module import write_config
 
     write_config(folder, format)
-    prompts = encoder.settings.template.prompts
     documents: dict[str, object] = {
         "modules.json": [{"idx": 0, "name": "0", "path": "", "type": MODULE}],
-        "config_sentence_transformers.json": {
-            "prompts": {"query": prompts.get("query", ""), "document": prompts.get("paper", "")},
-            "similarity_fn_name": encoder.distance,
-        },
+        # no default prompt: the module knows that of each role
+        "config_sentence_transformers.json": format_config(encoder.settings) | {"default_prompt_name": None},
     }
     write_documents(folder, documents)
 

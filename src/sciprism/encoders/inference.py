@@ -11,6 +11,9 @@ from sciprism.arrays import Floats
 from sciprism.encoders.packing import PackedBatch, pack, token_batches
 from sciprism.parallel import map_threads
 
+OnBatch = Callable[[int], None]
+"""Is called with the number of texts of each batch that is done, from several threads."""
+
 CPU_BUDGET = 2_048  # tokens per batch: its states fit in the processor's cache
 CUDA_BUDGET = 65_536
 
@@ -22,13 +25,13 @@ def encode_sequences(
     *,
     route: str,
     device: torch.device,
-    on_batch: Callable[[int], None] | None = None,
+    on_batch: OnBatch | None = None,
+    max_texts: int | None = None,
 ) -> None:
     """Write the vector of sequences[i] to rows[i].
 
     compute: maps a packed batch of B texts to (B, dim), on `device`. Batches depend on the lengths only; on a
-    CPU each runs on one core, several in parallel. on_batch: called with the texts of each batch that is done, from
-    several threads.
+    CPU each runs on one core, several in parallel. max_texts: of a batch; None for no limit but the tokens.
     """
     lengths = [len(sequence) for sequence in sequences]
 
@@ -39,7 +42,7 @@ def encode_sequences(
         if on_batch is not None:
             on_batch(len(batch))
 
-    run_batches(run, token_batches(lengths, token_budget(sum(lengths), device)), device)
+    run_batches(run, token_batches(lengths, token_budget(sum(lengths), device), max_texts), device)
 
 
 def run_batches(run: Callable[[list[int]], None], batches: Iterable[list[int]], device: torch.device) -> None:

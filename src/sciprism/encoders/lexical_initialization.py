@@ -52,7 +52,7 @@ def add_lexical_features(
     model = deepcopy(encoder.model)
     model.config = replace(model.config, lexical=width)
     model.lexical = part
-    return Encoder(model, encoder.tokenizer, encoder.settings, name=encoder.name, device=str(encoder.device))
+    return Encoder.from_parts(model, encoder.tokenizer, encoder.settings, name=encoder.name, device=str(encoder.device))
 
 
 def _split_windows(texts: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from tokenizers import Tokenizer
@@ -15,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sciprism.encoders.fingerprint import compute_fingerprint
+from sciprism.encoders.inputs import Inputs, read_inputs
 from sciprism.encoders.methods.registry import Method, build_method
 from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.pooling import poolings
@@ -23,7 +25,7 @@ from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer
 from sciprism.errors import InputError
 from sciprism.formats import ROLES, Format, Role
-from sciprism.text.template import FIELDS, PAPER_FIELDS, Item
+from sciprism.text.template import FIELDS
 
 
 class Model:
@@ -103,18 +105,39 @@ class Model:
         untruncated.no_truncation()
         return _token_ids(untruncated, [self.settings.template.text(instruction, "instruction")])[0]
 
-    def texts(self, items: Sequence[Item], role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
-        """Return the texts that are tokenized for these items."""
-        if isinstance(items, str) or not isinstance(items, Sequence):
-            raise InputError(f"expected a list of papers, labels or texts, got one {type(items).__name__}")
-        if isinstance(fields, str) or not set(fields) <= set(PAPER_FIELDS):
-            raise InputError(f"unknown fields {fields!r}; a paper has {', '.join(PAPER_FIELDS)}")
-        return [self.settings.template.text(item, role, fields) for item in items]
+    def texts(self, items: Inputs, role: Role = "paper", fields: Sequence[str] = FIELDS) -> list[str]:
+        """Return the texts that are tokenized for these items; a list of one for a single item."""
+        return [self.settings.template.text(item, role, fields) for item in read_inputs(items, fields).items]
 
     def prepare(self) -> None:
         """Pack the present weights for inference; call it again after they change."""
         self.__dict__.pop("fingerprint", None)
         self.model.prepare(PRECISIONS[self.precision])
+
+    def to(self, device: str | torch.device) -> Self:
+        """Move the model to a device, such as "cuda" or "cpu", and return it; InputError where there is none."""
+        self.device = _open_device(str(device))
+        check_precision(self.precision, self.device)
+        self.model.to(self.device)
+        if not self.model.training:
+            self.prepare()
+        return self
+
+    @property
+    def max_seq_length(self) -> int:
+        """Return the number of tokens to which texts are truncated, special ones included; it can be set."""
+        return self.settings.max_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        if length > self.model.config.max_length:
+            raise InputError(
+                f"max length {length}, but the model has positions for {self.model.config.max_length} tokens"
+            )
+        self.settings = replace(self.settings, max_length=length)
+        self.truncate_to(length)
+        self.options["max_length"] = length
+        self.__dict__.pop("fingerprint", None)
 
     def truncate_to(self, length: int) -> None:
         """Truncate texts to `length` tokens from now on, reserved positions included."""

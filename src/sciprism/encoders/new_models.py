@@ -62,7 +62,7 @@ def create_encoder(
         template=Template(**(template or {})),
         **{key: value for key, value in settings.items() if value is not None},
     )
-    return Encoder(model, vocabulary, encoder_settings, name="new", device=device)
+    return Encoder.from_parts(model, vocabulary, encoder_settings, name="new", device=device)
 
 
 def _build_transformer(

@@ -81,16 +81,16 @@ def pack(
     return PackedBatch(torch.tensor(flat, dtype=torch.long, device=device), lengths, names)
 
 
-def token_batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+def token_batches(lengths: Sequence[int], budget: int, max_texts: int | None = None) -> Iterator[list[int]]:
     """Yield batches of at most `budget` tokens, longest texts first, as indices into `lengths`.
 
     The order is a pure function of the lengths, so equal input gives equal batches and equal bytes. A text
-    longer than the budget is a batch by itself.
+    longer than the budget is a batch by itself. max_texts: of a batch; None for no limit but the tokens.
     """
     batch: list[int] = []
     tokens = 0
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if batch and tokens + lengths[index] > budget:
+        if batch and (tokens + lengths[index] > budget or len(batch) == max_texts):
             yield batch
             batch, tokens = [], 0
         batch.append(index)

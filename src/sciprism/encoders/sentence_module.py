@@ -66,12 +66,11 @@ class SciprismModule(nn.Module):
     @property
     def max_seq_length(self) -> int:
         """Return the number of tokens to which texts are truncated."""
-        return self.encoder.settings.max_length
+        return self.encoder.max_seq_length
 
     @max_seq_length.setter
     def max_seq_length(self, length: int) -> None:
-        self.encoder.settings = replace(self.encoder.settings, max_length=length)
-        self.encoder.truncate_to(length)
+        self.encoder.max_seq_length = length
 
     def get_embedding_dimension(self) -> int:
         """Return the width of the vectors."""

@@ -101,7 +101,10 @@ def _read_prompts(config: dict[str, Any]) -> dict[str, str]:
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
         raise InputError(f"the folder's prompts are {prompts!r}, not names and texts")
     default = prompts.get(config.get("default_prompt_name") or "", "")
-    found = {role: next((prompts[n] for n in names if prompts.get(n)), default) for role, names in PROMPTS.items()}
+    found = {}
+    for role, names in PROMPTS.items():
+        named = [prompts[name] for name in names if name in prompts]
+        found[role] = next(filter(None, named), "") if named else default  # an empty one is stated too
     return {role: prompt for role, prompt in found.items() if prompt}
 
 
@@ -114,8 +117,6 @@ def write_settings(folder: Path, settings: EncoderSettings, dim: int) -> None:
         (folder / path).mkdir(exist_ok=True)
     modes = {theirs: ours for ours, theirs in POOLINGS.items()}
     pooling = {flag: name == modes[settings.pooling] for flag, name in POOLING_FLAGS.items()}
-    prompts = settings.template.prompts
-    by_role = {"query": prompts.get("query", ""), "document": prompts.get("paper", "")}
     documents = {
         "modules.json": [
             {"idx": n, "name": str(n), "path": path, "type": f"sentence_transformers.models.{kind}"}
@@ -126,9 +127,19 @@ def write_settings(folder: Path, settings: EncoderSettings, dim: int) -> None:
             "max_seq_length": settings.max_length,
             "do_lower_case": settings.template.lowercase,
         },
-        "config_sentence_transformers.json": {"prompts": by_role, "similarity_fn_name": settings.distance},
+        "config_sentence_transformers.json": format_config(settings),
     }
     write_documents(folder, documents)
+
+
+def format_config(settings: EncoderSettings) -> dict[str, object]:
+    """Return the library's configuration: prompts, of which plain `encode` has the papers', and the similarity."""
+    prompts = settings.template.prompts
+    return {
+        "prompts": {"query": prompts.get("query", ""), "document": prompts.get("paper", "")},
+        "default_prompt_name": "document" if prompts.get("paper") else None,
+        "similarity_fn_name": settings.distance,
+    }
 
 
 def write_documents(folder: Path, documents: Mapping[str, object]) -> None:
