@@ -26,7 +26,7 @@ import numpy as np
 from measurement import build_parser, format_ratio, peak_memory_mb, provenance, ratio, write_result
 from sciprism.checksums import BlockChecks, hash_blocks
 from sciprism.index import exact
-from sciprism.store import Collection
+from sciprism.store import StoredCollection
 from sciprism.store.collection import OPEN_MATRICES, values_file
 from sciprism.store.layout import DEFAULT_SHARD_SIZE
 from sciprism.store.manifest import EncoderRecord, FileChecksum, Manifest, ShardRecord, SpaceRecord
@@ -63,7 +63,7 @@ def search_once(folder: Path, way: str) -> dict[str, float]:
     if way != WAYS[0]:
         BlockChecks.check_blocks = lambda self, content, blocks: None  # type: ignore[method-assign]
     began, work = time.perf_counter(), time.process_time()
-    collection = Collection.open(folder)
+    collection = StoredCollection.open(folder)
     if way == "as version 0.1":
         opened = lru_cache(OPEN_MATRICES)
         collection.open_matrix = opened(lambda values, scales: Matrix(np.load(values, mmap_mode="c")))

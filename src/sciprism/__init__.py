@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
-    from sciprism.papers import Label, Paper
+    from sciprism.papers import Label, Paper, read_papers
+    from sciprism.uses.collection import Collection
 
 __version__ = "0.1.0"
-__all__ = ["Encoder", "Label", "Paper", "__version__"]
+__all__ = ["Collection", "Encoder", "Label", "Paper", "__version__", "read_papers"]
 
-_MODULES = {"Encoder": "sciprism.encoders.encoder", "Paper": "sciprism.papers", "Label": "sciprism.papers"}
+_MODULES = {
+    "Collection": "sciprism.uses.collection",
+    "Encoder": "sciprism.encoders.encoder",
+    "Label": "sciprism.papers",
+    "Paper": "sciprism.papers",
+    "read_papers": "sciprism.papers",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -37,7 +37,7 @@ from sciprism.evaluation.results import Measure, TaskResult, write_result
 from sciprism.evaluation.stored_results import find_item_scores, find_result, pack_results, read_results
 from sciprism.index import approximate, lexical
 from sciprism.papers.records import Paper
-from sciprism.store import Collection, CollectionLayout, embed
+from sciprism.store import CollectionLayout, StoredCollection, embed
 from sciprism.uses.search import search
 
 Damage = Callable[[bytearray, random.Random], None]
@@ -205,7 +205,7 @@ def build_collection(folder: Path, dtype: str = "float32") -> None:
 
 def read_collection(folder: Path) -> Any:
     """All that a person can ask: every paper, every vector, a search, counts."""
-    collection = Collection.open(folder)
+    collection = StoredCollection.open(folder)
     encoder = FakeEncoder()
     rows = range(collection.rows)
     spaces = list(collection.manifest.spaces)
@@ -218,7 +218,7 @@ def read_collection(folder: Path) -> Any:
 
 def rankings(mode: str) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
-        found = search(Collection.open(folder), FakeEncoder(), QUERIES, 5, mode=mode, why=False)
+        found = search(StoredCollection.open(folder), FakeEncoder(), QUERIES, 5, mode=mode, why=False)
         return [[(hit.id, round(hit.score, 5)) for hit in ranking.hits] for ranking in found]
 
     return read
@@ -249,7 +249,7 @@ def build_large_vectors(folder: Path) -> Kind:
     files = list_files(folder, "vectors/**/*")
     assert (folder / files[0]).stat().st_size > 2 * BLOCK
     rows = np.arange(0, 1500, 7)
-    return Kind(files, lambda where: Collection.open(where).read_rows("near", rows).block(0, len(rows)))
+    return Kind(files, lambda where: StoredCollection.open(where).read_rows("near", rows).block(0, len(rows)))
 
 
 @register("manifest")
@@ -261,21 +261,21 @@ def build_manifest(folder: Path) -> Kind:
 @register("lexical index")
 def build_lexical(folder: Path) -> Kind:
     build_collection(folder)
-    lexical.build(Collection.open(folder))
+    lexical.build(StoredCollection.open(folder))
     return Kind(list_files(folder, "index/**/*"), rankings("lexical"))
 
 
 @register("graph index")
 def build_graph(folder: Path) -> Kind:
     build_collection(folder)
-    approximate.build(Collection.open(folder), "hnsw")
+    approximate.build(StoredCollection.open(folder), "hnsw")
     return Kind(list_files(folder, "index/**/0-near/*"), rankings("approximate"))
 
 
 @register("inverted lists")
 def build_inverted_lists(folder: Path) -> Kind:
     build_collection(folder)
-    approximate.build(Collection.open(folder), "ivf")
+    approximate.build(StoredCollection.open(folder), "ivf")
     return Kind(list_files(folder, "index/**/0-near/*"), rankings("approximate"))
 
 

@@ -12,7 +12,7 @@ from build_sources import write_recipe
 from damage_trials import build_collection, write_model, write_results
 from sciprism.evaluation.stored_results import pack_results
 from sciprism.index import lexical
-from sciprism.store import Collection
+from sciprism.store import StoredCollection
 from sciprism.training.recipe_file import read_recipe
 
 
@@ -36,7 +36,7 @@ def flip(path):
 
 def test_a_collection(tmp_path, verify):
     build_collection(tmp_path)
-    lexical.build(Collection.open(tmp_path))
+    lexical.build(StoredCollection.open(tmp_path))
     status, states, _ = verify(tmp_path)
     assert status == 0 and states["papers/000000.parquet"] == states["index/lexical/built_from.json"] == "ok"
     assert set(states.values()) == {"ok"} and (tmp_path / ".lock").exists()

@@ -71,7 +71,7 @@ def test_features_are_found_without_torch_too(monkeypatch):
 @pytest.mark.parametrize(("features", "recorded"), [(OLD, None), (NEW, "bfloat16")])
 def test_embed_takes_auto_and_records_it(features, recorded, processor, model, tmp_path, monkeypatch, capsys):
     """A collection goes on in its own precision, whatever the processor is now."""
-    from sciprism.store import Collection
+    from sciprism.store import StoredCollection
 
     processor(features)
     for name, words in (("papers", "Dark matter"), ("more", "The gene")):
@@ -80,11 +80,11 @@ def test_embed_takes_auto_and_records_it(features, recorded, processor, model, t
     status, _, said = run(monkeypatch, capsys, *command, tmp_path / "papers.jsonl")
     assert (status, "no instructions" in said) == (0, False)
     assert ("bfloat16" in said) == (recorded is not None)
-    assert Collection.open(tmp_path / "vectors").manifest.encoder.options.get("precision") == recorded
+    assert StoredCollection.open(tmp_path / "vectors").manifest.encoder.options.get("precision") == recorded
     processor(OLD)
     status, _, said = run(monkeypatch, capsys, *command, tmp_path / "more.jsonl")
     assert (status, "no instructions for bfloat16" in said) == (0, recorded is not None)
-    found = Collection.open(tmp_path / "vectors").manifest
+    found = StoredCollection.open(tmp_path / "vectors").manifest
     assert (found.papers, found.encoder.options.get("precision")) == (2, recorded)
 
 

@@ -13,12 +13,12 @@ from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.index import approximate, lexical, reciprocal_rank_fusion, topk
 from sciprism.papers.records import Paper
-from sciprism.store import Collection, CollectionLayout, embed
+from sciprism.store import CollectionLayout, StoredCollection, embed
 
 
-def build_collection(folder: Path, papers: list[Paper], **encoder: object) -> Collection:
+def build_collection(folder: Path, papers: list[Paper], **encoder: object) -> StoredCollection:
     embed(papers, FakeEncoder(**encoder), folder, layout=CollectionLayout(shard_size=150))
-    return Collection.open(folder)
+    return StoredCollection.open(folder)
 
 
 @pytest.mark.parametrize("distance", ["cosine", "dot", "euclidean"])
@@ -86,7 +86,7 @@ def test_superseded_words_are_not_found(tmp_path: Path) -> None:
 def test_an_index_that_is_missing_stale_or_unfinished_says_what_to_run(tmp_path: Path, kind: str) -> None:
     pytest.importorskip("faiss")
 
-    def ask(collection: Collection) -> None:
+    def ask(collection: StoredCollection) -> None:
         if kind == "lexical":
             lexical.search(collection, ["topic"], 2, None)
         else:
@@ -107,7 +107,7 @@ def test_an_index_that_is_missing_stale_or_unfinished_says_what_to_run(tmp_path:
         if file.name != "built_from.json":
             file.write_bytes(b"")
     with pytest.raises(InputError, match=f"damaged; run: sciprism index {tmp_path} --{kind}"):
-        ask(Collection.open(tmp_path))
+        ask(StoredCollection.open(tmp_path))
 
 
 def test_an_empty_collection_cannot_be_indexed(tmp_path: Path) -> None:

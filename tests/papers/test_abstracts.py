@@ -51,7 +51,7 @@ def test_inspect_counts_what_can_be_joined_and_why_not(files, monkeypatch, capsy
 
 
 def test_embed_joins_skips_or_fails(files, monkeypatch, capsys, tiny_model) -> None:
-    from sciprism.store import Collection
+    from sciprism.store import StoredCollection
 
     def embed(*more: str) -> tuple[int, str, str]:
         model = ("--model", str(tiny_model), "--pooling", "mean")
@@ -68,7 +68,7 @@ def test_embed_joins_skips_or_fails(files, monkeypatch, capsys, tiny_model) -> N
     assert "skipped, without abstract: 1 its id has another title there: d" in errors
     status, shown, _ = embed("--abstracts", "others.jsonl", "--json")
     assert json.loads(shown)["abstracts"]["missing"]["its id has another title there"]["count"] == 1
-    opened = Collection.open("vecs")
+    opened = StoredCollection.open("vecs")
     assert {paper.id: paper.abstract for paper in opened.papers(range(opened.rows))} == NEEDED
     Path("bare.bib").write_text("@misc{a, title={T}}")
     status, _, errors = run(monkeypatch, capsys, "embed", "bare.bib", "-o", "vecs", "--missing-abstract", "skip")

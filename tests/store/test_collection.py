@@ -15,7 +15,7 @@ from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError
 from sciprism.index import topk
 from sciprism.papers.records import Paper
-from sciprism.store import Collection, CollectionLayout, Filter, embed
+from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +24,11 @@ def papers() -> list[Paper]:
 
 
 @pytest.fixture(scope="module")
-def collection(tmp_path_factory: pytest.TempPathFactory, papers: list[Paper]) -> Collection:
+def collection(tmp_path_factory: pytest.TempPathFactory, papers: list[Paper]) -> StoredCollection:
     folder = tmp_path_factory.mktemp("collection")
     embed(papers, FakeEncoder(), folder, layout=CollectionLayout(shard_size=25))
     embed([replace(papers[7], title="New text")], FakeEncoder(), folder)
-    return Collection.open(folder)
+    return StoredCollection.open(folder)
 
 
 @given(
@@ -39,7 +39,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory, papers: list[Paper]) ->
 )
 @settings(max_examples=60, deadline=None)
 def test_filters_agree_with_a_plain_loop(
-    collection: Collection,
+    collection: StoredCollection,
     papers: list[Paper],
     year_from: int | None,
     year_to: int | None,
@@ -65,21 +65,21 @@ def test_filters_agree_with_a_plain_loop(
 
 def test_no_filter_and_nothing_superseded_needs_no_mask(tmp_path: Path) -> None:
     embed(some_papers(5), FakeEncoder(), tmp_path)
-    assert Collection.open(tmp_path).mask() is None
-    assert Collection.open(tmp_path).mask(Filter()) is None
+    assert StoredCollection.open(tmp_path).mask() is None
+    assert StoredCollection.open(tmp_path).mask(Filter()) is None
 
 
-def test_an_unknown_id_is_an_error(collection: Collection) -> None:
+def test_an_unknown_id_is_an_error(collection: StoredCollection) -> None:
     with pytest.raises(InputError, match="no paper with the id 'p60'"):
         collection.find("p60")
 
 
-def test_an_unknown_space_names_those_that_are_there(collection: Collection) -> None:
+def test_an_unknown_space_names_those_that_are_there(collection: StoredCollection) -> None:
     with pytest.raises(InputError, match=r"the space near .*none of 'kind'; embed the papers for that format"):
         collection.vectors("kind")
 
 
-def test_rows_outside_are_an_error(collection: Collection) -> None:
+def test_rows_outside_are_an_error(collection: StoredCollection) -> None:
     with pytest.raises(IndexError):
         collection.papers([61])
     with pytest.raises(IndexError):
@@ -106,24 +106,26 @@ def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) 
     manifest, _ = damaged(tmp_path)
     manifest.write_text(content)
     with pytest.raises(InputError, match=message):
-        Collection.open(tmp_path)
+        StoredCollection.open(tmp_path)
 
 
 @given(cut=st.floats(0, 0.999))
 @settings(max_examples=25, deadline=None)
-def test_a_manifest_cut_anywhere_is_an_error(collection: Collection, tmp_path_factory: object, cut: float) -> None:
+def test_a_manifest_cut_anywhere_is_an_error(
+    collection: StoredCollection, tmp_path_factory: object, cut: float
+) -> None:
     text = (collection.folder / "manifest.json").read_text().rstrip()
     folder = tmp_path_factory.mktemp("cut")
     (folder / "manifest.json").write_text(text[: int(len(text) * cut)])
     with pytest.raises(InputError, match="not a manifest"):
-        Collection.open(folder)
+        StoredCollection.open(folder)
 
 
 def test_no_collection_at_all(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no manifest.json.*sciprism embed FILES -o"):
-        Collection.open(tmp_path)
+        StoredCollection.open(tmp_path)
     with pytest.raises(InputError, match="is not a folder"):
-        Collection.open(tmp_path / "nowhere")
+        StoredCollection.open(tmp_path / "nowhere")
 
 
 def test_a_truncated_or_missing_file_is_found_on_opening(tmp_path: Path) -> None:
@@ -131,7 +133,7 @@ def test_a_truncated_or_missing_file_is_found_on_opening(tmp_path: Path) -> None
     size = values.stat().st_size
     values.write_bytes(values.read_bytes()[:-10])
     with pytest.raises(InputError, match=rf"000000.npy is {size - 10} bytes long instead of {size}; restore it"):
-        Collection.open(tmp_path)
+        StoredCollection.open(tmp_path)
     values.unlink()
     with pytest.raises(InputError, match=r"000000.npy is missing"):
         embed(some_papers(30), FakeEncoder(), tmp_path)
@@ -143,7 +145,7 @@ def test_changed_bytes_are_found_by_the_checksum(tmp_path: Path) -> None:
     content[-5] ^= 1
     values.write_bytes(content)
     with pytest.raises(InputError, match=r"000000.npy is damaged or changed: its checksum differs"):
-        Collection.open(tmp_path).verify()
+        StoredCollection.open(tmp_path).verify()
 
 
 def test_a_person_can_read_the_manifest(tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ records = st.builds(
 def test_any_paper_comes_back_as_it_went_in(tmp_path_factory: object, papers: list[Paper]) -> None:
     folder = tmp_path_factory.mktemp("any")
     embed(papers, FakeEncoder(), folder, layout=CollectionLayout(shard_size=3))
-    collection = Collection.open(folder)
+    collection = StoredCollection.open(folder)
     assert collection.papers(range(len(papers))) == papers
     assert [collection.find(paper.id) for paper in papers] == list(range(len(papers)))
 
@@ -186,7 +188,7 @@ def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("sciprism.store.collection.OPEN_MATRICES", 2)
     papers, encoder = some_papers(30), FakeEncoder()
     embed(papers, encoder, tmp_path, layout=CollectionLayout(shard_size=4))
-    collection = Collection.open(tmp_path)
+    collection = StoredCollection.open(tmp_path)
     _, rows = topk(encoder.encode(papers[9:10]), collection.vectors("near"), 3)
     assert rows[0, 0] == 9
     assert collection.open_matrix.cache_info().currsize == 2
@@ -194,7 +196,7 @@ def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: py
 
 def test_a_collection_without_papers_yet_can_be_filtered(tmp_path: Path) -> None:
     embed([], FakeEncoder(), tmp_path / "c")
-    assert Collection.open(tmp_path / "c").mask(Filter(year_from=1990)) is None
+    assert StoredCollection.open(tmp_path / "c").mask(Filter(year_from=1990)) is None
 
 
 def test_damaged_vectors_are_an_error_that_names_the_file(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ def test_damaged_vectors_are_an_error_that_names_the_file(tmp_path: Path) -> Non
     (path,) = (tmp_path / "c").glob("vectors/*/000000.npy")
     path.write_bytes(bytes(path.stat().st_size))
     with pytest.raises(ValueError, match=r"000000\.npy is damaged"):
-        Collection.open(tmp_path / "c").vector(0, "near")
+        StoredCollection.open(tmp_path / "c").vector(0, "near")
 
 
 def test_damaged_papers_are_an_error_that_names_the_file(tmp_path: Path) -> None:
@@ -210,4 +212,4 @@ def test_damaged_papers_are_an_error_that_names_the_file(tmp_path: Path) -> None
     path = tmp_path / "c" / "papers" / "000000.parquet"
     path.write_bytes(bytes(path.stat().st_size))
     with pytest.raises(InputError, match=r"000000\.parquet is damaged"):
-        Collection.open(tmp_path / "c").paper("paper-1")
+        StoredCollection.open(tmp_path / "c").paper("paper-1")

@@ -13,7 +13,7 @@ from folders import snapshot
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import lock_folder
 from sciprism.papers.records import Paper, Place
-from sciprism.store import Collection, CollectionLayout, embed
+from sciprism.store import CollectionLayout, StoredCollection, embed
 
 SMALL = CollectionLayout(shard_size=10)
 
@@ -22,7 +22,7 @@ def test_a_collection_gives_back_papers_and_vectors(tmp_path: Path) -> None:
     papers, encoder = some_papers(25), FakeEncoder()
     report = embed(papers, encoder, tmp_path / "c", layout=SMALL)
     assert (report.read, report.new, report.papers, report.missing_abstracts) == (25, 25, 25, 4)
-    collection = Collection.open(tmp_path / "c")
+    collection = StoredCollection.open(tmp_path / "c")
     assert [shard.rows for shard in collection.manifest.shards] == [10, 10, 5]
     assert collection.papers(range(25)) == papers
     stored = np.concatenate([m.block(0, 99) for m in collection.vectors("near")])
@@ -34,22 +34,22 @@ def test_rows_come_in_the_order_asked_for(tmp_path: Path) -> None:
     papers = some_papers(600)
     embed(papers, FakeEncoder(), tmp_path, layout=CollectionLayout(shard_size=520))
     rows = [599, 0, 519, 520, 255, 256, 0]
-    assert Collection.open(tmp_path).papers(rows) == [papers[row] for row in rows]
-    assert Collection.open(tmp_path).paper("p300") == papers[300]
+    assert StoredCollection.open(tmp_path).papers(rows) == [papers[row] for row in rows]
+    assert StoredCollection.open(tmp_path).paper("p300") == papers[300]
 
 
 def test_formats_of_one_path_are_encoded_once(tmp_path: Path) -> None:
     encoder = FakeEncoder()
     embed(some_papers(20), encoder, tmp_path, layout=CollectionLayout(formats=("proximity", "search")))
     assert encoder.encoded == 20
-    assert list(Collection.open(tmp_path).manifest.spaces) == ["near"]
+    assert list(StoredCollection.open(tmp_path).manifest.spaces) == ["near"]
 
 
 def test_each_space_has_its_matrix(tmp_path: Path) -> None:
     encoder, papers = FakeEncoder(), some_papers(5)
     report = embed(papers, encoder, tmp_path, layout=CollectionLayout(formats=("proximity", "classification")))
     assert encoder.encoded == 10 and report.encoded == 5
-    collection = Collection.open(tmp_path)
+    collection = StoredCollection.open(tmp_path)
     kind = collection.vectors("kind")[0].block(0, 5)
     np.testing.assert_array_equal(kind, encoder.encode(papers, format="classification"))
     assert not np.array_equal(kind, collection.vectors("near")[0].block(0, 5))
@@ -60,7 +60,7 @@ def test_precision_of_stored_vectors(tmp_path: Path, dtype: str, error: float) -
     papers, encoder = some_papers(30), FakeEncoder()
     embed(papers, encoder, tmp_path, layout=CollectionLayout(dtype=dtype, shard_size=20))
     exact = encoder.encode(papers)
-    stored = np.concatenate([m.block(0, 99) for m in Collection.open(tmp_path).vectors("near")])
+    stored = np.concatenate([m.block(0, 99) for m in StoredCollection.open(tmp_path).vectors("near")])
     assert np.abs(stored - exact).max() <= error * np.abs(exact).max() + 1e-9
     if dtype == "int8":
         assert len(list(tmp_path.glob("vectors/*/*.scales.npy"))) == 2
@@ -88,7 +88,7 @@ def test_appending_encodes_only_what_is_new(tmp_path: Path) -> None:
     again = FakeEncoder()
     report = embed(some_papers(40), again, tmp_path)
     assert (report.new, report.unchanged, again.encoded, report.papers) == (15, 25, 15, 40)
-    assert [shard.rows for shard in Collection.open(tmp_path).manifest.shards] == [10, 10, 5, 10, 5]
+    assert [shard.rows for shard in StoredCollection.open(tmp_path).manifest.shards] == [10, 10, 5, 10, 5]
 
 
 def test_a_changed_text_supersedes_the_old_row(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_changed_text_supersedes_the_old_row(tmp_path: Path) -> None:
     report = embed(papers, encoder, tmp_path)
     assert (report.changed, report.unchanged, report.papers, report.superseded) == (1, 11, 12, 1)
     assert report.missing_abstracts == 1  # p10 alone
-    collection = Collection.open(tmp_path)
+    collection = StoredCollection.open(tmp_path)
     assert len(collection) == 12 and collection.rows == 13
     assert collection.find("p3") == 12
     assert collection.paper("p3").abstract == "Now it has one."
@@ -116,7 +116,7 @@ def test_changed_details_keep_the_vector(tmp_path: Path, dtype: str) -> None:
     again = FakeEncoder()
     report = embed(papers, again, tmp_path)
     assert (report.updated, report.changed, again.encoded, report.done) == (1, 1, 1, 12)
-    collection = Collection.open(tmp_path)
+    collection = StoredCollection.open(tmp_path)
     assert collection.paper("p5").year == 1234
     np.testing.assert_array_equal(collection.vector(12, "near"), collection.vector(5, "near"))
     exact = encoder.encode([papers[6]])[0]
@@ -140,7 +140,7 @@ def test_one_id_with_two_texts_is_an_error_or_counted(tmp_path: Path, stored: bo
     report = embed(both, FakeEncoder(), tmp_path, skip_bad=True)
     assert (report.bad, report.papers) == (1, 12)
     assert "'p4'" in report.reasons[0]
-    assert Collection.open(tmp_path).paper("p4") == papers[4]
+    assert StoredCollection.open(tmp_path).paper("p4") == papers[4]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_hashes_of_many_papers_stay_apart_from_those_of_stored_ones(
 
 def test_nothing_to_embed_leaves_an_empty_collection(tmp_path: Path) -> None:
     assert embed([], FakeEncoder(), tmp_path).papers == 0
-    collection = Collection.open(tmp_path)
+    collection = StoredCollection.open(tmp_path)
     assert (len(collection), collection.rows, collection.papers([])) == (0, 0, [])
     assert embed(some_papers(3), FakeEncoder(), tmp_path).new == 3
 
@@ -261,7 +261,7 @@ def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyP
         patched.setattr("sciprism.store.shards.np.save", full)
         with pytest.raises(OSError, match=r"cannot write .*000001.npy: No space left on device; .*free some"):
             embed(some_papers(20), FakeEncoder(), tmp_path)
-    assert len(Collection.open(tmp_path)) == 10
+    assert len(StoredCollection.open(tmp_path)) == 10
     embed(some_papers(10), FakeEncoder(), tmp_path)
     assert snapshot(tmp_path) == before
 
@@ -280,7 +280,7 @@ def test_a_key_that_recurs_for_another_paper_replaces_nothing(tmp_path: Path, ot
     with pytest.raises(InputError, match="another paper has this id, 'On toads'"):
         embed([other], FakeEncoder(), tmp_path / "c")
     assert embed([other], FakeEncoder(), tmp_path / "c", skip_bad=True).bad == 1
-    assert Collection.open(tmp_path / "c").paper("smith2020") == first
+    assert StoredCollection.open(tmp_path / "c").paper("smith2020") == first
 
 
 LONG = " ".join(f"word{n}" for n in range(30))
@@ -326,11 +326,11 @@ def test_papers_of_one_id_do_not_replace_each_other_unless_told_to(tmp_path: Pat
             embed(papers, FakeEncoder(), folder, **options)
         embed([first], FakeEncoder(), folder)
     report = embed([other, first], FakeEncoder(), folder, skip_bad=True)
-    assert (report.bad, report.unchanged) == (1, 1) and Collection.open(folder).paper("1") == first
+    assert (report.bad, report.unchanged) == (1, 1) and StoredCollection.open(folder).paper("1") == first
     if first.title == "On frogs":  # what is right is used, whatever came before it
         assert embed([other, again], FakeEncoder(), folder, skip_bad=True).changed == 1
     report = embed([other], FakeEncoder(), folder, replace=True)
-    assert (report.replaced, report.papers) == (1, 1) and Collection.open(folder).paper("1") == other
+    assert (report.replaced, report.papers) == (1, 1) and StoredCollection.open(folder).paper("1") == other
 
 
 def test_a_shard_of_version_0_1_has_no_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,11 +338,11 @@ def test_a_shard_of_version_0_1_has_no_places(tmp_path: Path, monkeypatch: pytes
     with monkeypatch.context() as former:
         former.setattr("sciprism.store.paper_table.PLACE", {})
         embed([first], FakeEncoder(), tmp_path / "c")
-    assert Collection.open(tmp_path / "c").paper("1").place is None
+    assert StoredCollection.open(tmp_path / "c").paper("1").place is None
     with pytest.raises(InputError, match=r"'On frogs' \(its file was not recorded\)"):
         embed([Paper(id="1", title="On toads")], FakeEncoder(), tmp_path / "c")
     embed([replace(first, id="2")], FakeEncoder(), tmp_path / "c")
-    assert [p.place for p in Collection.open(tmp_path / "c").papers([0, 1])] == [None, first.place]
+    assert [p.place for p in StoredCollection.open(tmp_path / "c").papers([0, 1])] == [None, first.place]
 
 
 def test_a_model_of_prism_reads_each_paper_once(tmp_path: Path, tiny_model: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_model_of_prism_reads_each_paper_once(tmp_path: Path, tiny_model: Path
     layout = CollectionLayout(formats=encoder.formats)
     embed(some_papers(9), encoder, tmp_path, layout=layout)
     assert len(read) == 9
-    collection = Collection.open(tmp_path)
+    collection = StoredCollection.open(tmp_path)
     for space in collection.manifest.spaces:
         stored = np.concatenate([m.block(0, 99) for m in collection.vectors(space)])
         assert np.abs(stored - encoder.encode(some_papers(9), format=space)).max() < 1e-6

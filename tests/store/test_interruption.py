@@ -13,7 +13,7 @@ import pytest
 
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
-from sciprism.store import Collection, CollectionLayout, embed
+from sciprism.store import CollectionLayout, StoredCollection, embed
 
 BUILDERS = Path(__file__).parents[1] / "builders"
 WRITER = """
@@ -57,7 +57,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path: Path) ->
     for _ in range(6):
         kills += run_and_kill(killed, 300, chance.uniform(0, duration * 0.6))
         if (killed / "manifest.json").exists():
-            partial = Collection.open(killed)
+            partial = StoredCollection.open(killed)
             partial.verify()
             assert len(partial) % 20 == 0
     assert kills >= 2

@@ -22,7 +22,7 @@ from sciprism.cli.similar import similar
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.store import Collection
+from sciprism.store import StoredCollection
 from sciprism.store.manifest import read_manifest
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -91,7 +91,7 @@ def test_row_numbers_as_ids_lose_no_paper(tmp_path: Path) -> None:
     assert "2 new" in run("embed", one, two, "-o", folder, "--ids-per-file").stdout
     assert "1 new" in run("embed", two, "-o", folder, "--id-prefix", "mice-").stdout
     assert "in the place of another paper" in run("embed", two, "-o", folder, "--replace").stdout
-    stored = [Collection.open(folder).paper(id).title for id in ("1", "k1.csv:1", "k2.csv:1", "mice-1")]
+    stored = [StoredCollection.open(folder).paper(id).title for id in ("1", "k1.csv:1", "k2.csv:1", "mice-1")]
     assert stored == ["Protein folding in mice", "Dark matter halos", *["Protein folding in mice"] * 2]
 
 
@@ -110,7 +110,7 @@ def test_embed_reads_standard_input_and_prints_json(tmp_path: Path) -> None:
     result = run("embed", "-", "-o", tmp_path / "c", "--json", "--formats", "all", stdin=lines(PAPERS))
     counts = json.loads(result.stdout)
     assert (counts["new"], counts["papers"], counts["missing_abstracts"]) == (5, 5, 1)
-    assert Collection.open(tmp_path / "c").manifest.formats == ["classification", "proximity", "search"]
+    assert StoredCollection.open(tmp_path / "c").manifest.formats == ["classification", "proximity", "search"]
 
 
 def test_embed_loads_the_model_of_the_collection(tmp_path: Path, loaded: list[str | None]) -> None:

@@ -11,21 +11,21 @@ from fake_encoder import FakeEncoder
 from five_papers import PAPERS
 from sciprism.errors import InputError
 from sciprism.index import approximate, lexical
-from sciprism.store import Collection, CollectionLayout, Filter, embed
+from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
 from sciprism.uses import search, similar
 
 ENCODER = FakeEncoder(dim=256)
 
 
 @pytest.fixture(scope="module")
-def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+def collection(tmp_path_factory: pytest.TempPathFactory) -> StoredCollection:
     folder = tmp_path_factory.mktemp("collection")
     embed(PAPERS, ENCODER, folder, layout=CollectionLayout(shard_size=2))
-    lexical.build(Collection.open(folder))
-    return Collection.open(folder)
+    lexical.build(StoredCollection.open(folder))
+    return StoredCollection.open(folder)
 
 
-def test_a_query_in_words_finds_the_paper_and_says_why(collection: Collection) -> None:
+def test_a_query_in_words_finds_the_paper_and_says_why(collection: StoredCollection) -> None:
     [ranking] = search(collection, ENCODER, "dark matter density profile", 3)
     best = ranking.hits[0]
     assert (best.rank, best.id, best.title, best.venue, best.year) == (
@@ -36,7 +36,7 @@ def test_a_query_in_words_finds_the_paper_and_says_why(collection: Collection) -
     assert scores == sorted(scores, reverse=True) and len(scores) == 3
 
 
-def test_many_queries_give_what_each_gives_alone(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_queries_give_what_each_gives_alone(collection: StoredCollection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("sciprism.uses.search"), "QUERY_BATCH", 2)
     queries = ["guide RNA cut", "attention sequences", "dark halos"]
     together = search(collection, ENCODER, queries, 2)
@@ -45,12 +45,12 @@ def test_many_queries_give_what_each_gives_alone(collection: Collection, monkeyp
     assert [ranking.hits[0].id for ranking in together] == ["crispr", "attention", "halo"]
 
 
-def test_a_paper_without_abstract_has_no_reason(collection: Collection) -> None:
+def test_a_paper_without_abstract_has_no_reason(collection: StoredCollection) -> None:
     [ranking] = search(collection, ENCODER, "andromeda rotation", 1)
     assert (ranking.hits[0].id, ranking.hits[0].why) == ("rotation", "")
 
 
-def test_filters(collection: Collection) -> None:
+def test_filters(collection: StoredCollection) -> None:
     def ids(**chosen: object) -> list[str]:
         found = search(collection, ENCODER, "dna", 9, filter=Filter(**chosen), why=False)
         return sorted(hit.id for hit in found[0].hits)
@@ -61,7 +61,7 @@ def test_filters(collection: Collection) -> None:
     assert ids(field="history") == []
 
 
-def test_modes(collection: Collection) -> None:
+def test_modes(collection: StoredCollection) -> None:
     [words] = search(collection, None, "guide enzyme", 5, mode="lexical", why=False)
     assert [hit.id for hit in words.hits] == ["crispr", "editing"] or [hit.id for hit in words.hits] == [
         "editing",
@@ -76,7 +76,7 @@ def test_modes(collection: Collection) -> None:
 def test_approximate_mode(tmp_path: Path) -> None:
     pytest.importorskip("faiss")
     embed(PAPERS, ENCODER, tmp_path)
-    collection = Collection.open(tmp_path)
+    collection = StoredCollection.open(tmp_path)
     approximate.build(collection)
     exact = search(collection, ENCODER, "guide enzyme", 3)
     assert search(collection, ENCODER, "guide enzyme", 3, mode="approximate") == exact
@@ -84,7 +84,7 @@ def test_approximate_mode(tmp_path: Path) -> None:
     assert [hit.id for hit in found.hits] == ["editing"]
 
 
-def test_similar_leaves_the_paper_itself_out(collection: Collection) -> None:
+def test_similar_leaves_the_paper_itself_out(collection: StoredCollection) -> None:
     ranking = similar(collection, None, "crispr")
     assert ranking.hits[0].id == "editing" and len(ranking.hits) == 4
     assert "crispr" not in [hit.id for hit in ranking.hits]
@@ -95,7 +95,7 @@ def test_similar_leaves_the_paper_itself_out(collection: Collection) -> None:
     assert [hit.id for hit in later.hits] == ["attention"]
 
 
-def test_requests_that_cannot_be_met(collection: Collection) -> None:
+def test_requests_that_cannot_be_met(collection: StoredCollection) -> None:
     other = FakeEncoder("other", "f9")
     for wrong, message in (
         (lambda: search(collection, other, "x"), "vectors of fake .*not of other"),
@@ -115,10 +115,10 @@ def test_requests_that_cannot_be_met(collection: Collection) -> None:
 def test_a_space_without_queries_is_refused(tmp_path: Path) -> None:
     embed(PAPERS, ENCODER, tmp_path, layout=CollectionLayout(formats=("classification",)))
     with pytest.raises(InputError, match=r"are in the space near; .* holds kind; .*--formats search"):
-        search(Collection.open(tmp_path), ENCODER, "x")
-    assert len(similar(Collection.open(tmp_path), None, "halo").hits) == 4
+        search(StoredCollection.open(tmp_path), ENCODER, "x")
+    assert len(similar(StoredCollection.open(tmp_path), None, "halo").hits) == 4
 
 
 def test_an_empty_collection_finds_nothing(tmp_path: Path) -> None:
     embed([], ENCODER, tmp_path)
-    assert search(Collection.open(tmp_path), ENCODER, "x")[0].hits == ()
+    assert search(StoredCollection.open(tmp_path), ENCODER, "x")[0].hits == ()

@@ -48,6 +48,12 @@ Replace = Annotated[
 ]
 
 
+Prune = Annotated[
+    bool,
+    typer.Option("--prune", "--update", help="The collection becomes the input: papers that it has no more leave."),
+]
+
+
 def embed(
     files: PaperFiles,
     output: Annotated[Path, typer.Option("-o", "--output", help="The collection: a new folder, or one to add to.")],
@@ -64,14 +70,15 @@ def embed(
     missing_abstract: MissingAbstract = "title",
     replace: Replace = False,
     skip_bad: SkipBad = False,
+    prune: Prune = False,
     threads: Annotated[int, typer.Option(help="Processor cores to use; 0 is all.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Encode papers into a collection; it can be searched at once.
 
     It may be interrupted at any moment: the same command continues. With more files it encodes only what is
-    new. A paper replaces a stored one of its id where an identifier such as a DOI, or else the title, says
-    that they are one paper; ids of different papers are refused.
+    new or changed. A paper replaces a stored one of its id where an identifier such as a DOI, or else the title,
+    says that they are one paper; ids of different papers are refused.
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
@@ -84,7 +91,8 @@ def embed(
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
     encoder = _load_encoder(output, model, pooling, precision)
     layout = _choose_layout(encoder, formats, dtype)
-    write = partial(store, encoder=encoder, folder=output, layout=layout, skip_bad=skip_bad, replace=replace)
+    write = partial(store, encoder=encoder, folder=output, layout=layout, skip_bad=skip_bad)
+    write = partial(write, replace=replace, prune=prune)
     piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
     with open_abstracts(abstracts, missing_abstract) as completion:
         _report(output, *_read_and_write(read, write, piped, completion), completion, as_json)
@@ -99,7 +107,7 @@ def _choose_layout(encoder: Encoder, formats: str | None, dtype: str) -> Collect
 
 
 def _read_and_write(
-    read: Callable[..., Iterator[Paper]], write: Callable[..., EmbedReport], piped: bool, completion: AbstractCompletion
+    read: Callable[..., Iterator[Paper]], write: partial[EmbedReport], piped: bool, completion: AbstractCompletion
 ) -> tuple[ReadReport, EmbedReport]:
     """Store the papers with a display of progress; InputError where none can be used.
 
@@ -111,6 +119,9 @@ def _read_and_write(
 
     found, report = ReadReport(), EmbedReport()
     total = None if piped else sum(1 for _ in completion.complete(read(report=found)))
+    if write.keywords["prune"] and (piped or found.skipped_count):
+        why = f"{found.skipped_count:,} records cannot be read" if not piped else "a pipe can be read only once"
+        raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
     if total != 0:
         found = ReadReport()
         with _Progress(total) as progress:
@@ -212,6 +223,7 @@ def _report(output: Path, read: ReadReport, report: EmbedReport, completion: Abs
         "unchanged": report.unchanged,
         "repeated": report.duplicates,
         "skipped": report.bad + read.skipped_count,
+        "gone from the input and deleted": report.pruned,
         "without abstract and skipped": missing.skipped,
         "other files ignored": read.ignored,
     }

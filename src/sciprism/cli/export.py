@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sciprism.cli.options import ModelName, Pooling
+from sciprism.cli.options import Pooling
+from sciprism.store.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from sciprism.formats import Format
@@ -24,15 +25,19 @@ other vectors: encode(texts, format="NAME") with {formats}; or export with --for
 
 
 def export(
-    model: ModelName,
-    output: Annotated[Path, typer.Option("-o", "--output", help="A new folder, or an empty one.")],
+    model: Annotated[str, typer.Argument(help="A model: folder, packaged name, hub id; or a collection's folder.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="A new folder; or a .parquet, .npy or .csv.")],
     format: Annotated[
         str, typer.Option(help="Format of the vectors: classification, regression, proximity, search.")
     ] = "",
     compact: Annotated[bool, typer.Option("--compact", help="int8 weights, which sciprism alone opens.")] = False,
     pooling: Pooling = "",
+    neighbours: Annotated[int, typer.Option(help="Of a collection: nearest papers of each, with scores.")] = 0,
 ) -> None:
-    """Write a model as a folder that sentence-transformers opens, with the same vectors.
+    """Write a model, or a collection's vectors and metadata, for other programs.
+
+    A model becomes a folder that sentence-transformers opens, with the same vectors. A collection becomes a table with
+    a vector and the details of each paper: Parquet, CSV, or .npy with the details in a .csv next to it.
 
     Where a plain BERT gives the format's vectors (the method single; experts with --format), transformers
     opens the folder too, without sciprism. Else it holds the whole model, --format is its default format,
@@ -42,6 +47,9 @@ def export(
 
     Example: sciprism export models/experts -o plain/ --format classification
     """
+    if (Path(model) / MANIFEST_NAME).exists():
+        _export_collection(Path(model), output, format, neighbours)
+        return
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.export import default_format
     from sciprism.encoders.export import export as write
@@ -51,3 +59,12 @@ def export(
     kind = write(encoder, output, format=chosen, compact=compact)
     formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats
     print(MESSAGES[kind].format(folder=output, chosen=chosen or default_format(encoder), formats=", ".join(formats)))
+
+
+def _export_collection(folder: Path, output: Path, format: str, neighbours: int) -> None:
+    from sciprism.uses.collection import Collection
+
+    collection = Collection(folder)
+    count = collection.export(output, format=format, neighbours=neighbours)
+    more = f", their details in {output.with_suffix('.csv')}" if output.suffix == ".npy" else ""
+    print(f"{output}: vectors of {count:,} papers{more}")

@@ -31,11 +31,11 @@ def index(
     from sciprism.files import lock_folder
     from sciprism.index import approximate as by_graph
     from sciprism.index import lexical as by_words
-    from sciprism.store import Collection
+    from sciprism.store import StoredCollection
 
     if not (approximate or lexical):
         raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")
-    opened = Collection.open(collection)
+    opened = StoredCollection.open(collection)
     built: list[str] = []
     with lock_folder(collection):
         opened.verify()

@@ -17,6 +17,7 @@ from typing import Any
 import typer
 
 from sciprism.cli.compare import compare
+from sciprism.cli.delete import delete
 from sciprism.cli.describe import describe
 from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
@@ -67,7 +68,7 @@ def _interruptible(
     return run
 
 
-USE = (inspect, embed, index, search, similar, describe, export, verify)
+USE = (inspect, embed, index, search, similar, delete, describe, export, verify)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 for command in (*USE, *SCIENCE):
     app.command(cls=Command)(_interruptible(command))

@@ -17,7 +17,7 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sciprism.store import Collection, Filter
+    from sciprism.store import Filter, StoredCollection
     from sciprism.uses import Hit, Ranking
 
 CollectionFolder = Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")]
@@ -46,12 +46,12 @@ def build_filter(year: str, venue: str, field: str) -> Filter:
     return Filter(year_from=year_from, year_to=year_to, venue=venue, field=field)
 
 
-def open_papers(folder: Path, filter: Filter) -> Collection:
+def open_papers(folder: Path, filter: Filter) -> StoredCollection:
     """Open a collection; InputError where it is finished and empty, or where no paper can pass the filter."""
-    from sciprism.store import Collection
+    from sciprism.store import StoredCollection
     from sciprism.store.filters import check_filter
 
-    collection = Collection.open(folder)
+    collection = StoredCollection.open(folder)
     if len(collection):
         check_filter(collection, filter)
     elif collection.manifest.input is not None:
@@ -59,7 +59,7 @@ def open_papers(folder: Path, filter: Filter) -> Collection:
     return collection
 
 
-def print_rankings(collection: Collection, rankings: Sequence[Ranking], mode: str, as_json: bool) -> None:
+def print_rankings(collection: StoredCollection, rankings: Sequence[Ranking], mode: str, as_json: bool) -> None:
     """Print every ranking on standard output; warn on standard error of an unfinished collection."""
     if collection.manifest.input is None:
         print(

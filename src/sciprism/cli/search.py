@@ -44,7 +44,7 @@ def search(
 
     Example: sciprism search vecs/ dark matter halos -k 5 --year 1990-2010
     """
-    from sciprism.cli.stored_model import load_collection_encoder
+    from sciprism.uses.collection import load_encoder
     from sciprism.uses.search import check_mode
     from sciprism.uses.search import search as rank
 
@@ -52,7 +52,7 @@ def search(
     chosen = build_filter(year, venue, field)
     opened = open_papers(collection, chosen)
     asked = _collect_queries(words or [], query or [], queries)
-    encoder = load_collection_encoder(opened, model) if why or mode != "lexical" else None
+    encoder = load_encoder(opened, model) if why or mode != "lexical" else None
     rankings = rank(opened, encoder, asked, k, mode=mode, filter=chosen, why=why)
     print_rankings(opened, rankings, mode, as_json)
 

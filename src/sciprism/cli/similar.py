@@ -35,10 +35,10 @@ def similar(
 
     Example: sciprism similar vecs/ --to watson-crick-1953 -k 5
     """
-    from sciprism.cli.stored_model import load_collection_encoder
+    from sciprism.uses.collection import load_encoder
     from sciprism.uses.similar import similar as rank
 
     chosen = build_filter(year, venue, field)
     opened = open_papers(collection, chosen)
-    encoder = load_collection_encoder(opened, model) if why else None
+    encoder = load_encoder(opened, model) if why else None
     print_rankings(opened, [rank(opened, encoder, to, k, mode=mode, filter=chosen)], mode, as_json)

@@ -97,7 +97,7 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
     from sciprism.checksums import FileState
     from sciprism.errors import InputError
     from sciprism.index.build_record import list_index_states
-    from sciprism.store import Collection
+    from sciprism.store import StoredCollection
     from sciprism.store.manifest import MANIFEST_NAME, read_manifest
 
     try:
@@ -105,7 +105,7 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
     except InputError:
         yield FileState(MANIFEST_NAME, "damaged")
         return
-    collection = Collection(path, manifest)
+    collection = StoredCollection(path, manifest)
     seen = {MANIFEST_NAME}
     yield FileState(MANIFEST_NAME, "ok" if manifest.has_blocks or not manifest.shards else "without checksum")
     for states in (collection.file_states(), list_index_states(collection)):

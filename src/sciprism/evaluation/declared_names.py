@@ -14,7 +14,7 @@ DECLARED_AS: dict[str, str] = {
     "RankedPapers.qrels_split": "judged",
     "ReviewerPapers.hub": "at",
     "GradedPools": "JudgedPools",
-    "IrTestCollection": "Collection",
+    "IrTestCollection": "StoredCollection",
     "LabelledTexts": "Texts",
     "PaperClasses": "Classes",
     "PaperNumbers": "Numbers",

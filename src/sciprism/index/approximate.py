@@ -15,7 +15,7 @@ from sciprism.files import explain_write_errors
 from sciprism.index import build_record, exact
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore
 from sciprism.index.registry import vector_searches
-from sciprism.store import Collection
+from sciprism.store import StoredCollection
 
 IndexKind = Literal["hnsw", "ivf"]
 
@@ -32,7 +32,7 @@ IVF_PROBES = 32
 """Inverted lists that a search reads."""
 
 
-def build(collection: Collection, kind: IndexKind | None = None) -> list[str]:
+def build(collection: StoredCollection, kind: IndexKind | None = None) -> list[str]:
     """Build an index of every space and return the spaces. kind None: chosen by the number of rows."""
     faiss = _import_faiss()
     if not collection.rows:
@@ -56,7 +56,7 @@ def build(collection: Collection, kind: IndexKind | None = None) -> list[str]:
 
 @vector_searches.register("approximate")
 def search(
-    collection: Collection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
+    collection: StoredCollection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
     """Return approximately the k best rows of each query, as `exact.topk` and with the same scores."""
     index = _load_index(collection, space)
@@ -74,7 +74,7 @@ def search(
     return rescore(queries, collection.vectors(space), rows, k, distance)
 
 
-def _create_index(collection: Collection, space: str, kind: IndexKind) -> Any:
+def _create_index(collection: StoredCollection, space: str, kind: IndexKind) -> Any:
     faiss = _import_faiss()
     manifest = collection.manifest
     dim = manifest.spaces[space].dim
@@ -93,7 +93,7 @@ def _create_index(collection: Collection, space: str, kind: IndexKind) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _load_index(collection: Collection, space: str) -> Any:
+def _load_index(collection: StoredCollection, space: str) -> Any:
     faiss = _import_faiss()
     folder = _index_folder(collection, space)
     checks = build_record.IndexChecks(folder, collection, "approximate")
@@ -104,7 +104,7 @@ def _load_index(collection: Collection, space: str) -> Any:
         raise InputError(f"{folder / 'index.faiss'} is missing or damaged; {checks.remedy}") from None
 
 
-def _index_folder(collection: Collection, space: str) -> Path:
+def _index_folder(collection: StoredCollection, space: str) -> Path:
     return collection.folder / "index" / "approximate" / collection.manifest.spaces[space].folder
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sciprism.checksums import BlockChecks, FileState, find_state, hash_blocks, lost_checksum, read_sealed, seal_json
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import write_atomically
-from sciprism.store import Collection
+from sciprism.store import StoredCollection
 
 RECORD_NAME = "built_from.json"
 
@@ -40,7 +40,7 @@ class BuildRecord(BaseModel):
     files: dict[str, IndexFile] | None = None
 
 
-def hash_contents(collection: Collection) -> str:
+def hash_contents(collection: StoredCollection) -> str:
     """Return a hash of the checksums of all files; equal for equal collections."""
     files = (item for shard in collection.manifest.shards for item in shard.files.items())
     return hashlib.sha256("".join(f"{name} {file.sha256}\n" for name, file in files).encode()).hexdigest()
@@ -51,7 +51,7 @@ def delete_record(folder: Path) -> None:
     (folder / RECORD_NAME).unlink(missing_ok=True)
 
 
-def write_record(folder: Path, collection: Collection, settings: dict[str, str | int | float]) -> None:
+def write_record(folder: Path, collection: StoredCollection, settings: dict[str, str | int | float]) -> None:
     """Write the record as the last step of a build, so that an interrupted build never counts."""
     files = {
         path.name: IndexFile(size=path.stat().st_size, blocks=hash_blocks(path)) for path in sorted(folder.iterdir())
@@ -79,7 +79,7 @@ class IndexChecks:
     Raises InputError for an index that is unfinished, or built from another state of the collection.
     """
 
-    def __init__(self, folder: Path, collection: Collection, kind: str) -> None:
+    def __init__(self, folder: Path, collection: StoredCollection, kind: str) -> None:
         self.folder = folder
         self.remedy = f"run: sciprism index {collection.folder} --{kind}"
         try:
@@ -109,7 +109,7 @@ class IndexChecks:
                 checks.check(np.memmap(checks.path, np.uint8, "r"))
 
 
-def list_index_states(collection: Collection) -> Iterator[FileState]:
+def list_index_states(collection: StoredCollection) -> Iterator[FileState]:
     """Yield the state of the files of all indexes of a collection."""
     for path in sorted((collection.folder / "index").rglob(RECORD_NAME)):
         place = path.parent.relative_to(collection.folder)

@@ -13,7 +13,7 @@ from sciprism.arrays import Floats, Rows
 from sciprism.index.matmul import inner_products
 from sciprism.index.registry import vector_searches
 from sciprism.parallel import map_threads
-from sciprism.store import Collection, Matrix
+from sciprism.store import Matrix, StoredCollection
 
 Distance = Literal["cosine", "dot", "euclidean"]
 
@@ -29,7 +29,7 @@ MAX_GATHERED = 1 << 16
 
 @vector_searches.register("exact")
 def search(
-    collection: Collection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
+    collection: StoredCollection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
     """Return the k best rows of a space for each query, as `topk`."""
     return topk(queries, collection.vectors(space), k, mask=mask, distance=collection.manifest.encoder.distance)

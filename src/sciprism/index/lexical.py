@@ -14,13 +14,13 @@ from sciprism.arrays import Floats, Rows
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import explain_write_errors
 from sciprism.index import build_record
-from sciprism.store import Collection
+from sciprism.store import StoredCollection
 
 POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
 """Files of an index that are mapped: for each token the papers that have it, and their scores."""
 
 
-def build(collection: Collection) -> None:
+def build(collection: StoredCollection) -> None:
     """Build the BM25 index of all papers and store it in the collection's folder."""
     import bm25s
     from bm25s.tokenization import Tokenizer
@@ -43,7 +43,7 @@ def build(collection: Collection) -> None:
 
 
 def search(
-    collection: Collection, queries: Sequence[str], k: int, mask: NDArray[np.bool_] | None
+    collection: StoredCollection, queries: Sequence[str], k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
     """Return the k best rows of each query, as `exact.topk`; rows that share no word with it are dropped."""
     import bm25s
@@ -68,7 +68,7 @@ def _top_rows(scores: Floats, k: int) -> Rows:
     return rows[np.lexsort((rows, -scores[rows]))][:k]
 
 
-def _read_texts(collection: Collection) -> Iterator[list[str]]:
+def _read_texts(collection: StoredCollection) -> Iterator[list[str]]:
     """Yield title and abstract of every row, shard by shard; "" for a superseded row."""
     live = collection.mask()
     first = 0
@@ -100,7 +100,7 @@ class _Postings:
 
 
 @lru_cache(maxsize=4)
-def _load_index(collection: Collection) -> tuple[Any, _Postings]:
+def _load_index(collection: StoredCollection) -> tuple[Any, _Postings]:
     import bm25s
 
     folder = _index_folder(collection)
@@ -117,5 +117,5 @@ def _load_index(collection: Collection) -> tuple[Any, _Postings]:
         raise InputError(f"{folder} is incomplete or damaged; {checks.remedy}") from None
 
 
-def _index_folder(collection: Collection) -> Path:
+def _index_folder(collection: StoredCollection) -> Path:
     return collection.folder / "index" / "lexical"

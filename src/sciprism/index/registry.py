@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.registry import Registry
-from sciprism.store import Collection
+from sciprism.store import StoredCollection
 
-VectorSearch = Callable[[Collection, str, Floats, int, NDArray[np.bool_] | None], tuple[Floats, Rows]]
-"""Collection, space, query vectors (m, d), k and mask -> scores and rows (m, k), as `exact.topk`."""
+VectorSearch = Callable[[StoredCollection, str, Floats, int, NDArray[np.bool_] | None], tuple[Floats, Rows]]
+"""StoredCollection, space, query vectors (m, d), k and mask -> scores and rows (m, k), as `exact.topk`."""
 
 vector_searches: Registry[VectorSearch] = Registry("search mode")

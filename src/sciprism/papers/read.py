@@ -234,7 +234,7 @@ class _RecordStream(Generic[Record]):
 
 
 def _split_part(path: Path) -> tuple[Path, str]:
-    """Split `zotero.sqlite#Collection` into the file and what is read of it; other paths have no part."""
+    """Split `zotero.sqlite#StoredCollection` into the file and what is read of it; other paths have no part."""
     name = str(path)
     if not path.exists():
         for mark in re.finditer("#", name):

@@ -1,10 +1,11 @@
-"""A collection on disk: papers by row or id, vectors as memory-mapped matrices, filters."""
+"""A collection's files: papers by row or id, vectors as memory-mapped matrices, filters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 
+READ_ROWS = 4096
+"""Papers that are read at once."""
 OPEN_MATRICES = 256
 """Mapped files kept open; each needs a file handle, of which a process often has only 1024."""
 
@@ -61,10 +64,11 @@ def scales_file(folder: str, shard: int) -> str:
     return f"vectors/{folder}/{shard:06d}.scales.npy"
 
 
-class Collection:
+class StoredCollection:
     """Papers and vectors on disk, read on demand; rows are numbered through all shards.
 
-    Superseded rows (a newer row of the same paper follows) stay in the files; every mask excludes them.
+    Superseded rows (a newer row of the same paper follows) and deleted ones stay in the files; every mask
+    excludes them.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -72,11 +76,13 @@ class Collection:
         self.manifest = manifest
         self._offsets: Rows = np.cumsum([0, *(shard.rows for shard in manifest.shards)], dtype=np.int64)
         self._files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
+        if manifest.deleted:
+            self._files[manifest.deleted.file] = manifest.deleted.checksum
         self._checks: dict[str, BlockChecks] = {}
         self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(open_matrix, checks=self._checks_of))
 
     @classmethod
-    def open(cls, folder: Path | str) -> Collection:
+    def open(cls, folder: Path | str) -> StoredCollection:
         """Read the manifest and check the size of every file that it names; bytes are checked when first read."""
         collection = cls(Path(folder), read_manifest(Path(folder)))
         for name, record in collection._files.items():
@@ -141,12 +147,63 @@ class Collection:
 
     def find(self, id: str) -> int:
         """Return the newest row of a paper."""
+        if (row := self.find_row(id)) is None:
+            raise InputError(f"{self.folder} has no paper with the id {id!r}; search shows the ids")
+        return row
+
+    def find_row(self, id: str) -> int | None:
+        """Return the newest row of a paper, None where the collection has none of that id."""
         ids, order = self._sorted_ids
         wanted = np.uint64(hash64(id))
         first, last = np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
-        if first == last:
-            raise InputError(f"{self.folder} has no paper with the id {id!r}; search shows the ids")
-        return int(order[last - 1])
+        row = int(order[last - 1]) if first < last else -1
+        return None if row < 0 or np.isin(row, self.deleted_rows) else row
+
+    @cached_property
+    def deleted_rows(self) -> Rows:
+        """Return the newest rows of deleted papers, ascending."""
+        deleted = self.manifest.deleted
+        if deleted is None:
+            return np.empty(0, np.int64)
+        path = self.folder / deleted.file
+        if sha256(path) != deleted.checksum.sha256:
+            raise self._damaged(path, "damaged or changed: its checksum differs")
+        found: Rows = np.load(path, allow_pickle=False)
+        return found
+
+    @cached_property
+    def live(self) -> Rows:
+        """Return the rows of all papers, ascending: neither superseded nor deleted."""
+        mask = self.mask()
+        return np.arange(self.rows) if mask is None else np.flatnonzero(mask)
+
+    def number_papers(self) -> Rows:
+        """Return row -> the number of its paper among all papers, -1 for a row without one."""
+        numbers = np.full(self.rows, -1, np.int64)
+        numbers[self.live] = np.arange(len(self.live))
+        return numbers
+
+    def live_rows(self) -> Iterator[Rows]:
+        """Yield the rows of papers shard by shard, numbered in the shard: neither superseded nor deleted."""
+        live = self.mask()
+        for first, last in pairwise(self._offsets):
+            yield np.arange(last - first) if live is None else np.flatnonzero(live[first:last])
+
+    def live_ids(self) -> list[str]:
+        """List the ids of all papers, in the order of their rows."""
+        parts = zip(self.columns("id"), self.live_rows(), strict=True)
+        return [ids[row] for (ids,), rows in parts for row in rows]
+
+    def live_vectors(self, space: str) -> Iterator[Floats]:
+        """Yield the vectors of all papers shard by shard, float32 (b, d), in the order of their rows."""
+        for matrix, rows in zip(self.vectors(space), self.live_rows(), strict=True):
+            yield matrix.take(rows)
+
+    def live_papers(self) -> Iterator[list[Paper]]:
+        """Yield the papers in parts, in the order of their rows."""
+        for first, rows in zip(self._offsets, self.live_rows(), strict=False):
+            for start in range(0, len(rows), READ_ROWS):
+                yield self.papers(first + rows[start : start + READ_ROWS])
 
     def vectors(self, space: str) -> Sequence[Matrix]:
         """Return one mapped matrix per shard, opened on first use."""
@@ -199,12 +256,13 @@ class Collection:
 
     @cached_property
     def _live(self) -> Mask | None:
-        if not self.manifest.superseded:
+        if not self.manifest.superseded and not self.manifest.deleted:
             return None
         ids, order = self._sorted_ids
         newest = np.append(ids[1:] != ids[:-1], True)
         live = np.zeros(self.rows, bool)
         live[order[newest]] = True
+        live[self.deleted_rows] = False
         return live
 
     def _passes(self, shard: int, filter: Filter) -> Mask:
@@ -258,7 +316,7 @@ class Collection:
 class _ShardMatrices(Sequence[Matrix]):
     """The matrices of one space, shard by shard."""
 
-    def __init__(self, collection: Collection, folder: str) -> None:
+    def __init__(self, collection: StoredCollection, folder: str) -> None:
         self._collection = collection
         self._folder = folder
 

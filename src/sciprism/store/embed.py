@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.files import lock_folder
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Paper
-from sciprism.store.collection import Collection
-from sciprism.store.known_papers import PaperStatus, hash_paper
+from sciprism.store.collection import StoredCollection
+from sciprism.store.deletion import mark_deleted, remove_former
+from sciprism.store.known_papers import PaperStatus, hash64, hash_paper
 from sciprism.store.layout import CollectionLayout, check_folder, group_by_space, open_or_create
 from sciprism.store.manifest import InputRecord
 from sciprism.store.paper_table import ROW_GROUP
@@ -35,7 +39,8 @@ class EmbedReport:
 
     Stored: new, changed (another text), updated (same text, other details; the vectors are reused). Not
     stored: unchanged, duplicates (same id and text again), bad. `reasons` explains the first bad ones. Replaced:
-    of the changed and updated, those that took the place of another paper (`replace`).
+    of the changed and updated, those that took the place of another paper (`replace`). Pruned: stored before, and
+    deleted, since the input has them no more.
     """
 
     read: int = 0
@@ -46,6 +51,7 @@ class EmbedReport:
     duplicates: int = 0
     bad: int = 0
     replaced: int = 0
+    pruned: int = 0
     encoded: int = 0
     reasons: list[str] = field(default_factory=list)
     papers: int = 0
@@ -66,6 +72,7 @@ def embed(
     layout: CollectionLayout | None = None,
     skip_bad: bool = False,
     replace: bool = False,
+    prune: bool = False,
     progress: Callable[[EmbedReport], None] | None = None,
 ) -> EmbedReport:
     """Store papers and their vectors; papers already stored with the same text are not encoded again.
@@ -74,6 +81,7 @@ def embed(
     call resumes it and ends with the same bytes as an uninterrupted run. `progress` gets the counts every
     few seconds. A paper that cannot be used is an InputError; with `skip_bad` it is counted instead. So is one whose
     id another paper has (`is_same_paper`); with `replace` it takes the place of a paper that was stored before.
+    With `prune` stored papers of ids that the input has not are deleted, as the last step.
     """
     folder, layout = Path(folder), layout or CollectionLayout()
     check_folder(folder)
@@ -84,7 +92,7 @@ def embed(
         rest = iter(papers)
         while batch := list(islice(rest, BATCH)):
             run.add(batch)
-        return run.finish()
+        return run.finish(prune)
 
 
 class _EmbeddingRun:
@@ -92,7 +100,7 @@ class _EmbeddingRun:
 
     def __init__(
         self,
-        collection: Collection,
+        collection: StoredCollection,
         encoder: Encoder,
         skip_bad: bool,
         replace: bool,
@@ -106,6 +114,7 @@ class _EmbeddingRun:
         self._progress = progress or (lambda _report: None)
         self._read: dict[int, list[Paper]] = {}  # first row -> the stored papers from there
         self._known = load_known_papers(collection)
+        self._kept: set[int] = set()  # hashes of ids of the input whose records cannot be used
         self._writer = ShardWriter(collection, encoder, self._encoded)
         self._pending: list[PendingRow] = []
 
@@ -121,14 +130,19 @@ class _EmbeddingRun:
                 self._store()
         self._progress(self.report)
 
-    def finish(self) -> EmbedReport:
-        """Write the last shard and record that the input was read completely."""
+    def finish(self, prune: bool) -> EmbedReport:
+        """Write the last shard, and record what left and that the input was read completely."""
         if self._pending:
             self._store()
-        report, manifest = self.report, self._writer.manifest
+        report, before = self.report, self._writer.manifest
+        stored = StoredCollection(self._folder, before)
+        gone = self._known.unseen_rows(self._kept) if prune else np.empty(0, np.int64)
         record = InputRecord(read=report.read, duplicates=report.duplicates, bad=report.bad)
-        if manifest.input != record:
-            manifest.model_copy(update={"input": record}).write(self._folder)
+        manifest = mark_deleted(stored, gone).model_copy(update={"input": record})
+        report.pruned = len(gone)
+        if manifest != before:
+            manifest.write(self._folder)
+            remove_former(stored, manifest)
         report.papers, report.superseded = manifest.papers, manifest.superseded
         report.missing_abstracts = manifest.missing_abstracts
         return report
@@ -179,7 +193,7 @@ class _EmbeddingRun:
         first = row - row % ROW_GROUP  # neighbours are read together: they are often asked for next
         if first not in self._read:
             self._read.clear()
-            stored = Collection(self._folder, self._writer.manifest)
+            stored = StoredCollection(self._folder, self._writer.manifest)
             self._read[first] = stored.papers(range(first, min(first + ROW_GROUP, stored.rows)))
         return self._read[first][row - first]
 
@@ -198,6 +212,8 @@ class _EmbeddingRun:
         if not self._skip_bad:
             raise InputError(f"{message}; or skip such papers with --skip-bad")
         self.report.bad += 1
+        with suppress(UnicodeEncodeError):  # an id that no stored paper has
+            self._kept.add(hash64(paper.id))
         if len(self.report.reasons) < MAX_REASONS:
             self.report.reasons.append(message)
 

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import replace
 
 from sciprism.errors import InputError
-from sciprism.store.collection import Collection, Filter
+from sciprism.store.collection import Filter, StoredCollection
 
 MAX_NAMED = 5
 """Venues or fields that a message names."""
 
 
-def check_filter(collection: Collection, filter: Filter) -> None:
+def check_filter(collection: StoredCollection, filter: Filter) -> None:
     """Raise InputError for a condition that no paper meets, or that no paper meets together with the others."""
     if not filter or _passes(collection, filter):
         return
@@ -28,12 +28,12 @@ def check_filter(collection: Collection, filter: Filter) -> None:
     raise InputError(f"no paper of {name} meets all conditions together, though each is met by some; leave one out")
 
 
-def _passes(collection: Collection, filter: Filter) -> bool:
+def _passes(collection: StoredCollection, filter: Filter) -> bool:
     mask = collection.mask(filter)
     return mask is None or bool(mask.any())
 
 
-def _list(collection: Collection, column: str) -> str:
+def _list(collection: StoredCollection, column: str) -> str:
     """List the most frequent values of a column."""
     counts: Counter[str] = Counter()
     for (values,) in collection.columns(column):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
@@ -75,14 +76,31 @@ class KnownPapers:
         self._recent: dict[int, int] = {}  # id hash -> position in the entries of new papers
         self._recent_entries: NDArray[np.void] = np.zeros(RECENT, _ENTRY)
 
-    def load(self, ids: NDArray[np.uint64], hashes: NDArray[np.uint64], missing: NDArray[np.bool_]) -> None:
-        """Load all stored rows: ids (n,), hashes of text and record (n, 2), missing abstracts (n,)."""
+    def load(
+        self,
+        ids: NDArray[np.uint64],
+        hashes: NDArray[np.uint64],
+        missing: NDArray[np.bool_],
+        deleted: NDArray[np.int64],
+    ) -> None:
+        """Load all stored rows: ids (n,), hashes of text and record (n, 2), missing abstracts (n,).
+
+        deleted: the newest rows of papers that are no longer known.
+        """
         self._ids = ids
         self._entries = np.zeros(len(ids), _ENTRY)
         self._entries["text"], self._entries["record"] = (hashes & _LOW_BITS).T
         self._entries["row"] = np.arange(len(ids))
         self._entries["missing"] = missing
         self._sort()
+        known = ~np.isin(self._entries["row"], deleted)
+        self._ids, self._entries = self._ids[known], self._entries[known]
+
+    def unseen_rows(self, kept: Collection[int]) -> NDArray[np.int64]:
+        """Return the rows of stored papers that the input has not, ascending. kept: hashes of ids to leave out."""
+        gone = ~self._entries["seen"] & ~np.isin(self._ids, np.fromiter(kept, np.uint64, len(kept)))
+        rows: NDArray[np.int64] = np.sort(self._entries["row"][gone]).astype(np.int64)
+        return rows
 
     def compare(self, hashes: PaperHashes) -> PaperStatus:
         """Compare a paper of the input with the known one of its id."""

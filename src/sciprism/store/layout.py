@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sciprism.errors import InputError
 from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX
-from sciprism.store.collection import Collection
+from sciprism.store.collection import StoredCollection
 from sciprism.store.manifest import MANIFEST_NAME, EncoderRecord, Manifest, SpaceRecord
 from sciprism.store.matrix import DTYPES, Dtype
 
@@ -20,6 +20,8 @@ DEFAULT_FORMATS = ("proximity",)
 DEFAULT_DTYPE: Dtype = "float32"
 DEFAULT_SHARD_SIZE = 2048
 """Papers in a shard: about a minute of encoding on a laptop, the most that an interruption can lose."""
+
+DELETED_FOLDER = "deleted"
 
 _SHARD_FILE = re.compile(r"\d{6}\.(parquet|npy|scales\.npy)(\.part)?")
 
@@ -51,13 +53,13 @@ def check_folder(folder: Path) -> None:
             raise InputError(f"{folder} holds {min(foreign)} but no {MANIFEST_NAME}: no collection; name a new folder")
 
 
-def open_or_create(folder: Path, encoder: Encoder, layout: CollectionLayout) -> Collection:
+def open_or_create(folder: Path, encoder: Encoder, layout: CollectionLayout) -> StoredCollection:
     """Create a collection, or open the existing one and delete the files of an interrupted shard.
 
     Raises DamagedFileError for a collection with a damaged file: nothing is added to it.
     """
     if (folder / MANIFEST_NAME).exists():
-        collection = Collection.open(folder)
+        collection = StoredCollection.open(folder)
         collection.verify()
         collection.check_encoder(encoder)
         _check_same_layout(collection, layout)
@@ -75,7 +77,7 @@ def open_or_create(folder: Path, encoder: Encoder, layout: CollectionLayout) -> 
         spaces=group_by_space(encoder, layout.formats or DEFAULT_FORMATS),
     )
     manifest.write(folder)
-    return Collection(folder, manifest)
+    return StoredCollection(folder, manifest)
 
 
 def group_by_space(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, SpaceRecord]:
@@ -99,7 +101,7 @@ def group_by_space(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, Spac
     return spaces
 
 
-def _check_same_layout(collection: Collection, layout: CollectionLayout) -> None:
+def _check_same_layout(collection: StoredCollection, layout: CollectionLayout) -> None:
     manifest = collection.manifest
     for name, requested, stored in (
         ("formats", sorted(layout.formats) if layout.formats else None, manifest.formats),
@@ -114,11 +116,16 @@ def _check_same_layout(collection: Collection, layout: CollectionLayout) -> None
             )
 
 
-def _remove_unfinished(collection: Collection) -> None:
+def _remove_unfinished(collection: StoredCollection) -> None:
     """Delete the files of shards that were never committed; other files stay."""
     folder, manifest = collection.folder, collection.manifest
     committed = {folder / name for shard in manifest.shards for name in shard.files}
-    folders = [folder / "papers", *(folder / "vectors" / space.folder for space in manifest.spaces.values())]
+    committed |= {folder / manifest.deleted.file} if manifest.deleted else set()
+    folders = [
+        folder / "papers",
+        folder / DELETED_FOLDER,
+        *(folder / "vectors" / space.folder for space in manifest.spaces.values()),
+    ]
     for subfolder in folders:
         for path in subfolder.glob("*"):
             if path not in committed and _SHARD_FILE.fullmatch(path.name):

@@ -56,6 +56,15 @@ class ShardRecord(_ManifestModel):
     files: dict[str, FileChecksum]
 
 
+class DeletedRecord(_ManifestModel):
+    """The newest rows of deleted papers, and how many lack an abstract; their numbers are in a file."""
+
+    rows: int
+    missing_abstracts: int
+    file: str
+    checksum: FileChecksum
+
+
 class InputRecord(_ManifestModel):
     """Counts of the last input that was embedded completely: papers read, and those skipped."""
 
@@ -78,6 +87,7 @@ class Manifest(_LayoutVersion):
     spaces: dict[str, SpaceRecord]
     input: InputRecord | None = None
     shards: list[ShardRecord] = []
+    deleted: DeletedRecord | None = None
 
     @property
     def rows(self) -> int:
@@ -94,13 +104,14 @@ class Manifest(_LayoutVersion):
     @property
     def papers(self) -> int:
         """Count the papers."""
-        return self.rows - self.superseded
+        return self.rows - self.superseded - (self.deleted.rows if self.deleted else 0)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def missing_abstracts(self) -> int:
         """Count the papers that were encoded by their title alone."""
-        return sum(shard.missing_abstracts - shard.superseded_missing_abstracts for shard in self.shards)
+        here = sum(shard.missing_abstracts - shard.superseded_missing_abstracts for shard in self.shards)
+        return here - (self.deleted.missing_abstracts if self.deleted else 0)
 
     @property
     def formats(self) -> list[str]:
@@ -109,7 +120,7 @@ class Manifest(_LayoutVersion):
 
     def write(self, folder: Path) -> None:
         """Replace the folder's manifest atomically."""
-        content = seal_json(self.model_dump_json(indent=1))
+        content = seal_json(self.model_dump_json(indent=1, exclude={"deleted"} if self.deleted is None else None))
         write_atomically(folder / MANIFEST_NAME, lambda file: file.write(content))
 
     @property

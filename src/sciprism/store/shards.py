@@ -13,7 +13,7 @@ from sciprism.arrays import Floats
 from sciprism.checksums import hash_blocks
 from sciprism.files import sha256, write_atomically
 from sciprism.papers.records import Paper
-from sciprism.store.collection import Collection, papers_file, scales_file, values_file
+from sciprism.store.collection import StoredCollection, papers_file, scales_file, values_file
 from sciprism.store.known_papers import KnownPapers, PaperHashes, PaperStatus
 from sciprism.store.manifest import FileChecksum, ShardRecord
 from sciprism.store.matrix import Matrix, quantize
@@ -36,18 +36,19 @@ class PendingRow:
     status: PaperStatus
 
 
-def load_known_papers(collection: Collection) -> KnownPapers:
+def load_known_papers(collection: StoredCollection) -> KnownPapers:
     """Read the hashes of all stored papers."""
     hashes = np.stack([collection.column("text_hash"), collection.column("record_hash")], axis=1)
     known = KnownPapers()
-    known.load(collection.column("id_hash"), hashes, collection.column("missing_abstract"))
+    missing = collection.column("missing_abstract")
+    known.load(collection.column("id_hash"), hashes, missing, collection.deleted_rows)
     return known
 
 
 class ShardWriter:
     """Appends shards to a collection; on_encoded gets the number of papers after each batch."""
 
-    def __init__(self, collection: Collection, encoder: Encoder, on_encoded: Callable[[int], None]) -> None:
+    def __init__(self, collection: StoredCollection, encoder: Encoder, on_encoded: Callable[[int], None]) -> None:
         self.manifest = collection.manifest
         self._stored = collection
         self._folder = collection.folder

@@ -10,7 +10,7 @@ import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
-from sciprism.store import Collection
+from sciprism.store import StoredCollection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Ranking:
         return asdict(self)
 
 
-def read_papers(collection: Collection, rows: Rows) -> list[list[Paper]]:
+def read_papers(collection: StoredCollection, rows: Rows) -> list[list[Paper]]:
     """Return the papers of each ranking of rows (m, k), -1 for none; each distinct row is read once."""
     distinct, positions = np.unique(rows, return_inverse=True)
     read = iter(collection.papers(distinct[distinct >= 0]))

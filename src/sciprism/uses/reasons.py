@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from sciprism.arrays import Floats
 from sciprism.index.exact import topk
 from sciprism.papers.records import Paper
-from sciprism.store import Collection, Matrix
+from sciprism.store import Matrix, StoredCollection
 from sciprism.text.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MAX_SENTENCES = 64
 
 
 def find_nearest_sentences(
-    collection: Collection,
+    collection: StoredCollection,
     encoder: Encoder,
     space: str,
     query_vectors: Floats,

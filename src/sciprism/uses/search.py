@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sciprism.errors import InputError
 from sciprism.index import lexical, reciprocal_rank_fusion, vector_searches
 from sciprism.papers.cleaning import is_blank
-from sciprism.store import Collection, Filter
+from sciprism.store import Filter, StoredCollection
 from sciprism.uses.rankings import Ranking, build_rankings, read_papers
 from sciprism.uses.reasons import find_nearest_sentences
 
@@ -28,7 +28,7 @@ QUERY_BATCH = 256
 
 
 def search(
-    collection: Collection,
+    collection: StoredCollection,
     encoder: Encoder | None,
     queries: str | Sequence[str],
     k: int = 10,
@@ -58,7 +58,7 @@ def search(
     return rankings
 
 
-def choose_query_space(collection: Collection, encoder: Encoder) -> tuple[Format, str]:
+def choose_query_space(collection: StoredCollection, encoder: Encoder) -> tuple[Format, str]:
     """Return the format whose query vectors are in a stored space, and that space."""
     spaces: list[str] = []
     for format in (format for format in FORMATS if format in encoder.formats):
@@ -81,7 +81,7 @@ def check_mode(mode: str) -> None:
 
 
 def _search_batch(
-    collection: Collection,
+    collection: StoredCollection,
     encoder: Encoder | None,
     queries: list[str],
     k: int,

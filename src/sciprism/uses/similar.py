@@ -8,7 +8,7 @@ import numpy as np
 
 from sciprism.errors import InputError
 from sciprism.index import vector_searches
-from sciprism.store import Collection, Filter
+from sciprism.store import Filter, StoredCollection
 from sciprism.uses.rankings import Ranking, build_rankings, read_papers
 from sciprism.uses.reasons import find_nearest_sentences
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def similar(
-    collection: Collection,
+    collection: StoredCollection,
     encoder: Encoder | None,
     paper_id: str,
     k: int = 10,
@@ -50,7 +50,7 @@ def similar(
     return build_rankings([paper_id], papers, scores, reasons)[0]
 
 
-def choose_paper_space(collection: Collection) -> str:
+def choose_paper_space(collection: StoredCollection) -> str:
     """Return the space in which papers are compared: that of proximity, or the first one stored."""
     spaces = collection.manifest.spaces
     return next((name for name, space in spaces.items() if "proximity" in space.formats), next(iter(spaces)))

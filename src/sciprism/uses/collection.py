@@ -1,0 +1,236 @@
+"""A collection for programs: papers with their vectors, to look up, search, change and hand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, overload
+
+import numpy as np
+
+from sciprism.arrays import Floats
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
+from sciprism.store.filters import check_filter
+from sciprism.uses.rankings import Hit, Ranking
+from sciprism.uses.search import search
+from sciprism.uses.similar import choose_paper_space, similar
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from sciprism.encoders.encoder import Encoder
+
+
+def load_encoder(stored: StoredCollection, model: str = "") -> Encoder:
+    """Load the encoder that made a collection, from the folder `model` if it was moved; InputError for another."""
+    from sciprism.encoders.encoder import Encoder
+
+    made_by = stored.manifest.encoder
+    pooling = cast("str | None", made_by.options.get("pooling"))
+    max_length = cast("int | None", made_by.options.get("max_length"))
+    try:
+        encoder = Encoder.load(model or made_by.name, pooling=pooling, max_length=max_length)
+    except InputError as error:
+        hint = "" if model else f" ({stored.folder} was made with it; say where it is now with --model)"
+        raise InputError(f"{error}{hint}") from error
+    stored.check_encoder(encoder)
+    return encoder
+
+
+class Collection:
+    """Papers and their vectors in a folder, as `sciprism embed` writes it.
+
+    Papers are numbered from 0 in the order in which they were added; `ids`, `vectors` and iteration have that order.
+    Files are memory-mapped and read where needed; the model is loaded by the first call that needs it.
+
+    >>> from sciprism import Collection, Paper
+    >>> library = Collection.create("library", [Paper(id="w1", title="Molecular structure of nucleic acids")])
+    >>> library.search("the shape of DNA", k=1)[0].id
+    'w1'
+    """
+
+    def __init__(self, folder: Path | str, *, model: str = "") -> None:
+        """Open a collection. model: where its model is now, if it was moved.
+
+        Raises InputError where the folder is no collection, DamagedFileError where a file is missing or cut short.
+        """
+        self.folder, self._model = Path(folder), model
+        self.stored = StoredCollection.open(folder)
+        self._encoder: Encoder | None = None
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path | str,
+        papers: Iterable[Paper] = (),
+        *,
+        model: str | Encoder = "",
+        formats: Sequence[str] | None = None,
+        dtype: str | None = None,
+    ) -> Collection:
+        """Embed papers into a new folder, or one to add to, and open it.
+
+        model: a name or folder (default: the model that ships), or an encoder. formats: of the vectors, such as
+        "proximity" and "search". dtype: float32, float16 or int8.
+        """
+        from sciprism.encoders.encoder import Encoder
+
+        encoder = model if isinstance(model, Encoder) else Encoder.load(model or None)
+        layout = CollectionLayout(formats=tuple(formats) if formats else None, dtype=cast("Any", dtype))
+        embed(papers, encoder, folder, layout=layout)
+        found = cls(folder)
+        found._encoder = encoder
+        return found
+
+    def __repr__(self) -> str:
+        manifest = self.stored.manifest
+        state = "" if manifest.input else ", unfinished"
+        return (
+            f"Collection({str(self.folder)!r}: {len(self):,} papers, {', '.join(self.formats)} by "
+            f"{Path(manifest.encoder.name).name}{state})"
+        )
+
+    def __len__(self) -> int:
+        """Count the papers."""
+        return len(self.stored)
+
+    def __contains__(self, id: object) -> bool:
+        """Tell whether a paper of an id is there."""
+        return isinstance(id, str) and self.stored.find_row(id) is not None
+
+    def __getitem__(self, id: str) -> Paper:
+        """Return the paper of an id; KeyError where there is none."""
+        row = self.stored.find_row(id)
+        if row is None:
+            raise KeyError(id)
+        return self.stored.papers([row])[0]
+
+    def __iter__(self) -> Iterator[Paper]:
+        """Yield all papers."""
+        for papers in self.stored.live_papers():
+            yield from papers
+
+    @property
+    def ids(self) -> list[str]:
+        """List the ids of all papers."""
+        return self.stored.live_ids()
+
+    @property
+    def formats(self) -> list[str]:
+        """List the formats whose vectors are stored."""
+        return self.stored.manifest.formats
+
+    @property
+    def encoder(self) -> Encoder:
+        """Return the encoder that made the vectors."""
+        if self._encoder is None:
+            self._encoder = load_encoder(self.stored, self._model)
+        return self._encoder
+
+    def vectors(self, format: str = "") -> Floats:
+        """Return the vectors of all papers, float32 (n, d). format: of several, which; default: proximity."""
+        space = self.space(format)
+        empty = np.empty((0, self.stored.manifest.spaces[space].dim), np.float32)
+        return np.concatenate([empty, *self.stored.live_vectors(space)])
+
+    def vector(self, id: str, format: str = "") -> Floats:
+        """Return the vector (d,) of a paper."""
+        return self.stored.vector(self.stored.find(id), self.space(format))
+
+    def space(self, format: str = "") -> str:
+        """Return the space in which the vectors of a format are; InputError where there are none."""
+        if not format:
+            return choose_paper_space(self.stored)
+        for name, space in self.stored.manifest.spaces.items():
+            if format in space.formats:
+                return name
+        raise InputError(f"{self.folder} holds vectors of {', '.join(self.formats)}, not of {format!r}")
+
+    @overload
+    def search(self, queries: str, k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any) -> list[Hit]: ...
+    @overload
+    def search(
+        self, queries: Sequence[str], k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any
+    ) -> list[list[Hit]]: ...
+    def search(
+        self, queries: str | Sequence[str], k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any
+    ) -> list[Hit] | list[list[Hit]]:
+        """Rank papers for a query in words; for a list of queries, a list of rankings.
+
+        mode: exact, approximate, lexical or hybrid; the last three need an index (`sciprism index`). why: find the
+        sentence of each paper that is nearest to the query. filters: year_from, year_to, venue, field.
+        """
+        encoder = None if mode == "lexical" and not why else self.encoder
+        found = search(self.stored, encoder, queries, k, mode=mode, filter=self._filter(filters), why=why)
+        rankings = [list(ranking.hits) for ranking in found]
+        return rankings[0] if isinstance(queries, str) else rankings
+
+    def similar(self, id: str, k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any) -> list[Hit]:
+        """Rank the papers nearest to one of the collection, without it; arguments as for `search`."""
+        encoder = self.encoder if why else None
+        ranking: Ranking = similar(self.stored, encoder, id, k, mode=mode, filter=self._filter(filters))
+        return list(ranking.hits)
+
+    def _filter(self, filters: dict[str, Any]) -> Filter:
+        try:
+            chosen = Filter(**filters)
+        except TypeError:
+            known = "year_from, year_to, venue, field"
+            raise InputError(f"filters are {known}, not {', '.join(filters)}") from None
+        check_filter(self.stored, chosen)
+        return chosen
+
+    def add(
+        self, papers: Iterable[Paper], *, replace: bool = False, skip_bad: bool = False, prune: bool = False
+    ) -> EmbedReport:
+        """Encode and store papers; those stored with the same text are not encoded again. Return the counts.
+
+        replace, skip_bad, prune: as the options of `sciprism embed`.
+        """
+        report = embed(papers, self.encoder, self.folder, replace=replace, skip_bad=skip_bad, prune=prune)
+        self.stored = StoredCollection.open(self.folder)
+        return report
+
+    def delete(self, ids: str | Iterable[str], *, missing_ok: bool = False) -> DeleteReport:
+        """Delete papers, all or none; InputError for an unknown id, unless missing_ok."""
+        report = delete(self.folder, [ids] if isinstance(ids, str) else ids, missing_ok=missing_ok)
+        self.stored = StoredCollection.open(self.folder)
+        return report
+
+    def verify(self) -> None:
+        """Compare all files with their checksums; DamagedFileError where one differs."""
+        self.stored.verify()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids."""
+        from sciprism.uses.collection_export import build_table, join_tables
+
+        return join_tables(map(build_table, self.stored.live_papers()))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the papers as a pandas table."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ModuleNotFoundError as error:
+            raise InputError("tables of pandas need it: pip install pandas") from error
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the papers as a Polars table."""
+        try:
+            import polars
+        except ModuleNotFoundError as error:
+            raise InputError("tables of Polars need it: pip install polars") from error
+        return cast("pl.DataFrame", polars.from_arrow(self.to_arrow()))
+
+    def export(self, path: Path | str, *, format: str = "", neighbours: int = 0) -> int:
+        """Write vectors and metadata for other programs, .parquet, .npy or .csv; return the number of papers.
+
+        neighbours: how many nearest papers to add for each.
+        """
+        from sciprism.uses.collection_export import export
+
+        return export(self.stored, self.space(format), Path(path), neighbours=neighbours)

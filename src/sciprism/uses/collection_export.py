@@ -1,0 +1,165 @@
+"""Vectors and metadata of a collection as Parquet, npy or CSV, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciprism.arrays import Floats, Rows
+from sciprism.errors import InputError
+from sciprism.files import write_atomically
+from sciprism.index import vector_searches
+from sciprism.papers.records import Paper
+from sciprism.store import StoredCollection
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LISTS = ("authors", "fields", "keywords")
+COLUMNS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "ids")
+SUFFIXES = (".parquet", ".npy", ".csv")
+SEPARATOR = "; "
+"""Between the values of a list in CSV."""
+QUERIES = 256
+"""Papers whose nearest are looked up at once."""
+
+
+def build_schema() -> pa.Schema:
+    """Return the columns of the metadata."""
+    import pyarrow as pa
+
+    kinds = {
+        **dict.fromkeys(LISTS, pa.list_(pa.string())),
+        "year": pa.int64(),
+        "ids": pa.map_(pa.string(), pa.string()),
+    }
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
+
+
+def build_table(papers: Iterable[Paper]) -> pa.Table:
+    """Return papers as a table."""
+    import pyarrow as pa
+
+    rows = list(papers)
+    columns: dict[str, Any] = {name: [getattr(paper, name) for paper in rows] for name in COLUMNS}
+    columns["ids"] = [list(paper.ids.items()) for paper in rows]
+    return pa.table(columns, schema=build_schema())
+
+
+def join_tables(tables: Iterable[pa.Table]) -> pa.Table:
+    """Return tables as one, also none."""
+    import pyarrow as pa
+
+    return pa.concat_tables([build_table(()), *tables])
+
+
+def export(stored: StoredCollection, space: str, path: Path, *, neighbours: int = 0) -> int:
+    """Write vectors and metadata to .parquet, .csv, or .npy with the metadata next to it; return the papers.
+
+    neighbours: nearest papers of each, in a column of ids and one of scores. Raises InputError for another suffix.
+    """
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path}: its name must end with {', '.join(SUFFIXES)}")
+    if neighbours < 0:
+        raise InputError(f"{neighbours} neighbours: ask for 0 or more")
+    with_vectors = path.suffix != ".npy"
+    if not with_vectors:
+        write_atomically(path, lambda file: write_npy(file, stored, space))
+        path = path.with_suffix(".csv")
+    writer = write_parquet if path.suffix == ".parquet" else write_csv
+    write_atomically(path, lambda file: writer(file, iterate_parts(stored, space, neighbours), with_vectors))
+    return len(stored)
+
+
+def iterate_parts(stored: StoredCollection, space: str, neighbours: int) -> Iterator[tuple[pa.Table, Floats]]:
+    """Yield tables of papers, with neighbours if asked for, and their vectors, (b, d)."""
+    find = NeighbourSearch(stored, space, neighbours) if neighbours else None
+    first = 0
+    for shard in stored.live_vectors(space):
+        for start in range(0, len(shard), QUERIES):
+            vectors = shard[start : start + QUERIES]
+            rows = stored.live[first : first + len(vectors)]
+            table = build_table(stored.papers(rows))
+            yield find.add(table, rows, vectors) if find else table, vectors
+            first += len(vectors)
+
+
+class NeighbourSearch:
+    """The nearest papers of each paper of a collection."""
+
+    def __init__(self, stored: StoredCollection, space: str, count: int) -> None:
+        self.stored, self.space, self.count = stored, space, min(count, len(stored) - 1)
+        self._ids, self._numbers, self._mask = stored.live_ids(), stored.number_papers(), stored.mask()
+
+    def add(self, table: pa.Table, rows: Rows, vectors: Floats) -> pa.Table:
+        """Return a table of papers with the ids and scores of the nearest others."""
+        import pyarrow as pa
+
+        scores, near = vector_searches["exact"](self.stored, self.space, vectors, self.count + 1, self._mask)
+        found = [
+            [(self._ids[self._numbers[other]], float(score)) for other, score in pairs if other != own]
+            for own, *lines in zip(rows, near, scores, strict=True)
+            for pairs in [zip(*lines, strict=True)]
+        ]
+        ids = [[id for id, _ in each[: self.count]] for each in found]
+        values = [[score for _, score in each[: self.count]] for each in found]
+        table = table.append_column("neighbours", pa.array(ids, pa.list_(pa.string())))
+        return table.append_column("neighbour_scores", pa.array(values, pa.list_(pa.float32())))
+
+
+def write_npy(file: Any, stored: StoredCollection, space: str) -> None:
+    """Write the vectors of all papers as one array, float32 (n, d), shard by shard."""
+    shape = (len(stored), stored.manifest.spaces[space].dim)
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    for vectors in stored.live_vectors(space):
+        file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
+
+
+def write_parquet(file: Any, parts: Iterator[tuple[pa.Table, Floats]], with_vectors: bool) -> None:
+    """Write tables with a column `vector` of lists of one length."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with ExitStack() as stack:
+        writer = None
+        for table, vectors in parts:
+            if with_vectors:
+                column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+                table = table.append_column("vector", column)
+            writer = writer or stack.enter_context(parquet.ParquetWriter(file, table.schema, compression="zstd"))
+            writer.write_table(table)
+        if writer is None:
+            parquet.write_table(build_table(()), file)
+
+
+def write_csv(file: Any, parts: Iterator[tuple[pa.Table, Floats]], with_vectors: bool) -> None:
+    """Write tables with a column for each number of the vectors; lists are joined."""
+    import csv
+    import io
+
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    rows = csv.writer(text)
+    written = False
+    for table, vectors in parts:
+        if not written:
+            rows.writerow([*table.column_names, *(f"v{i}" for i in range(vectors.shape[1] * with_vectors))])
+            written = True
+        values = zip(*(map(flatten, column.to_pylist()) for column in table.columns), strict=True)
+        numbers = vectors.tolist() if with_vectors else [[]] * len(vectors)
+        rows.writerows([*line, *(f"{n:.8g}" for n in more)] for line, more in zip(values, numbers, strict=True))
+    if not written:
+        rows.writerow(COLUMNS)
+    text.detach()
+
+
+def flatten(value: Any) -> Any:
+    """Return a value as one cell of CSV."""
+    if not isinstance(value, list):
+        return "" if value is None else value
+    cells = (f"{each[0]}={each[1]}" if isinstance(each, tuple) else each for each in value)
+    return SEPARATOR.join(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in cells)
