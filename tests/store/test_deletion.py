@@ -12,12 +12,13 @@ from folders import snapshot
 from kill_switch import killed_after
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.store import CollectionLayout, StoredCollection, delete, embed
+from sciprism.store.live_papers import list_ids
 
 LAYOUT = CollectionLayout(dtype="int8", shard_size=20)
 
 
 def ids(folder: Path) -> list[str]:
-    return StoredCollection.open(folder).live_ids()
+    return list_ids(StoredCollection.open(folder))
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_deleted_papers_are_gone_until_they_come_again(folder: Path) -> None:
     report = delete(folder, ["p3", "p44", "p3"])
     stored = StoredCollection.open(folder)
     assert (report.deleted, report.papers, len(stored), stored.rows) == (2, 43, 43, 45)
-    assert not {"p3", "p44"} & set(stored.live_ids()) and len(stored.live_ids()) == 43
+    assert not {"p3", "p44"} & set(list_ids(stored)) and len(list_ids(stored)) == 43
     assert stored.manifest.missing_abstracts == sum(not p.abstract for p in some_papers(45)) - 1
     mask = stored.mask()
     assert mask is not None and mask.sum() == 43
@@ -71,7 +72,7 @@ def test_a_deletion_that_is_killed_is_whole_or_not_there(folder: Path, changes: 
         delete(folder, ["p3", "p30"])
     found = StoredCollection.open(folder)
     found.verify()
-    assert len(found) in (45, 43) and len(found.live_ids()) == len(found)
+    assert len(found) in (45, 43) and len(list_ids(found)) == len(found)
     delete(folder, ["p3", "p30"], missing_ok=True)
     embed(some_papers(2), FakeEncoder(), folder)
     assert len(ids(folder)) == 43 and len(list((folder / "deleted").iterdir())) == 1

@@ -76,9 +76,8 @@ def embed(
 ) -> None:
     """Encode papers into a collection; it can be searched at once.
 
-    It may be interrupted at any moment: the same command continues. With more files it encodes only what is
-    new or changed. A paper replaces a stored one of its id where an identifier such as a DOI, or else the title,
-    says that they are one paper; ids of different papers are refused.
+    The same command continues an interrupted one, and encodes what is new or changed. A paper whose id another paper
+    has, by DOI or title, is refused.
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
@@ -90,9 +89,8 @@ def embed(
     options = ReadOptions(columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file)
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
     encoder = _load_encoder(output, model, pooling, precision)
-    layout = _choose_layout(encoder, formats, dtype)
-    write = partial(store, encoder=encoder, folder=output, layout=layout, skip_bad=skip_bad)
-    write = partial(write, replace=replace, prune=prune)
+    rules = {"skip_bad": skip_bad, "replace": replace, "prune": prune}
+    write = partial(store, encoder=encoder, folder=output, layout=_choose_layout(encoder, formats, dtype), **rules)
     piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
     with open_abstracts(abstracts, missing_abstract) as completion:
         _report(output, *_read_and_write(read, write, piped, completion), completion, as_json)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from sciprism.cli.options import Pooling
-from sciprism.store.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from sciprism.formats import Format
@@ -47,12 +46,14 @@ def export(
 
     Example: sciprism export models/experts -o plain/ --format classification
     """
-    if (Path(model) / MANIFEST_NAME).exists():
-        _export_collection(Path(model), output, format, neighbours)
-        return
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.export import default_format
     from sciprism.encoders.export import export as write
+    from sciprism.store.manifest import MANIFEST_NAME
+
+    if (Path(model) / MANIFEST_NAME).exists():
+        _export_collection(Path(model), output, format, neighbours)
+        return
 
     encoder = Encoder.load(model, pooling=pooling or None)
     chosen = cast("Format | None", format or None)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,33 +18,14 @@ from sciprism.papers.records import Paper
 from sciprism.store.known_papers import hash64
 from sciprism.store.manifest import Manifest, read_manifest
 from sciprism.store.matrix import Matrix, open_matrix
+from sciprism.store.paper_filter import Filter, Mask
 from sciprism.store.paper_table import read_column, read_papers_at
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
-Mask = NDArray[np.bool_]
-
-READ_ROWS = 4096
-"""Papers that are read at once."""
 OPEN_MATRICES = 256
 """Mapped files kept open; each needs a file handle, of which a process often has only 1024."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """Which papers a search may return: years inclusive, venue by part of its name, field by its whole name.
-
-    Case is ignored. A paper without a year passes no year bound.
-    """
-
-    year_from: int | None = None
-    year_to: int | None = None
-    venue: str = ""
-    field: str = ""
-
-    def __bool__(self) -> bool:
-        return self != Filter()
 
 
 def papers_file(shard: int) -> str:
@@ -177,34 +156,6 @@ class StoredCollection:
         mask = self.mask()
         return np.arange(self.rows) if mask is None else np.flatnonzero(mask)
 
-    def number_papers(self) -> Rows:
-        """Return row -> the number of its paper among all papers, -1 for a row without one."""
-        numbers = np.full(self.rows, -1, np.int64)
-        numbers[self.live] = np.arange(len(self.live))
-        return numbers
-
-    def live_rows(self) -> Iterator[Rows]:
-        """Yield the rows of papers shard by shard, numbered in the shard: neither superseded nor deleted."""
-        live = self.mask()
-        for first, last in pairwise(self._offsets):
-            yield np.arange(last - first) if live is None else np.flatnonzero(live[first:last])
-
-    def live_ids(self) -> list[str]:
-        """List the ids of all papers, in the order of their rows."""
-        parts = zip(self.columns("id"), self.live_rows(), strict=True)
-        return [ids[row] for (ids,), rows in parts for row in rows]
-
-    def live_vectors(self, space: str) -> Iterator[Floats]:
-        """Yield the vectors of all papers shard by shard, float32 (b, d), in the order of their rows."""
-        for matrix, rows in zip(self.vectors(space), self.live_rows(), strict=True):
-            yield matrix.take(rows)
-
-    def live_papers(self) -> Iterator[list[Paper]]:
-        """Yield the papers in parts, in the order of their rows."""
-        for first, rows in zip(self._offsets, self.live_rows(), strict=False):
-            for start in range(0, len(rows), READ_ROWS):
-                yield self.papers(first + rows[start : start + READ_ROWS])
-
     def vectors(self, space: str) -> Sequence[Matrix]:
         """Return one mapped matrix per shard, opened on first use."""
         record = self.manifest.spaces.get(space)
@@ -235,7 +186,8 @@ class StoredCollection:
         live = self._live
         if not filter or not self.manifest.shards:
             return live
-        passes = np.concatenate([self._passes(shard, filter) for shard in range(len(self.manifest.shards))])
+        shards = enumerate(self.manifest.shards)
+        passes = np.concatenate([filter.passes(shard.rows, partial(self._column, i)) for i, shard in shards])
         return passes if live is None else passes & live
 
     def column(self, name: str) -> NDArray[Any]:
@@ -264,27 +216,6 @@ class StoredCollection:
         live[order[newest]] = True
         live[self.deleted_rows] = False
         return live
-
-    def _passes(self, shard: int, filter: Filter) -> Mask:
-        import pyarrow.compute as pc
-
-        passes = np.ones(self.manifest.shards[shard].rows, bool)
-        if filter.year_from is not None or filter.year_to is not None:
-            years = pc.fill_null(self._column(shard, "year"), np.iinfo(np.int64).min).to_numpy()
-            passes &= years != np.iinfo(np.int64).min
-            passes &= years >= (filter.year_from if filter.year_from is not None else years)
-            passes &= years <= (filter.year_to if filter.year_to is not None else years)
-        if filter.venue:
-            venues = pc.utf8_lower(self._column(shard, "venue"))
-            passes &= pc.match_substring(venues, filter.venue.lower()).to_numpy(zero_copy_only=False)
-        if filter.field:
-            lists = self._column(shard, "fields").combine_chunks()
-            same = pc.equal(pc.utf8_lower(pc.list_flatten(lists)), filter.field.lower())
-            owners = pc.list_parent_indices(lists).to_numpy()
-            has_field = np.zeros(len(passes), bool)
-            has_field[owners[same.to_numpy(zero_copy_only=False)]] = True
-            passes &= has_field
-        return passes
 
     def _column(self, shard: int, name: str):  # type: ignore[no-untyped-def]  # pyarrow has no types
         path = self.folder / papers_file(shard)

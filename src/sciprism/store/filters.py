@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 
 from sciprism.errors import InputError
-from sciprism.store.collection import Filter, StoredCollection
+from sciprism.store.collection import StoredCollection
+from sciprism.store.paper_filter import Filter
 
 MAX_NAMED = 5
 """Venues or fields that a message names."""

@@ -13,6 +13,7 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
 from sciprism.store.filters import check_filter
+from sciprism.store.live_papers import iterate_papers, iterate_vectors, list_ids
 from sciprism.uses.rankings import Hit, Ranking
 from sciprism.uses.search import search
 from sciprism.uses.similar import choose_paper_space, similar
@@ -111,13 +112,13 @@ class Collection:
 
     def __iter__(self) -> Iterator[Paper]:
         """Yield all papers."""
-        for papers in self.stored.live_papers():
+        for papers in iterate_papers(self.stored):
             yield from papers
 
     @property
     def ids(self) -> list[str]:
         """List the ids of all papers."""
-        return self.stored.live_ids()
+        return list_ids(self.stored)
 
     @property
     def formats(self) -> list[str]:
@@ -135,7 +136,7 @@ class Collection:
         """Return the vectors of all papers, float32 (n, d). format: of several, which; default: proximity."""
         space = self.space(format)
         empty = np.empty((0, self.stored.manifest.spaces[space].dim), np.float32)
-        return np.concatenate([empty, *self.stored.live_vectors(space)])
+        return np.concatenate([empty, *iterate_vectors(self.stored, space)])
 
     def vector(self, id: str, format: str = "") -> Floats:
         """Return the vector (d,) of a paper."""
@@ -209,7 +210,7 @@ class Collection:
         """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids."""
         from sciprism.uses.collection_export import build_table, join_tables
 
-        return join_tables(map(build_table, self.stored.live_papers()))
+        return join_tables(map(build_table, iterate_papers(self.stored)))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the papers as a pandas table."""

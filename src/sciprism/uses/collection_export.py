@@ -15,6 +15,7 @@ from sciprism.files import write_atomically
 from sciprism.index import vector_searches
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
+from sciprism.store.live_papers import iterate_vectors, list_ids, number_papers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +80,7 @@ def iterate_parts(stored: StoredCollection, space: str, neighbours: int) -> Iter
     """Yield tables of papers, with neighbours if asked for, and their vectors, (b, d)."""
     find = NeighbourSearch(stored, space, neighbours) if neighbours else None
     first = 0
-    for shard in stored.live_vectors(space):
+    for shard in iterate_vectors(stored, space):
         for start in range(0, len(shard), QUERIES):
             vectors = shard[start : start + QUERIES]
             rows = stored.live[first : first + len(vectors)]
@@ -93,7 +94,7 @@ class NeighbourSearch:
 
     def __init__(self, stored: StoredCollection, space: str, count: int) -> None:
         self.stored, self.space, self.count = stored, space, min(count, len(stored) - 1)
-        self._ids, self._numbers, self._mask = stored.live_ids(), stored.number_papers(), stored.mask()
+        self._ids, self._numbers, self._mask = list_ids(stored), number_papers(stored), stored.mask()
 
     def add(self, table: pa.Table, rows: Rows, vectors: Floats) -> pa.Table:
         """Return a table of papers with the ids and scores of the nearest others."""
@@ -116,7 +117,7 @@ def write_npy(file: Any, stored: StoredCollection, space: str) -> None:
     shape = (len(stored), stored.manifest.spaces[space].dim)
     header = {"descr": "<f4", "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
-    for vectors in stored.live_vectors(space):
+    for vectors in iterate_vectors(stored, space):
         file.write(np.ascontiguousarray(vectors, "<f4").tobytes())
 
 
