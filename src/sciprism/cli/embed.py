@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -89,7 +89,7 @@ def embed(
     options = ReadOptions(columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file)
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
     encoder = _load_encoder(output, model, pooling, precision)
-    rules = {"skip_bad": skip_bad, "replace": replace, "prune": prune}
+    rules: dict[str, Any] = {"skip_bad": skip_bad, "replace": replace, "prune": prune}
     write = partial(store, encoder=encoder, folder=output, layout=_choose_layout(encoder, formats, dtype), **rules)
     piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
     with open_abstracts(abstracts, missing_abstract) as completion:
