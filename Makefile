@@ -83,6 +83,7 @@ evidence: .venv/dev  # every claim with its verdict, from results/
 reference: .venv/dev
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_flows.py
+	$(BIN)/python docs/make_picture.py
 
 clean:
 	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

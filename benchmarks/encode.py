@@ -1,8 +1,12 @@
 """Papers per second and peak memory of the encoder against sentence-transformers.
 
-Same model, same real texts, same maximum length, in rounds of one run. Run from the repository root:
+Same model, same real texts, same maximum length, in rounds of one run. The share of the machine's own limit is that of
+the floating-point operations of the encoder's products in the rate of one large product, which takes its turn in the
+rounds too. `--instructions avx2` keeps all libraries from newer instructions: a processor without them. Run from the
+repository root:
 
     SCIPRISM_DATA=... python benchmarks/encode.py -o results/encode.json
+    SCIPRISM_DATA=... python benchmarks/encode.py --instructions avx2 -o results/encode-avx2.json
 """
 
 from __future__ import annotations
@@ -28,6 +32,10 @@ MAX_LENGTH = 256
 PEERS = {"sentence-transformers, batch 32 (default)": 32, "sentence-transformers, batch 8 (best)": 8}
 OURS = {"sciprism float32": "float32", "sciprism bfloat16": "bfloat16"}
 DEFAULT_PEER = next(iter(PEERS))
+LIMITS = {"avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}}
+"""Instructions -> environment in which torch, oneDNN and MKL use no newer ones."""
+SIDE, PRODUCTS = 1536, 8
+"""Rows and columns of the large product, and how many of them a round has."""
 
 
 def read_texts(data: Path, count: int) -> list[str]:
@@ -52,6 +60,30 @@ def load_contender(name: str) -> Callable[[list[str]], np.ndarray]:
 
     encoder = Encoder.load(MODEL, precision=OURS[name], max_length=MAX_LENGTH, device="cpu")
     return encoder.encode
+
+
+def load_product(name: str) -> Callable[[], None]:
+    """Return the function that multiplies two large matrices in the precision of a contender of ours."""
+    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[OURS[name]]
+    left, right = torch.ones(SIDE, SIDE, dtype=dtype), torch.ones(SIDE, SIDE, dtype=dtype)
+
+    def multiply() -> None:
+        for _ in range(PRODUCTS):
+            left @ right
+
+    return multiply
+
+
+def count_operations(texts: list[str]) -> float:
+    """Return the floating-point operations of the products that encode the texts, without padding."""
+    from sciprism import Encoder
+
+    encoder = Encoder.load(MODEL, max_length=MAX_LENGTH, device="cpu")
+    config = encoder.model.config
+    weights = config.layers * (4 * config.hidden**2 + 2 * config.hidden * config.intermediate)
+    lengths = [len(tokens) for tokens in encoder.tokenize(texts)]
+    attention = config.layers * 4 * config.hidden * sum(length**2 for length in lengths)
+    return float(2 * weights * sum(lengths) + attention)
 
 
 def agreement(ours: np.ndarray, reference: np.ndarray) -> dict[str, float]:
@@ -92,9 +124,11 @@ def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
     def keep(name: str) -> Callable[[], None]:
         return lambda: vectors.update({name: runs[name](texts)})
 
-    seconds = interleave({name: keep(name) for name in runs}, rounds)
-    rows = {}
-    for name, times in seconds.items():
+    products = {f"product of {name}": load_product(name) for name in OURS}
+    seconds = interleave({name: keep(name) for name in runs} | products, rounds)
+    operations, rows = count_operations(texts), {}
+    for name in runs:
+        times = seconds[name]
         rows[name] = {
             "papers_per_second": round(len(texts) / float(np.median(times)), 1),
             "seconds": [round(t, 3) for t in times],
@@ -102,6 +136,11 @@ def measure(texts: list[str], threads: int, rounds: int) -> dict[str, Any]:
         if name in OURS:
             rows[name] |= {f"times {peer}": ratio(seconds[peer], times) for peer in PEERS}
             rows[name] |= agreement(vectors[name], vectors[DEFAULT_PEER])
+            limit = [2 * SIDE**3 * PRODUCTS / t for t in seconds[f"product of {name}"]]
+            rows[name] |= {
+                "product_gflops": round(float(np.median(limit)) / 1e9, 1),
+                "share_of_product_rate": round(float(np.median([operations / t for t in times]) / np.median(limit)), 3),
+            }
     return rows
 
 
@@ -115,6 +154,7 @@ def print_result(result: dict[str, Any]) -> None:
                 times = row.get(f"times {peer}")
                 line += f"  {format_ratio(times)}" if times else ""
             if "min_cosine" in row:
+                line += f"  {row['share_of_product_rate']:.0%} of {row['product_gflops']:.0f} GFLOP/s"
                 line += f"  cosine >= {row['min_cosine']:.6f}, top-10 {row['top10_overlap']:.4f}"
             print(line)
     print("\nratios: against batch 32, then against batch 8; median of the rounds (min-max)")
@@ -127,8 +167,12 @@ def main() -> None:
     parser.add_argument("--papers", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--instructions", choices=list(LIMITS), help="use no newer ones")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    limits = LIMITS.get(args.instructions, {})
+    if not limits.items() <= os.environ.items():  # read when the libraries start
+        raise SystemExit(subprocess.run([sys.executable, *sys.argv], env=os.environ | limits).returncode)
     if args.data is None:
         parser.error("say where the data sets are: --data FOLDER or SCIPRISM_DATA")
     texts = read_texts(Path(args.data), args.papers)
@@ -143,6 +187,7 @@ def main() -> None:
         model=MODEL,
         texts_sha256=hashlib.sha256("\n".join(texts).encode()).hexdigest(),
         papers=len(texts),
+        instructions=args.instructions or "all",
         rounds=args.rounds,
         threads={str(n): measure(texts, n, args.rounds) for n in args.threads},
         peak_memory_mb={name: peak_memory(name, args) for name in (*PEERS, *OURS)},

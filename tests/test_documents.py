@@ -1,12 +1,14 @@
-"""Documents: README blocks run, the reference page is the help of the commands, links exist."""
+"""Documents: the blocks of README and guides run, the reference page is the help of the commands, links exist."""
 
+import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sybil import Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
@@ -14,10 +16,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 from make_reference import list_commands  # noqa: E402
 
 COMMANDS = list_commands()
-
-
-def read_code_blocks(path: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
+OFFLINE = {key: value for key, value in os.environ.items() if key != "SCIPRISM_DATA"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -48,39 +47,50 @@ def test_the_training_page_has_the_keys_of_recipes():
 
 @pytest.fixture
 def work_folder(tmp_path, monkeypatch):
-    """A working folder in which the relative paths of the README exist."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    """A working folder in which the relative paths of README and guides exist."""
+    for name in ("examples", "recipes"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_readme_blocks_run(work_folder):
-    shell, code = read_code_blocks(ROOT / "README.md", "bash"), read_code_blocks(ROOT / "README.md", "python")
-    lines = [line for block in shell for line in block.splitlines() if line.startswith("sciprism ")]
-    assert lines and code
-    for line in lines:
-        done = subprocess.run(
-            [sys.executable, "-m", "sciprism", *shlex.split(line, comments=True)[1:]],
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
-        assert done.stdout.strip() or done.stderr.strip()
-    names: dict = {}
-    for block in code:
-        exec(compile(block, "README.md", "exec"), names)
+def run_shell(example):
+    """Run a block of commands as bash does; each must print something and succeed."""
+    words = f'sciprism() {{ "{sys.executable}" -m sciprism "$@"; }}\nset -e\n{example.parsed}'
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, env=OFFLINE)
+    assert done.returncode == 0, f"{example.parsed}\n{done.stdout}\n{done.stderr}"
+    assert done.stdout.strip()
 
 
-def test_readme_and_makefile_show_every_command_and_no_other():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    code = "\n".join([*read_code_blocks(ROOT / "README.md", "bash"), *re.findall(r"`([^`\n]+)`", text)])
-    shown = re.findall(r"^(?:\S*bin/)?sciprism ([a-z]+)", code, re.M)
-    made = re.findall(r"^\t.*/sciprism ([a-z]+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
-    assert set(shown) == {name.split()[0] for name in COMMANDS} >= set(made)
-    assert made
+BLOCKS = Sybil(parsers=[CodeBlockParser(language="bash", evaluator=run_shell), PythonCodeBlockParser()])
+GUIDES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")))
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_the_blocks_of_readme_and_guides_run_one_after_the_other(page, work_folder):
+    examples = list(BLOCKS.parse(page))
+    assert examples
+    for example in examples:
+        example.evaluate()
+
+
+def test_the_readme_is_short():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    first = lines.index("## I want to ...")
+    cells = [line.strip("| ").split(" | ") for line in lines[first : lines.index("## Results")] if line.startswith("| ")]
+    rows = cells[2:]  # after the head and its rule
+    assert len(lines) <= 130 and 0 < len(rows) <= 14
+    assert all(len(cell.split()) <= 12 for row in rows for cell in row)
+
+
+def test_readme_guides_and_makefile_name_commands_that_exist():
+    pages = [ROOT / "Makefile", ROOT / "CONTRIBUTING.md", *GUIDES, *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for name in re.findall(r"(?:^|`|/)sciprism ([a-z]+)", page.read_text(encoding="utf-8"), re.M):
+            assert name in {each.split()[0] for each in COMMANDS}, f"{page.name}: sciprism {name}"
 
 
 def test_links_between_documents_exist():
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert "://" in link or (page.parent / link).exists(), f"{page.name}: {link}"
