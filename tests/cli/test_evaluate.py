@@ -157,7 +157,7 @@ def test_moved_data_are_the_same_task(work_folder, monkeypatch, capsys):
 
 def test_json_is_one_document(work_folder, monkeypatch, capsys):
     status, out, _ = run(monkeypatch, capsys, "evaluate", "bm25", "--tasks", "my.toml", "-o", "out", "--json")
-    assert status == 0 and json.loads(out)[0]["task"] == "find"
+    assert status == 0 and json.loads(out)["results"][0]["task"] == "find"
 
 
 def test_options_are_part_of_a_models_name(work_folder, monkeypatch, capsys, tiny_model):

@@ -141,7 +141,7 @@ def test_the_command_tells_people_and_machines(data, tmp_path):
     training = tmp_path / "mine.jsonl"
     training.write_text('{"id": "m1", "title": "Wings of the Number 2 in Slow Winds"}\n{"id": "m2", "title": "Own"}\n')
     done = command(training, "open", training, "--data", data, "--json")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 1, done.output
     found = json.loads(done.stdout)
     cranfield, own = found["tasks"]
     assert (found["papers"], found["training"], cranfield["training"], own["training"]) == (2, 2, 1, 2)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sciprism.cli.json_documents import print_json
+from sciprism.cli.options import AsJson
 from sciprism.errors import InputError
 
 
@@ -19,6 +21,7 @@ def compare(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write to this file, not to standard output.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare systems: tasks, averages, differences to a baseline, with 95 % intervals and tests.
 
@@ -34,6 +37,8 @@ def compare(
     from sciprism.evaluation.suites.registry import suites
 
     output_format = output_format or SUFFIXES.get(output.suffix.lower() if output else "", "terminal")
+    if as_json and (output or output_format != "terminal"):
+        raise InputError("--json prints the document; write it to a file with -o NAME.json alone")
     if output_format not in outputs:
         raise InputError(f"unknown output format {output_format!r}; known: {', '.join(outputs)}")
     systems = group_by_system(read_stored_results(results))
@@ -41,7 +46,9 @@ def compare(
     if baseline and baseline not in names:
         raise InputError(f"--baseline {baseline!r} is none of these systems: {', '.join(names)}")
     report = build_report(systems, suites, baseline=names.index(baseline) if baseline else 0)
-    if output is not None:
+    if as_json:
+        print_json("sciprism.compare/1", report.to_json())
+    elif output is not None:
         output.write_text(outputs[output_format](report), encoding="utf-8")
     elif output_format == "terminal":
         show(report)

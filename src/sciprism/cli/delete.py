@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson
-from sciprism.cli.printing import print_json
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.ranked_list import CollectionFolder
 from sciprism.errors import InputError
 
@@ -38,7 +38,7 @@ def delete(
         raise InputError("no id; write ids after the collection, or --ids FILE")
     report = remove(collection, wanted, missing_ok=missing_ok)
     if as_json:
-        print_json({"collection": str(collection), **asdict(report)})
+        print_json("sciprism.delete/1", {"collection": str(collection), **asdict(report)})
         return
     unknown = f", {len(report.unknown):,} ids are not there" if report.unknown else ""
     print(f"deleted {report.deleted:,} papers{unknown}\n{collection} holds {report.papers:,} papers")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, ModelName, Pooling
-from sciprism.cli.printing import print_json
 
 
 def describe(model: ModelName = "", pooling: Pooling = "", as_json: AsJson = False) -> None:
@@ -19,7 +19,7 @@ def describe(model: ModelName = "", pooling: Pooling = "", as_json: AsJson = Fal
 
     facts = Encoder.load(model or None, pooling=pooling or None).describe()
     if as_json:
-        print_json(facts)
+        print_json("sciprism.describe/1", facts)
         return
     width = max(map(len, facts))
     for key, value in facts.items():

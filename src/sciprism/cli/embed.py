@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from sciprism.cli.abstracts import AbstractFiles, MissingAbstract, open_abstracts, print_abstracts
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import (
     AsJson,
     Columns,
@@ -31,7 +32,6 @@ from sciprism.cli.printing import (
     build_progress,
     format_duration,
     join_counts,
-    print_json,
     print_skipped,
 )
 from sciprism.errors import InputError
@@ -211,7 +211,7 @@ def _report(output: Path, read: ReadReport, report: EmbedReport, completion: Abs
     missing = completion.report
     if as_json:
         more = {"unreadable": read.skipped_count, "reasons": reasons, "ignored_files": read.ignored}
-        print_json(asdict(report) | more | {"abstracts": missing.to_json()})
+        print_json("sciprism.embed/1", asdict(report) | more | {"abstracts": missing.to_json()})
         return
     counts = {
         "new": report.new,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, DataFolder, ScorePrecision, exact_precision, folder_or_none
-from sciprism.cli.printing import print_json
 from sciprism.cli.scoring import EncodingProgress, build_progress_printer, command_line
 from sciprism.errors import InputError
 
@@ -99,7 +99,7 @@ def _score(
         options = replace(options, text_progress=texts)
         results = evaluate(models, tasks, data, output=output, seed=seed, options=options, progress=progress)
     if as_json:
-        print_json(results.to_json())
+        print_json("sciprism.evaluate/1", {"results": results.to_json()})
     else:
         results.show()
     if results.failed:

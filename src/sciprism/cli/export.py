@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from sciprism.cli.options import Pooling
+from sciprism.cli.json_documents import print_json
+from sciprism.cli.options import AsJson, Pooling
 
 if TYPE_CHECKING:
     from sciprism.formats import Format
@@ -32,6 +33,7 @@ def export(
     compact: Annotated[bool, typer.Option("--compact", help="int8 weights, which sciprism alone opens.")] = False,
     pooling: Pooling = "",
     neighbours: Annotated[int, typer.Option(help="Of a collection: nearest papers of each, with scores.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Write a model, or a collection's vectors and metadata, for other programs.
 
@@ -52,20 +54,26 @@ def export(
     from sciprism.store.manifest import MANIFEST_NAME
 
     if (Path(model) / MANIFEST_NAME).exists():
-        _export_collection(Path(model), output, format, neighbours)
+        _export_collection(Path(model), output, format, neighbours, as_json)
         return
 
     encoder = Encoder.load(model, pooling=pooling or None)
     chosen = cast("Format | None", format or None)
     kind = write(encoder, output, format=chosen, compact=compact)
+    if as_json:
+        print_json("sciprism.export/1", {"output": str(output), "kind": kind})
+        return
     formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats
     print(MESSAGES[kind].format(folder=output, chosen=chosen or default_format(encoder), formats=", ".join(formats)))
 
 
-def _export_collection(folder: Path, output: Path, format: str, neighbours: int) -> None:
+def _export_collection(folder: Path, output: Path, format: str, neighbours: int, as_json: bool) -> None:
     from sciprism.uses.collection import Collection
 
     collection = Collection(folder)
     count = collection.export(output, format=format, neighbours=neighbours)
+    if as_json:
+        print_json("sciprism.export/1", {"output": str(output), "kind": "collection", "papers": count})
+        return
     more = f", their details in {output.with_suffix('.csv')}" if output.suffix == ".npy" else ""
     print(f"{output}: vectors of {count:,} papers{more}")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
-from sciprism.cli.printing import print_json
 from sciprism.cli.ranked_list import CollectionFolder
 
 
@@ -45,6 +45,6 @@ def index(
             by_words.build(opened)
             built.append("lexical")
     if as_json:
-        print_json({"collection": str(collection), "built": built, "papers": len(opened)})
+        print_json("sciprism.index/1", {"collection": str(collection), "built": built, "papers": len(opened)})
     else:
         print(f"{collection}: built {', '.join(built)} over {len(opened):,} papers")

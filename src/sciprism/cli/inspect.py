@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.abstracts import AbstractFiles, describe_joined, describe_missing, open_abstracts
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import (
     AsJson,
     Columns,
@@ -25,7 +26,6 @@ from sciprism.cli.printing import (
     format_duration,
     format_share,
     plain_console,
-    print_json,
     print_skipped,
 )
 
@@ -107,7 +107,7 @@ def _measure_speed(papers: Iterator[Paper]) -> tuple[float, Iterator[Paper]]:
 
 def _print(found: PaperInspection | LabelInspection, abstracts: AbstractReport | None, as_json: bool) -> None:
     if as_json:
-        print_json(found.to_json() | ({"abstracts": abstracts.to_json()} if abstracts else {}))
+        print_json("sciprism.inspect/1", found.to_json() | ({"abstracts": abstracts.to_json()} if abstracts else {}))
         return
     from rich.table import Table
 

@@ -1,6 +1,6 @@
 """`sciprism`: the commands under one name, and what their exit statuses mean.
 
-0: done. 1: it broke on the way (disk full, interrupted). 2: the request or the input was wrong.
+See `EXIT_STATUSES`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from sciprism.cli.export import export
 from sciprism.cli.former_options import Command
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
+from sciprism.cli.json_documents import is_json_asked, print_json
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
 from sciprism.cli.reproduce import reproduce
@@ -42,6 +43,13 @@ from sciprism.errors import (
     SlowPrecisionWarning,
     UntrainedStageWarning,
 )
+
+EXIT_STATUSES = {
+    0: "done",
+    1: "partly failed: a part of the work has no result, or it broke on the way (disk full); what is done is kept",
+    2: "wrong usage or input: nothing was done that would have to be undone",
+    130: "interrupted with Ctrl-C",
+}
 
 app = typer.Typer(
     name="sciprism",
@@ -63,7 +71,7 @@ def _interruptible(
         try:
             command(**options)
         except KeyboardInterrupt:
-            _stop(f"interrupted; {then}", status=1)
+            _stop(f"interrupted; {then}", status=130)
 
     return run
 
@@ -100,13 +108,20 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             _shorten_warnings()
-            app(prog_name="sciprism")
+            status = app(prog_name="sciprism", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
     except InputError as error:
         _stop(str(error), status=2)
     except RunFailedError as error:
         _stop(str(error), status=1)
     except (OSError, MemoryError) as error:
         _stop(f"{type(error).__name__}: {error}", status=1)
+    except KeyboardInterrupt:
+        _stop("interrupted", status=130)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what typer says of wrong usage, in each of its versions
+            raise
+        _refuse_usage(error)
 
 
 def _shorten_warnings() -> None:
@@ -124,5 +139,16 @@ def _shorten_warnings() -> None:
 
 
 def _stop(message: str, *, status: int) -> None:
-    print(f"sciprism: {message}", file=sys.stderr)
+    if is_json_asked():
+        print_json("sciprism.error/1", {"error": message, "exit": status}, error=True)
+    else:
+        print(f"sciprism: {message}", file=sys.stderr)
     sys.exit(status)
+
+
+def _refuse_usage(error: Any) -> None:
+    """Say what is wrong with an option or an argument, as typer does, or as JSON."""
+    if is_json_asked():
+        _stop(error.format_message(), status=2)
+    error.show()
+    sys.exit(2)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, Columns, DataFolder, Reader, SkipBad, folder_or_none, parse_columns
-from sciprism.cli.printing import format_share, plain_console, print_json, print_skipped
+from sciprism.cli.printing import format_share, plain_console, print_skipped
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def overlap(
     """Count the training papers that are in tests: by id, DOI, title, and near-duplicate text.
 
     A model that has seen the papers of a test may score too well there. --reader and --columns are for TRAIN.
-    Skipped records are named on standard error.
+    Skipped records are named on standard error. Where a test could not be read, the exit status is 1.
 
     Example: sciprism overlap my-training.jsonl open --data data/
     """
@@ -51,9 +52,11 @@ def overlap(
     if not found.papers:
         raise InputError(f"{train}: no training paper can be used, so nothing was compared")
     if as_json:
-        print_json(found.to_json())
+        print_json("sciprism.overlap/1", found.to_json())
     else:
         _print(found)
+    if found.unread:
+        raise typer.Exit(1)
 
 
 def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, list[Paper]], dict[str, str]]:

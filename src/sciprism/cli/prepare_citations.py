@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
-from sciprism.cli.options import Edges, OutputFolder, Seed, Workers
+from sciprism.cli.options import AsJson, Edges, OutputFolder, Seed, Workers
 from sciprism.cli.printing import print_preparation
 
 Files = Annotated[list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, objects keyed by id.")]
@@ -63,6 +63,7 @@ def citations(
     require_abstract: RequireAbstract = False,
     seed: Seed = 0,
     workers: Workers = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Make training triplets of papers and their citations.
 
@@ -83,4 +84,4 @@ def citations(
     options, held = parse_settings(sampler, option or ()), cast("HoldOut", hold_out)
     balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)
     settings = CitationSettings(sampler, options, balance, dev, held, require_abstract, seed, workers)
-    print_preparation(prepare_citations(out, sources, settings))
+    print_preparation(prepare_citations(out, sources, settings), as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import OutputFolder, Seed
+from sciprism.cli.options import AsJson, OutputFolder, Seed
 from sciprism.cli.printing import print_preparation
 
 
@@ -24,6 +24,7 @@ def ir(
         str, typer.Option(help="paragraph; or question, as NASA-IR: dev and test then share documents.")
     ] = "paragraph",
     seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Make a retrieval test set of annotated questions.
 
@@ -36,4 +37,4 @@ def ir(
     from sciprism.prepare.retrieval.retrieval_set import RetrievalSettings, prepare_ir
 
     settings = RetrievalSettings(distractors=distractors, dev=dev, split_by=split_by, seed=seed)  # type: ignore[arg-type]
-    print_preparation(prepare_ir(questions, papers, out, settings))
+    print_preparation(prepare_ir(questions, papers, out, settings), as_json)

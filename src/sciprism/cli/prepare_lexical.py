@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import OutputFolder, ScorePrecision, exact_precision
+from sciprism.cli.options import AsJson, OutputFolder, ScorePrecision, exact_precision
+from sciprism.cli.printing import print_preparation
 
 
 def lexical(
@@ -18,6 +19,7 @@ def lexical(
     share: Annotated[float, typer.Option(help="Their norm, where that of the others is 1.")] = 0.5,
     max_examples: Annotated[int, typer.Option(help="Examples to read, sampled at random.")] = 10_000,
     precision: ScorePrecision = "auto",
+    as_json: AsJson = False,
 ) -> None:
     """Make a model whose vectors have lexical features too.
 
@@ -29,6 +31,7 @@ def lexical(
     """
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.lexical_initialization import add_lexical_features
+    from sciprism.prepare.preparation import Preparation
     from sciprism.seeding import sample
     from sciprism.training.examples import read_examples
 
@@ -37,4 +40,6 @@ def lexical(
     texts = [item for example in examples for item in (example.query, *example.positives[:1])]
     made = add_lexical_features(encoder, texts, width=width, share=share)
     made.save(out, made_from=Path(model).name, texts=len(texts))
-    print(f"{out}: {width} of {made.dim} dimensions are lexical, measured on {len(texts):,} texts")
+    note = f"{out}: {width} of {made.dim} dimensions are lexical, measured on {len(texts):,} texts"
+    record = {"lexical_dimensions": width, "dimensions": made.dim, "texts": len(texts)}
+    print_preparation(Preparation(record=record, notes=[note]), as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import Edges, OutputFolder, Seed
+from sciprism.cli.options import AsJson, Edges, OutputFolder, Seed
 from sciprism.cli.prepare_citations import Fields, Shards
 from sciprism.cli.printing import print_preparation
 
@@ -31,6 +31,7 @@ def multi_scidocs(
     test: Annotated[float, typer.Option(help="Share of each field that is for test.")] = 0.4,
     max_queries: Annotated[int | None, MAX_QUERIES] = None,
     seed: Seed = 321,
+    as_json: AsJson = False,
 ) -> None:
     """Make a Multi-SciDocs benchmark of your papers.
 
@@ -55,4 +56,4 @@ def multi_scidocs(
         test=test,
         max_queries=max_queries,
     )
-    print_preparation(prepare_multi_scidocs(out, inputs, settings))
+    print_preparation(prepare_multi_scidocs(out, inputs, settings), as_json)

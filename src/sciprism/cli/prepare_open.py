@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import DataFolder, OutputFolder, Seed, Workers, folder_or_none
+from sciprism.cli.options import AsJson, DataFolder, OutputFolder, Seed, Workers, folder_or_none
 from sciprism.cli.printing import print_preparation
 
 
@@ -16,6 +16,7 @@ def open_sets(
     max_queries: Annotated[int, typer.Option(help="Queries of one source; 0: all.")] = 20_000,
     seed: Seed = 0,
     workers: Workers = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Make training sources of the open data, without test papers.
 
@@ -28,4 +29,4 @@ def open_sets(
     from sciprism.prepare.open.training_files import prepare_open
 
     data_root = DataRoot(folder_or_none(data))
-    print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers))
+    print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers), as_json)

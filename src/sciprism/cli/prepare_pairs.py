@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import Edges, Exclude, OpenData, OutputFolder, Seed, folder_or_none, split_names
+from sciprism.cli.options import AsJson, Edges, Exclude, OpenData, OutputFolder, Seed, folder_or_none, split_names
 from sciprism.cli.printing import print_preparation
 
 SHAPES = typer.Option(
@@ -26,6 +26,7 @@ def pairs(
     data: OpenData = "",
     dev: Annotated[float, typer.Option(help="Share of papers that are held out.")] = 0.01,
     seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Make pairs of texts to train a retriever on.
 
@@ -41,4 +42,4 @@ def pairs(
     filters = Filters(exclude=tuple(exclude or ()), data=folder_or_none(data))
     names = tuple(dict.fromkeys(split_names(shapes)))
     settings = PairSettings(shapes=names, edges=edges, dev=dev, seed=seed, filters=filters)
-    print_preparation(prepare_pairs(out, files, settings))
+    print_preparation(prepare_pairs(out, files, settings), as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import OutputFolder, Seed
+from sciprism.cli.options import AsJson, OutputFolder, Seed
 from sciprism.cli.printing import print_preparation
 
 
@@ -20,6 +20,7 @@ def patients(
         int, typer.Option(help="Documents that negatives are sampled from; 0: all, at 20 kB of memory each.")
     ] = 50_000,
     seed: Seed = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Make examples to fine-tune patient retrieval (PMC-Patients).
 
@@ -31,4 +32,4 @@ def patients(
     from sciprism.prepare.patients.patient_examples import PatientSettings, prepare_patients
 
     settings = PatientSettings(search=task, negatives=negatives, pool=pool, seed=seed)  # type: ignore[arg-type]
-    print_preparation(prepare_patients(folder, out, settings))
+    print_preparation(prepare_patients(folder, out, settings), as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import OutputFolder
+from sciprism.cli.options import AsJson, OutputFolder
 from sciprism.cli.printing import print_preparation
 
 
@@ -17,6 +17,7 @@ def s2and_mini(
     rule: Annotated[
         str, typer.Option(help="Which blocks are selected: alphabetical (as the public script) or largest.")
     ] = "alphabetical",
+    as_json: AsJson = False,
 ) -> None:
     """Make S2AND-mini, SciRepEval's blocks of author mentions.
 
@@ -27,4 +28,4 @@ def s2and_mini(
     """
     from sciprism.prepare.s2and_mini import prepare_s2and_mini
 
-    print_preparation(prepare_s2and_mini(folder, out, rule=rule))  # type: ignore[arg-type]
+    print_preparation(prepare_s2and_mini(folder, out, rule=rule), as_json)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import OutputFolder, Seed
+from sciprism.cli.options import AsJson, OutputFolder, Seed
 from sciprism.cli.printing import print_preparation
 
 
@@ -17,6 +17,7 @@ def scimult(
     out: OutputFolder,
     seed: Seed = 12345,
     only: Annotated[str | None, typer.Option(help="pretrain or test: make these alone.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make SciMult's pre-training sources and test files.
 
@@ -29,4 +30,4 @@ def scimult(
     from sciprism.prepare.scimult.data_sets import prepare_scimult
 
     done = prepare_scimult(raw, out, seed=seed, only=only, on_start=partial(typer.echo, err=True))  # type: ignore[arg-type]
-    print_preparation(done)
+    print_preparation(done, as_json)

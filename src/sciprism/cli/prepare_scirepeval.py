@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import DataFolder, OutputFolder, Seed, Workers, folder_or_none
+from sciprism.cli.options import AsJson, DataFolder, OutputFolder, Seed, Workers, folder_or_none
 from sciprism.cli.printing import print_preparation
 
 CONFIG = typer.Argument(help="SciRepEval's JSON list of training tasks.", show_default=False)
@@ -28,6 +28,7 @@ def scirepeval(
     year: Annotated[int, YEAR] = 0,
     seed: Seed = 42,
     workers: Workers = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Make SciRepEval's training sources, or those of your papers.
 
@@ -48,4 +49,4 @@ def scirepeval(
     user_papers = UserPapers(papers=tuple(papers), tables=tables, dev=dev, year=year) if papers else None
     folder = folder_or_none(data)
     done = prepare_scirepeval(out, config=config, user_papers=user_papers, data=folder, settings=settings)
-    print_preparation(done)
+    print_preparation(done, as_json)

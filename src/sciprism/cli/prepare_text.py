@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import Exclude, OpenData, OutputFolder, Seed, Workers, folder_or_none, split_names
+from sciprism.cli.options import AsJson, Exclude, OpenData, OutputFolder, Seed, Workers, folder_or_none, split_names
 from sciprism.cli.printing import print_preparation
 from sciprism.errors import InputError
 
@@ -61,6 +61,7 @@ def text(
     dev: Annotated[float, typer.Option(help="Share of documents that are held out, by source.")] = 0.01,
     seed: Seed = 0,
     workers: Workers = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Make token shards out of texts, to pre-train on.
 
@@ -78,7 +79,7 @@ def text(
     retained = split_names(languages), split_names(licences)
     filters = Filters(*retained, tuple(exclude or ()), folder_or_none(data))
     inputs = parse_sources(sources, weight or (), kind or (), columns or ())
-    print_preparation(prepare_text(out, inputs, settings, filters))
+    print_preparation(prepare_text(out, inputs, settings, filters), as_json)
 
 
 def parse_sources(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from sciprism.cli.json_documents import print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,11 +44,6 @@ def build_progress(console: Console, description: str, *, transient: bool = Fals
     )
 
 
-def print_json(document: object) -> None:
-    """Print one JSON document."""
-    print(json.dumps(document, indent=1, ensure_ascii=False))
-
-
 def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
     """Print a table. words, numbers: heads of its columns; those of numbers are aligned right."""
     from rich.table import Table
@@ -62,8 +58,11 @@ def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Ite
     plain_console(PIPED_WIDTH).print(table, end="\n\n")
 
 
-def print_preparation(done: Preparation) -> None:
+def print_preparation(done: Preparation, as_json: bool) -> None:
     """Print the result of a `prepare` command: its tables, what was dropped and not made, and its notes."""
+    if as_json:
+        print_json("sciprism.prepare/1", done.to_json())
+        return
     for table in done.tables:
         if table.title:
             print(table.title)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.printing import plain_console, print_json
+from sciprism.cli.json_documents import print_json
+from sciprism.cli.printing import plain_console
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,8 +60,10 @@ def open_papers(folder: Path, filter: Filter) -> StoredCollection:
     return collection
 
 
-def print_rankings(collection: StoredCollection, rankings: Sequence[Ranking], mode: str, as_json: bool) -> None:
-    """Print every ranking on standard output; warn on standard error of an unfinished collection."""
+def print_rankings(
+    command: str, collection: StoredCollection, rankings: Sequence[Ranking], mode: str, *, as_json: bool
+) -> None:
+    """Print every ranking of `search` or `similar`; warn on standard error of an unfinished collection."""
     if collection.manifest.input is None:
         print(
             f"{collection.folder} is unfinished: {len(collection):,} papers so far; run its `sciprism embed` again",
@@ -68,7 +71,7 @@ def print_rankings(collection: StoredCollection, rankings: Sequence[Ranking], mo
         )
     if as_json:
         found = [ranking.to_json() for ranking in rankings]
-        print_json({"collection": str(collection.folder), "mode": mode, "rankings": found})
+        print_json(f"sciprism.{command}/1", {"collection": str(collection.folder), "mode": mode, "rankings": found})
         return
     from rich.text import Text
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.options import ScorePrecision, exact_precision
+from sciprism.cli.json_documents import print_json
+from sciprism.cli.options import AsJson, ScorePrecision, exact_precision
 from sciprism.cli.scoring import build_progress_printer, command_line
 from sciprism.errors import InputError
 
@@ -57,6 +58,7 @@ def reproduce(
     results: Results = None,
     precision: ScorePrecision = "auto",
     output: Output = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make a table of a paper again: ours with 95 % intervals, the published numbers in their own columns.
 
@@ -70,21 +72,22 @@ def reproduce(
 
     chosen = reproductions[paper]
     if listed or not table:
-        return _print_list(chosen)
+        return _print_list(chosen, as_json)
     table = chosen.resolve_table(table)
     if table in chosen.sample_tables:
         if models or only or quick or from_results or results:
             raise InputError(f"table {table} counts a sample: only --data and -o apply")
         title = f"Table {table} of {chosen.short_title}: {chosen.sample_tables[table]}"
-        return _print_sample(Path(data or "."), title, output)
+        return _print_sample(Path(data or "."), title, output, as_json)
     if from_results and models:
         raise InputError("--from-results shows models that were scored; it takes no --models")
     suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
     out = results or Path("results") / paper
     if from_results:
-        return _print_table(chosen, read_table(chosen, table, suite, only or [], out), output)
+        return _print_table(chosen, read_table(chosen, table, suite, only or [], out), output, as_json)
     plan = _plan_table(chosen, table, suite, only or [], models or [], folder, exact_precision(precision))
-    return _print_table(chosen, score_table(plan, out, command_line(), build_progress_printer()), output)
+    filled = score_table(plan, out, command_line(), build_progress_printer())
+    return _print_table(chosen, filled, output, as_json)
 
 
 def _plan_table(
@@ -120,7 +123,7 @@ def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) 
     return next(iter(paper.suites.values())), Path(folder) if folder else None
 
 
-def _print_sample(folder: Path, title: str, output: Path | None) -> None:
+def _print_sample(folder: Path, title: str, output: Path | None, as_json: bool) -> None:
     from sciprism.cli.printing import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
     from sciprism.prepare.citations.sample import count_sample_by_field
@@ -130,10 +133,10 @@ def _print_sample(folder: Path, title: str, output: Path | None) -> None:
     table = sample.count_table("field")
     rows = tuple(tuple(map(format_cell, row)) for row in table.rows)
     block = TextTable(title, (*table.words, *table.counts), rows)
-    _write(output, format_markdown(block) + "\n", {"title": title, **sample.to_json()})
+    _write(output, format_markdown(block) + "\n", {"title": title, **sample.to_json()}, as_json)
 
 
-def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None) -> None:
+def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None, as_json: bool) -> None:
     """Print a table, or write it to a file; the exit status is 1 where a task failed."""
     import shutil
 
@@ -142,27 +145,34 @@ def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None) 
     title = f"{paper.caption(filled.table)} ({filled.suite.name})"
     width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
     page = format_table(filled, title, width=UNLIMITED_WIDTH if output else width)
-    _write(output, page, table_to_json(filled, title))
+    _write(output, page, table_to_json(filled, title), as_json)
     if filled.failed:
         raise typer.Exit(1)
 
 
-def _write(output: Path | None, page: str, values: dict[str, Any]) -> None:
+def _write(output: Path | None, page: str, values: dict[str, Any], as_json: bool) -> None:
     """Print the page, or write it to a file; to a .json file, write the values."""
     import json
 
-    if output is None:
+    if as_json:
+        print_json("sciprism.reproduce/1", values)
+    elif output is None:
         print(page, end="")
+    if output is None:
         return
     output.parent.mkdir(parents=True, exist_ok=True)
-    as_json = output.suffix == ".json"
-    content = json.dumps(values, indent=1, ensure_ascii=False) + "\n" if as_json else page
+    content = json.dumps(values, indent=1, ensure_ascii=False) + "\n" if output.suffix == ".json" else page
     output.write_text(content, encoding="utf-8")
 
 
-def _print_list(paper: Reproduction) -> None:
+def _print_list(paper: Reproduction, as_json: bool) -> None:
     from sciprism.reproduce.tables.models import model_keys
 
+    if as_json:
+        tables = {table.name: paper.caption(table) for table in paper.tables.values()} | dict(paper.sample_tables)
+        models = {key: model.title for key, model in paper.models.items()}
+        print_json("sciprism.tables/1", {"paper": paper.title, "tables": tables, "models": models})
+        return
     print(f"{paper.title}\n\ntables")
     for table in paper.tables.values():
         print(f"  {table.name:12} {paper.caption(table)} [{', '.join(model_keys(table.rows))}]")

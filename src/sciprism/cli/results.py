@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
-from sciprism.cli.printing import print_json
 
 results = typer.Typer(no_args_is_help=True, help="Pack the results of `evaluate` into few files.")
 
@@ -35,7 +35,8 @@ def pack(
             write_models(target, models)
     if as_json:
         keys = ("results", "systems", "size")
-        print_json([{"path": str(p.path), **{key: getattr(p, key) for key in keys}} for p in found])
+        packs = [{"path": str(p.path), **{key: getattr(p, key) for key in keys}} for p in found]
+        print_json("sciprism.results-pack/1", {"packs": packs})
         return
     for each in found:
         print(f"{each.path}: {each.results:,} results of {each.systems:,} systems, {each.size / 1e6:.2f} MB")

@@ -54,7 +54,7 @@ def search(
     asked = _collect_queries(words or [], query or [], queries)
     encoder = load_encoder(opened, model) if why or mode != "lexical" else None
     rankings = rank(opened, encoder, asked, k, mode=mode, filter=chosen, why=why)
-    print_rankings(opened, rankings, mode, as_json)
+    print_rankings("search", opened, rankings, mode, as_json=as_json)
 
 
 def _collect_queries(words: list[str], queries: Iterable[str], file: str) -> list[str]:

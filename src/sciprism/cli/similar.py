@@ -41,4 +41,5 @@ def similar(
     chosen = build_filter(year, venue, field)
     opened = open_papers(collection, chosen)
     encoder = load_encoder(opened, model) if why else None
-    print_rankings(opened, [rank(opened, encoder, to, k, mode=mode, filter=chosen)], mode, as_json)
+    found = rank(opened, encoder, to, k, mode=mode, filter=chosen)
+    print_rankings("similar", opened, [found], mode, as_json=as_json)

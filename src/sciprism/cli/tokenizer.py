@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import OutputFolder
+from sciprism.cli.json_documents import print_json
+from sciprism.cli.options import AsJson, OutputFolder
 from sciprism.cli.printing import print_skip_counts, print_table
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def train(
     vocab_size: Annotated[int, typer.Option(help="Tokens of the vocabulary.")] = 50_265,
     cased: Annotated[bool, typer.Option("--cased", help="Keep capital letters; INDUS does not.")] = False,
     min_frequency: Annotated[int, typer.Option(help="How often a pair of tokens must occur to be merged.")] = 2,
+    as_json: AsJson = False,
 ) -> None:
     """Learn a byte-level BPE vocabulary from titles and abstracts, with RoBERTa's special tokens (IndusBPE).
 
@@ -34,7 +36,10 @@ def train(
     texts = (text for path in files for text in read_texts(path))
     learned = learn_vocabulary(texts, vocab_size=vocab_size, lowercase=not cased, min_frequency=min_frequency)
     save_vocabulary(learned, out)
-    print(f"{out}: {learned.get_vocab_size():,} tokens")
+    if as_json:
+        print_json("sciprism.tokenizer-train/1", {"output": str(out), "tokens": learned.get_vocab_size()})
+    else:
+        print(f"{out}: {learned.get_vocab_size():,} tokens")
 
 
 @tokenizer.command("compare")
@@ -50,6 +55,7 @@ def compare(
     terms: Annotated[Path | None, typer.Option(help="Terms, one a line, that should be one token each.")] = None,
     sentence: Annotated[list[str] | None, typer.Option(help="Show how it is split; repeatable.")] = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Lowercase the texts first.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare tokenizers on the same texts: tokens by domain, terms that are one token, shared tokens.
 
@@ -70,7 +76,10 @@ def compare(
     wanted = terms.read_text(encoding="utf-8").split("\n") if terms else []
     shown = [term.strip() for term in wanted if term.strip()]
     found = compare_tokenizers(opened, domains, terms=shown, sentences=sentence or (), lowercase=lowercase)
-    print_comparison(found, terms=bool(shown))
+    if as_json:
+        print_json("sciprism.tokenizer-compare/1", {"tokenizers": found.to_json()})
+    else:
+        print_comparison(found, terms=bool(shown))
 
 
 def read_texts(path: Path) -> Iterator[str]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sciprism.cli.json_documents import print_json
+from sciprism.cli.options import AsJson
 from sciprism.cli.training_display import show_training
 from sciprism.cli.training_plan import print_plan
 from sciprism.errors import InputError
@@ -44,6 +46,7 @@ def train(
     allow_overlap: AllowOverlap = False,
     device: Device = "",
     plan_only: PlanOnly = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train a model stage by stage; the same command continues an interrupted run.
 
@@ -69,11 +72,13 @@ def train(
     folder = Path(os.devnull) / "run" if output is None else output  # where no run can be
     plan = plan_training(loaded, folder, overlaps=overlaps, device=device or None, load_model=loader)
     if plan_only:
-        print_plan(plan)
+        print_plan(plan, as_json)
         return
     with display as hooks:
         model = run(plan, hooks)
-    if first:
+    if first and as_json:
+        print_json("sciprism.train/1", {"model": str(model)})
+    elif first:
         print(model)
 
 

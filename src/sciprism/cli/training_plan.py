@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.printing import format_duration, print_table
 
 if TYPE_CHECKING:
@@ -11,10 +13,15 @@ if TYPE_CHECKING:
     from sciprism.training.plan import Plan
 
 
-def print_plan(plan: Plan) -> None:
+def print_plan(plan: Plan, as_json: bool) -> None:
     """Print what is left of a run, and what it takes; a few steps of each stage are timed."""
     from sciprism.training.estimate import estimate_stage
 
+    if as_json:
+        facts = {"recipe": plan.recipe.name, "seed": plan.recipe.seed, "device": str(plan.processes.device)}
+        stages = [asdict(estimate_stage(plan, stage)) for stage in plan.stages]
+        print_json("sciprism.plan/1", {**facts, "changed": list(plan.changed), "stages": stages})
+        return
     threads = f", {plan.folder.facts['threads']} threads" if plan.processes.device.type == "cpu" else ""
     print(f"recipe {plan.recipe.name}, seed {plan.recipe.seed}, device {plan.processes.device}{threads}")
     for fact in plan.changed:

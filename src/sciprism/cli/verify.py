@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
-from sciprism.cli.printing import join_counts, print_json
+from sciprism.cli.printing import join_counts
 
 if TYPE_CHECKING:
     from sciprism.checksums import FileState
@@ -45,7 +46,7 @@ def verify(
     states = [each for each in _list_states(path, kind) if Path(each.name).name != LOCK_NAME]
     damaged = [each for each in states if each.state in DAMAGED]
     if as_json:
-        print_json({"path": str(path), "kind": kind, "files": [asdict(each) for each in states]})
+        print_json("sciprism.verify/1", {"path": str(path), "kind": kind, "files": [asdict(each) for each in states]})
     else:
         for each in states:
             print(f"{each.state:<16}  {each.name}")

@@ -40,6 +40,18 @@ class Preparation:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the tables as JSON values: their counts are in `record`."""
+        return {
+            "files": self.files,
+            "record": self.record,
+            "dropped": {name: report.to_json() for name, report in self.dropped.items()},
+            "not_made": self.not_made,
+            "skipped": {each.path: each.skipped for each in self.read if each.skipped},
+            "notes": self.notes,
+            "warnings": self.warnings,
+        }
+
 
 def check_dev_share(share: float) -> None:
     """Raise InputError for a share of dev that leaves nothing to train on, or is none."""

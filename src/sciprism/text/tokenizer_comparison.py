@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from tokenizers import Tokenizer
 
@@ -39,6 +40,19 @@ class TokenizerComparison:
     vocab_sizes: dict[str, int] = field(default_factory=dict)
     shared_tokens: dict[tuple[str, str], int] = field(default_factory=dict)
     splits: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return of each tokenizer what is known of it, as JSON values."""
+        return {
+            name: {
+                "size": size,
+                "terms_whole": self.whole_terms.get(name),
+                "domains": {domain: asdict(each) for (mine, domain), each in self.counts.items() if mine == name},
+                "shared_tokens": {other: n for (mine, other), n in self.shared_tokens.items() if mine == name},
+                "splits": {text: parts for (mine, text), parts in self.splits.items() if mine == name},
+            }
+            for name, size in self.vocab_sizes.items()
+        }
 
 
 def compare_tokenizers(
