@@ -11,7 +11,8 @@ from marked_pages import fill_marks
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from sciprism.cli.main import app
+from sciprism.cli.json_documents import SCHEMAS
+from sciprism.cli.main import EXIT_STATUSES, app
 from sciprism.evaluation.suites import suites
 from sciprism.training.learners import learners
 from sciprism.training.recipe_keys import TABLES
@@ -28,12 +29,30 @@ BOUNDS = {"ge": "from {:g}", "gt": "above {:g}", "le": "to {:g}", "lt": "below {
 def build_page() -> str:
     """Return the page of the commands as Markdown."""
     parts = ["# Commands\n", "Generated from the help of the commands by `make reference`; do not edit.\n"]
+    parts += [format_statuses(), format_schemas()]
     for name, command in list_commands().items():
         context = typer.Context(command, info_name=f"sciprism {name}")
         usage = command.get_usage(context).removeprefix("Usage: ")
         parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{format_help(command.help)}\n")
         parts += format_options(command, context)
     return "\n".join(parts)
+
+
+def format_statuses() -> str:
+    """Return the table of exit statuses."""
+    rows = [[str(status), text] for status, text in EXIT_STATUSES.items()]
+    return "## Exit statuses\n\n" + format_table(["status", "meaning"], rows)
+
+
+def format_schemas() -> str:
+    """Return the table of the documents of `--json`."""
+    rows = [[f"`{schema}`", command, keys] for schema, (command, keys) in SCHEMAS.items()]
+    text = (
+        "`--json` prints one object on standard output. Its first key, `schema`, names its shape and version: a key "
+        "may be added, a changed or removed one is a new version. A command that fails prints one object as the last "
+        "line of standard error, with the same exit status as without `--json`."
+    )
+    return f"## JSON documents\n\n{text}\n\n" + format_table(["schema", "printed by", "keys"], rows)
 
 
 def list_commands() -> dict[str, typer.core.TyperCommand]:

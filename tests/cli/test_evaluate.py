@@ -83,11 +83,11 @@ def test_duplicates_are_one_line_and_a_file(work_folder, monkeypatch, capsys):
 
 def test_progress_inside_a_task(work_folder, monkeypatch, capsys, tiny_model):
     """A line now and then where there is no terminal; here, after every batch of texts."""
-    monkeypatch.setattr("sciprism.cli.scoring.PLAIN_INTERVAL", -1.0)
+    monkeypatch.setattr("sciprism.cli.progress.PLAIN_INTERVAL", 0.0)
     command = ["evaluate", tiny_model, "random", "--tasks", "my.toml", "-o", "out", "--pooling", "mean"]
     status, _, err = run(monkeypatch, capsys, *command)
-    assert status == 0 and re.search(r"encoded 3 of 3 texts, [\d.]+ papers/s, 0 s left", err)
-    assert "encoded" not in run(monkeypatch, capsys, *command)[2]  # all is scored
+    assert status == 0 and re.search(r"find  \S+, encoding: 3 of 3 texts, [\d.,]+ texts/s, 0 s left", err)
+    assert "encoding" not in run(monkeypatch, capsys, *command)[2]  # all is scored
 
 
 def test_a_second_run_keeps_results_and_vectors(work_folder, monkeypatch, capsys):

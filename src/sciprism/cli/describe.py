@@ -6,6 +6,7 @@ from typing import Any
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, ModelName, Pooling
+from sciprism.cli.printing import print_facts
 
 
 def describe(model: ModelName = "", pooling: Pooling = "", as_json: AsJson = False) -> None:
@@ -21,9 +22,7 @@ def describe(model: ModelName = "", pooling: Pooling = "", as_json: AsJson = Fal
     if as_json:
         print_json("sciprism.describe/1", facts)
         return
-    width = max(map(len, facts))
-    for key, value in facts.items():
-        print(f"{key:<{width}}  {_readable(key, value)}")
+    print_facts({key: _readable(key, value) for key, value in facts.items()})
 
 
 def _readable(key: str, value: Any) -> str:

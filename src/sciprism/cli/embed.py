@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
@@ -27,13 +26,8 @@ from sciprism.cli.options import (
     parse_columns,
     split_names,
 )
-from sciprism.cli.printing import (
-    PLAIN_INTERVAL,
-    build_progress,
-    format_duration,
-    join_counts,
-    print_skipped,
-)
+from sciprism.cli.printing import join_counts, print_skipped
+from sciprism.cli.progress import ProgressDisplay
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,14 +110,21 @@ def _read_and_write(
     from sciprism.store import EmbedReport
 
     found, report = ReadReport(), EmbedReport()
-    total = None if piped else sum(1 for _ in completion.complete(read(report=found)))
+    total = None
+    if not piped:
+        with ProgressDisplay("reading", "papers") as display:
+            total = sum(1 for _ in display.count(completion.complete(read(report=found))))
     if write.keywords["prune"] and (piped or found.skipped_count):
         why = f"{found.skipped_count:,} records cannot be read" if not piped else "a pipe can be read only once"
         raise InputError(f"--prune: {why}, so papers could leave that are there; nothing was changed")
     if total != 0:
         found = ReadReport()
-        with _Progress(total) as progress:
-            report = write(completion.complete(read(report=found)), progress=progress)
+        with ProgressDisplay("embedding", "papers", total) as display:
+
+            def show(report: EmbedReport) -> None:
+                display.update(report.done, rated=report.encoded)
+
+            report = write(completion.complete(read(report=found)), progress=show)
     if report.read == report.bad:
         skipped = found.skipped_count + report.bad
         print_skipped([*map(str, found.skipped), *report.reasons], skipped)
@@ -168,37 +169,6 @@ def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Enc
     if half := encoder.options.get("precision"):
         print(f"vectors are computed in {half}", file=sys.stderr)
     return encoder
-
-
-class _Progress:
-    """Papers, papers per second and time left: a bar on a terminal, else a line now and then."""
-
-    def __init__(self, total: int | None) -> None:
-        from rich.console import Console
-
-        console = Console(stderr=True)
-        self._total = total
-        self._plain = not console.is_terminal
-        self._began = self._printed = time.monotonic()
-        self._bar = build_progress(console, "embedding")
-        self._task = self._bar.add_task("", total=total, facts="")
-
-    def __enter__(self) -> _Progress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, report: EmbedReport) -> None:
-        now = time.monotonic()
-        rate = report.encoded / max(now - self._began, 1e-9)
-        self._bar.update(self._task, completed=report.done, facts=f"{rate:.1f} papers/s")
-        if self._plain and now - self._printed > PLAIN_INTERVAL:
-            self._printed = now
-            of = f" of {self._total:,}" if self._total is not None else ""
-            left = self._total and rate and f", {format_duration((self._total - report.done) / rate)} left"
-            print(f"{report.done:,}{of} papers, {rate:.1f} papers/s{left or ''}", file=sys.stderr)
 
 
 def _report(output: Path, read: ReadReport, report: EmbedReport, completion: AbstractCompletion, as_json: bool) -> None:

@@ -10,7 +10,8 @@ import typer
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, DataFolder, ScorePrecision, exact_precision, folder_or_none
-from sciprism.cli.scoring import EncodingProgress, build_progress_printer, command_line
+from sciprism.cli.scoring import ScoringProgress, command_line
+from sciprism.cli.suite_list import print_suites
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
     from sciprism.probes.settings import SolverName
 
 Models = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         help="Models: folder, packaged name, hub id; bm25; random; sentence-transformers:NAME, "
-        "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B."
+        "transformers:NAME, aspire:NAME, aspire-ot:NAME, mean:A+B, concat:A+B.",
+        show_default=False,
     ),
 ]
-ResultsFolder = Annotated[Path, typer.Option("--output", "-o", help="The folder of results.")]
+ResultsFolder = Annotated[Path | None, typer.Option("--output", "-o", help="The folder of results.")]
 SuiteName = Annotated[str, typer.Option(help="A suite or suite/view: open, scirepeval, beir ...")]
 TasksFile = Annotated[str, typer.Option(help="Custom tasks: a TOML file (docs/custom-tasks.md).")]
 TaskNames = Annotated[list[str] | None, typer.Option(help="Only this task of the suite; repeatable.")]
+Listed = Annotated[bool, typer.Option("--list", help="List suites, their tasks and data, and stop.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Only the suite's quick view, for development.")]
 Format = Annotated[
     str,
@@ -48,8 +51,8 @@ Grid = Annotated[
 
 
 def evaluate(
-    models: Models,
-    output: ResultsFolder,
+    models: Models = None,
+    output: ResultsFolder = None,
     suite: SuiteName = "",
     tasks: TasksFile = "",
     task: TaskNames = None,
@@ -63,6 +66,7 @@ def evaluate(
     seed: Seed = 0,
     seeds: Seeds = 0,
     grid: Grid = None,
+    listed: Listed = False,
     as_json: AsJson = False,
 ) -> None:
     """Score models on benchmark tasks, with intervals; a second run continues where the first stopped.
@@ -74,6 +78,11 @@ def evaluate(
     """
     from sciprism import evaluation
 
+    if listed:
+        print_suites(suite, as_json)
+        return
+    if not models or output is None:
+        raise InputError("name the models and the folder of results: sciprism evaluate MODEL --suite open -o RESULTS")
     selected = _select_tasks(suite, tasks, task or [], quick, cast("SolverName", solver), grid or [])
     loading = evaluation.SystemOptions(
         pooling=pooling or None, max_length=max_length or None, precision=exact_precision(precision)
@@ -94,10 +103,9 @@ def _score(
     """Score and print the results, with progress; exit with status 1 where a task failed."""
     from sciprism.evaluation import evaluate
 
-    progress = build_progress_printer()
-    with EncodingProgress() as texts:
-        options = replace(options, text_progress=texts)
-        results = evaluate(models, tasks, data, output=output, seed=seed, options=options, progress=progress)
+    with ScoringProgress() as shown:
+        options = replace(options, text_progress=shown.on_texts)
+        results = evaluate(models, tasks, data, output=output, seed=seed, options=options, progress=shown.on_task)
     if as_json:
         print_json("sciprism.evaluate/1", {"results": results.to_json()})
     else:

@@ -8,6 +8,7 @@ import typer
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
+from sciprism.cli.progress import ProgressDisplay
 from sciprism.cli.ranked_list import CollectionFolder
 
 
@@ -37,12 +38,14 @@ def index(
         raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")
     opened = StoredCollection.open(collection)
     built: list[str] = []
-    with lock_folder(collection):
+    with lock_folder(collection), ProgressDisplay("checking files") as display:
         opened.verify()
         if approximate:
-            built += [f"approximate ({space})" for space in by_graph.build(opened)]
+            display.begin("approximate index", "vectors", opened.rows * len(opened.manifest.spaces))
+            built += [f"approximate ({space})" for space in by_graph.build(opened, on_rows=display.update)]
         if lexical:
-            by_words.build(opened)
+            display.begin("lexical index", "papers", opened.rows)
+            by_words.build(opened, on_rows=display.update)
             built.append("lexical")
     if as_json:
         print_json("sciprism.index/1", {"collection": str(collection), "built": built, "papers": len(opened)})

@@ -116,9 +116,9 @@ def _print(found: PaperInspection | LabelInspection, abstracts: AbstractReport |
     console = plain_console()
     table = Table(box=None, pad_edge=False)
     table.add_column("file", overflow="fold")
-    table.add_column("reader")
-    table.add_column("records", justify="right")
-    table.add_column("skipped", justify="right")
+    table.add_column("reader", no_wrap=True)
+    table.add_column("records", justify="right", no_wrap=True)
+    table.add_column("skipped", justify="right", no_wrap=True)
     table.add_column("note")
     for file in found.files[:MAX_FILES]:
         table.add_row(file.path, file.format, f"{file.papers:,}", f"{file.skipped:,}", file.note)

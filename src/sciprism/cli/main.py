@@ -26,6 +26,7 @@ from sciprism.cli.former_options import Command
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
 from sciprism.cli.json_documents import is_json_asked, print_json
+from sciprism.cli.models import models
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
 from sciprism.cli.reproduce import reproduce
@@ -76,7 +77,7 @@ def _interruptible(
     return run
 
 
-USE = (inspect, embed, index, search, similar, delete, describe, export, verify)
+USE = (inspect, embed, index, search, similar, delete, describe, models, export, verify)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 for command in (*USE, *SCIENCE):
     app.command(cls=Command)(_interruptible(command))

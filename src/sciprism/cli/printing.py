@@ -2,60 +2,90 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from sciprism.cli.json_documents import print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
     from sciprism.papers.read import FileReport
     from sciprism.prepare.preparation import Preparation
 
-PIPED_WIDTH = 200
-"""Columns of tables of `prepare` and `tokenizer` in a file or pipe."""
-PLAIN_INTERVAL = 30.0
-"""Seconds between lines of progress where standard error is no terminal."""
+PIPED_WIDTH = 80
+"""Columns of a table in a file or pipe."""
+GAP = 1
+"""Columns between those of a table."""
 MAX_SHOWN = 10
 """Skipped records that are named; all are counted."""
 
 
-def plain_console(piped_width: int | None = None) -> Console:
+def table_width() -> int:
+    """Return the columns that a table may take: the terminal's, or 80 in a file or pipe."""
+    return shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if sys.stdout.isatty() else PIPED_WIDTH
+
+
+def plain_console() -> Console:
     """Return a console that prints texts as they are: titles and ids may hold brackets and numbers."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else piped_width
-    return Console(markup=False, highlight=False, emoji=False, width=width)
-
-
-def build_progress(console: Console, description: str, *, transient: bool = False) -> Progress:
-    """Return a progress bar, off where the console is no terminal; tasks have a field `facts`, a text.
-
-    transient: it vanishes when it stops.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    texts = (TextColumn(description), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[facts]}"))
-    return Progress(
-        *texts, TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=transient
-    )
+    return Console(markup=False, highlight=False, emoji=False, width=table_width())
 
 
 def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
-    """Print a table. words, numbers: heads of its columns; those of numbers are aligned right."""
+    """Print a table; one that is too wide continues below, with its words again.
+
+    words, numbers: heads of its columns; those of numbers are aligned right.
+    """
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    for name in words:
-        table.add_column(name, no_wrap=True)
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    plain_console(PIPED_WIDTH).print(table, end="\n\n")
+    console, cells = plain_console(), [list(row) for row in rows]
+    for part in _split_columns([[*words, *numbers], *cells], len(words), console.width):
+        table = Table(box=None, pad_edge=False, collapse_padding=True)
+        for name in words:
+            table.add_column(name, overflow="fold")
+        for column in part:
+            table.add_column(numbers[column - len(words)], justify="right", no_wrap=True)
+        for row in cells:
+            table.add_row(*row[: len(words)], *(row[column] for column in part if column < len(row)))
+        console.print(table, end="\n\n")
+
+
+def _split_columns(rows: Sequence[Sequence[str]], words: int, width: int) -> list[list[int]]:
+    """Return the columns of numbers of each part of a table; words may take half of the width, and fold."""
+    widths = [max(len(row[column]) for row in rows if column < len(row)) + GAP for column in range(len(rows[0]))]
+    room = width - min(sum(widths[:words]), width // 2)
+    parts: list[list[int]] = [[]]
+    for column in range(words, len(widths)):
+        if parts[-1] and sum(widths[each] for each in (*parts[-1], column)) > room:
+            parts.append([])
+        parts[-1].append(column)
+    return parts
+
+
+def print_entries(entries: Mapping[str, Iterable[str]]) -> None:
+    """Print names, and below each its texts, indented; long words stay whole."""
+    for name, texts in entries.items():
+        print(name)
+        for text in filter(None, texts):
+            for line in wrap(text, table_width() - 4, break_long_words=False, break_on_hyphens=False):
+                print(f"    {line}")
+
+
+def print_facts(facts: Mapping[str, str]) -> None:
+    """Print names and values below each other; a long value continues under itself, its long words whole."""
+    indent = max(map(len, facts)) + 2
+    for name, value in facts.items():
+        lines = [
+            line
+            for part in value.splitlines() or [""]
+            for line in wrap(part, max(table_width() - indent, 20), break_long_words=False, break_on_hyphens=False)
+        ]
+        print(f"{name:<{indent}}" + f"\n{' ' * indent}".join(lines))
 
 
 def print_preparation(done: Preparation, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,8 @@ import typer
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, ScorePrecision, exact_precision
-from sciprism.cli.scoring import build_progress_printer, command_line
+from sciprism.cli.printing import table_width
+from sciprism.cli.scoring import ScoringProgress, command_line
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def reproduce(
     if from_results:
         return _print_table(chosen, read_table(chosen, table, suite, only or [], out), output, as_json)
     plan = _plan_table(chosen, table, suite, only or [], models or [], folder, exact_precision(precision))
-    filled = score_table(plan, out, command_line(), build_progress_printer())
+    with ScoringProgress() as shown:
+        filled = score_table(plan, out, command_line(), shown.on_task)
     return _print_table(chosen, filled, output, as_json)
 
 
@@ -138,13 +139,10 @@ def _print_sample(folder: Path, title: str, output: Path | None, as_json: bool) 
 
 def _print_table(paper: Reproduction, filled: FilledTable, output: Path | None, as_json: bool) -> None:
     """Print a table, or write it to a file; the exit status is 1 where a task failed."""
-    import shutil
-
     from sciprism.reproduce.tables.printing import UNLIMITED_WIDTH, format_table, table_to_json
 
     title = f"{paper.caption(filled.table)} ({filled.suite.name})"
-    width = shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
-    page = format_table(filled, title, width=UNLIMITED_WIDTH if output else width)
+    page = format_table(filled, title, width=UNLIMITED_WIDTH if output else table_width())
     _write(output, page, table_to_json(filled, title), as_json)
     if filled.failed:
         raise typer.Exit(1)

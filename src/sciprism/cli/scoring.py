@@ -7,56 +7,47 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from sciprism.cli.printing import PLAIN_INTERVAL, build_progress, format_duration
+from sciprism.cli.progress import ProgressDisplay
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from sciprism.evaluation.results import TaskResult
     from sciprism.evaluation.scoring import ProgressCallback
     from sciprism.evaluation.systems import System
     from sciprism.evaluation.task import Task
 
 
-class EncodingProgress:
-    """Texts encoded inside a task, and papers per second: a bar on a terminal, else a line now and then."""
+class ScoringProgress:
+    """Which task is scored, and how many of its texts are encoded; between tasks nothing is shown."""
 
     def __init__(self) -> None:
-        from rich.console import Console
+        self._display: ProgressDisplay | None = None
+        self._task = ""
+        self._print = build_result_printer()
 
-        self._console = Console(stderr=True)
-        self._bar: Progress | None = None
-        self._began = self._printed = time.monotonic()
-
-    def __enter__(self) -> EncodingProgress:
+    def __enter__(self) -> ScoringProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop()
+        if self._display is not None:
+            self._display.__exit__()
+        self._display = None
 
-    def __call__(self, done: int, total: int) -> None:
+    def on_texts(self, done: int, total: int) -> None:
         """Show how many texts of a call are encoded; done is 0 at its begin."""
-        now = time.monotonic()
-        if not done:
-            self._stop()
-            self._began = self._printed = now
-            self._bar = build_progress(self._console, "encoding", transient=True)
-            self._bar.add_task("", total=total, facts="")
-            self._bar.start()
-        rate = done / max(now - self._began, 1e-9)
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done, facts=f"{rate:.1f} papers/s")
-        if not self._console.is_terminal and now - self._printed > PLAIN_INTERVAL:
-            self._printed = now
-            left = format_duration((total - done) / rate) if rate else "?"
-            print(f"  encoded {done:,} of {total:,} texts, {rate:.1f} papers/s, {left} left", file=sys.stderr)
-        if done >= total:
-            self._stop()
+        if self._display is not None:
+            if not done:
+                self._display.begin(f"{self._task}, encoding", "texts", total)
+            self._display.update(done)
+            if done >= total:
+                self._display.begin(self._task)
 
-    def _stop(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-        self._bar = None
+    def on_task(self, system: System, task: Task, result: TaskResult | None) -> None:
+        """Show the task that begins, or print the result of the one that ended."""
+        self.__exit__()
+        if result is None:
+            self._task = f"{task.name}  {system.name}"
+            self._display = ProgressDisplay(self._task).__enter__()
+        self._print(system, task, result)
 
 
 def command_line() -> str:
@@ -64,7 +55,7 @@ def command_line() -> str:
     return shlex.join(["sciprism", *sys.argv[1:]])
 
 
-def build_progress_printer() -> ProgressCallback:
+def build_result_printer() -> ProgressCallback:
     """Return what prints a line for each task that is done, with its numbers or why there are none.
 
     That a system cannot serve a kind of task, such as BM25 where vectors are needed, is said once.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ import typer
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
+from sciprism.cli.printing import print_entries
 from sciprism.cli.training_display import show_training
 from sciprism.cli.training_plan import print_plan
 from sciprism.errors import InputError
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
     from sciprism.training.examples import Example
 
-RecipeFile = Annotated[Path, typer.Argument(help="A recipe: recipes/*.toml or your own (docs/training.md).")]
+RecipeFile = Annotated[
+    Path | None,
+    typer.Argument(help="A recipe: recipes/*.toml or your own (docs/training.md).", show_default=False),
+]
+Listed = Annotated[bool, typer.Option("--list", help="List the recipes in ./recipes and the package, and stop.")]
 RunFolder = Annotated[Path | None, typer.Option("--output", "-o", help="The folder of the run.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", help="Change the recipe: seed=3, stages.0.optimizer.lr=1e-4; repeatable.")
@@ -38,7 +44,7 @@ PlanOnly = Annotated[bool, typer.Option("--plan", help="Check everything, time a
 
 
 def train(
-    recipe: RecipeFile,
+    recipe: RecipeFile = None,
     output: RunFolder = None,
     changes: Changes = None,
     sources: SourceFolder = None,
@@ -46,6 +52,7 @@ def train(
     allow_overlap: AllowOverlap = False,
     device: Device = "",
     plan_only: PlanOnly = False,
+    listed: Listed = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a model stage by stage; the same command continues an interrupted run.
@@ -59,6 +66,11 @@ def train(
     from sciprism.training.recipe_file import read_recipe
     from sciprism.training.run import train as run
 
+    if listed:
+        _print_recipes(as_json)
+        return
+    if recipe is None:
+        raise InputError("name a recipe; `sciprism train --list` lists those that are here")
     data_folder = Path(data) if data else None
     first = os.environ.get("RANK", "0") == "0"
     if output is None and not plan_only:
@@ -80,6 +92,20 @@ def train(
         print_json("sciprism.train/1", {"model": str(model)})
     elif first:
         print(model)
+
+
+def _print_recipes(as_json: bool) -> None:
+    from sciprism.training.recipe_list import list_recipes
+
+    found = list_recipes((Path("recipes"), Path(__file__).parent.parent / "recipes"))
+    if as_json:
+        print_json("sciprism.recipes/1", {"recipes": [asdict(each) for each in found]})
+        return
+    if not found:
+        raise InputError(
+            "no recipe in ./recipes; the project's are in its repository, and docs/training.md has the keys"
+        )
+    print_entries({each.path: (each.comment, each.reference) for each in found})
 
 
 def _build_overlap_check(data: Path) -> Callable[[Iterable[Example]], Sequence[str]]:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sciprism.cli.printing import build_progress
+from sciprism.cli.progress import ProgressDisplay
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
     from sciprism.training.loop import Hooks, StepReport
 
     console = Console(stderr=True)
-    bar = build_progress(console, "{task.description}")
-    shown = {}
+    display = ProgressDisplay("preparing")
+    first: dict[str, int] = {}
 
     def on_step(step: StepReport) -> None:
-        if step.stage not in shown:
-            bar.start()
-            shown[step.stage] = bar.add_task(step.stage, total=step.steps, facts="")
+        if step.stage not in first:  # a resumed stage begins later than at its first step
+            first[step.stage] = step.step
+            display.begin(step.stage, "steps", step.steps)
         facts = f"loss {step.loss:.4f}, {step.examples_per_second:.1f} examples/s"
-        bar.update(shown[step.stage], completed=step.step, facts=facts)
+        display.update(step.step, rated=step.step - first[step.stage], facts=facts)
         if not console.is_terminal and step.step % max(1, step.steps // 20) == 0:
-            console.print(f"{step.stage}: step {step.step:,} of {step.steps:,}, {facts}")
+            on_message(f"{step.stage}: step {step.step:,} of {step.steps:,}, {display.describe_rate()}")
 
     tasks = {name: _find_task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
 
@@ -50,13 +50,11 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
         return {name: next(iter(r.metrics.values())).value for name, r in results.items() if r.metrics}
 
     @contextmanager
-    def display() -> Iterator[Hooks]:
-        try:
+    def show() -> Iterator[Hooks]:
+        with display:
             yield Hooks(evaluate=evaluate, on_step=on_step, on_message=on_message)
-        finally:
-            bar.stop()
 
-    return display()
+    return show()
 
 
 def _find_task(name: str) -> SelectedTasks:

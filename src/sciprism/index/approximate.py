@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -32,18 +33,27 @@ IVF_PROBES = 32
 """Inverted lists that a search reads."""
 
 
-def build(collection: StoredCollection, kind: IndexKind | None = None) -> list[str]:
-    """Build an index of every space and return the spaces. kind None: chosen by the number of rows."""
+def build(
+    collection: StoredCollection, kind: IndexKind | None = None, *, on_rows: Callable[[int], None] | None = None
+) -> list[str]:
+    """Build an index of every space and return the spaces.
+
+    kind None: chosen by the number of rows. on_rows: is told after each shard how many vectors are in it.
+    """
     faiss = _import_faiss()
     if not collection.rows:
         raise InputError(f"{collection.folder} holds no papers; there is nothing to index")
     kind = kind or ("ivf" if collection.rows >= IVF_MIN_ROWS else "hnsw")
+    added = 0
     for space in collection.manifest.spaces:
         folder = _index_folder(collection, space)
         build_record.delete_record(folder)
         index = _create_index(collection, space, kind)
         for shard in collection.vectors(space):
             index.add(normalize_for(shard.block(0, len(shard)), collection.manifest.encoder.distance))
+            added += len(shard)
+            if on_rows is not None:
+                on_rows(added)
         with explain_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,22 @@ POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
 """Files of an index that are mapped: for each token the papers that have it, and their scores."""
 
 
-def build(collection: StoredCollection) -> None:
-    """Build the BM25 index of all papers and store it in the collection's folder."""
+def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None = None) -> None:
+    """Build the BM25 index of all papers and store it in the collection's folder.
+
+    on_rows: is told after each shard how many papers are read.
+    """
     import bm25s
     from bm25s.tokenization import Tokenizer
 
     folder = _index_folder(collection)
     build_record.delete_record(folder)
     tokenizer = Tokenizer(stopwords="english")
-    documents = [
-        tokens
-        for texts in _read_texts(collection)
-        for tokens in tokenizer.tokenize(texts, update_vocab=True, show_progress=False)
-    ]
+    documents: list[Any] = []
+    for texts in _read_texts(collection):
+        documents += tokenizer.tokenize(texts, update_vocab=True, show_progress=False)
+        if on_rows is not None:
+            on_rows(len(documents))
     if not any(documents):
         raise InputError(f"{collection.folder} holds no words; there is nothing to index")
     index = bm25s.BM25()

@@ -1,0 +1,137 @@
+"""What every command prints in one form: JSON documents, tables of 80 columns, lists, progress, exit statuses."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from build_commands import run
+from sciprism.cli.json_documents import SCHEMAS
+from sciprism.cli.main import app
+
+MODEL = "sciprism-small"
+PAPERS = [
+    {"id": f"p{n}", "title": f"{word} in spiral galaxies", "abstract": f"We measure {word} of {n} nearby galaxies."}
+    for n, word in enumerate(("dark matter", "cold gas", "star formation", "magnetic fields", "dust"))
+]
+
+
+def commands_with_json():
+    found = {}
+    for name, command in typer.main.get_command(app).commands.items():
+        members = getattr(command, "commands", None) or {"": command}
+        found |= {f"{name} {word}".strip(): member for word, member in members.items()}
+    assert all(any("--json" in p.opts for p in command.params) for command in found.values())
+    return list(found)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("papers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PAPERS))
+    Path("texts.txt").write_text("".join(f"{row['title']}\n{row['abstract']}\n" for row in PAPERS))
+    return tmp_path
+
+
+@pytest.fixture
+def command(folder, monkeypatch, capsys):
+    return lambda *words: run(monkeypatch, capsys, *words)
+
+
+def test_every_command_has_json_of_a_declared_schema():
+    printed_by = {command for command, _ in SCHEMAS.values()}
+    for name in commands_with_json():
+        assert {name, name.partition(" ")[0]} & printed_by, f"{name} has --json, and no schema"
+    assert all(schema.startswith("sciprism.") and schema.endswith("/1") for schema in SCHEMAS)
+
+
+def test_a_document_begins_with_its_schema(command):
+    words = {
+        "inspect": ["papers.jsonl"],
+        "embed": ["papers.jsonl", "-o", "vecs"],
+        "index": ["vecs", "--lexical"],
+        "search": ["vecs", "dust", "--no-why"],
+        "similar": ["vecs", "--to", "p1", "--no-why"],
+        "describe": [],
+        "models": [],
+        "verify": ["vecs"],
+        "export": [MODEL, "-o", "plain", "--compact"],
+        "overlap": ["papers.jsonl", "papers.jsonl"],
+        "tokenizer train": ["texts.txt", "-o", "words", "--vocab-size", "300"],
+        "tokenizer compare": [MODEL, "words", "--texts", "sky=texts.txt"],
+        "prepare pairs": ["papers.jsonl", "-o", "pairs", "--shapes", "title-abstract"],
+        "evaluate --list": [],
+        "reproduce --list": ["scimult"],
+    }
+    schema_of = {printed_by: schema for schema, (printed_by, _) in SCHEMAS.items()}
+    for name, arguments in words.items():
+        status, out, err = command(*name.split(), *arguments, "--json")
+        assert status == 0, (name, err)
+        first, value = next(iter(json.loads(out).items()))
+        assert (first, value) == ("schema", schema_of.get(name) or schema_of[name.partition(" ")[0]])
+
+
+def test_an_error_is_one_json_object_with_the_same_status(command):
+    for words in (["search", "nowhere", "x"], ["search"], ["search", "--no-such-option"]):
+        plain, _, _ = command(*words)
+        status, out, err = command(*words, "--json")
+        document = json.loads(err)
+        assert not out and status == plain == document["exit"] == 2
+        assert list(document) == ["schema", "error", "exit"] and document["schema"] == "sciprism.error/1"
+    assert "--json" not in command("search", "nowhere", "--", "--json")[2][:1]  # a word of the query
+
+
+def test_a_partial_failure_is_status_1(command):
+    assert command("embed", "papers.jsonl", "-o", "vecs")[0] == 0
+    next(Path("vecs").rglob("*.npy")).write_bytes(b"")
+    status, out, err = command("verify", "vecs", "--json")
+    assert status == 1 and json.loads(out)["files"] and json.loads(err)["exit"] == 1
+
+
+@pytest.mark.parametrize("words", [["models"], ["describe"], ["evaluate", "--list"], ["evaluate", "--help"]])
+def test_pages_fit_80_columns(command, words):
+    status, out, _ = command(*words)
+    assert status == 0 and max(map(len, out.splitlines())) <= 80
+
+
+def test_tables_fit_80_columns_and_lose_nothing(command):
+    long = "a/very/long/folder/name/" * 2
+    Path(long).mkdir(parents=True)
+    Path(long, "papers.jsonl").write_text(Path("papers.jsonl").read_text())
+    domains = [f"domain-{n}" for n in range(12)]
+    texts = [word for name in domains for word in ("--texts", f"{name}=texts.txt")]
+    for words in (["inspect", long], ["tokenizer", "compare", MODEL, "all-MiniLM-L6-v2", *texts]):
+        status, out, err = command(*words)
+        assert status == 0 and max(map(len, out.splitlines())) <= 80, (out, err)
+    assert all(name in out for name in domains) and "…" not in out
+
+
+def test_lists_of_models_suites_and_recipes(command):
+    models = {each["name"]: each for each in json.loads(command("models", "--json")[1])["models"]}
+    assert models[MODEL]["here"] and models[MODEL]["method"] == "prism" and models[MODEL]["size"] > 1e6
+    assert models["allenai/specter2"]["method"] == "adapters" and models["malteos/scincl"]["formats"]
+    shown = command("evaluate", "--list", "--suite", "scidocs")[1]
+    assert "scidocs/co-view\n    proximity; scidocs" in shown and "s3://" in shown
+    assert command("evaluate", MODEL)[0] == 2 and command("train")[0] == 2
+    Path("recipes").mkdir()
+    Path("recipes/mine.toml").write_text('# What it is.\nname = "mine"\nreference = "ours"\nstages = []\n')
+    Path("recipes/broken.toml").write_text("# no\n[")
+    (mine,) = json.loads(command("train", "--list", "--json")[1])["recipes"]
+    assert mine == {"path": "recipes/mine.toml", "name": "mine", "reference": "ours", "comment": "What it is."}
+    assert command("train", "--list")[1] == "recipes/mine.toml\n    What it is.\n    ours\n"
+
+
+def test_progress_is_a_line_with_rate_and_time_left(command, monkeypatch):
+    monkeypatch.setattr("sciprism.cli.progress.PLAIN_INTERVAL", 0.0)
+    err = command("embed", "papers.jsonl", "-o", "vecs")[2]
+    assert "reading: 5 papers, " in err and "embedding: 5 of 5 papers, " in err and " papers/s, 0 s left" in err
+    assert "lexical index: 5 of 5 papers, " in command("index", "vecs", "--lexical")[2]
+
+
+def test_progress_on_a_terminal_is_a_bar(command, monkeypatch):
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    err = command("embed", "papers.jsonl", "-o", "vecs")[2]
+    assert "embedding" in err and "papers/s" in err
