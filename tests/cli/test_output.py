@@ -80,7 +80,7 @@ def test_an_error_is_one_json_object_with_the_same_status(command):
         document = json.loads(err)
         assert not out and status == plain == document["exit"] == 2
         assert list(document) == ["schema", "error", "exit"] and document["schema"] == "sciprism.error/1"
-    assert "--json" not in command("search", "nowhere", "--", "--json")[2][:1]  # a word of the query
+    assert command("search", "nowhere", "--", "--json")[2].startswith("sciprism: ")  # a word of the query
 
 
 def test_a_partial_failure_is_status_1(command):

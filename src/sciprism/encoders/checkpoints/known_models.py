@@ -71,12 +71,12 @@ def _describe_hub_model(name: str, cached: dict[str, tuple[Path, int]]) -> Known
     released = RELEASED_MODELS.get(name)
     if released is None:
         folder, size = cached.get(name, (None, None))
-        return KnownModel(name, _read_method(folder), FORMATS, size, "" if size else "downloaded when it is named")
+        return KnownModel(name, _read_method(folder), FORMATS, size, "" if size else "downloaded when named")
     adapters = [[each for each in released.family.adapters[route] if each in cached] for route in released.formats]
     parts = [released.family.base, *(found[0] for found in adapters if found)]
     here = all(adapters) and all(part in cached for part in parts)
     size = sum(cached[part][1] for part in parts) if here else None
-    return KnownModel(name, "adapters", released.formats, size, "" if here else "downloaded when it is named")
+    return KnownModel(name, "adapters", released.formats, size, "" if here else "downloaded when named")
 
 
 def _read_method(folder: Path | None) -> str:
