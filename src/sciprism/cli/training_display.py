@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[H
 
     @contextmanager
     def show() -> Iterator[Hooks]:
-        with display:
+        with display if os.environ.get("RANK", "0") == "0" else nullcontext():  # once, of several processes
             yield Hooks(evaluate=evaluate, on_step=on_step, on_message=on_message)
 
     return show()
