@@ -77,7 +77,9 @@ def test_the_blocks_of_readme_and_guides_run_one_after_the_other(page, work_fold
 def test_the_readme_is_short():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     first = lines.index("## I want to ...")
-    cells = [line.strip("| ").split(" | ") for line in lines[first : lines.index("## Results")] if line.startswith("| ")]
+    cells = [
+        line.strip("| ").split(" | ") for line in lines[first : lines.index("## Results")] if line.startswith("| ")
+    ]
     rows = cells[2:]  # after the head and its rule
     assert len(lines) <= 130 and 0 < len(rows) <= 14
     assert all(len(cell.split()) <= 12 for row in rows for cell in row)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson
 from sciprism.cli.json_documents import print_json
+from sciprism.cli.options import AsJson
 from sciprism.cli.ranked_list import CollectionFolder
 from sciprism.errors import InputError
 
