@@ -40,6 +40,7 @@ GROUND = {
     "parallel",
     "registry",
     "seeding",
+    "similar_names",
 }
 FILE = 400
 LIMITS = {ast.ClassDef: 200, ast.FunctionDef: 40, ast.AsyncFunctionDef: 40}

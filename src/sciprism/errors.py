@@ -37,5 +37,9 @@ class RunFailedError(RuntimeError):
     """Report a valid request that failed while it ran; the command line exits with 1."""
 
 
+class InterruptedRunError(KeyboardInterrupt):
+    """Report an interruption and what the run had stored; the command line exits with 130."""
+
+
 class DamagedCacheWarning(UserWarning):
     """Report a cache's entry that was damaged and is made again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -67,18 +68,43 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your disk quota is used up"}
+REFUSED = {
+    errno.EROFS: "it is on a read-only file system",
+    errno.EACCES: "you have no permission",
+    errno.EPERM: "the system does not permit it",
+    errno.EISDIR: "it is a folder",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.ENOENT: "no such file or folder",
+    errno.EEXIST: "a file of that name is in the way",
+}
+"""Number of an error of the system -> what it means to a person."""
+
+
+def name_os_error(error: OSError) -> str:
+    """Return what an error of the system means, with the system's own words."""
+    meaning = FULL.get(error.errno or 0) or REFUSED.get(error.errno or 0)
+    words = error.strerror or str(error)
+    return f"{meaning} ({words})" if meaning else words
+
+
 @contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
-    """Name the file that could not be written; InputError without permission, OSError for a full disk."""
+    """Name the file that could not be written and why.
+
+    Raises InputError where the path cannot be written to, OSError with the same number for a full disk and others.
+    """
     try:
         yield
-    except (PermissionError, NotADirectoryError, FileExistsError, FileNotFoundError) as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; name a folder that you may write to") from error
     except OSError as error:
-        raise OSError(
-            f"cannot write {path}: {error.strerror or error}; what was committed before is kept: "
-            "free some space, and the same command continues"
-        ) from error
+        if (error.strerror or "").startswith("cannot write "):  # explained for a file inside
+            raise
+        if error.errno in REFUSED:
+            reason = f"{name_os_error(error)}; name a path that you can write to"
+            raise InputError(f"cannot write {path}: {reason}") from error
+        advice = "free some space" if error.errno in FULL else "see to that"
+        message = f"{name_os_error(error)}; what was committed before is kept: {advice}, and the same command continues"
+        raise OSError(error.errno or 0, f"cannot write {path}: {message}") from error
 
 
 def create_draft(folder: Path) -> Path:

@@ -1,7 +1,4 @@
-"""`sciprism`: the commands under one name, and what their exit statuses mean.
-
-See `EXIT_STATUSES`.
-"""
+"""`sciprism`: the commands under one name."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ import gc
 import sys
 import warnings
 from collections.abc import Callable
-from functools import wraps
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -22,10 +19,11 @@ from sciprism.cli.describe import describe
 from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.export import export
+from sciprism.cli.failures import EXIT_STATUSES as EXIT_STATUSES
+from sciprism.cli.failures import INTERRUPTED, Stored, stop, stop_for, stop_for_usage, with_explained_failures
 from sciprism.cli.former_options import Command
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
-from sciprism.cli.json_documents import is_json_asked, print_json
 from sciprism.cli.models import models
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
@@ -45,13 +43,6 @@ from sciprism.errors import (
     UntrainedStageWarning,
 )
 
-EXIT_STATUSES = {
-    0: "done",
-    1: "partly failed: a part of the work has no result, or it broke on the way (disk full); what is done is kept",
-    2: "wrong usage or input: nothing was done that would have to be undone",
-    130: "interrupted with Ctrl-C",
-}
-
 app = typer.Typer(
     name="sciprism",
     help="Encode scientific papers, train and evaluate encoders, search papers by their vectors.",
@@ -62,31 +53,29 @@ app = typer.Typer(
 )
 
 
-def _interruptible(
-    command: Callable[..., None], then: str = "the same command continues where this one stopped"
-) -> Callable[..., None]:
-    """Say what Ctrl-C means here: typer, which sees it before `main` does, would say nothing."""
-
-    @wraps(command)
-    def run(**options: object) -> None:
-        try:
-            command(**options)
-        except KeyboardInterrupt:
-            _stop(f"interrupted; {then}", status=130)
-
-    return run
-
-
 USE = (inspect, embed, index, search, similar, delete, describe, models, export, verify)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
+STORED: dict[Callable[..., None], Stored] = {
+    train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
+    evaluate: lambda options: _has(options["output"], "*/*/*.json"),
+    reproduce: lambda options: _has(options["results"] or Path("results") / options["paper"], "*/*/*.json"),
+}
+"""Commands that continue -> whether they stored something: a checkpoint, a result."""
+
+
+def _has(folder: Path | None, *patterns: str) -> bool:
+    return folder is not None and any(any(folder.glob(pattern)) for pattern in patterns)
+
+
 for command in (*USE, *SCIENCE):
-    app.command(cls=Command)(_interruptible(command))
+    writes = command in (index, export, delete)
+    app.command(cls=Command)(with_explained_failures(command, stored=STORED.get(command), writes=writes))
 
 
 for name, group in {"prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
     for each in group.registered_commands:
         assert each.callback is not None
-        each.callback, each.cls = _interruptible(each.callback, "the same command starts again"), Command
+        each.callback, each.cls = with_explained_failures(each.callback, writes=True), Command
     app.add_typer(group, name=name)
 
 
@@ -111,18 +100,14 @@ def main() -> None:
             _shorten_warnings()
             status = app(prog_name="sciprism", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
-    except InputError as error:
-        _stop(str(error), status=2)
-    except RunFailedError as error:
-        _stop(str(error), status=1)
-    except (OSError, MemoryError) as error:
-        _stop(f"{type(error).__name__}: {error}", status=1)
+    except (InputError, RunFailedError, OSError, MemoryError) as error:
+        stop_for(error)
     except KeyboardInterrupt:
-        _stop("interrupted", status=130)
+        stop("interrupted", INTERRUPTED)
     except Exception as error:
         if not hasattr(error, "format_message"):  # what typer says of wrong usage, in each of its versions
             raise
-        _refuse_usage(error)
+        stop_for_usage(error)
 
 
 def _shorten_warnings() -> None:
@@ -137,19 +122,3 @@ def _shorten_warnings() -> None:
             default(message, category, *place, **more)
 
     warnings.showwarning = show
-
-
-def _stop(message: str, *, status: int) -> None:
-    if is_json_asked():
-        print_json("sciprism.error/1", {"error": message, "exit": status}, error=True)
-    else:
-        print(f"sciprism: {message}", file=sys.stderr)
-    sys.exit(status)
-
-
-def _refuse_usage(error: Any) -> None:
-    """Say what is wrong with an option or an argument, as typer does, or as JSON."""
-    if is_json_asked():
-        _stop(error.format_message(), status=2)
-    error.show()
-    sys.exit(2)

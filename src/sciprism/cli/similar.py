@@ -21,7 +21,7 @@ from sciprism.cli.ranked_list import (
 
 def similar(
     collection: CollectionFolder,
-    to: Annotated[str, typer.Option("--to", help="The id of the paper.")],
+    to: Annotated[str, typer.Option("--to", help="The id or the title of the paper.")],
     k: Annotated[int, typer.Option("-k", help="Papers to show.")] = 10,
     mode: Annotated[str, typer.Option(help="exact or approximate.")] = "exact",
     year: Year = "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,8 @@ from sciprism.store.matrix import Dtype
 
 MANIFEST_NAME = "manifest.json"
 LAYOUT_VERSION = 1
+MAX_SHOWN = 5
+"""Collections that a message names."""
 
 
 class _ManifestModel(BaseModel):
@@ -133,14 +136,12 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check a collection's manifest; InputError where it is missing, damaged or too new."""
     path = folder / MANIFEST_NAME
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; make a collection with: sciprism embed FILES -o {folder}")
+        raise InputError(_explain_no_collection(folder))
     remedy = "restore it from a copy, or embed into a new folder"
     try:
         text, sealed = read_sealed(path, remedy)
     except FileNotFoundError:
-        raise InputError(
-            f"{folder} is not a collection (no {MANIFEST_NAME}); make one with: sciprism embed FILES -o {folder}"
-        ) from None
+        raise InputError(_explain_no_collection(folder)) from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error}") from error
     try:
@@ -157,3 +158,18 @@ def read_manifest(folder: Path) -> Manifest:
     if manifest.has_blocks and not sealed:
         raise lost_checksum(path, remedy)
     return manifest
+
+
+def _explain_no_collection(path: Path) -> str:
+    """Return what a path is instead of a collection, and a command that makes one and can be copied."""
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        target, number = path.with_name(f"{path.stem}-vectors"), 2
+        while target.exists() and not (target / MANIFEST_NAME).exists():
+            target, number = path.with_name(f"{path.stem}-vectors-{number}"), number + 1
+        kind = "a file" if path.is_file() else f"a folder without {MANIFEST_NAME}"
+        command = shlex.join(["sciprism", "embed", str(path), "-o", str(target)])
+        return f"{path} is {kind}, not a collection; make one of it with: {command}, and name {target}"
+    found = sorted(each.parent.name for each in path.parent.glob(f"*/{MANIFEST_NAME}")) if path.parent.is_dir() else []
+    others = f"; collections next to it: {', '.join(found[:MAX_SHOWN])}" if found else ""
+    what = "is empty, not a collection" if path.is_dir() else "does not exist"
+    return f"{path} {what}{others}; make a collection with: sciprism embed FILES -o {shlex.quote(str(path))}"

@@ -9,6 +9,7 @@ import numpy as np
 from sciprism.errors import InputError
 from sciprism.index import vector_searches
 from sciprism.store import Filter, StoredCollection
+from sciprism.store.named_papers import find_paper
 from sciprism.uses.rankings import Ranking, build_rankings, read_papers
 from sciprism.uses.reasons import find_nearest_sentences
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def similar(
     collection: StoredCollection,
     encoder: Encoder | None,
-    paper_id: str,
+    paper: str,
     k: int = 10,
     *,
     mode: str = "exact",
@@ -27,6 +28,7 @@ def similar(
 ) -> Ranking:
     """Rank the papers nearest to a stored one, without it, by one of `vector_searches`.
 
+    paper: its id or title.
     The encoder, if given, only adds the reasons.
     """
     if k < 1:
@@ -35,7 +37,7 @@ def similar(
         raise InputError(f"mode {mode!r} is not {' or '.join(vector_searches)}")
     if encoder is not None:
         collection.check_encoder(encoder)
-    row = collection.find(paper_id)
+    row = find_paper(collection, paper)
     k = min(k, collection.rows)
     space = choose_paper_space(collection)
     mask = collection.mask(filter)
@@ -47,7 +49,7 @@ def similar(
     reasons = [[""] * len(papers[0])]
     if encoder is not None:
         reasons = find_nearest_sentences(collection, encoder, space, query_vectors, papers)
-    return build_rankings([paper_id], papers, scores, reasons)[0]
+    return build_rankings([paper], papers, scores, reasons)[0]
 
 
 def choose_paper_space(collection: StoredCollection) -> str:
