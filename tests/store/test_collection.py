@@ -122,9 +122,9 @@ def test_a_manifest_cut_anywhere_is_an_error(
 
 
 def test_no_collection_at_all(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no manifest.json.*sciprism embed FILES -o"):
+    with pytest.raises(InputError, match=r"is empty, not a collection.*sciprism embed FILES -o"):
         StoredCollection.open(tmp_path)
-    with pytest.raises(InputError, match="is not a folder"):
+    with pytest.raises(InputError, match="does not exist"):
         StoredCollection.open(tmp_path / "nowhere")
 
 

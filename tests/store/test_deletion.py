@@ -51,7 +51,7 @@ def test_an_unknown_id_deletes_nothing_unless_it_may_be_missing(folder: Path) ->
     assert snapshot(folder) == before
     report = delete(folder, ["p1", "p99"], missing_ok=True)
     assert (report.deleted, report.unknown, len(ids(folder))) == (1, ("p99",), 44)
-    with pytest.raises(InputError, match="not a folder"):
+    with pytest.raises(InputError, match="does not exist"):
         delete(folder.parent / "none", ["p1"])
     assert not (folder.parent / "none").exists()
 

@@ -228,7 +228,9 @@ def test_similar_prints_a_ranked_list(collection: Path, loaded: list[str | None]
     result = run("similar", collection, "--to", "crispr", "--json")
     [ranking] = json.loads(result.stdout)["rankings"]
     assert ranking["query"] == "crispr" and ranking["hits"][0]["why"] == "A guide RNA directs the enzyme."
-    assert "no paper with the id 'nobody'" in error_of(run("similar", collection, "--to", "nobody"))
+    assert "no paper with the id or title 'nobody'; the nearest" in error_of(
+        run("similar", collection, "--to", "nobody")
+    )
 
 
 def test_a_model_that_moved_can_be_named(collection: Path) -> None:

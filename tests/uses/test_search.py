@@ -106,7 +106,7 @@ def test_requests_that_cannot_be_met(collection: StoredCollection) -> None:
         (lambda: search(collection, ENCODER, "x", mode="magic"), "mode 'magic' is not one of exact"),
         (lambda: similar(collection, None, "halo", mode="lexical"), "mode 'lexical' is not exact"),
         (lambda: search(collection, None, "x"), "mode exact with reasons needs an encoder"),
-        (lambda: similar(collection, None, "nobody"), "no paper with the id 'nobody'"),
+        (lambda: similar(collection, None, "nobody"), "no paper with the id or title 'nobody'; the nearest"),
     ):
         with pytest.raises(InputError, match=message):
             wrong()

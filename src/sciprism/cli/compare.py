@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
 from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.evaluation.report.model import Report
 
 
 def compare(
@@ -33,7 +36,6 @@ def compare(
     from sciprism.evaluation.report import SUFFIXES, outputs
     from sciprism.evaluation.report.build import build_report
     from sciprism.evaluation.report.system_results import group_by_system, read_stored_results
-    from sciprism.evaluation.report.terminal import show
     from sciprism.evaluation.suites.registry import suites
 
     output_format = output_format or SUFFIXES.get(output.suffix.lower() if output else "", "terminal")
@@ -48,7 +50,15 @@ def compare(
     report = build_report(systems, suites, baseline=names.index(baseline) if baseline else 0)
     if as_json:
         print_json("sciprism.compare/1", report.to_json())
-    elif output is not None:
+    else:
+        _write(report, output_format, output)
+
+
+def _write(report: Report, output_format: str, output: Path | None) -> None:
+    from sciprism.evaluation.report import outputs
+    from sciprism.evaluation.report.terminal import show
+
+    if output is not None:
         output.write_text(outputs[output_format](report), encoding="utf-8")
     elif output_format == "terminal":
         show(report)

@@ -43,8 +43,7 @@ def export(
     Where a plain BERT gives the format's vectors (the method single; experts with --format), transformers
     opens the folder too, without sciprism. Else it holds the whole model, --format is its default format,
     and sciprism must be installed where it is opened. The command says what plain `encode` gives there.
-    --compact writes a quarter of the bytes, rows of matrices as int8 with a scale: vectors differ a little,
-    and sciprism alone opens it.
+    --compact writes a quarter of the bytes, as int8: vectors differ a little, and sciprism alone opens it.
 
     Example: sciprism export models/experts -o plain/ --format classification
     """
@@ -56,7 +55,6 @@ def export(
     if (Path(model) / MANIFEST_NAME).exists():
         _export_collection(Path(model), output, format, neighbours, as_json)
         return
-
     encoder = Encoder.load(model, pooling=pooling or None)
     chosen = cast("Format | None", format or None)
     kind = write(encoder, output, format=chosen, compact=compact)

@@ -72,7 +72,7 @@ def stop_for(error: BaseException) -> NoReturn:
     if isinstance(error, RunFailedError):
         stop(str(error), FAILED)
     if isinstance(error, MemoryError):
-        stop(f"the memory does not suffice ({error or 'MemoryError'})", FAILED)
+        stop(f"the memory does not suffice ({str(error) or 'MemoryError'})", FAILED)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
         stop(f"{where}{name_os_error(error)}", WRONG if error.errno in REFUSED else FAILED)

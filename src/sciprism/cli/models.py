@@ -14,7 +14,7 @@ def models(as_json: AsJson = False) -> None:
 
     Any other hub id or folder of a model can be named too. Nothing is downloaded.
 
-    Example: sciprism models
+    Example: sciprism models --json
     """
     from sciprism.encoders.checkpoints.known_models import list_models
     from sciprism.formats import FORMATS

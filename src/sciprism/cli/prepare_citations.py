@@ -80,8 +80,7 @@ def citations(
 
     sources = CitationSources(files=tuple(files), edges=edges, link_strengths=link_strengths, triplets=triplets)
     sources = replace(sources, fields=tuple(field or ()), shards=tuple(shard or ()), exclude=tuple(exclude or ()))
-    sampler = GIVEN if triplets else sampler
-    options, held = parse_settings(sampler, option or ()), cast("HoldOut", hold_out)
+    options, held = parse_settings(sampler := GIVEN if triplets else sampler, option or ()), cast("HoldOut", hold_out)
     balance = FieldBalance(sampling_exponent, max_per_field, min_multi_field, seed)
     settings = CitationSettings(sampler, options, balance, dev, held, require_abstract, seed, workers)
     print_preparation(prepare_citations(out, sources, settings), as_json)

@@ -68,7 +68,7 @@ def reproduce(
     Example: sciprism reproduce scimult 9 --data open --only mha-expert --models models.toml
     """
     from sciprism.reproduce.tables.registry import reproductions
-    from sciprism.reproduce.tables.run import read_table, score_table
+    from sciprism.reproduce.tables.run import read_table
 
     chosen = reproductions[paper]
     if listed or not table:
@@ -77,8 +77,7 @@ def reproduce(
     if table in chosen.sample_tables:
         if models or only or quick or from_results or results:
             raise InputError(f"table {table} counts a sample: only --data and -o apply")
-        title = f"Table {table} of {chosen.short_title}: {chosen.sample_tables[table]}"
-        return _print_sample(Path(data or "."), title, output, as_json)
+        return _print_sample(Path(data or "."), chosen, table, output, as_json)
     if from_results and models:
         raise InputError("--from-results shows models that were scored; it takes no --models")
     suite, folder = _select_data(chosen, data, quick, is_read=not from_results)
@@ -86,9 +85,14 @@ def reproduce(
     if from_results:
         return _print_table(chosen, read_table(chosen, table, suite, only or [], out), output, as_json)
     plan = _plan_table(chosen, table, suite, only or [], models or [], folder, exact_precision(precision))
+    return _print_table(chosen, _score(plan, out), output, as_json)
+
+
+def _score(plan: TablePlan, results: Path) -> FilledTable:
+    from sciprism.reproduce.tables.run import score_table
+
     with ScoringProgress() as shown:
-        filled = score_table(plan, out, command_line(), shown.on_task)
-    return _print_table(chosen, filled, output, as_json)
+        return score_table(plan, results, command_line(), shown.on_task)
 
 
 def _plan_table(
@@ -124,12 +128,13 @@ def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) 
     return next(iter(paper.suites.values())), Path(folder) if folder else None
 
 
-def _print_sample(folder: Path, title: str, output: Path | None, as_json: bool) -> None:
+def _print_sample(folder: Path, paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
     from sciprism.cli.printing import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
     from sciprism.prepare.citations.sample import count_sample_by_field
     from sciprism.reproduce.tables.printing import format_markdown
 
+    title = f"Table {name} of {paper.short_title}: {paper.sample_tables[name]}"
     sample = count_sample_by_field(folder)
     table = sample.count_table("field")
     rows = tuple(tuple(map(format_cell, row)) for row in table.rows)

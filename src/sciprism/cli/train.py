@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
     from sciprism.training.examples import Example
+    from sciprism.training.loop import Hooks
+    from sciprism.training.plan import Plan
 
 RecipeFile = Annotated[
     Path | None,
@@ -62,35 +65,42 @@ def train(
 
     Example: sciprism train recipes/laptop/scimult-vanilla.toml --sources open-sources -o runs/vanilla
     """
-    from sciprism.training.plan import plan_training
-    from sciprism.training.recipe_file import read_recipe
-    from sciprism.training.run import train as run
-
     if listed:
         _print_recipes(as_json)
         return
     if recipe is None:
         raise InputError("name a recipe; `sciprism train --list` lists those that are here")
-    data_folder = Path(data) if data else None
-    first = os.environ.get("RANK", "0") == "0"
+    from sciprism.training.plan import plan_training
+    from sciprism.training.recipe_file import read_recipe
+
     if output is None and not plan_only:
         raise InputError("name the folder of the run: -o RUN; or --plan to see what it would take")
-    if data_folder is None and not allow_overlap and first:
-        print("sciprism: no --data: sources are not checked for papers of tests", file=sys.stderr)
-    overlaps = _build_overlap_check(data_folder) if data_folder is not None and not allow_overlap else None
-    loader = partial(_load_teacher, device=device or None)
+    data_folder = Path(data) if data else None
+    overlaps = None if allow_overlap else _build_overlap_check(data_folder)
     loaded = read_recipe(recipe, changes or [], sources=sources)
     display = show_training(loaded, data_folder)
     folder = Path(os.devnull) / "run" if output is None else output  # where no run can be
+    loader = partial(_load_teacher, device=device or None)
     plan = plan_training(loaded, folder, overlaps=overlaps, device=device or None, load_model=loader)
     if plan_only:
         print_plan(plan, as_json)
-        return
+    else:
+        _run(plan, display, as_json)
+
+
+def _is_first() -> bool:
+    """Return whether this is the process that prints, of several."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _run(plan: Plan, display: AbstractContextManager[Hooks], as_json: bool) -> None:
+    from sciprism.training.run import train as run
+
     with display as hooks:
         model = run(plan, hooks)
-    if first and as_json:
+    if _is_first() and as_json:
         print_json("sciprism.train/1", {"model": str(model)})
-    elif first:
+    elif _is_first():
         print(model)
 
 
@@ -108,8 +118,12 @@ def _print_recipes(as_json: bool) -> None:
     print_entries({each.path: (each.comment, each.reference) for each in found})
 
 
-def _build_overlap_check(data: Path) -> Callable[[Iterable[Example]], Sequence[str]]:
-    """Return a function that names the papers of tests among examples."""
+def _build_overlap_check(data: Path | None) -> Callable[[Iterable[Example]], Sequence[str]] | None:
+    """Return a function that names the papers of tests among examples; None, and say so, without data."""
+    if data is None:
+        if _is_first():
+            print("sciprism: no --data: sources are not checked for papers of tests", file=sys.stderr)
+        return None
     from sciprism.datasets.data_root import DataRoot
     from sciprism.prepare.open.leaks import find_leaks
 
