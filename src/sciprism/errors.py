@@ -41,5 +41,9 @@ class InterruptedRunError(KeyboardInterrupt):
     """Report an interruption and what the run had stored; the command line exits with 130."""
 
 
+class GuessedEncodingWarning(UserWarning):
+    """Report a text file that is not UTF-8: how it was read, and how to say what it is."""
+
+
 class DamagedCacheWarning(UserWarning):
     """Report a cache's entry that was damaged and is made again."""

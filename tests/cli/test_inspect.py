@@ -6,7 +6,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from sciprism.cli.inspect import inspect
-from sciprism.errors import InputError
+from sciprism.errors import GuessedEncodingWarning, InputError
 
 app = typer.Typer(rich_markup_mode=None)
 app.command()(inspect)
@@ -44,6 +44,16 @@ def test_ids_of_several_papers_are_named(tmp_path: Path):
     assert f"{tmp_path}/b.csv,record1(line2)" in shown.replace(" ", "")
     assert "clashes" in (rows := json.loads(run(tmp_path, "--json").stdout)) and len(rows["clashes"]) == 1
     assert json.loads(run(tmp_path, "--json", "--ids-per-file").stdout)["clashes"] == []
+
+
+def test_guessed_and_chosen_encodings(tmp_path: Path):
+    path = tmp_path / "refs.ris"
+    path.write_bytes("TY  - JOUR\nTI  - Dvořák\nER  - \n".encode("cp1250"))
+    with pytest.warns(GuessedEncodingWarning, match=r"refs\.ris: not UTF-8, read as cp1250, a guess; --encoding NAME"):
+        run(path)
+    assert json.loads(run(path, "--encoding", "cp1252", "--json").stdout)["files"][0]["note"] == "read as cp1252"
+    error = run(path, "--encoding", "windows-1251x").exception
+    assert isinstance(error, InputError) and "did you mean windows-125" in str(error)
 
 
 def test_json(papers: Path):

@@ -30,6 +30,11 @@ def texts(file: InputFile) -> list[str]:
     ("encoding", "text"),
     [
         ("cp1252", "Müller, J. and François Lévêque"),
+        ("latin-1", "Größe é è"),
+        ("latin-1", "Perché è così più città"),
+        ("cp1252", "Sørensen, Åse; João São; Hélène Lefèvre"),
+        ("cp1250", "Dvořák, Petr; Wałęsa, Świątek"),
+        ("cp1254", "Bu çalışmada öğrencilerin görüşleri incelenmiş, yeni bir yöntem önerilmiştir."),
         ("cp1252", "“Smart quotes” – and Ångström’s law"),
         ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy"),
         ("mac_roman", "Müller, J. and François Lévêque"),
@@ -46,6 +51,26 @@ def test_encodings_are_found_and_reported(tmp_path: Path, encoding: str, text: s
     assert file.encoding
     assert file.redecoded_lines == 1
     assert text in file.head()
+
+
+def test_a_chosen_encoding_decides_and_an_unknown_one_names_the_nearest(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes("Größe é č".encode("cp1250"))
+    file = InputFile(path, encoding="windows-1250")
+    assert (file.head(), texts(file), file.encoding, file.guessed) == ("Größe é č", ["Größe é č"], "cp1250", False)
+    file = InputFile(path, encoding="utf-8")
+    assert (texts(file), file.damaged_characters) == (["Gr\ufffde \ufffd \ufffd"], 3)
+    assert texts(InputFile(path, encoding="ascii")) == ["Gr\ufffd\ufffde \ufffd \ufffd"]
+    with pytest.raises(InputError, match="unknown encoding 'cp1525'; did you mean cp12"):
+        InputFile(path, encoding="cp1525")
+    path.write_bytes("Größe".encode("utf-8-sig"))
+    assert texts(InputFile(path, encoding="cp1252")) == ["Größe"]  # the file itself says what it is
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark(tmp_path: Path, encoding: str) -> None:
+    file = input_file_of(tmp_path, "TI  - Größe of things\n".encode(encoding))
+    assert (texts(file), file.encoding, file.guessed) == (["TI  - Größe of things"], encoding, True)
 
 
 def test_one_foreign_line_leaves_the_others_alone(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import (
     AsJson,
     Columns,
+    Encoding,
     IdPrefix,
     IdsPerFile,
     PaperFiles,
@@ -58,6 +59,7 @@ def embed(
     dtype: Annotated[str, typer.Option(help="Store float32, float16 or int8.")] = "",
     reader: Reader = "",
     columns: Columns = None,
+    encoding: Encoding = "",
     id_prefix: IdPrefix = "",
     ids_per_file: IdsPerFile = False,
     abstracts: AbstractFiles = None,
@@ -80,7 +82,9 @@ def embed(
     from sciprism.store import embed as store
 
     _use_threads(threads)
-    options = ReadOptions(columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file)
+    options = ReadOptions(
+        columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding
+    )
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
     encoder = _load_encoder(output, model, pooling, precision)
     rules: dict[str, Any] = {"skip_bad": skip_bad, "replace": replace, "prune": prune}

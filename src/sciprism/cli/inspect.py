@@ -14,6 +14,7 @@ from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import (
     AsJson,
     Columns,
+    Encoding,
     IdPrefix,
     IdsPerFile,
     PaperFiles,
@@ -56,6 +57,7 @@ def inspect(
     labels: Annotated[bool, typer.Option("--labels", help="The files hold labels, not papers.")] = False,
     reader: Reader = "",
     columns: Columns = None,
+    encoding: Encoding = "",
     id_prefix: IdPrefix = "",
     ids_per_file: IdsPerFile = False,
     abstracts: AbstractFiles = None,
@@ -76,7 +78,9 @@ def inspect(
     from sciprism.papers import ReadReport, inspection, read_labels, read_papers
     from sciprism.papers.input_file import ReadOptions
 
-    options = ReadOptions(columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file)
+    options = ReadOptions(
+        columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding
+    )
     report = ReadReport()
     found: PaperInspection | LabelInspection
     with open_abstracts(abstracts) as completion:

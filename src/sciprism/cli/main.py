@@ -37,6 +37,7 @@ from sciprism.cli.verify import verify
 from sciprism.deprecation import RenamedWarning
 from sciprism.errors import (
     DamagedCacheWarning,
+    GuessedEncodingWarning,
     InputError,
     RunFailedError,
     SlowPrecisionWarning,
@@ -113,7 +114,7 @@ def main() -> None:
 def _shorten_warnings() -> None:
     """Print warnings meant for people as one line, without the place in the code that gave them."""
     default = warnings.showwarning
-    ours = (RenamedWarning, DamagedCacheWarning, SlowPrecisionWarning, UntrainedStageWarning)
+    ours = (RenamedWarning, DamagedCacheWarning, GuessedEncodingWarning, SlowPrecisionWarning, UntrainedStageWarning)
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, ours):

@@ -14,6 +14,7 @@ PaperFiles = Annotated[list[str], typer.Argument(help="Files or folders of paper
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
 Reader = Annotated[str, typer.Option(help="Reader of the input; else found by suffix and content.")]
 Columns = Annotated[list[str] | None, typer.Option(help="Columns of a table: field=header; repeatable.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of the text files, such as cp1250; else detected.")]
 IdPrefix = Annotated[str, typer.Option(help="A text before the ids of all files.")]
 IdsPerFile = Annotated[
     bool, typer.Option("--ids-per-file", help="Put the file's name before its ids: they may be row numbers.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.json_documents import print_json
-from sciprism.cli.options import AsJson, Columns, DataFolder, Reader, SkipBad, folder_or_none, parse_columns
+from sciprism.cli.options import AsJson, Columns, DataFolder, Encoding, Reader, SkipBad, folder_or_none, parse_columns
 from sciprism.cli.printing import format_share, plain_console, print_skipped
 from sciprism.errors import InputError
 
@@ -30,13 +30,14 @@ def overlap(
     ] = 0.8,
     reader: Reader = "",
     columns: Columns = None,
+    encoding: Encoding = "",
     skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
     """Count the training papers that are in tests: by id, DOI, title, and near-duplicate text.
 
-    A model that has seen the papers of a test may score too well there. --reader and --columns are for TRAIN.
-    Skipped records are named on standard error. Where a test could not be read, the exit status is 1.
+    A model that has seen the papers of a test may score too well there. --reader, --columns and --encoding are
+    for TRAIN. Skipped records are named on standard error. Where a test could not be read, the exit status is 1.
 
     Example: sciprism overlap my-training.jsonl open --data data/
     """
@@ -44,7 +45,7 @@ def overlap(
     from sciprism.papers import ReadReport, read_papers
     from sciprism.papers.input_file import ReadOptions
 
-    options, report = ReadOptions(columns=parse_columns(columns)), ReadReport()
+    options, report = ReadOptions(columns=parse_columns(columns), encoding=encoding), ReadReport()
     tests, unread = _read_tests(tasks, data, skip_bad)
     papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
     found = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)

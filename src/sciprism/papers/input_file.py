@@ -9,7 +9,7 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
@@ -17,7 +17,9 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_name
 from sciprism.papers.encodings import (
+    check_encoding,
     guess_encoding,
+    guess_utf16,
     has_invalid_utf8,
     is_damaged_utf8,
     redecode,
@@ -31,12 +33,16 @@ HEAD_BYTES = 1 << 16
 """Bytes of a file that readers see before one is chosen."""
 
 _LOOK_AHEAD = 1 << 18
+_UTF16_SAMPLE = 1 << 10
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8"),
 )
+# Zip (Excel, OpenDocument), the container of .xls, SQLite: not text, so no encoding is guessed.
+_BINARY_MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"SQLite format 3\x00")
 _SPACING_CONTROL = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x9f\ufeff\ufffe]")
 # Control characters and invalid bytes in one pattern: every line is searched only once.
@@ -59,15 +65,19 @@ class ReadOptions:
     id_prefix, ids_per_file: a text, or each file's name, before the ids that the files give their papers:
     ids that are row numbers recur from file to file. Ids derived from a DOI or the text stay as they are.
     required_column: the field that a table must have.
+    encoding: of all text files without a byte order mark; empty: UTF-8, or what their bytes look like.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     id_prefix: str = ""
     ids_per_file: bool = False
     required_column: str = "title"
+    encoding: str = ""
 
-    def check_ids(self) -> None:
-        """Raise InputError for a prefix that does not stay as it is in an id."""
+    def check(self) -> None:
+        """Raise InputError for an unknown encoding, or a prefix that does not stay as it is in an id."""
+        if self.encoding:
+            check_encoding(self.encoding)
         if self.id_prefix and clean_name(f"{self.id_prefix}1") != f"{self.id_prefix}1":
             raise InputError(f"the prefix of ids {self.id_prefix!r} has space around it or letters that cannot be seen")
 
@@ -79,13 +89,17 @@ class InputFile:
     of a text that is not UTF-8 (else empty), `redecoded_lines` counts the lines that needed it,
     `damaged_characters` those replaced by U+FFFD and `removed_characters` the control characters removed.
     Readers set `record_line`, where they know it, to the line in which the last record begins, and count in
-    `omitted` what is no paper ("attachment"). part: what is read of the file (`zotero.sqlite#PART`); all if empty.
+    `omitted` what is no paper ("attachment"). encoding: decodes the text, unless a byte order mark does; else it is
+    UTF-8 or guessed (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader
+    chooses.
     """
 
-    def __init__(self, path: Path, part: str = "") -> None:
+    def __init__(self, path: Path, *, encoding: str = "", part: str = "") -> None:
         self.path = path
         self.part = part
+        self.chosen_encoding = check_encoding(encoding) if encoding else ""
         self.encoding = ""
+        self.guessed = False
         self.redecoded_lines = 0
         self.damaged_characters = 0
         self.removed_characters = 0
@@ -112,9 +126,11 @@ class InputFile:
                 stream.close()
             else:
                 self._pending = stream
-        text = _open_text(io.BytesIO(self._head), self._head).read()
+        if self._head.startswith(_BINARY_MARKS):
+            return self._head.decode("latin-1")
+        text = self._open_text(io.BytesIO(self._head), self._head).read()
         if has_invalid_utf8(text):
-            damaged = is_damaged_utf8(text)
+            damaged = self._is_damaged(text)
             text = replace_damage(text)[0] if damaged else redecode(text, guess_encoding([text]))
         return text.removeprefix("\ufeff")
 
@@ -136,7 +152,7 @@ class InputFile:
             for number, line in enumerate(lines, 1):
                 yield number, line.removesuffix("\n")
 
-    def chunks(self, size: int = 1 << 20) -> Iterator[str]:
+    def chunks(self, size: int = 1 << 20) -> Generator[str, None, None]:
         """Yield the same text in pieces of at most `size` characters, line ends as `\\n`."""
         with self.binary() as stream:
             text = self._text(stream)
@@ -158,26 +174,39 @@ class InputFile:
 
     def _text(self, stream: BinaryIO) -> io.TextIOWrapper:
         start = stream.peek(4) if isinstance(stream, io.BufferedReader) else b""
-        text = _open_text(stream, start)
+        text = self._open_text(stream, start)
         if text.encoding != "utf-8":
             self.encoding = text.encoding
         return text
 
+    def _open_text(self, stream: BinaryIO, start: bytes) -> io.TextIOWrapper:
+        """Decode by the byte order mark or as chosen, else as UTF-8 that keeps invalid bytes as lone surrogates."""
+        encoding = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), self.chosen_encoding)
+        if not encoding and (encoding := guess_utf16(start[:_UTF16_SAMPLE])):
+            self.guessed = True
+        errors = "surrogateescape" if encoding in ("", "utf-8") else "replace"
+        return io.TextIOWrapper(stream, encoding=encoding or "utf-8", errors=errors)
+
     def _decode(self, pieces: Iterable[str], look_ahead: Callable[[], list[str]]) -> Iterator[str]:
         for number, piece in enumerate(pieces):
             piece = piece if number else piece.removeprefix("\ufeff")
+            if self.encoding == self.chosen_encoding != "":
+                self.damaged_characters += piece.count("\ufffd")
             if _SUSPECT.search(piece) is None:
                 yield piece
                 continue
             ahead = [piece]
-            if not self.encoding and has_invalid_utf8(piece) and not is_damaged_utf8(piece):
+            if not self.encoding and has_invalid_utf8(piece) and not self._is_damaged(piece):
                 # One line seldom identifies an encoding: use the lines that follow too.
                 ahead += look_ahead()
-                self.encoding = guess_encoding(ahead)
+                self.encoding, self.guessed = guess_encoding(ahead), True
             yield from map(self._repair, ahead)
 
+    def _is_damaged(self, text: str) -> bool:
+        return self.chosen_encoding == "utf-8" or is_damaged_utf8(text)
+
     def _repair(self, text: str) -> str:
-        if has_invalid_utf8(text) and is_damaged_utf8(text):
+        if has_invalid_utf8(text) and self._is_damaged(text):
             text, damaged = replace_damage(text)
             self.damaged_characters += damaged
         elif has_invalid_utf8(text):
@@ -223,14 +252,6 @@ class _CheckedStream(io.RawIOBase):
             if self._below is not None:
                 self._below.close()
         super().close()
-
-
-def _open_text(stream: BinaryIO, start: bytes) -> io.TextIOWrapper:
-    """Decode by the byte order mark, else as UTF-8 that keeps invalid bytes as lone surrogates."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if start.startswith(mark):
-            return io.TextIOWrapper(stream, encoding=encoding, errors="replace")
-    return io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape")
 
 
 class RecordReader(Protocol[Record]):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from sciprism.errors import InputError
+from sciprism.errors import GuessedEncodingWarning, InputError
 from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, RecordReader
 from sciprism.papers.records import Label, Paper, Place
@@ -19,6 +20,7 @@ Paths = Iterable[str | Path] | str | Path
 MAX_DETAILED = 1000
 """Skipped records that are kept with their reasons; all are counted."""
 
+_XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
 _NO_OPTIONS = ReadOptions()
 
 
@@ -78,9 +80,9 @@ def read_papers(
 ) -> Iterator[Paper]:
     """Yield the papers of all files in the order given; folders are read in sorted order.
 
-    `-` is standard input; `zotero.sqlite#COLLECTION` is a part of a file. `reader` names the format where it
-    cannot be recognised. A bad record raises InputError; with `skip_bad` it is counted and listed in `report`.
-    Papers know their place.
+    `-` is standard input; `FILE#PART` is one sheet of a workbook, or a part of `zotero.sqlite`. `reader` names the format
+    where it cannot be recognised. A bad record raises InputError; with `skip_bad` it is counted and listed in `report`. A
+    file that is not UTF-8 is a warning unless `options.encoding` says what it is. Papers know their place.
     """
     from sciprism.papers.readers.registry import paper_readers
 
@@ -120,7 +122,7 @@ class _RecordStream(Generic[Record]):
         """Check reader and paths at once; return an iterator over their records."""
         if self.reader:
             self.readers[self.reader]  # raises InputError for an unknown name
-        self.options.check_ids()
+        self.options.check()
         listed = [paths] if isinstance(paths, str | Path) else list(paths)
         parts = [_split_part(Path(path)) for path in listed]
         for path, _ in parts:
@@ -129,13 +131,14 @@ class _RecordStream(Generic[Record]):
         return self._read_all(parts)
 
     def _read_all(self, parts: list[tuple[Path, str]]) -> Iterator[Record]:
+        encoding = self.options.encoding
         for path, part in parts:
             if not path.is_dir():
-                yield from self._read_file(InputFile(path, part), path.name)
+                yield from self._read_file(InputFile(path, encoding=encoding, part=part), path.name)
                 continue
             count = len(self.report.files)
             for inner in sorted(item for item in path.rglob("*") if item.is_file()):
-                file = InputFile(inner)
+                file = InputFile(inner, encoding=encoding)
                 if self._is_readable(file):
                     yield from self._read_file(file, inner.relative_to(path).as_posix())
                 else:
@@ -157,7 +160,7 @@ class _RecordStream(Generic[Record]):
 
     def _read_file(self, file: InputFile, name: str) -> Iterator[Record]:
         """Yield the records of one file. name: of the file in the folder that was named."""
-        counts = FileReport(str(file.path))
+        counts = FileReport(f"{file.path}#{file.part}" if file.part else str(file.path))
         self.report.files.append(counts)
         if _is_empty(file):
             self._skip(counts, None, None, "the file is empty")
@@ -165,7 +168,11 @@ class _RecordStream(Generic[Record]):
         counts.format = self.reader or self._choose_reader(file) or ""
         if not counts.format:
             known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in self.readers.items())
-            raise InputError(f"{file.path}: not in a known format; known: {known}; pass --reader NAME to force one")
+            root = _XML_ROOT.match(file.head())
+            found = f" (XML of <{root[1]}>)" if root else ""
+            raise InputError(
+                f"{file.path}: not in a known format{found}; known: {known}; pass --reader NAME to force one"
+            )
         if file.part and not getattr(self.readers[counts.format], "reads_parts", False):
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         prefix, number = self._find_prefix(file.path, name), 0
@@ -187,6 +194,9 @@ class _RecordStream(Generic[Record]):
                 yield record
         finally:
             counts.note = _describe_repairs(file)
+            if file.guessed:
+                guess = f"{counts.path}: not UTF-8, read as {file.encoding}, a guess; --encoding NAME decides"
+                warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
         if not number:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
 
@@ -234,7 +244,7 @@ class _RecordStream(Generic[Record]):
 
 
 def _split_part(path: Path) -> tuple[Path, str]:
-    """Split `zotero.sqlite#StoredCollection` into the file and what is read of it; other paths have no part."""
+    """Split `zotero.sqlite#COLLECTION` into the file and what is read of it; other paths have no part."""
     name = str(path)
     if not path.exists():
         for mark in re.finditer("#", name):

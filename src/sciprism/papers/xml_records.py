@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
-from typing import BinaryIO
+from contextlib import suppress
+from typing import BinaryIO, Self
 from xml.etree.ElementTree import Element, ParseError
 
 from sciprism.errors import InputError
+from sciprism.papers.encodings import check_encoding
 from sciprism.papers.input_file import BadRecord, InputFile
 
+_DECLARED = re.compile(r"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)")
 
-def read_xml_records(file: InputFile, tags: Collection[str] | None) -> Iterator[Element | BadRecord]:
+
+def read_xml_records(
+    file: InputFile, tags: Collection[str] | None, *, as_text: bool = False
+) -> Iterator[Element | BadRecord]:
     """Yield each element named in `tags`; a fault of the file is one BadRecord, the last item.
 
     None as tags means each child of the root.
 
     An element is emptied when the next one is read, and what is between records at once, so memory stays
-    constant.
+    constant. as_text: the text is decoded and cleaned as that of other formats, a little slower; control
+    characters and wrong bytes are then no fault. A chosen encoding implies it.
     """
     number = inside = 0
     path: list[Element] = []
@@ -24,7 +32,7 @@ def read_xml_records(file: InputFile, tags: Collection[str] | None) -> Iterator[
     def is_record(element: Element) -> bool:
         return len(path) == 1 if tags is None else element.tag in tags
 
-    with file.binary() as stream:
+    with _TextStream(file) if as_text or file.chosen_encoding else file.binary() as stream:
         for event in _parse_events(stream):
             if not isinstance(event, tuple):
                 yield BadRecord(number + 1, event.line, event.reason)
@@ -44,6 +52,27 @@ def read_xml_records(file: InputFile, tags: Collection[str] | None) -> Iterator[
                 path[-1].clear()
 
 
+class _TextStream:
+    """The text of a file for a parser, which reads it in pieces; another declared encoding is followed."""
+
+    def __init__(self, file: InputFile) -> None:
+        declared = _DECLARED.match(file.head())
+        if declared and not file.chosen_encoding and declared[1].lower() not in ("utf-8", "utf-16"):
+            with suppress(InputError):  # an unknown encoding: that of the bytes
+                file.chosen_encoding = check_encoding(declared[1])
+        self._chunks = file.chunks()
+
+    def read(self, size: int = -1) -> str:  # noqa: ARG002 - the parser's signature
+        """Return the next piece of text, whatever its size."""
+        return next(self._chunks, "")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._chunks.close()
+
+
 def text_of(element: Element | None, path: str = "") -> str:
     """Return all text in the first match of `path`, inner tags included, with single spaces."""
     found = element.find(path) if element is not None and path else element
@@ -55,7 +84,7 @@ def texts_of(element: Element, path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for found in element.iterfind(path) if (text := text_of(found))))
 
 
-def _parse_events(stream: BinaryIO) -> Iterator[tuple[str, Element] | BadRecord]:
+def _parse_events(stream: BinaryIO | _TextStream) -> Iterator[tuple[str, Element] | BadRecord]:
     """Yield the parser's events, then a BadRecord (its number is meaningless) where parsing failed."""
     from defusedxml import ElementTree
     from defusedxml.common import EntitiesForbidden
