@@ -220,7 +220,7 @@ def test_table_columns_can_be_named(folder: Path):
     path = folder / "columns.csv"
     path.write_text("Nr,Wort\n1,Tang\n")
     assert read(path, "tables", {"id": "Nr", "name": "Wort"}) == [Label(id="1", name="Tang")]
-    with pytest.raises(InputError, match="no column holds the name; columns: Nr, Wort"):
+    with pytest.raises(InputError, match="no column 'name'; columns: Nr, Wort"):
         read(path, "tables")
     with pytest.raises(InputError, match="no column 'Word' for name; columns: Nr, Wort"):
         read(path, "tables", {"name": "Word"})

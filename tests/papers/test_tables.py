@@ -30,6 +30,16 @@ PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\t\n'!", min_size=1, max_size=
             "Paper ID,Authors,Article Title,Journal,Date",
             '1,"J Doe, R Roe",T,Nature,12 May 2001',
         ),  # Scholar's names
+        (
+            "About the data: Exported on May 1, 2024. Criteria: dunes.\n"
+            "Rank,Publication ID,Title,Source title,Publication Date,PubYear,Authors",
+            '1,1,T,Nature,2001-05,2001,"Doe, J; Roe, R"',
+        ),  # Dimensions
+        (
+            "Lens ID,Title,Date Published,Publication Year,Source Title,Author/s",
+            "1,T,2001-05-12,2001,Nature,J Doe; R Roe",
+        ),
+        ("PMID,id,Title,Authors,Journal/Book,Publication Year", '2,1,T,"Doe J, Roe R.",Nature,2001'),  # PubMed
     ],
 )
 def test_headers_and_delimiters_are_guessed(read, header: str, row: str) -> None:
@@ -40,6 +50,28 @@ def test_headers_and_delimiters_are_guessed(read, header: str, row: str) -> None
         ("J Doe", "R Roe"),
         *("Nature", 2001),
     )
+
+
+def test_scopus_export_and_the_nearest_header(read) -> None:
+    header = (
+        '"Authors","Author full names","Author(s) ID","Title","Year","Source title","Volume","Cited by","DOI","Link",'
+        '"Abstract","Author Keywords","Index Keywords","References","PubMed ID","Document Type","Source","EID"'
+    )
+    row = (
+        '"Doe J.; Roe R.","Doe, Jane (57000000000); Roe, Richard (57000000001)","57000000000; 57000000001","T","2001",'
+        '"Nature","4","12","10.1000/t","https://www.scopus.com/x","[No abstract available]","sand; wind","Dunes; Sand",'
+        '"Poe E., Sand through the ages, (1998)","123","Article","Scopus","2-s2.0-1"'
+    )
+    papers, _ = read("scopus.csv", f"\ufeff{header}\n{row}\n")
+    (paper,) = papers
+    assert (paper.id, paper.venue, paper.year, paper.abstract) == ("2-s2.0-1", "Nature", 2001, "")
+    assert (paper.authors, paper.references) == (("Jane Doe", "Richard Roe"), ())
+    assert paper.keywords == ("sand", "wind", "Dunes", "Sand")
+    assert paper.ids == {"doi": "10.1000/t", "pmid": "123", "url": "https://www.scopus.com/x"}
+    text = "Nr,Document Titel,Summary\n1,T,A text\n"
+    nearest = r"no column 'title'; nearest: 'Document Titel'; columns: .*--columns 'title=Document Titel'"
+    with pytest.raises(InputError, match=nearest):
+        read("near.csv", text)
 
 
 def test_author_numbers_of_scopus_are_no_names(read) -> None:
@@ -62,7 +94,7 @@ def test_ids_and_lists(read) -> None:
 
 def test_columns_name_what_cannot_be_guessed(read) -> None:
     text = "Headline,Gist,Nr\nA title,A text,7\n"
-    with pytest.raises(InputError, match=r"no column holds the title; columns: Headline, Gist, Nr;.*--columns title="):
+    with pytest.raises(InputError, match=r"no column 'title'; columns: Headline, Gist, Nr;.*--columns title="):
         read("own.csv", text)
     columns = {"title": "headline", "abstract": "Gist", "id": "Nr"}
     papers, _ = read("own.csv", text, options=ReadOptions(columns=columns))

@@ -80,9 +80,10 @@ def read_papers(
 ) -> Iterator[Paper]:
     """Yield the papers of all files in the order given; folders are read in sorted order.
 
-    `-` is standard input; `FILE#PART` is one sheet of a workbook, or a part of `zotero.sqlite`. `reader` names the format
-    where it cannot be recognised. A bad record raises InputError; with `skip_bad` it is counted and listed in `report`. A
-    file that is not UTF-8 is a warning unless `options.encoding` says what it is. Papers know their place.
+    `-` is standard input; `FILE#PART` is one sheet of a workbook, or a part of `zotero.sqlite`. `reader` names the
+    format where it cannot be recognised. A bad record raises InputError; with `skip_bad` it is counted and listed
+    in `report`. A file that is not UTF-8 is a warning unless `options.encoding` says what it is. Papers know their
+    place.
     """
     from sciprism.papers.readers.registry import paper_readers
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from sciprism.errors import InputError
+
+_MIN_SIMILARITY = 0.7
 
 
 def normalise_header(header: str) -> str:
@@ -44,9 +48,28 @@ def find_columns(
         exact = header in headers
         columns[field] = headers.index(header) if exact else normalised.index(normalise_header(header))
     if required not in columns:
-        example = f"--columns {required}={headers[0] if headers else 'Headline'}"
-        raise InputError(f"{path}: no column holds the {required}; columns: {listed}; name it, for example: {example}")
+        nearest = find_nearest_header(headers, known[required])
+        hint = f"; nearest: {nearest!r}" if nearest else ""
+        example = shlex.quote(f"{required}={nearest or next(filter(None, headers), 'Headline')}")
+        raise InputError(
+            f"{path}: no column {required!r}{hint}; columns: {listed}; name it, for example: --columns {example}"
+        )
     return columns
+
+
+def find_nearest_header(headers: Sequence[str], names: str) -> str:
+    """Return the header most like one of the known names, or an empty text where none is like them."""
+
+    def similarity(header: str) -> float:
+        normalised = normalise_header(header)
+        words = [normalised, *map(normalise_header, header.split())]
+        return max(
+            SequenceMatcher(None, word, name).ratio() for word in words for name in names.split() if len(name) > 2
+        )
+
+    scores = {header: similarity(header) for header in headers if header}
+    best = max(scores, key=lambda header: scores[header], default="")
+    return best if scores.get(best, 0.0) >= _MIN_SIMILARITY else ""
 
 
 def cell_getter(cells: Sequence[str], columns: Mapping[str, int]) -> Callable[[str], str]:

@@ -11,6 +11,7 @@ from sciprism.papers.input_file import InputFile
 
 _DELIMITERS = (",", "\t", ";", "|")
 _MAX_CELL_CHARS = 1 << 24  # fifty times the longest abstract; more is an unclosed quotation mark
+_MAX_HEADER_ROW = 3
 _EXCEL = re.compile(r"sep=(.)\s*")
 
 
@@ -33,15 +34,25 @@ def detect_layout(head: str, find_known: Callable[[Sequence[str]], Collection[st
     declared = _EXCEL.fullmatch(lines[0])  # Excel's own first line
     filled = (n for n, line in enumerate(lines) if line.strip() and (n > 0 or not declared))
     skipped = next(filled, len(lines))
-    layouts = []
-    for delimiter in [declared[1]] if declared else _DELIMITERS:
-        reader = csv.reader((f"{line}\n" for line in lines[skipped:]), delimiter=delimiter)
+    delimiters = [declared[1]] if declared else _DELIMITERS
+    layouts = [layout for delimiter in delimiters for layout in _read_headers(lines, skipped, delimiter)]
+    known = {layout: len(find_known(layout.headers)) for layout in layouts}
+    # A later line only where it names several fields more: Dimensions says above its headers what they are.
+    best = max(layouts, key=lambda layout: (known[layout], -layout.first_line, len(layout.headers)))
+    first = [layout for layout in layouts if layout.first_line == min(each.first_line for each in layouts)]
+    plain = max(first, key=lambda layout: (known[layout], len(layout.headers)))
+    return best if known[best] > max(1, known[plain]) + 1 else plain
+
+
+def _read_headers(lines: Sequence[str], skipped: int, delimiter: str) -> Iterator[TableLayout]:
+    """Yield the first rows as layouts; the first one may be without headers."""
+    reader = csv.reader((f"{line}\n" for line in lines[skipped:]), delimiter=delimiter)
+    for _ in range(_MAX_HEADER_ROW):
         try:
             headers = tuple(cell.strip() for cell in next(reader, []))
         except csv.Error:
             headers = ()
-        layouts.append(TableLayout(headers, delimiter, skipped + max(1, reader.line_num) + 1))
-    return max(layouts, key=lambda layout: (len(find_known(layout.headers)), len(layout.headers)))
+        yield TableLayout(headers, delimiter, skipped + max(1, reader.line_num) + 1)
 
 
 def read_rows(file: InputFile, layout: TableLayout) -> Iterator[tuple[list[str], str]]:
