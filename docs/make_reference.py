@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -14,6 +15,8 @@ from pydantic.fields import FieldInfo
 from sciprism.cli.json_documents import SCHEMAS
 from sciprism.cli.main import EXIT_STATUSES, app
 from sciprism.evaluation.suites import suites
+from sciprism.papers import readers
+from sciprism.papers.readers.registry import paper_readers
 from sciprism.training.learners import learners
 from sciprism.training.recipe_keys import TABLES
 from sciprism.training.recipe_tables import NamedTable
@@ -35,6 +38,7 @@ def build_page() -> str:
         usage = command.get_usage(context).removeprefix("Usage: ")
         parts.append(f"## {name}\n\n```text\n{usage}\n```\n\n{format_help(command.help)}\n")
         parts += format_options(command, context)
+    parts.append(format_readers())
     return "\n".join(parts)
 
 
@@ -53,6 +57,23 @@ def format_schemas() -> str:
         "line of standard error, with the same exit status as without `--json`."
     )
     return f"## JSON documents\n\n{text}\n\n" + format_table(["schema", "printed by", "keys"], rows)
+
+
+def format_readers() -> str:
+    """Return the section of the file formats: what each reader's module says that it reads."""
+    rows = []
+    for name, reader in sorted(paper_readers.items()):
+        text = (import_module(f"{readers.__name__}.{name}").__doc__ or "").partition("\n")[0]
+        rows.append([text.rstrip("."), " ".join(f"`{suffix}`" for suffix in reader.suffixes), f"`{name}`"])
+    return "\n".join(
+        [
+            "## Formats of papers\n",
+            "A file is recognised by its content and its suffix; `--reader NAME` forces a format. All may be gzipped.",
+            "Text is UTF-8, or has a byte order mark; another encoding is guessed, with a warning, and `--encoding NAME`",
+            "decides.\n",
+            format_table(["format", "suffixes", "reader"], rows),
+        ]
+    )
 
 
 def list_commands() -> dict[str, typer.core.TyperCommand]:

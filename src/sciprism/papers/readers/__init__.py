@@ -5,6 +5,9 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     beir,
     bibtex,
     csl_json,
+    endnote_xml,
+    enw,
+    excel,
     jsonl,
     nbib,
     openalex,
@@ -14,6 +17,7 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     semantic_scholar,
     specter,
     tables,
+    web_of_science,
     zotero,
     zotero_rdf,
 )

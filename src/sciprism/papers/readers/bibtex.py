@@ -1,4 +1,7 @@
-"""BibTeX and BibLaTeX: split into entries here, each parsed by bibtexparser."""
+"""BibTeX and BibLaTeX.
+
+Files are split into entries here; bibtexparser parses each.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.papers import ReadReport, read_papers
+from sciprism.papers.cleaning import clean_text
+from sciprism.papers.input_file import ReadOptions
+
+Rows = Sequence[Sequence[str | int]]
+PLAIN = st.text(alphabet="abcXYZäß漢019 .,:;|\"\n'&!", min_size=1, max_size=40).filter(clean_text)
+_DEFAULT = '<Default Extension="xml" ContentType="application/xml"/>'
+_NAMESPACE = "http://schemas.openxmlformats.org"
+
+
+def build_workbook(sheets: Mapping[str, Rows], *, size: str = "A1") -> bytes:
+    """Return the least of an Excel file: texts in the cells themselves, no styles."""
+    types = f'<Types xmlns="{_NAMESPACE}/package/2006/content-types">{_DEFAULT}</Types>'
+    relations = '<Relationship Id="r{0}" Type="{1}/officeDocument/2006/relationships/{2}" Target="{3}"/>'
+    listed, linked, members = "", "", {}
+    for number, (name, rows) in enumerate(sheets.items(), 1):
+        listed += f'<sheet name="{escape(name)}" sheetId="{number}" r:id="r{number}"/>'
+        linked += relations.format(number, _NAMESPACE, "worksheet", f"worksheets/sheet{number}.xml")
+        cells = "".join(f"<row>{''.join(map(_cell, row))}</row>" for row in rows)
+        members[f"xl/worksheets/sheet{number}.xml"] = (
+            f'<worksheet xmlns="{_NAMESPACE}/spreadsheetml/2006/main"><dimension ref="A1:{size}"/>'
+            f"<sheetData>{cells}</sheetData></worksheet>"
+        )
+    start, end = f'<Relationships xmlns="{_NAMESPACE}/package/2006/relationships">', "</Relationships>"
+    linking = f'xmlns:r="{_NAMESPACE}/officeDocument/2006/relationships"'
+    workbook = f'<workbook xmlns="{_NAMESPACE}/spreadsheetml/2006/main" {linking}>'
+    members |= {
+        "[Content_Types].xml": types,
+        "_rels/.rels": start + relations.format(1, _NAMESPACE, "officeDocument", "xl/workbook.xml") + end,
+        "xl/workbook.xml": f"{workbook}<sheets>{listed}</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": start + linked + end,
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in sorted(members.items()):
+            archive.writestr(zipfile.ZipInfo(name, (2024, 1, 1, 0, 0, 0)), text)
+    return packed.getvalue()
+
+
+def _cell(value: str | int) -> str:
+    if isinstance(value, int):
+        return f"<c><v>{value}</v></c>"
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
+
+
+HEADERS = ["UT (Unique WOS ID)", "Article Title", "Author Full Names", "Abstract", "Publication Year"]
+ROWS = [["WOS:1", "One", "Doe, Jane; Roe, Kim", "Text", 2001], ["WOS:2", "Two", "", "", 2002]]
+
+
+def test_first_sheet_with_a_title_or_the_named_one(read, tmp_path: Path) -> None:
+    notes = [["Exported on 1 May"], []]
+    data = build_workbook({"Notes": notes, "savedrecs": [*notes, HEADERS, *ROWS], "More": [["Title"], ["Three"]]})
+    papers, report = read("wos.xlsx", data)
+    assert [(p.id, p.title, p.authors, p.year) for p in papers] == [
+        ("WOS:1", "One", ("Jane Doe", "Kim Roe"), 2001),
+        ("WOS:2", "Two", (), 2002),
+    ]
+    assert papers[0].place is not None and papers[0].place.line == 4
+    path = tmp_path / "wos.xlsx"
+    path.write_bytes(data)
+    report = ReadReport()
+    (paper,) = read_papers([f"{path}#More"], report=report)
+    assert paper.title == "Three"
+    assert report.files[0].path == f"{path}#More"
+    with pytest.raises(InputError, match=r"no sheet 'Moer'; sheets: Notes, savedrecs, More; did you mean 'More'\?"):
+        list(read_papers([f"{path}#Moer"]))
+    with pytest.raises(InputError, match="no such file"):
+        list(read_papers([f"{tmp_path / 'other.xlsx'}#More"]))
+    text = tmp_path / "a.ris"
+    text.write_text("TY  - JOUR\nTI  - One\nER  - \n")
+    with pytest.raises(InputError, match="read as ris, has no parts such as 'More'"):
+        list(read_papers([f"{text}#More"]))
+
+
+def test_titles_under_another_header(read) -> None:
+    data = build_workbook({"Sheet1": [["Nr", "Titel der Arbeit"], [7, "Eins"]]})
+    with pytest.raises(InputError, match=r"no column 'title'; nearest: 'Titel der Arbeit'.*--columns 'title=Titel der"):
+        read("own.xlsx", data)
+    (paper,), _ = read("own.xlsx", data, options=ReadOptions(columns={"title": "titel der arbeit", "id": "Nr"}))
+    assert (paper.id, paper.title) == ("7", "Eins")
+
+
+def test_a_stray_cell_far_away_and_no_workbook_at_all(read) -> None:
+    with pytest.raises(InputError, match="extends to cell XFD1048576; delete the cells"):
+        read("stray.xlsx", build_workbook({"a": [HEADERS, *ROWS]}, size="XFD1048576"))
+    with pytest.raises(InputError, match="not a workbook that can be read"):
+        read("cut.xlsx", build_workbook({"a": [HEADERS, *ROWS]})[:-40])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(PLAIN, PLAIN, st.integers(1500, 2030)), min_size=1, max_size=6))
+def test_written_then_read_is_equal(read, rows) -> None:
+    table = [["id", "title", "abstract", "year"], *([f"k{i}", *row] for i, row in enumerate(rows))]
+    papers, _ = read("written.xlsx", build_workbook({"papers": table}))
+    assert [(p.id, p.title, p.abstract, p.year) for p in papers] == [
+        (f"k{i}", clean_text(title), clean_text(abstract), year) for i, (title, abstract, year) in enumerate(rows)
+    ]
