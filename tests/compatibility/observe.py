@@ -21,7 +21,7 @@ SEARCHES = {
     "half": ("exact",),
     "int8": ("exact",),
 }
-"""StoredCollection -> the modes of search that it offers."""
+"""Collection -> the modes of search that it offers."""
 QUERIES = ("light of a star", "how a protein folds")
 DIGITS = 5
 

@@ -81,7 +81,7 @@ def test_first_sheet_with_a_title_or_the_named_one(read, tmp_path: Path) -> None
         list(read_papers([f"{tmp_path / 'other.xlsx'}#More"]))
     text = tmp_path / "a.ris"
     text.write_text("TY  - JOUR\nTI  - One\nER  - \n")
-    with pytest.raises(InputError, match="read as ris, has no parts such as 'More'"):
+    with pytest.raises(InputError, match="a ris file has no parts"):
         list(read_papers([f"{text}#More"]))
 
 

@@ -70,10 +70,7 @@ def embed(
     threads: Annotated[int, typer.Option(help="Processor cores to use; 0 is all.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Encode papers into a collection; it can be searched at once.
-
-    The same command continues an interrupted one, and encodes what is new or changed. A paper whose id another paper
-    has, by DOI or title, is refused.
+    """Encode papers into a collection; the same command continues, and encodes what is new or changed.
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """

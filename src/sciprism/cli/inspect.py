@@ -71,16 +71,12 @@ def inspect(
 ) -> None:
     """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
 
-    Skipped records are named on standard error.
-
     Example: sciprism inspect refs.bib more/*.ris
     """
     from sciprism.papers import ReadReport, inspection, read_labels, read_papers
     from sciprism.papers.input_file import ReadOptions
 
-    options = ReadOptions(
-        columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding
-    )
+    options = ReadOptions(parse_columns(columns), id_prefix, ids_per_file, encoding=encoding)
     report = ReadReport()
     found: PaperInspection | LabelInspection
     with open_abstracts(abstracts) as completion:
@@ -91,8 +87,8 @@ def inspect(
             read = read_papers(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
             papers = completion.complete(read)
             rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
-            similarity = SIMILARITY if near_duplicates else None
-            found = inspection.inspect_papers(papers, report, near_duplicates=similarity, papers_per_second=rate)
+            near = SIMILARITY if near_duplicates else None
+            found = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)
     print_skipped(report.skipped, report.skipped_count)
     _print(found, completion.report if abstracts else None, as_json)
 

@@ -52,10 +52,7 @@ def overlap(
     print_skipped(report.skipped, report.skipped_count)
     if not found.papers:
         raise InputError(f"{train}: no training paper can be used, so nothing was compared")
-    if as_json:
-        print_json("sciprism.overlap/1", found.to_json())
-    else:
-        _print(found)
+    _print(found, as_json)
     if found.unread:
         raise typer.Exit(1)
 
@@ -87,7 +84,10 @@ def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, 
     return tests, unread
 
 
-def _print(found: Overlap) -> None:
+def _print(found: Overlap, as_json: bool) -> None:
+    if as_json:
+        print_json("sciprism.overlap/1", found.to_json())
+        return
     from rich.table import Table
 
     console = plain_console()

@@ -14,7 +14,7 @@ DECLARED_AS: dict[str, str] = {
     "RankedPapers.qrels_split": "judged",
     "ReviewerPapers.hub": "at",
     "GradedPools": "JudgedPools",
-    "IrTestCollection": "StoredCollection",
+    "IrTestCollection": "Collection",
     "LabelledTexts": "Texts",
     "PaperClasses": "Classes",
     "PaperNumbers": "Numbers",

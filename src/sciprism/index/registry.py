@@ -12,6 +12,6 @@ from sciprism.registry import Registry
 from sciprism.store import StoredCollection
 
 VectorSearch = Callable[[StoredCollection, str, Floats, int, NDArray[np.bool_] | None], tuple[Floats, Rows]]
-"""StoredCollection, space, query vectors (m, d), k and mask -> scores and rows (m, k), as `exact.topk`."""
+"""Collection, space, query vectors (m, d), k and mask -> scores and rows (m, k), as `exact.topk`."""
 
 vector_searches: Registry[VectorSearch] = Registry("search mode")

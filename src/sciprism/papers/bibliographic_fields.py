@@ -8,7 +8,7 @@ from collections.abc import Mapping
 _YEAR = re.compile(r"(?<!\d)(?:1[4-9]|20)\d\d(?!\d)")
 _INITIALS = r"(?:[^\W\d_a-z]\.?-?\s?){1,4}"
 _INITIALS_FIRST = re.compile(rf"{_INITIALS}(?<=[\s.])\S*[^\W\d_]{{2}}.*")
-_INITIALS_LAST = re.compile(rf".*[^\W\d_]{{2}}\.?\s{_INITIALS}")
+_INITIALS_LAST = re.compile(rf"(.*[^\W\d_]{{2}}\.?)\s({_INITIALS})")
 # Notes of Zotero hold variables without a field of their own as "PMID: 123".
 _NOTED = re.compile(r"^\s*(DOI|PMID|PMCID|arXiv|ISBN)\s*:\s*(\S*\d\S*)", re.IGNORECASE | re.MULTILINE)
 
@@ -68,6 +68,8 @@ def split_names(text: str) -> tuple[str, ...]:
     if len(items) == 1 and "," in items[0]:
         parts = [part.strip() for part in items[0].split(",")]
         whole = all(_INITIALS_FIRST.fullmatch(part) or _INITIALS_LAST.fullmatch(part) for part in parts)
+        if all(_INITIALS_LAST.fullmatch(part) for part in parts):
+            return tuple(_INITIALS_LAST.sub(r"\2 \1", part) for part in parts)
         if whole or (len(parts) > 2 and all(" " in part for part in parts)):
             return tuple(parts)
     return tuple(map(reorder_name, items))

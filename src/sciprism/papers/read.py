@@ -168,12 +168,7 @@ class _RecordStream(Generic[Record]):
             return
         counts.format = self.reader or self._choose_reader(file) or ""
         if not counts.format:
-            known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in self.readers.items())
-            root = _XML_ROOT.match(file.head())
-            found = f" (XML of <{root[1]}>)" if root else ""
-            raise InputError(
-                f"{file.path}: not in a known format{found}; known: {known}; pass --reader NAME to force one"
-            )
+            raise InputError(self._explain_unknown(file))
         if file.part and not getattr(self.readers[counts.format], "reads_parts", False):
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         prefix, number = self._find_prefix(file.path, name), 0
@@ -200,6 +195,13 @@ class _RecordStream(Generic[Record]):
                 warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
         if not number:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
+
+    def _explain_unknown(self, file: InputFile) -> str:
+        """Return that no reader knows a file."""
+        known = ", ".join(f"{name} ({' '.join(each.suffixes)})" for name, each in self.readers.items())
+        root = _XML_ROOT.match(file.head())
+        found = f" (XML of <{root[1]}>)" if root else ""
+        return f"{file.path}: not in a known format{found}; known: {known}; pass --reader NAME to force one"
 
     def _find_prefix(self, path: Path, name: str) -> str:
         """Return what precedes the ids of one file."""

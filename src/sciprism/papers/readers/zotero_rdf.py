@@ -57,7 +57,7 @@ class _References:
 
     def add(self, record: Element) -> None:
         """Keep a container or the members of a collection; other records are not kept."""
-        if record.tag == f"{_Z}StoredCollection":
+        if record.tag == f"{_Z}Collection":
             for part in record.iterfind(f"{_TERMS}hasPart"):
                 self.collections[part.get(f"{_RDF}resource", "")].append(text_of(record, f"{_DC}title"))
         elif record.tag not in _KINDS and not _is_item(record):
