@@ -76,7 +76,8 @@ def inspect(
     from sciprism.papers import ReadReport, inspection, read_labels, read_papers
     from sciprism.papers.input_file import ReadOptions
 
-    options = ReadOptions(parse_columns(columns), id_prefix, ids_per_file, encoding=encoding)
+    named = parse_columns(columns)
+    options = ReadOptions(columns=named, id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding)
     report = ReadReport()
     found: PaperInspection | LabelInspection
     with open_abstracts(abstracts) as completion:
