@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -29,7 +31,7 @@ from sciprism.cli.options import (
 )
 from sciprism.cli.printing import join_counts, print_skipped
 from sciprism.cli.progress import ProgressDisplay
-from sciprism.errors import InputError
+from sciprism.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -77,17 +79,20 @@ def embed(
     from sciprism.papers import read_papers
     from sciprism.papers.input_file import ReadOptions
     from sciprism.store import embed as store
+    from sciprism.store.layout import check_folder
 
     _use_threads(threads)
     options = ReadOptions(
         columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding
     )
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
+    check_folder(output)
+    read()  # names a missing file before the model is loaded
     encoder = _load_encoder(output, model, pooling, precision)
     rules: dict[str, Any] = {"skip_bad": skip_bad, "replace": replace, "prune": prune}
     write = partial(store, encoder=encoder, folder=output, layout=_choose_layout(encoder, formats, dtype), **rules)
     piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
-    with open_abstracts(abstracts, missing_abstract) as completion:
+    with open_abstracts(abstracts, missing_abstract) as completion, _explain_interruption(output):
         _report(output, *_read_and_write(read, write, piped, completion), completion, as_json)
 
 
@@ -121,11 +126,9 @@ def _read_and_write(
     if total != 0:
         found = ReadReport()
         with ProgressDisplay("embedding", "papers", total) as display:
-
-            def show(report: EmbedReport) -> None:
-                display.update(report.done, rated=report.encoded)
-
-            report = write(completion.complete(read(report=found)), progress=show)
+            shown = _EncodedPapers(display, write.keywords["encoder"], write.keywords["folder"])
+            write.keywords["encoder"].on_batch = shown.add_texts
+            report = write(completion.complete(read(report=found)), progress=shown.update)
     if report.read == report.bad:
         skipped = found.skipped_count + report.bad
         print_skipped([*map(str, found.skipped), *report.reasons], skipped)
@@ -135,6 +138,61 @@ def _read_and_write(
             "`sciprism inspect` says what files hold"
         )
     return found, report
+
+
+class _EncodedPapers:
+    """Shows the papers that are done, and moves with every batch of the encoder."""
+
+    def __init__(self, display: ProgressDisplay, encoder: Encoder, folder: Path) -> None:
+        self._display, self._encoder, self._folder = display, encoder, folder
+        self._lock = threading.Lock()
+        self._report: EmbedReport | None = None
+        self._texts = 0
+
+    def update(self, report: EmbedReport) -> None:
+        """Show the counts of a run."""
+        self._report = report
+        self._show(report.encoded)
+
+    def add_texts(self, count: int) -> None:
+        """Count the texts of a batch; called from several threads."""
+        with self._lock:
+            self._texts += count
+            self._show(self._texts // self._passes)
+
+    @cached_property
+    def _passes(self) -> int:
+        """Return how often the model reads a paper: once for each path of the collection's spaces, or once for all."""
+        from sciprism.store.manifest import read_manifest
+
+        if self._encoder.method.one_pass:
+            return 1
+        return len({space.path for space in read_manifest(self._folder).spaces.values()})
+
+    def _show(self, encoded: int) -> None:
+        if self._report is not None:
+            encoded = max(encoded, self._report.encoded)
+            self._display.update(self._report.done - self._report.encoded + encoded, rated=encoded)
+
+
+@contextmanager
+def _explain_interruption(output: Path) -> Iterator[None]:
+    """Say of an interruption what this run stored."""
+    from sciprism.store.manifest import MANIFEST_NAME, read_manifest
+    from sciprism.store.unfinished import count_unfinished
+
+    def count_rows() -> int:
+        return read_manifest(output).rows if (output / MANIFEST_NAME).exists() else 0
+
+    before = count_rows()
+    try:
+        yield
+    except KeyboardInterrupt:
+        stored, saved = count_rows() - before, count_unfinished(output)
+        if not stored + saved:
+            raise InterruptedRunError("nothing was stored yet; the same command starts again") from None
+        what = join_counts({"papers are stored": stored, "vectors of the next ones are saved": saved})
+        raise InterruptedRunError(f"{what}; the same command continues where this one stopped") from None
 
 
 def _use_threads(threads: int) -> None:
@@ -147,12 +205,10 @@ def _use_threads(threads: int) -> None:
 
 
 def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Encoder:
-    """Load the named model, else the collection's, else the default; first check `output`."""
+    """Load the named model, else the collection's, else the default."""
     from sciprism.encoders.encoder import Encoder
-    from sciprism.store.layout import check_folder
     from sciprism.store.manifest import MANIFEST_NAME, read_manifest
 
-    check_folder(output)
     max_length = None
     if (output / MANIFEST_NAME).exists():
         stored = read_manifest(output).encoder

@@ -95,11 +95,12 @@ def _list_states(path: Path, kind: str) -> Iterator[FileState]:
 
 
 def _list_collection_states(path: Path) -> Iterator[FileState]:
-    from sciprism.checksums import FileState
+    from sciprism.checksums import FileState, find_own_state
     from sciprism.errors import InputError
     from sciprism.index.build_record import list_index_states
     from sciprism.store import StoredCollection
     from sciprism.store.manifest import MANIFEST_NAME, read_manifest
+    from sciprism.store.unfinished import FOLDER
 
     try:
         manifest = read_manifest(path)
@@ -113,6 +114,10 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
         for each in states:
             seen.add(each.name)
             yield each
+    for file in sorted((path / FOLDER).glob("*.npz")):
+        name = file.relative_to(path).as_posix()
+        seen.add(name)
+        yield FileState(name, find_own_state(file))
     names = (file.relative_to(path).as_posix() for file in sorted(path.rglob("*")) if file.is_file())
     yield from (FileState(name, "unknown") for name in names if name not in seen)
 

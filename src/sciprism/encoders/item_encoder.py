@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypedDict, Unpack, overload
 
@@ -14,9 +15,13 @@ from sciprism.arrays import Floats
 from sciprism.encoders.inference import OnBatch
 from sciprism.encoders.inputs import Inputs, read_inputs
 from sciprism.encoders.model import Model
+from sciprism.encoders.packing import PackedBatch
 from sciprism.encoders.streaming import EncodingPass, StreamOptions, encode_stream
 from sciprism.formats import Format, Role
 from sciprism.text.template import FIELDS
+
+Compute = Callable[[PackedBatch], Tensor]
+"""Computes the vectors of a batch."""
 
 
 class EncodeOptions(TypedDict, total=False):
@@ -41,9 +46,11 @@ class ItemEncoder(Model):
     """A model that encodes items; `Encoder` says what items are.
 
     on_batch: called with the number of texts of each batch that is encoded, from several threads.
+    around_batches: gets the function that computes a batch in `encode_all`, and returns what is called instead.
     """
 
     on_batch: OnBatch | None = None
+    around_batches: Callable[[Compute], Compute] | None = None
 
     @overload
     def encode(
@@ -140,6 +147,8 @@ class ItemEncoder(Model):
             steps = [EncodingPass(partial(self.vectors_by_route, routes=routes), "all", (len(routes), self.dim))]
         else:
             steps = [EncodingPass(self.vectors, route, (self.dim,)) for route in routes]
+        if self.around_batches is not None:
+            steps = [replace(step, compute=self.around_batches(step.compute)) for step in steps]
         options = StreamOptions(role=role, fields=fields, batch_size=batch_size, show_progress_bar=show_progress_bar)
         inputs = read_inputs(items, fields)
         arrays = encode_stream(self, inputs, steps, options, self.on_batch)

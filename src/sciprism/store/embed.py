@@ -77,11 +77,12 @@ def embed(
 ) -> EmbedReport:
     """Store papers and their vectors; papers already stored with the same text are not encoded again.
 
-    An interruption at any moment (even kill -9) leaves a valid collection of the finished shards. The same
-    call resumes it and ends with the same bytes as an uninterrupted run. `progress` gets the counts every
-    few seconds. A paper that cannot be used is an InputError; with `skip_bad` it is counted instead. So is one whose
-    id another paper has (`is_same_paper`); with `replace` it takes the place of a paper that was stored before.
-    With `prune` stored papers of ids that the input has not are deleted, as the last step.
+    An interruption at any moment (even kill -9) leaves a valid collection of the finished shards, and the vectors
+    that were computed up to 30 seconds ago (`unfinished`). The same call resumes it and ends with the same bytes as
+    an uninterrupted run. `progress` gets the counts every few seconds. A paper that cannot be used is an InputError;
+    with `skip_bad` it is counted instead. So is one whose id another paper has (`is_same_paper`); with `replace` it
+    takes the place of a paper that was stored before. With `prune` stored papers of ids that the input has not are
+    deleted, as the last step.
     """
     folder, layout = Path(folder), layout or CollectionLayout()
     check_folder(folder)
@@ -143,6 +144,7 @@ class _EmbeddingRun:
         if manifest != before:
             manifest.write(self._folder)
             remove_former(stored, manifest)
+        self._writer.clear_unfinished()
         report.papers, report.superseded = manifest.papers, manifest.superseded
         report.missing_abstracts = manifest.missing_abstracts
         return report

@@ -18,6 +18,7 @@ from sciprism.store.known_papers import KnownPapers, PaperHashes, PaperStatus
 from sciprism.store.manifest import FileChecksum, ShardRecord
 from sciprism.store.matrix import Matrix, quantize
 from sciprism.store.paper_table import has_no_abstract, write_papers
+from sciprism.store.unfinished import UnfinishedBatches
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -54,6 +55,7 @@ class ShardWriter:
         self._folder = collection.folder
         self._encoder = encoder
         self._on_encoded = on_encoded
+        self._unfinished = UnfinishedBatches(collection.folder)
 
     def write(self, rows: Sequence[PendingRow]) -> None:
         """Encode and commit one shard."""
@@ -62,7 +64,8 @@ class ShardWriter:
         papers = [row.paper for row in rows]
         write_atomically(self._folder / papers_file(number), lambda file: write_papers(file, papers, hashes))
         files = [papers_file(number)]
-        by_path = self._encode([row.paper for row in rows if row.status.kind != "updated"])
+        with self._unfinished.use(self._encoder):
+            by_path = self._encode([row.paper for row in rows if row.status.kind != "updated"])
         for name, space in self.manifest.spaces.items():
             matrix = self._build_matrix(rows, name, by_path[space.path])
             parts = [(values_file(space.folder, number), matrix.values)]
@@ -73,6 +76,11 @@ class ShardWriter:
                 write_atomically(self._folder / file_name, save)
                 files.append(file_name)
         self._commit(rows, files)
+        self._unfinished.clear()
+
+    def clear_unfinished(self) -> None:
+        """Delete saved vectors that no shard needs any more."""
+        self._unfinished.clear()
 
     def _commit(self, rows: Sequence[PendingRow], names: list[str]) -> None:
         replaced = [row.status for row in rows if row.status.row >= 0]
