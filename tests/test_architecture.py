@@ -35,6 +35,7 @@ GROUND = {
     "deprecation",
     "drop_report",
     "errors",
+    "file_kinds",
     "files",
     "formats",
     "parallel",

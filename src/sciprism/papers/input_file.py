@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from sciprism.errors import InputError
+from sciprism.file_kinds import HEAD, describe_wrong_file
 from sciprism.papers.cleaning import clean_name
 from sciprism.papers.encodings import (
     check_encoding,
@@ -133,6 +134,11 @@ class InputFile:
             damaged = self._is_damaged(text)
             text = replace_damage(text)[0] if damaged else redecode(text, guess_encoding([text]))
         return text.removeprefix("\ufeff")
+
+    def wrong_kind(self) -> str:
+        """Return what the file is that is no text of records, such as an HTML page; "" for what may be one."""
+        self.head()
+        return describe_wrong_file((self._head or b"")[:HEAD])
 
     def binary(self) -> BinaryIO:
         """Open the decompressed bytes; a damaged gzip file raises InputError while it is read."""

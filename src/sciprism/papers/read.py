@@ -166,6 +166,9 @@ class _RecordStream(Generic[Record]):
         if _is_empty(file):
             self._skip(counts, None, None, "the file is empty")
             return
+        if not self._reads_binary(file) and (wrong := file.wrong_kind()):
+            self._skip(counts, None, None, wrong)
+            return
         counts.format = self.reader or self._choose_reader(file) or ""
         if not counts.format:
             raise InputError(self._explain_unknown(file))
@@ -236,6 +239,11 @@ class _RecordStream(Generic[Record]):
         longest = max(by_suffix.values(), default=0)
         only = [name for name, length in by_suffix.items() if length == longest]
         return only[0] if len(only) == 1 else None
+
+    def _reads_binary(self, file: InputFile) -> bool:
+        """Say whether a reader of the file's suffix reads binary files; readers of text have no `binary`."""
+        names = [self.reader] if self.reader else self._readers_by_suffix(file)
+        return any(getattr(self.readers[name], "binary", False) for name in names)
 
     def _readers_by_suffix(self, file: InputFile) -> dict[str, int]:
         """Return readers of the file's suffix -> length of the suffix, the longest (`.csl.json`) first."""

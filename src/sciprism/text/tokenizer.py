@@ -13,6 +13,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 
 from sciprism.checksums import check_folder
 from sciprism.errors import InputError
+from sciprism.file_kinds import describe_wrong_path
 
 BERT_TOKENS = {
     "unk_token": "[UNK]",
@@ -71,7 +72,9 @@ def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
     except InputError:
         raise
     except Exception as error:  # `tokenizers` raises nothing narrower for a bad file
-        raise InputError(f"{folder}: the tokenizer cannot be read: {error}") from error
+        wrong = ((name, describe_wrong_path(folder / name)) for name in TOKENIZER_FILES if (folder / name).is_file())
+        reason = next((f"{name}: {what}" for name, what in wrong if what), str(error))
+        raise InputError(f"{folder}: the tokenizer cannot be read: {reason}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer, special
@@ -100,7 +103,8 @@ def read_json(path: Path, missing: Any = None, kind: type = dict) -> Any:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read as JSON: {error}") from error
+        reason = describe_wrong_path(path) or f"cannot be read as JSON: {error}"
+        raise InputError(f"{path}: {reason}") from error
     if not isinstance(value, kind):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected a {kind.__name__}")
     return value

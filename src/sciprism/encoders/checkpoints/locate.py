@@ -83,7 +83,8 @@ def locate(name: str, *, weights: bool = True) -> tuple[str, Path]:
     if name.count("/") != 1 or _looks_like_path(name):
         known = ", ".join(sorted(PACKAGED))
         raise InputError(
-            f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model"
+            f"no folder {name}, and no model of that name; packaged: {known}; hub ids look like owner/model; "
+            "`sciprism models` lists those that are known"
         )
     base = RELEASED_MODELS[name].family.base if name in RELEASED_MODELS else name
     return name, model_from_hub(base, weights=weights)

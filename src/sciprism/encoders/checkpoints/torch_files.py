@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sciprism.encoders.checkpoints.restricted_unpickler import PickleMachine, Placeholder
 from sciprism.errors import InputError
+from sciprism.file_kinds import describe_wrong_path
 
 STORAGES = {
     "DoubleStorage": torch.float64,
@@ -40,11 +41,12 @@ def read_torch_file(path: Path) -> Any:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         return _read_zip(path, mapped) if mapped[:4] == b"PK\x03\x04" else _read_legacy(mapped)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {describe_wrong_path(path, binary=True) or error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except Exception as error:  # a damaged file can raise anything
-        raise InputError(f"{path}: damaged or not a torch file: {error}") from error
+        reason = describe_wrong_path(path, binary=True) or f"damaged or not a torch file: {error}"
+        raise InputError(f"{path}: {reason}") from error
 
 
 def _storage_dtype(kind: Any) -> torch.dtype:

@@ -18,8 +18,26 @@ from sciprism.checksums import hash_file
 from sciprism.encoders.checkpoints.compact import COMPACT, dequantize
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.errors import DamagedCacheWarning, InputError
+from sciprism.file_kinds import describe_wrong_path
 from sciprism.files import cache_folder
 from sciprism.text.tokenizer import read_json
+
+OTHER_WEIGHTS = {
+    ".safetensors": "safetensors",
+    ".bin": "PyTorch",
+    ".pt": "PyTorch",
+    ".pth": "PyTorch",
+    ".ckpt": "a checkpoint",
+    ".h5": "Keras",
+    ".msgpack": "Flax",
+    ".ot": "Rust",
+    ".onnx": "ONNX",
+    ".gguf": "llama.cpp",
+    ".tflite": "TensorFlow Lite",
+    ".index": "TensorFlow",
+}
+"""Suffix of files with weights -> whose."""
+MAX_LISTED = 8
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -45,7 +63,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
                 if Path(name).name != name or not (folder / name).exists():
                     raise InputError(f"{folder}: the weight index names {name!r}, which is not in the folder")
             return {key: tensor for name in names for key, tensor in read(folder / name).items()}
-    raise InputError(f"{folder}: no weights; looked for model.safetensors and pytorch_model.bin")
+    raise InputError(f"{folder}: no weights; looked for model.safetensors and pytorch_model.bin{_list_others(folder)}")
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -64,7 +82,7 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{path}: damaged or not safetensors: {error}") from error
+        raise InputError(f"{path}: {_wrong(path) or f'damaged or not safetensors: {error}'}") from error
 
 
 def _read_pickled(path: Path) -> dict[str, Tensor]:
@@ -79,9 +97,10 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        raise InputError(f"{path}: damaged, or holds more than weights and is refused") from error
+        reason = _wrong(path) or "damaged, or holds more than weights and is refused"
+        raise InputError(f"{path}: {reason}") from error
     except Exception as error:  # a damaged file can raise anything in the unpickler
-        raise InputError(f"{path}: damaged or not a torch file: {error}") from error
+        raise InputError(f"{path}: {_wrong(path) or f'damaged or not a torch file: {error}'}") from error
     if not isinstance(loaded, dict):
         raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
     tensors = {str(k): v.to_dense().contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}
@@ -91,3 +110,20 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
         save_file(tensors, draft)
         draft.replace(cache / f"{key}-{hash_file(draft)}.safetensors")
     return tensors
+
+
+def _list_others(folder: Path) -> str:
+    """Return the files with weights under other names, in subfolders too, and how a model gets the right ones."""
+    found = [path for path in sorted(folder.glob("**/*")) if path.suffix in OTHER_WEIGHTS and path.is_file()]
+    if not found:
+        return "; there are no other weight files in it: was the download complete?"
+    names = [f"{path.relative_to(folder).as_posix()} ({OTHER_WEIGHTS[path.suffix]})" for path in found]
+    more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
+    return (
+        f"; it holds other weights: {', '.join(names[:MAX_LISTED])}{more}; rename a file of the same layout, "
+        "or save the model as safetensors with the library that wrote it"
+    )
+
+
+def _wrong(path: Path) -> str:
+    return describe_wrong_path(path, binary=True)
