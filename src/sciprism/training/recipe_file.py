@@ -10,7 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from sciprism.errors import InputError
+from sciprism.file_kinds import describe_wrong_path
 from sciprism.training.recipe import Recipe
+from sciprism.training.recipe_folder import describe_unknown_recipe, find_recipe
 from sciprism.training.recipe_keys import apply_changes, describe_unknown_key, use_current_keys
 
 
@@ -23,10 +25,13 @@ def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None
     else text. Keys of version 0.1 are read with one RenamedWarning each. Raises InputError with a line for
     each error.
     """
+    path = find_recipe(path)
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(describe_unknown_recipe(path)) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {describe_wrong_path(path) or error}") from error
     raw = apply_changes(raw, changes, what=f"{path}: ")
     try:
         recipe = Recipe.model_validate(raw)

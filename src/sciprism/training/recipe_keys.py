@@ -96,16 +96,36 @@ def describe_unknown_key(path: tuple[int | str, ...]) -> str:
     return f"{table.describe_unknown_key(str(path[-1]))}; known: {', '.join(table.model_fields)}"
 
 
+def list_settings(recipe: Mapping[str, Any]) -> str:
+    """Return what `--set` can change in a recipe: the keys of its tables, as paths."""
+    stages = [str(stage.get("name", n)) for n, stage in enumerate(recipe.get("stages", ())) if isinstance(stage, dict)]
+    stage = f"stages.{stages[0] if stages else 'STAGE'}"
+    places = {
+        "": "recipe",
+        "model.": "model",
+        f"{stage}.": "stages",
+        f"{stage}.optimizer.": "optimizer",
+        f"{stage}.schedule.": "schedule",
+        f"{stage}.evaluation.": "evaluation",
+        f"{stage}.sources.SOURCE.": "sources",
+    }
+    lines = [f"  {prefix}KEY: {', '.join(TABLES[table].model_fields)}" for prefix, table in places.items()]
+    others = f" (and {', '.join(stages[1:])})" if stages[1:] else ""
+    return f"what can be set{others}:\n" + "\n".join(lines) + "\n  docs/training.md explains them"
+
+
 def _set_value(recipe: dict[str, Any], change: str, warn: Warn) -> None:
     """Change one value in place. change: `key=value`, the key a path such as stages.0.optimizer.lr."""
     key, mark, text = change.partition("=")
     if not mark:
-        raise InputError(f"--set {change!r}: expected key=value")
+        raise InputError(f"--set {change!r}: expected key=value; {list_settings(recipe)}")
     try:
         value = tomllib.loads(f"v = {text}")["v"]
     except tomllib.TOMLDecodeError:
         value = text
     *path, last = key.split(".")
+    if (path or [last])[0] not in {*Recipe.model_fields, "defaults", *Recipe.former_keys}:
+        raise InputError(f"--set {change!r}: the recipe has no key {(path or [last])[0]!r}; {list_settings(recipe)}")
     table: Any = recipe
     table_key = "recipe"
     for step in path:
@@ -135,4 +155,6 @@ def _find_item(items: Any, step: str, change: str) -> Any:
             item.get("name") or Path(item.get("file", "")).stem,
         ):
             return item
-    raise InputError(f"--set {change!r}: the recipe has no {step!r}")
+    names = [str(item.get("name") or Path(item.get("file", "")).stem) for item in items if isinstance(item, dict)]
+    known = f"it has {', '.join(names)}, or a number from 0" if names else "that is no list of stages or sources"
+    raise InputError(f"--set {change!r}: the recipe has no {step!r}; {known}")
