@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RecipeFile = Annotated[
     Path | None,
-    typer.Argument(help="A recipe: recipes/*.toml or your own (docs/training.md).", show_default=False),
+    typer.Argument(help="A recipe: a file (docs/training.md), or one of --list by name.", show_default=False),
 ]
 Listed = Annotated[bool, typer.Option("--list", help="List the recipes in ./recipes and the package, and stop.")]
 RunFolder = Annotated[Path | None, typer.Option("--output", "-o", help="The folder of the run.")]
@@ -105,15 +105,17 @@ def _run(plan: Plan, display: AbstractContextManager[Hooks], as_json: bool) -> N
 
 
 def _print_recipes(as_json: bool) -> None:
+    from sciprism.training.recipe_folder import recipes_folder
     from sciprism.training.recipe_list import list_recipes
 
-    found = list_recipes((Path("recipes"), Path(__file__).parent.parent / "recipes"))
+    folders = {folder.resolve(): folder for folder in (recipes_folder(), Path("recipes")) if folder is not None}
+    found = list_recipes(folders.values())
     if as_json:
         print_json("sciprism.recipes/1", {"recipes": [asdict(each) for each in found]})
         return
     if not found:
         raise InputError(
-            "no recipe in ./recipes; the project's are in its repository, and docs/training.md has the keys"
+            "no recipe in ./recipes or the package; the project's are in its repository, docs/training.md has the keys"
         )
     print_entries({each.path: (each.comment, each.reference) for each in found})
 

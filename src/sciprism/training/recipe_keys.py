@@ -117,7 +117,7 @@ def list_settings(recipe: Mapping[str, Any]) -> str:
 def _set_value(recipe: dict[str, Any], change: str, warn: Warn) -> None:
     """Change one value in place. change: `key=value`, the key a path such as stages.0.optimizer.lr."""
     key, mark, text = change.partition("=")
-    if not mark:
+    if not mark or not key:
         raise InputError(f"--set {change!r}: expected key=value; {list_settings(recipe)}")
     try:
         value = tomllib.loads(f"v = {text}")["v"]
