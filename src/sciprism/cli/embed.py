@@ -79,16 +79,13 @@ def embed(
     from sciprism.papers import read_papers
     from sciprism.papers.input_file import ReadOptions
     from sciprism.store import embed as store
-    from sciprism.store.layout import check_folder
 
     _use_threads(threads)
     options = ReadOptions(
         columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding
     )
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
-    check_folder(output)
-    read()  # names a missing file before the model is loaded
-    encoder = _load_encoder(output, model, pooling, precision)
+    encoder = _load_encoder(output, read, model, pooling, precision)
     rules: dict[str, Any] = {"skip_bad": skip_bad, "replace": replace, "prune": prune}
     write = partial(store, encoder=encoder, folder=output, layout=_choose_layout(encoder, formats, dtype), **rules)
     piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
@@ -204,11 +201,14 @@ def _use_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def _load_encoder(output: Path, model: str, pooling: str, precision: str) -> Encoder:
-    """Load the named model, else the collection's, else the default."""
+def _load_encoder(output: Path, read: Callable[[], object], model: str, pooling: str, precision: str) -> Encoder:
+    """Load the named model, else the collection's, else the default; first check `output` and the input's files."""
     from sciprism.encoders.encoder import Encoder
+    from sciprism.store.layout import check_folder
     from sciprism.store.manifest import MANIFEST_NAME, read_manifest
 
+    check_folder(output)
+    read()  # opens nothing, and names a missing file
     max_length = None
     if (output / MANIFEST_NAME).exists():
         stored = read_manifest(output).encoder
