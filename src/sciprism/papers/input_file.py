@@ -135,10 +135,10 @@ class InputFile:
             text = replace_damage(text)[0] if damaged else redecode(text, guess_encoding([text]))
         return text.removeprefix("\ufeff")
 
-    def wrong_kind(self) -> str:
-        """Return what the file is that is no text of records, such as an HTML page; "" for what may be one."""
+    def wrong_kind(self, *, binary: bool) -> str:
+        """Return what the file is that holds no records, such as an HTML page; binary: it need not be text."""
         self.head()
-        return describe_wrong_file((self._head or b"")[:HEAD])
+        return describe_wrong_file((self._head or b"")[:HEAD], binary=binary)
 
     def binary(self) -> BinaryIO:
         """Open the decompressed bytes; a damaged gzip file raises InputError while it is read."""

@@ -163,10 +163,7 @@ class _RecordStream(Generic[Record]):
         """Yield the records of one file. name: of the file in the folder that was named."""
         counts = FileReport(f"{file.path}#{file.part}" if file.part else str(file.path))
         self.report.files.append(counts)
-        if _is_empty(file):
-            self._skip(counts, None, None, "the file is empty")
-            return
-        if not self._reads_binary(file) and (wrong := file.wrong_kind()):
+        if wrong := self._find_wrong_kind(file):
             self._skip(counts, None, None, wrong)
             return
         counts.format = self.reader or self._choose_reader(file) or ""
@@ -240,10 +237,13 @@ class _RecordStream(Generic[Record]):
         only = [name for name, length in by_suffix.items() if length == longest]
         return only[0] if len(only) == 1 else None
 
-    def _reads_binary(self, file: InputFile) -> bool:
-        """Say whether a reader of the file's suffix reads binary files; readers of text have no `binary`."""
+    def _find_wrong_kind(self, file: InputFile) -> str:
+        """Return what the file is that holds no records; binary ones are those of readers that know them, or of parts."""
+        if _is_empty(file):
+            return "the file is empty"
         names = [self.reader] if self.reader else self._readers_by_suffix(file)
-        return any(getattr(self.readers[name], "binary", False) for name in names)
+        has_parts = any(getattr(self.readers[name], "reads_parts", False) for name in names)
+        return file.wrong_kind(binary=has_parts or any(each.recognises(file.head()) for each in self.readers.values()))
 
     def _readers_by_suffix(self, file: InputFile) -> dict[str, int]:
         """Return readers of the file's suffix -> length of the suffix, the longest (`.csl.json`) first."""
