@@ -1,9 +1,10 @@
-"""Documents: the blocks of README and guides run, the reference page is the help of the commands, links exist."""
+"""Documents: the blocks of README, guides and API run, the reference is the help of the commands, links exist."""
 
 import os
 import re
 import subprocess
 import sys
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,12 @@ def test_the_reference_page_is_the_help_of_the_commands():
     from make_reference import PAGE, build_page
 
     assert PAGE.read_text(encoding="utf-8") == build_page(), "run make reference"
+
+
+def test_the_api_page_has_the_docstrings_of_all_public_names():
+    from api_page import PAGE, build_api_page
+
+    assert PAGE.read_text(encoding="utf-8") == build_api_page(), "run make reference"
 
 
 @pytest.mark.slow
@@ -62,12 +69,13 @@ def run_shell(example):
     assert done.stdout.strip()
 
 
-BLOCKS = Sybil(parsers=[CodeBlockParser(language="bash", evaluator=run_shell), PythonCodeBlockParser()])
+PYTHON = PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
+BLOCKS = Sybil(parsers=[CodeBlockParser(language="bash", evaluator=run_shell), PYTHON])
 GUIDES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")))
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_the_blocks_of_readme_and_guides_run_one_after_the_other(page, work_folder):
+@pytest.mark.parametrize("page", [*GUIDES, ROOT / "docs" / "api.md"], ids=lambda page: page.stem)
+def test_the_blocks_of_readme_guides_and_api_run_one_after_the_other(page, work_folder):
     examples = list(BLOCKS.parse(page))
     assert examples
     for example in examples:

@@ -7,23 +7,63 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
-    from sciprism.papers import Label, Paper, read_papers
+    from sciprism.errors import InputError
+    from sciprism.evaluation import Results, evaluate
+    from sciprism.papers import Label, Paper, read_labels, read_papers
+    from sciprism.store import DeleteReport, EmbedReport
+    from sciprism.training.plan import plan_training
+    from sciprism.training.recipe_file import read_recipe
+    from sciprism.training.run import train
     from sciprism.uses.collection import Collection
+    from sciprism.uses.rankings import Hit
 
 __version__ = "0.1.0"
-__all__ = ["Collection", "Encoder", "Label", "Paper", "__version__", "read_papers"]
+__all__ = [
+    "Collection",
+    "DeleteReport",
+    "EmbedReport",
+    "Encoder",
+    "Hit",
+    "InputError",
+    "Label",
+    "Paper",
+    "Results",
+    "__version__",
+    "evaluate",
+    "plan_training",
+    "read_labels",
+    "read_papers",
+    "read_recipe",
+    "train",
+]
 
 _MODULES = {
-    "Collection": "sciprism.uses.collection",
-    "Encoder": "sciprism.encoders.encoder",
-    "Label": "sciprism.papers",
-    "Paper": "sciprism.papers",
-    "read_papers": "sciprism.papers",
+    "Collection": "uses.collection",
+    "DeleteReport": "store",
+    "EmbedReport": "store",
+    "Encoder": "encoders.encoder",
+    "Hit": "uses.rankings",
+    "InputError": "errors",
+    "Label": "papers",
+    "Paper": "papers",
+    "Results": "evaluation",
+    "evaluate": "evaluation",
+    "plan_training": "training.plan",
+    "read_labels": "papers",
+    "read_papers": "papers",
+    "read_recipe": "training.recipe_file",
+    "train": "training.run",
 }
+"""Public name -> its module in the package."""
 
 
 def __getattr__(name: str) -> Any:
     """Import the public names on first use, so that `import sciprism` stays cheap (no torch)."""
     if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+        return getattr(import_module(f"sciprism.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'sciprism' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
+    return sorted(__all__)

@@ -84,6 +84,11 @@ def read_papers(
     format where it cannot be recognised. A bad record raises InputError; with `skip_bad` it is counted and listed
     in `report`. A file that is not UTF-8 is a warning unless `options.encoding` says what it is. Papers know their
     place.
+
+    >>> from sciprism import read_papers
+    >>> papers = list(read_papers("examples/landmarks/landmarks.bib"))
+    >>> len(papers), papers[0].title
+    (286, 'Philosophiæ Naturalis Principia Mathematica')
     """
     from sciprism.papers.readers.registry import paper_readers
 
@@ -238,7 +243,7 @@ class _RecordStream(Generic[Record]):
         return only[0] if len(only) == 1 else None
 
     def _find_wrong_kind(self, file: InputFile) -> str:
-        """Return what the file is that holds no records; binary ones are those of readers that know them, or of parts."""
+        """Return what the file is that holds no records; a binary one may be that of a reader that knows it."""
         if _is_empty(file):
             return "the file is empty"
         names = [self.reader] if self.reader else self._readers_by_suffix(file)

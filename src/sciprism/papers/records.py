@@ -86,6 +86,11 @@ class Paper(_Record):
     ids: system (one of `ID_SYSTEMS`) -> id without resolver prefix. references: ids of cited papers, as the
     source writes them (`doi:10.1/x`, an OpenAlex id, an id of the same file ...). place: where it was read, if
     it was; papers are equal whatever their places.
+
+    >>> from sciprism import Paper
+    >>> paper = Paper(id="dna", title="Nucleic acids", year=1953, ids={"doi": "10.1038/171737a0"})
+    >>> Paper.from_json(paper.to_json()) == paper
+    True
     """
 
     id: str

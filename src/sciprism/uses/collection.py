@@ -14,15 +14,12 @@ from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
 from sciprism.store.filters import check_filter
 from sciprism.store.live_papers import iterate_papers, iterate_vectors, list_ids
+from sciprism.uses.collection_tables import CollectionTables
 from sciprism.uses.rankings import Hit, Ranking
 from sciprism.uses.search import search
 from sciprism.uses.similar import choose_paper_space, similar
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
-
     from sciprism.encoders.encoder import Encoder
 
 
@@ -42,16 +39,23 @@ def load_encoder(stored: StoredCollection, model: str = "") -> Encoder:
     return encoder
 
 
-class Collection:
+class Collection(CollectionTables):
     """Papers and their vectors in a folder, as `sciprism embed` writes it.
 
     Papers are numbered from 0 in the order in which they were added; `ids`, `vectors` and iteration have that order.
     Files are memory-mapped and read where needed; the model is loaded by the first call that needs it.
 
     >>> from sciprism import Collection, Paper
-    >>> library = Collection.create("library", [Paper(id="w1", title="Molecular structure of nucleic acids")])
-    >>> library.search("the shape of DNA", k=1)[0].id
-    'w1'
+    >>> papers = [
+    ...     Paper(id="dna", title="Molecular structure of nucleic acids", year=1953),
+    ...     Paper(id="halos", title="A universal density profile of dark matter halos", year=1997),
+    ...     Paper(id="folding", title="Principles that govern the folding of protein chains", year=1973),
+    ... ]
+    >>> library = Collection.create("three", papers)
+    >>> library
+    Collection('three': 3 papers, proximity by sciprism-small)
+    >>> len(library), library.ids, "dna" in library, library["dna"].year
+    (3, ['dna', 'halos', 'folding'], True, 1953)
     """
 
     def __init__(self, folder: Path | str, *, model: str = "") -> None:
@@ -133,7 +137,11 @@ class Collection:
         return self._encoder
 
     def vectors(self, format: str = "") -> Floats:
-        """Return the vectors of all papers, float32 (n, d). format: of several, which; default: proximity."""
+        """Return the vectors of all papers, float32 (n, d). format: of several, which; default: proximity.
+
+        >>> library.vectors().shape, library.vector("dna").shape
+        ((3, 384), (384,))
+        """
         space = self.space(format)
         empty = np.empty((0, self.stored.manifest.spaces[space].dim), np.float32)
         return np.concatenate([empty, *iterate_vectors(self.stored, space)])
@@ -164,6 +172,11 @@ class Collection:
 
         mode: exact, approximate, lexical or hybrid; the last three need an index (`sciprism index`). why: find the
         sentence of each paper that is nearest to the query. filters: year_from, year_to, venue, field.
+
+        >>> [hit.id for hit in library.search("the shape of DNA", k=1)]
+        ['dna']
+        >>> [hit.title for hit in library.search("galaxies", year_from=1990)]
+        ['A universal density profile of dark matter halos']
         """
         encoder = None if mode == "lexical" and not why else self.encoder
         found = search(self.stored, encoder, queries, k, mode=mode, filter=self._filter(filters), why=why)
@@ -171,7 +184,11 @@ class Collection:
         return rankings[0] if isinstance(queries, str) else rankings
 
     def similar(self, id: str, k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any) -> list[Hit]:
-        """Rank the papers nearest to one of the collection, without it; arguments as for `search`."""
+        """Rank the papers nearest to one of the collection, without it; arguments as for `search`.
+
+        >>> [hit.id for hit in library.similar("dna", k=1)]
+        ['folding']
+        """
         encoder = self.encoder if why else None
         ranking: Ranking = similar(self.stored, encoder, id, k, mode=mode, filter=self._filter(filters))
         return list(ranking.hits)
@@ -191,13 +208,21 @@ class Collection:
         """Encode and store papers; those stored with the same text are not encoded again. Return the counts.
 
         replace, skip_bad, prune: as the options of `sciprism embed`.
+
+        >>> report = library.add([*papers, Paper(id="drift", title="The origin of continents", year=1912)])
+        >>> report.new, report.unchanged, len(library)
+        (1, 3, 4)
         """
         report = embed(papers, self.encoder, self.folder, replace=replace, skip_bad=skip_bad, prune=prune)
         self.stored = StoredCollection.open(self.folder)
         return report
 
     def delete(self, ids: str | Iterable[str], *, missing_ok: bool = False) -> DeleteReport:
-        """Delete papers, all or none; InputError for an unknown id, unless missing_ok."""
+        """Delete papers, all or none; InputError for an unknown id, unless missing_ok.
+
+        >>> library.delete(["drift", "halos"]).papers
+        2
+        """
         report = delete(self.folder, [ids] if isinstance(ids, str) else ids, missing_ok=missing_ok)
         self.stored = StoredCollection.open(self.folder)
         return report
@@ -206,31 +231,13 @@ class Collection:
         """Compare all files with their checksums; DamagedFileError where one differs."""
         self.stored.verify()
 
-    def to_arrow(self) -> pa.Table:
-        """Return the papers as an Arrow table: id, title, abstract, authors, venue, year, fields, keywords, ids."""
-        from sciprism.uses.collection_export import build_table, join_tables
-
-        return join_tables(map(build_table, iterate_papers(self.stored)))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the papers as a pandas table."""
-        try:
-            return self.to_arrow().to_pandas()
-        except ModuleNotFoundError as error:
-            raise InputError("tables of pandas need it: pip install pandas") from error
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the papers as a Polars table."""
-        try:
-            import polars
-        except ModuleNotFoundError as error:
-            raise InputError("tables of Polars need it: pip install polars") from error
-        return cast("pl.DataFrame", polars.from_arrow(self.to_arrow()))
-
     def export(self, path: Path | str, *, format: str = "", neighbours: int = 0) -> int:
         """Write vectors and metadata for other programs, .parquet, .npy or .csv; return the number of papers.
 
         neighbours: how many nearest papers to add for each.
+
+        >>> library.export("vectors.parquet", neighbours=1)
+        2
         """
         from sciprism.uses.collection_export import export
 
