@@ -39,6 +39,16 @@ def load_encoder(stored: StoredCollection, model: str = "") -> Encoder:
     return encoder
 
 
+def build_filter(stored: StoredCollection, filters: dict[str, Any]) -> Filter:
+    """Return the filter of a search; InputError for an unknown one, or one that no paper passes."""
+    try:
+        chosen = Filter(**filters)
+    except TypeError:
+        raise InputError(f"filters are year_from, year_to, venue, field, not {', '.join(filters)}") from None
+    check_filter(stored, chosen)
+    return chosen
+
+
 class Collection(CollectionTables):
     """Papers and their vectors in a folder, as `sciprism embed` writes it.
 
@@ -179,7 +189,7 @@ class Collection(CollectionTables):
         ['A universal density profile of dark matter halos']
         """
         encoder = None if mode == "lexical" and not why else self.encoder
-        found = search(self.stored, encoder, queries, k, mode=mode, filter=self._filter(filters), why=why)
+        found = search(self.stored, encoder, queries, k, mode=mode, filter=build_filter(self.stored, filters), why=why)
         rankings = [list(ranking.hits) for ranking in found]
         return rankings[0] if isinstance(queries, str) else rankings
 
@@ -190,17 +200,8 @@ class Collection(CollectionTables):
         ['folding']
         """
         encoder = self.encoder if why else None
-        ranking: Ranking = similar(self.stored, encoder, id, k, mode=mode, filter=self._filter(filters))
+        ranking: Ranking = similar(self.stored, encoder, id, k, mode=mode, filter=build_filter(self.stored, filters))
         return list(ranking.hits)
-
-    def _filter(self, filters: dict[str, Any]) -> Filter:
-        try:
-            chosen = Filter(**filters)
-        except TypeError:
-            known = "year_from, year_to, venue, field"
-            raise InputError(f"filters are {known}, not {', '.join(filters)}") from None
-        check_filter(self.stored, chosen)
-        return chosen
 
     def add(
         self, papers: Iterable[Paper], *, replace: bool = False, skip_bad: bool = False, prune: bool = False
