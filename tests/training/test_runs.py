@@ -448,6 +448,7 @@ WRONG = {
         "'regression' is no format of the model, classification, search",
     ),
     "patience without dev": (["stages.0.evaluation.patience=2"], "patience needs"),
+    "muon with an older torch": (["stages.0.optimizer.name=muon"], "optimizer muon needs torch 2.9 or newer"),
     "too deep a key": (["seed.x=3"], "seed"),
     "an empty dev file": (["stages.0.sources.0.dev=empty.jsonl"], "dev file .* holds no example"),
     "a broken dev file": (["stages.0.sources.0.dev=broken.jsonl"], "broken.jsonl, line 2: not JSON"),
@@ -480,8 +481,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_refused_before_the_first_step(name, recipe, tmp_path):
+def test_what_is_refused_before_the_first_step(name, recipe, tmp_path, monkeypatch):
     changes, message = WRONG[name]
+    monkeypatch.delattr(torch.optim, "Muon", raising=False)
     (recipe.parent / "empty.jsonl").write_text('{"question": "a", "positive_ctxs": []}\n')
     (recipe.parent / "broken.jsonl").write_text('{"question": "a", "positive_ctxs": []}\n{"quest\n')
     (recipe.parent / "rows.jsonl").write_text('{"query": "a"}\n')

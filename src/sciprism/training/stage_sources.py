@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import torch
+
 from sciprism.encoders.methods.registry import build_method
 from sciprism.errors import InputError
 from sciprism.training.learners.learner import Learner
@@ -16,13 +18,18 @@ from sciprism.training.token_source import TokenSource
 
 
 def check_stage(stage: Stage, processes: Processes) -> None:
-    """Refuse a batch that the processes cannot share, and patience without dev examples."""
+    """Refuse a batch that the processes cannot share, patience without dev examples, and Muon where torch has none."""
     if stage.batch_size % processes.count:
         raise InputError(
             f"stage {stage.name}: {processes.count} processes cannot share {stage.batch_size} examples evenly"
         )
     if stage.evaluation.patience and not (stage.evaluation.every and any(source.dev for source in stage.sources)):
         raise InputError(f"stage {stage.name}: patience needs evaluation.every and a source with dev examples")
+    if stage.optimizer.name == "muon" and not hasattr(torch.optim, "Muon"):
+        raise InputError(
+            f"stage {stage.name}: optimizer muon needs torch 2.9 or newer, this is {torch.__version__}; "
+            "upgrade torch or use adamw"
+        )
 
 
 def open_source(spec: SourceSpec, stage: Stage, processes: Processes, opened: Iterable[StageSource]) -> StageSource:
