@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.util import find_spec
 from itertools import accumulate, groupby
 
 import torch
@@ -22,9 +23,9 @@ def attend_packed(
 
     query: (Tq, H, D). key, value: (Tk, H, D). queries, keys: number of query and key tokens of each text.
     Returns (Tq, H, D). On CUDA in half precision one variable-length kernel computes all texts; elsewhere one
-    call computes neighbouring texts of equal lengths. Neither pads.
+    call computes neighbouring texts of equal lengths, as on CUDA below torch 2.10. Neither pads.
     """
-    if query.is_cuda and query.dtype in (torch.float16, torch.bfloat16) and dropout == 0.0:
+    if query.is_cuda and query.dtype in (torch.float16, torch.bfloat16) and dropout == 0.0 and _has_varlen():
         from torch.nn.attention.varlen import varlen_attn
 
         bounds = _bounds(queries, query.device), _bounds(keys, query.device)
@@ -60,6 +61,11 @@ def attend_dense(q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor |
 def gather_rows(x: Tensor, index: Tensor) -> Tensor:
     """Return rows of x: by the fastest operator, or by one whose gradient is deterministic."""
     return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
+
+
+@cache
+def _has_varlen() -> bool:
+    return find_spec("torch.nn.attention.varlen") is not None
 
 
 @lru_cache(maxsize=16)
