@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -223,3 +224,14 @@ def test_the_base_packages_alone_run_the_main_job(tmp_path, tiny_model):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert [line[7:] for line in done.stderr.splitlines() if line.startswith("status")] == [*"00002"]
     assert 'the "scale" extra' in done.stderr
+
+
+def test_the_lowest_versions_are_the_bounds():
+    """What `make test-lowest` installs is what pyproject.toml allows at least."""
+    root = PACKAGE.parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    groups = [project["optional-dependencies"][name] for name in ("labels", "scale", "train", "bench")]
+    bounds = dict(each.split(",")[0].split(">=") for each in sum(groups, project["dependencies"]))
+    lines = (root / "constraints-lowest.txt").read_text().splitlines()
+    lowest = dict(line.split("==") for line in lines if "==" in line)
+    assert {name: bound for name, bound in bounds.items() if not f"{lowest.get(name)}.".startswith(f"{bound}.")} == {}
