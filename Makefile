@@ -1,12 +1,13 @@
 # make run: install if needed, then the main job on the example collection.
 # make test: format, lint, types, default tests.  make test-slow: the tests that take long.  CI runs both.
+# make test-lowest: default tests, but those that need peers, with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test test-slow bench bench-data small small-card style reference evidence clean
+.PHONY: install run test test-slow test-lowest bench bench-data small small-card style reference evidence clean
 
 install: .venv/dev
 
@@ -32,6 +33,18 @@ test: style
 
 test-slow: .venv/dev
 	$(PYTEST) -m slow
+
+LOWEST = .venv-lowest/bin/python
+PEERS = ^(import|from) (transformers|sentence_transformers|pytrec_eval|build_models)
+test-lowest: .venv-lowest/dev
+	$(LOWEST) -m pytest -n auto --dist loadfile -m "not slow" \
+		$(addprefix --ignore=,$(shell grep -rlE "$(PEERS)" tests --include="test_*.py"))
+
+.venv-lowest/dev: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	$(LOWEST) -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
+		-e ".[labels,scale,train,bench]" pytest pytest-xdist hypothesis
+	touch $@
 
 style: .venv/dev
 	$(BIN)/ruff format --check .
