@@ -42,10 +42,12 @@ def build_encoder(recipe: Recipe, stage: Stage, models: Models, processes: Proce
     encoder.model.gradient_checkpointing = stage.gradient_checkpointing
     for name, parameter in encoder.model.named_parameters():
         own = encoder.method.owns_parameter(name)
-        parameter.requires_grad_(encoder.method.trainable(name) and (stage.train == "all" or own))
-    if not any(parameter.requires_grad for parameter in encoder.model.parameters()):
+        chosen = {"all": True, "method": own, "heads": False}[stage.train]
+        parameter.requires_grad_(encoder.method.trainable(name) and chosen)
+    if stage.train != "heads" and not any(parameter.requires_grad for parameter in encoder.model.parameters()):
         raise InputError(
-            f'the method {encoder.settings.method} adds no parameters: train = "{stage.train}" trains nothing'
+            f'the method {encoder.settings.method} adds no parameters: train = "{stage.train}" trains nothing; '
+            'train = "heads" trains the heads of objectives alone'
         )
     check_interpolation(encoder, stage.interpolation)
     check_whitening(encoder, stage)

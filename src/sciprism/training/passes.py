@@ -72,7 +72,7 @@ class EncoderPass:
 
     def backward(self) -> None:
         """Add the gradient of the weights that follows from the gradient of `vectors`."""
-        if self.vectors.grad is None:
+        if self.vectors.grad is None or not self._parameters:
             return
         parts = [self.vectors.grad[chunk] for chunk in self._chunks]
 

@@ -66,7 +66,11 @@ class Stage(RecipeTable):
     finished_model: Path | None = Field(
         None, description="Folder of a model that replaces this stage, which is then not run."
     )
-    train: Literal["all", "method"] = Field("all", description="All parameters, or only those that the method adds.")
+    train: Literal["all", "method", "heads"] = Field(
+        "all",
+        description="All parameters; only those that the method adds, and the heads of objectives; or the heads alone, "
+        "which tells what dev scores the encoder has untouched.",
+    )
     objective: Mapping[str, Any] = Field({"name": "contrast"}, description="The loss, one of the objectives below.")
     sources: tuple[SourceSpec, ...] = Field(min_length=1, description="The training data, one or more.")
     mixing: str = Field(

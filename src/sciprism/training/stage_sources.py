@@ -57,7 +57,7 @@ def _check_method(spec: SourceSpec, learner: type[Learner], stage: Stage, where:
     if learner.reads == "blocks":
         if method.reserved_positions:
             raise InputError(f"{where}: token blocks have no positions for the tokens of {stage.method}")
-        frozen = stage.train == "method" or not method.trainable("embeddings.word.weight")
+        frozen = stage.train != "all" or not method.trainable("embeddings.word.weight")
         if method.keeps_text_states and frozen:
             raise InputError(f"{where}: token blocks train the network, which {stage.method} keeps as it is")
     elif spec.format not in method.formats:
