@@ -1,11 +1,11 @@
 """Multi2SPE's models at the size of a laptop: every run and every table of results/multi2spe, one by one.
 
-One CLS as SPECTER, three facets, and what each choice changes, on citations of computer science, four seeds
-each; `benchmarks/multi2spe_fields.py` asks about fields. `benchmarks/multi2spe_data.py DATA OUT` makes the
-data. Run from the repository root, the second time on the latest years, into another folder of results:
+One CLS as SPECTER, three facets, and what each choice changes, on citations of computer science. All arms begin
+with one warm-up, which gives the backbone's first token a meaning, have facets of the published start, one rate and
+equally many steps. `benchmarks/multi2spe_fields.py` asks about fields. `benchmarks/multi2spe_data.py DATA OUT` makes
+the data. Run from the repository root:
 
     SCIPRISM_DATA=OUT/benchmarks/held-out python benchmarks/multi2spe.py OUT/triplets
-    SCIPRISM_DATA=OUT/benchmarks/later python benchmarks/multi2spe.py OUT/triplets -o results/multi2spe-later
 """
 
 from __future__ import annotations
@@ -14,22 +14,32 @@ from sciprism.reproduce.tables.multi2spe import ABLATED, VARIANTS
 from study import Arm, Study, main
 
 
-def arm(variant: str, triplets: str, key: str, table: str) -> Arm:
+def files(triplets: str) -> tuple[str, ...]:
+    """Return the changes that name a recipe's triplets."""
+    return tuple(f"defaults.sources.0.{part}={triplets}/{file}.jsonl" for part, file in PARTS)
+
+
+def arm(variant: str, triplets: str, key: str, table: str, *more: str, start: tuple[str, str] | None = None) -> Arm:
     """Return a variant trained on some triplets."""
     _, recipe, change = VARIANTS[variant]
-    files = (f"defaults.sources.0.{part}={triplets}/{file}.jsonl" for part, file in PARTS)
-    changes = (*files, *((change,) if change else ()))
-    return Arm(key=key, table=table, recipe=recipe, seeded=True, changes=changes)
+    changes = (*files(triplets), *((change,) if change else ()), *more)
+    return Arm(key=key, table=table, recipe=recipe, changes=changes, start=start)
 
 
 PARTS = (("file", "train"), ("dev", "dev"))
 PAIR = ("specter", "facets")
-SEEDS = (1783, 1918, 1945, 1991)
+SEEDS = (1783, 1918, 1945)
+SAME = ("defaults.steps=1000", "defaults.evaluation.every=200", "defaults.optimizer.lr=5e-5")
+"""Steps, evaluations and rate of every arm."""
+PUBLISHED = ("stages.0.options.start=published",)
+WARM_UP = Arm(key="warm-up", table="", recipe="multi2spe-warm-up", seeded=False, changes=files("cs"))
 STUDY = Study(
     paper="multi2spe",
     arms=(
-        *(arm(variant, "cs", f"{variant}-cs", "M1") for variant in PAIR),
-        *(arm(variant, "cs", f"{variant}-cs", "3") for variant in ABLATED),
+        WARM_UP,
+        arm("specter", "cs", "specter-cs", "M1", *SAME, start=("warm-up", "citations")),
+        arm("facets", "cs", "facets-cs", "M1", *SAME, *PUBLISHED, start=("warm-up", "citations")),
+        *(arm(key, "cs", f"{key}-cs", "3", *SAME, *PUBLISHED, start=("warm-up", "citations")) for key in ABLATED),
     ),
     tables=("M1", "3"),
     data="built",

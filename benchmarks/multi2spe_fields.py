@@ -1,7 +1,7 @@
 """Do more fields help, at the size of a laptop: one CLS and three on as many queries of 1, 4 and 17 fields.
 
 They are trained and tested on arXiv papers that have a category or an author in common, which stand in for
-citations and are none. Four seeds each. `benchmarks/multi2spe_data.py DATA OUT` makes the data. Run from the
+citations and are none. `benchmarks/multi2spe_data.py DATA OUT` makes the data. Run from the
 repository root:
 
     SCIPRISM_DATA=OUT/benchmarks/fields python benchmarks/multi2spe_fields.py OUT/triplets
@@ -13,10 +13,13 @@ from multi2spe import PAIR, SEEDS, arm
 from study import Study, main
 
 TRIPLETS = {"one": "one-field", "few": "few-fields", "all": "all-fields"}
+LONGER = ("defaults.steps=300", "defaults.evaluation.every=75")
 STUDY = Study(
     paper="multi2spe",
     arms=tuple(
-        arm(variant, folder, f"{variant}-{size}", "domains") for variant in PAIR for folder, size in TRIPLETS.items()
+        arm(variant, folder, f"{variant}-{size}", "domains", *LONGER)
+        for variant in PAIR
+        for folder, size in TRIPLETS.items()
     ),
     tables=("domains",),
     data="fields",

@@ -1,34 +1,73 @@
 """The prism study at the size of a laptop: every run and every table of results/prism, one by one.
 
-Prism's variants and the methods of the papers, from one backbone, on the same data, by the same steps. What a
+Prism, with the text frozen and trained, and the methods of the papers, from one backbone, on the same data, by the
+same steps. Runs and scores of SciRepEval's methods are those of benchmarks/scirepeval.py, which is run first, with
+the same folder of runs; so are the growth curves' runs of 600 steps. Prism's ablations are trained once. What a
 pass costs is measured by benchmarks/formats.py. Run from the repository root, after `sciprism prepare open -o
 SOURCES --max-queries 8000`:
 
-    python benchmarks/prism.py SOURCES --full
+    python benchmarks/prism.py SOURCES --runs out/scirepeval
+    python benchmarks/prism.py SOURCES --runs out/scirepeval --growth
 """
 
 from __future__ import annotations
 
-from sciprism.reproduce.tables.prism import RIVALS, VARIANTS
+import sys
+
+from sciprism.reproduce.tables.prism import FUSION, GROWN, RIVALS, STEPS, VARIANTS
+from scirepeval import FUSION as FUSION_ARM
+from scirepeval import HEADS
 from study import Arm, Study, main
 
-SEEDED = ("adapters", "attention-experts", "prism")
+SHARED = {"single": "mtl-cls", "control-codes": "ctrl", "adapters": "adapters", "pals": "pals"}
+"""Method -> the run of benchmarks/scirepeval.py that is the same."""
+ABLATIONS = [key for key in VARIANTS if key not in ("prism", "prism-trained")]
 
 
-def arm(key: str, changes: tuple[str, ...], table: str) -> Arm:
-    """Return a method, or a variant of prism's, trained by prism's laptop recipe with some changes."""
-    method = table == "P1" or key == "prism"
-    return Arm(key=key, table=table, recipe="prism", changes=changes, method=method, seeded=key in SEEDED)
+def arm(key: str, table: str, *more: str, run: str = "", seeded: bool = True) -> Arm:
+    """Return a method, trained by prism's laptop recipe with its changes, or by SciRepEval's recipe."""
+    method = key.rpartition("-")[0] if table == "growth" else key
+    shared = SHARED.get(method, "")
+    changes = more if shared else (*(RIVALS | VARIANTS)[method][1], *more)
+    return Arm(
+        key=key,
+        table=table,
+        recipe=f"scirepeval-{shared}" if shared else "prism",
+        run=run or ("" if more else shared),
+        changes=changes,
+        seeded=seeded,
+        untrained="heads",
+    )
 
 
-STUDY = Study(
+METHODS = Study(
     paper="prism",
     arms=(
-        *(arm(key, changes, "P1") for key, (_, changes) in RIVALS.items()),
-        *(arm(key, changes, "variants") for key, (_, changes) in VARIANTS.items()),
+        HEADS,
+        *(arm(key, "P1") for key in (*RIVALS, "prism", "prism-trained")),
+        Arm(key=FUSION, table="P1", recipe="scirepeval-adapter-fusion", done=FUSION_ARM.done, untrained="heads"),
+        *(arm(key, "variants", seeded=False) for key in ABLATIONS),
     ),
-    tables=("P1", "variants"),
+    tables=("P1", "P1-formats", "P1-one-pass", "variants"),
+    scored_with="scirepeval",
+)
+GROWTH = Study(
+    paper="prism",
+    arms=(
+        HEADS,
+        *(
+            arm(f"{key}-{steps}", "growth", f"defaults.steps={steps}", run=SHARED[key] if steps == 600 else "")
+            for steps in STEPS
+            for key in GROWN
+        ),
+    ),
+    tables=("growth",),
+    runs="runs-growth.json",
+    scored_with="scirepeval",
 )
 
 if __name__ == "__main__":
-    main(STUDY, __doc__)
+    growth = "--growth" in sys.argv
+    if growth:
+        sys.argv.remove("--growth")
+    main(GROWTH if growth else METHODS, __doc__)

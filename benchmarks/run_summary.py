@@ -9,17 +9,19 @@ from typing import Any
 from sciprism import Encoder
 
 
-def summarize_run(folder: Path, stage: str = "", untrained: Path | None = None) -> dict[str, Any]:
-    """Return the facts of a run up to a stage (default: the last).
+def summarize_run(
+    folder: Path, stage: str = "", *, start: Path | None = None, untrained: Path | None = None
+) -> dict[str, Any]:
+    """Return the facts of a run up to a stage (default: the last). start: the run whose model is its backbone.
 
     dev_of_backbone: the dev score of the untouched backbone on the same sources, which is the best one of the run
-    `untrained` if there is one, else that at step 0 of the first stage that scored these sources.
+    `untrained` over these if there is one, else that at step 0 of the first stage that scored them.
     """
-    read = _read_stages(folder)
+    read = [*(_read_stages(start) if start else ()), *_read_stages(folder)]
     names = [name for name, *_ in read]
     read = read[: names.index(stage) + 1] if stage else read
     name, path, rows = read[-1]
-    known = _summarize_dev(_read_stages(untrained)[-1][2])["dev_best"] if untrained else _find_start(read)
+    known = _find_best(_read_stages(untrained)[-1][2], rows) if untrained else _find_start(read)
     return {
         "stage": name,
         "stages": [_summarize_stage(*each) for each in read],
@@ -64,6 +66,13 @@ def _summarize_dev(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "dev_scores": {name: round(score, 4) for name, score in best["dev_scores"].items()},
         "curve": [[row["step"], round(row["dev"], 4)] for row in scored],
     }
+
+
+def _find_best(untrained: list[dict[str, Any]], rows: list[dict[str, Any]]) -> float:
+    """Return the best dev score of a run over the sources that another one scored."""
+    wanted = next(row["dev_scores"] for row in rows if "dev" in row)
+    found = [[row["dev_scores"][name] for name in wanted] for row in untrained if "dev" in row]
+    return round(max(sum(scores) / len(scores) for scores in found), 4)
 
 
 def _find_start(read: list[tuple[str, Path, list[dict[str, Any]]]]) -> float | None:

@@ -1,12 +1,10 @@
 """SciRepEval's methods at the size of a laptop: every run and every table of results/scirepeval, one by one.
 
-One vector, codes and adapters are trained with every seed, the others and the ablation with the first; the
-fusion from the adapters of its seed. Codes for a random partition of the sources are trained once for each of
-five partitions. The quick view has no task of search in train and none of regression out of train: what needs
-these (R4, R5) is decided by the whole suite, --full. Run from the repository root, after `sciprism prepare open
--o SOURCES`:
+Every method is trained with every seed, the fusion from the adapters of its seed. Codes for a random partition
+of the sources are trained once for each of five partitions. Heads alone, over the untouched backbone, say what dev
+score a method has to beat. Run from the repository root, after `sciprism prepare open -o SOURCES --max-queries 8000`:
 
-    python benchmarks/scirepeval.py SOURCES --full
+    python benchmarks/scirepeval.py SOURCES
 """
 
 from __future__ import annotations
@@ -16,8 +14,9 @@ from random import Random
 from study import Arm, Study, main
 
 FORMATS = {
-    "arxiv-classes": "classification",
-    "mesh-classes": "classification",
+    "arxiv-fields": "classification",
+    "mesh-headings": "classification",
+    "mag-classes": "classification",
     "citation-count-numbers": "regression",
     "conference-year-numbers": "regression",
     "same-author": "proximity",
@@ -40,23 +39,30 @@ def partition(number: int) -> tuple[str, ...]:
     return tuple(f"stages.formats.sources.{name}.{key}={value}" for name, each in named for key, value in each.items())
 
 
+METHODS = ("mtl-cls", "ctrl", "adapters", "pals")
+HEADS = Arm(
+    key="heads",
+    table="",
+    recipe="scirepeval-mtl-cls",
+    seeded=False,
+    changes=("stages.formats.train=heads", "defaults.optimizer.lr=1e-3"),
+)
+FUSION = Arm(key="adapter-fusion", table="R1", done=("formats", "adapters", "formats"), untrained="heads")
 STUDY = Study(
     paper="scirepeval",
     arms=(
-        Arm(key="mtl-cls", table="R1", method=True, seeded=True),
-        Arm(key="ctrl", table="R1", method=True, seeded=True),
-        Arm(key="adapters", table="R1", method=True, seeded=True),
-        Arm(key="adapter-fusion", table="R1", method=True, done=("formats", "adapters", "formats")),
-        Arm(key="pals", table="R1", method=True),
-        Arm(key="ctrl-no-citations", table="E"),
+        HEADS,
+        *(Arm(key=key, table="R1", untrained="heads") for key in METHODS),
+        FUSION,
+        Arm(key="ctrl-no-citations", table="E", untrained="heads"),
         *(
             Arm(
                 key="ctrl-random",
                 table="partition",
                 recipe="scirepeval-ctrl",
                 seed=number,
-                every_run=True,
                 changes=partition(number),
+                untrained="heads",
             )
             for number in range(PARTITIONS)
         ),

@@ -1,9 +1,8 @@
 """A paper's models at the size of a laptop: trained, scored and set in tables, arm by arm.
 
-After an interruption the same command continues. Every arm is trained with the first
-seed, those that are `seeded` with the others too, and scored on the quick view as soon as it is trained. With
---full the run of each method whose best dev score is the median is scored on the whole suite as well, and so is
-every run of some arms. The backbone reads as many tokens as the laptop recipes.
+After an interruption the same command continues; what is trained and scored already is not done again.
+Every arm is trained with the first seed, then those that are `seeded` with the others, and each run is scored as
+soon as it is trained. The backbone reads as many tokens as the laptop recipes.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -31,23 +31,23 @@ Run = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One recipe of recipes/laptop, PAPER-KEY if it is not named. table: that scores it. method: whether the
-    whole suite is of interest, of the run with the median dev score; every_run: of each run.
+    """One recipe of recipes/laptop, PAPER-KEY if it is not named. table: that scores it, "" for none.
 
-    seed: of its one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage
-    that is copied from another arm's run of the same seed, that arm, and its stage. changes: of the recipe.
-    untrained: the arm whose dev score is that of the untouched backbone, where objectives have heads; else it is
-    the run's own at step 0.
+    run: the name of its run folders, KEY if it is not named: studies with the same run share it. seed: of its
+    one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage that is copied
+    from another run of the same seed, that run, and its stage. start: the arm, of the first seed, whose model is the
+    backbone, and its stage. changes: of the recipe. untrained: the arm whose best dev score is that of the
+    untouched backbone, where objectives have heads; else it is the one at step 0, of `start` if there is one.
     """
 
     key: str
     table: str
     recipe: str = ""
-    method: bool = False
-    every_run: bool = False
+    run: str = ""
     seed: int = -1
-    seeded: bool = False
+    seeded: bool = True
     done: tuple[str, str, str] | None = None
+    start: tuple[str, str] | None = None
     changes: tuple[str, ...] = ()
     untrained: str = ""
 
@@ -56,9 +56,9 @@ class Arm:
 class Study:
     """A paper's arms and tables.
 
-    ensembles: key -> a name with the keys of its members in braces. data: as `sciprism reproduce` takes it;
-    of the open suite, runs are scored on the quick view. runs: the file that tells what each run came to.
-    seeds: of the runs, if the command names none.
+    ensembles: key -> a name with the keys of its members in braces. data: as `sciprism reproduce` takes it.
+    runs: the file that tells what each run came to. scored_with: the paper whose results have the scores of
+    shared runs. seeds: of the runs, if the command names none.
     """
 
     paper: str
@@ -67,12 +67,8 @@ class Study:
     ensembles: dict[str, str] = field(default_factory=dict)
     data: str = "open"
     runs: str = "runs.json"
+    scored_with: str = ""
     seeds: tuple[int, ...] = (0, 1, 2)
-
-    @property
-    def view(self) -> tuple[str, ...]:
-        """Return the option that narrows the suite."""
-        return ("--quick",) if self.data == "open" else ()
 
 
 def run_status(*words: object) -> int:
@@ -113,12 +109,15 @@ def report_missing(tables: Mapping[str, bool]) -> None:
 
 def train_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
     """Train one arm with one seed and return its run folder."""
-    folder: Path = args.runs / f"{arm.key}-{seed}"
+    folder: Path = args.runs / f"{arm.run or arm.key}-{seed}"
     recipe = f"recipes/laptop/{arm.recipe or f'{study.paper}-{arm.key}'}.toml"
     changes = [f"seed={seed}", *arm.changes, *(args.change or [])]
     if arm.done:
         stage, other, at = arm.done
         changes.append(f"stages.{stage}.finished_model={args.runs / f'{other}-{seed}' / at / 'model'}")
+    if arm.start:
+        other, at = arm.start
+        changes.append(f"model.backbone={args.runs / f'{other}-{args.seeds[0]}' / at / 'model'}")
     words = ["train", recipe, "--sources", str(args.sources), "-o", str(folder)]
     run_command(*words, *(word for change in changes for word in ("--set", change)))
     return folder
@@ -126,11 +125,14 @@ def train_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Pa
 
 def summarize_arms(study: Study, folders: Mapping[Run, Path]) -> dict[str, dict[str, Any]]:
     """Return the facts of each run, "KEY, seed N"."""
-    untrained = {arm.key: arm.untrained for arm in study.arms}
-    return {
-        f"{key}, seed {seed}": summarize_run(folder, untrained=folders.get((untrained[key], seed)))
-        for (key, seed), folder in folders.items()
-    }
+    arms = {arm.key: arm for arm in study.arms}
+    first = {key: folder for (key, _), folder in reversed(folders.items())}
+
+    def summarize(key: str, folder: Path) -> dict[str, Any]:
+        start = arms[key].start
+        return summarize_run(folder, start=first[start[0]] if start else None, untrained=first.get(arms[key].untrained))
+
+    return {f"{key}, seed {seed}": summarize(key, folder) for (key, seed), folder in folders.items()}
 
 
 def backbone(runs: Path) -> Path:
@@ -141,10 +143,18 @@ def backbone(runs: Path) -> Path:
     return folder
 
 
+def copy_scores(study: Study, folder: Path, args: argparse.Namespace) -> None:
+    """Copy the scores of a run that another study shares, unless they are there."""
+    shared = args.output.parent / study.scored_with / folder.name
+    if study.scored_with and shared.exists():
+        shutil.copytree(shared, args.output / folder.name, dirs_exist_ok=True)
+
+
 def make_table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> bool:
     """Make one table of all models that are there; what has been scored already is not scored again."""
     models = [("backbone", str(backbone(args.runs)))]
-    models += [(key, str(folder)) for (key, _), folder in folders.items()]
+    known = reproductions[study.paper].models
+    models += [(key, str(folder)) for (key, _), folder in folders.items() if key in known]
     for key, name_of in study.ensembles.items():
         for seed in sorted({seed for _, seed in folders}):
             members = {other: str(folder) for (other, own), folder in folders.items() if own == seed}
@@ -158,25 +168,10 @@ def _members(name: str) -> list[str]:
     return [part.partition("}")[0] for part in name.split("{")[1:]]
 
 
-def choose_whole(study: Study, folders: dict[Run, Path], facts: Mapping[str, Mapping[str, Any]]) -> dict[Run, Path]:
-    """Return the runs that are scored on the whole suite. facts: of each run, "KEY, seed N".
-
-    Of each method the run whose best dev score is the median of its seeds, as runs of one seed.
-    """
-    every = {arm.key for arm in study.arms if arm.every_run}
-    found = {run: folder for run, folder in folders.items() if run[0] in every}
-    for arm in study.arms:
-        runs = [each for each in folders if each[0] == arm.key and arm.method]
-        runs.sort(key=lambda each: facts[f"{each[0]}, seed {each[1]}"]["dev_best"])
-        if runs:
-            found[arm.key, 0] = folders[runs[len(runs) // 2]]
-    return found
-
-
 def base_arms(study: Study, arms: Sequence[Arm]) -> set[str]:
     """Return the arms that the tables of some arms also show."""
     paper = reproductions[study.paper]
-    shown = (choose_rows(paper.table(a.table), paper.suites[study.data], [a.key]).rows for a in arms)
+    shown = (choose_rows(paper.table(a.table), paper.suites[study.data], [a.key]).rows for a in arms if a.table)
     return {key for rows in shown for key in model_keys(rows)} & {arm.key for arm in study.arms}
 
 
@@ -195,23 +190,25 @@ def main(study: Study, about: str | None) -> None:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", type=Path, help="what `sciprism prepare open` wrote")
     parser.add_argument("--runs", type=Path, default=Path("out") / study.paper)
+    parser.add_argument("-o", "--output", type=Path, default=Path("results") / study.paper)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(study.seeds))
     parser.add_argument("--only", nargs="+", default=[arm.key for arm in study.arms])
     parser.add_argument("--tables", nargs="*", default=list(study.tables))
     parser.add_argument("--set", dest="change", action="append", help="for every recipe")
     parser.add_argument("--precision", default="float32", help="that models are scored in")
-    parser.add_argument("--full", action="store_true", help="then the whole suite, once per method")
     args = parser.parse_args()
     first, *others = args.seeds
     arms = [arm for arm in study.arms if arm.key in args.only]
     if lacking := base_arms(study, arms) - {arm.key for arm in arms}:
         parser.error(f"--only: what was named is held against {', '.join(sorted(lacking))}; name it too")
     order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
-    order += [(arm, seed) for seed in others for arm in arms if arm.seeded]
+    order += [(arm, seed) for seed in others for arm in arms if arm.seeded and arm.seed < 0]
     folders: dict[Run, Path] = {}
+    copy_scores(study, backbone(args.runs), args)
     for arm, seed in order:
-        folders[arm.key, seed] = train_arm(study, arm, seed, args)
-        if not make_table(study, arm.table, folders, args, *study.view, "--only", arm.key):
+        folders[arm.key, seed] = folder = train_arm(study, arm, seed, args)
+        copy_scores(study, folder, args)
+        if arm.table and not make_table(study, arm.table, folders, args, "--only", arm.key):
             raise SystemExit(f"{arm.key}, seed {seed}: not scored (see above); the same command continues")
     facts = provenance(["torch", "sciprism"], changes=args.change or [])
     runs = summarize_arms(study, folders)
@@ -219,13 +216,9 @@ def main(study: Study, about: str | None) -> None:
         args.output / study.runs,
         facts | {"runs": runs, "before": earlier_runs(args.output / study.runs, runs)},
     )
-    wanted = [(name, folders, study.view, f"table-{name}.md") for name in args.tables]
-    if args.full:
-        chosen = choose_whole(study, folders, runs)
-        wanted += [(name, chosen, (), f"table-{name}-whole-suite.md") for name in args.tables]
     made = {
-        page: make_table(study, name, some, args, *view, "-o", str(args.output / page))
-        for name, some, view, page in wanted
+        name: make_table(study, name, folders, args, "-o", str(args.output / f"table-{name}.md"))
+        for name in args.tables
     }
     pack(args.output)
     report_missing(made)

@@ -93,7 +93,7 @@ register_claims(
         id="S2",
         text="Attention experts are above Vanilla in every group of tasks",
         figure="+3.2, +1.0, +4.1, +0.1, +0.9 % (fine, coarse, retrieval, reranking, search)",
-        test="attention experts from Vanilla, against that Vanilla: the same sources; the experts' steps come on top",
+        test="attention experts after a warm-up as Vanilla, against Vanilla: the same sources, as many steps in all",
         questions=require_all(*relative_to_vanilla("mha-expert")),
         tables=("9",),
     ),
@@ -101,7 +101,7 @@ register_claims(
         id="S3",
         text="Feed-forward experts, prefixes and instructions help some groups and hurt others",
         figure="search -9.3, -1.3, -3.3 %",
-        test="each from Vanilla, against that Vanilla: some group above, and some group below",
+        test="each after a warm-up as Vanilla, against Vanilla of equally many steps: some group above, and some below",
         questions=tuple(
             question
             for model in ("ffn-expert", "prefix", "instruction")
@@ -150,7 +150,7 @@ register_claims(
         id="S6",
         text="Initializing the experts from a trained Vanilla helps",
         figure="fine +2.2, retrieval +2.9, search +4.7",
-        test="MHAExpert with and without the warm-up; the warm-up's steps come on top",
+        test="MHAExpert with and without the warm-up, equally many steps in all",
         questions=(
             *require_all(
                 versus("mha-expert", "mha-expert-no-warm-up", "fine", figure=printed(62.21, 59.98)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from sciprism.evaluation.suites.registry import suites
+from sciprism.formats import FORMATS, Format
 from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.scirepeval import open_groups
 from sciprism.reproduce.tables.table import (
@@ -29,13 +30,15 @@ def method_changes(method: str, rate: str, *more: str, options: str = "{}") -> t
     )
 
 
-RIVALS = {
+RIVALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "single": ("one vector", method_changes("single", "2e-4")),
     "control-codes": (
         "control codes",
         method_changes("control-codes", "2e-4", "model.pooling=code", options='{start="random"}'),
     ),
     "adapters": ("adapters", method_changes("adapters", "1e-3")),
+    "pals": ("PALs", method_changes("pals", "2e-4")),
+    "prefix": ("prefixes", method_changes("prefix", "2e-4")),
     "attention-experts": ("attention experts", method_changes("attention-experts", "2e-4")),
     "facets": (
         "three facets",
@@ -43,6 +46,9 @@ RIVALS = {
     ),
 }
 """The methods of the papers: key -> title and changes of prism's laptop recipe."""
+FUSION = "adapter-fusion"
+GROWN = ("single", "adapters")
+STEPS = (75, 150, 300, 600, 1200)
 VARIANTS = {
     "prism": ("prism", ()),
     "prism-bottleneck": ("prism, bottlenecks", ("stages.formats.options.weights=bottleneck",)),
@@ -77,6 +83,18 @@ def prism_model(key: str, title: str, changes: tuple[str, ...]) -> tuple[str, Ta
 MODELS = {
     "backbone": BACKBONE,
     **dict(prism_model(key, title, changes) for key, (title, changes) in (RIVALS | VARIANTS).items()),
+    FUSION: TableModel(
+        "adapter fusion",
+        obtain="train it: sciprism train recipes/laptop/scirepeval-adapter-fusion.toml -o RUN, then "
+        f"--models {FUSION}=RUN",
+    ),
+    **dict(
+        prism_model(
+            f"{key}-{steps}", f"{RIVALS[key][0]}, {steps:,} steps", (*RIVALS[key][1], f"defaults.steps={steps}")
+        )
+        for steps in STEPS
+        for key in GROWN
+    ),
 }
 
 
@@ -87,11 +105,45 @@ def rows_against(against: str, *keys: str) -> tuple[ModelRow, ...]:
     return (ModelRow(title, against), *others)
 
 
+def one_pass_row(key: str) -> ModelRow:
+    """Return a method whose vectors of one format serve all tasks, so that a paper costs one pass as with prism."""
+    title = f"{MODELS[key].title}, {ONE_FORMAT} for all"
+    return ModelRow(title, key, against=MODELS["prism"].title, encoded_format=ONE_FORMAT)
+
+
+ONE_FORMAT: Format = "proximity"
+FORMAT_GROUPS = tuple(f"{side} {format}" for side in ("in-train", "out-of-train") for format in FORMATS)
+METHODS = (*RIVALS, FUSION, "prism", "prism-trained")
 TABLES = (
+    averages_table("P1", "one pass for all formats, and a pass for each", rows_against("backbone", *METHODS), GROUPS),
     averages_table(
-        "P1",
-        "one pass for all formats, and a pass for each",
-        rows_against("backbone", *RIVALS, "prism"),
+        "P1-formats",
+        "the methods on the tasks of each format",
+        rows_against("backbone", *METHODS),
+        FORMAT_GROUPS,
+    ),
+    averages_table(
+        "P1-one-pass",
+        "methods at the cost of one pass for a paper, whatever its uses",
+        (
+            ModelRow(MODELS["prism"].title, "prism"),
+            ModelRow(MODELS["single"].title, "single", against=MODELS["prism"].title),
+            *map(one_pass_row, ("control-codes", "adapters")),
+        ),
+        GROUPS,
+    ),
+    averages_table(
+        "growth",
+        "adapters against one vector after more and more steps",
+        tuple(
+            ModelRow(
+                MODELS[f"{key}-{steps}"].title,
+                f"{key}-{steps}",
+                against="" if key == GROWN[0] else MODELS[f"{GROWN[0]}-{steps}"].title,
+            )
+            for steps in STEPS
+            for key in GROWN
+        ),
         GROUPS,
     ),
     averages_table("variants", "parts of prism that a format owns", rows_against("prism", *VARIANTS), GROUPS),
