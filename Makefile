@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constr
 
 PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test test-slow test-lowest bench bench-data small small-card style reference evidence clean
+.PHONY: install run test test-slow test-lowest bench bench-data small small-card style reference evidence studies clean
 
 install: .venv/dev
 
@@ -89,6 +89,9 @@ small: .venv/dev  # trains the model that ships again, in hours, from the real d
 
 small-card: .venv/dev  # its card, and its figures in README and docs/results.md, from results/small
 	$(BIN)/python benchmarks/small_card.py
+
+studies: .venv/dev  # runs what is missing of docs/studies.md, in a day or two, from the real data sets (SCIPRISM_DATA)
+	nice -n 19 $(BIN)/python benchmarks/studies.py -o out/studies
 
 evidence: .venv/dev  # every claim with its verdict, from results/
 	$(BIN)/python benchmarks/evidence.py
