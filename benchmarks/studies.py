@@ -4,7 +4,9 @@ What is trained and scored is skipped and what was interrupted continues, so the
 All arms have their first seed before any has its second. A day or two on two cores, at the lowest priority. Run from
 the repository root, with SCIPRISM_DATA:
 
-    python benchmarks/studies.py -o out/studies
+    python benchmarks/studies.py -o out/studies --general TEXTS
+
+--general is a folder of plain texts of general English (.txt), for INDUS's studies, which are left out without it.
 """
 
 from __future__ import annotations
@@ -38,6 +40,9 @@ class Step:
 
 
 MULTI2SPE_SEEDS = ((1783,), (1783, 1918, 1945))
+TEACHERS = tuple(
+    word for stage in ("distil", "polish") for word in ("--set", f"stages.{stage}.objective.teacher_precision=bfloat16")
+)
 PLAN = (
     Step("scirepeval", "open-8000", "formats", "scirepeval"),
     Step("scimult", "open", "scimult", "scimult"),
@@ -51,23 +56,24 @@ PLAN = (
         MULTI2SPE_SEEDS,
         "multi2spe/benchmarks/fields",
     ),
+    Step("indus_domain", "indus", "indus", "indus"),
+    Step("indus", "indus", "indus", "indus", more=TEACHERS),
     Step("prism", "open-8000", "formats", "prism", more=("--growth",)),
 )
 
 
-def prepare_sources(folder: Path) -> None:
+def prepare_sources(folder: Path, general: Path | None) -> None:
     """Make what the studies train on, unless it is there."""
+    data = os.environ.get("SCIPRISM_DATA", "")
     prepare = (sys.executable, "-m", "sciprism", "prepare", "open", "-o")
     commands: Mapping[str, Sequence[str]] = {
         "open-8000": (*prepare, str(folder / "open-8000"), "--max-queries", "8000"),
         "open": (*prepare, str(folder / "open")),
-        "multi2spe": (
-            sys.executable,
-            str(BENCHMARKS / "multi2spe_data.py"),
-            os.environ.get("SCIPRISM_DATA", ""),
-            str(folder / "multi2spe"),
-        ),
+        "multi2spe": (sys.executable, str(BENCHMARKS / "multi2spe_data.py"), data, str(folder / "multi2spe")),
     }
+    if general:
+        indus = (sys.executable, str(BENCHMARKS / "indus_data.py"), data, str(general), str(folder / "indus"))
+        commands = {**commands, "indus": indus}
     for name, command in commands.items():
         done = folder / f"{name}.done"
         if not done.exists():
@@ -87,12 +93,14 @@ def run_step(step: Step, seeds: Sequence[int], folder: Path, results: Path, prec
 def main() -> None:
     parser = build_parser(__doc__, output=Path("out/studies"))
     parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--general", type=Path, help="plain texts of general English")
     parser.add_argument("--precision", default="bfloat16", help="of training and of scored vectors")
     args = parser.parse_args()
-    prepare_sources(args.output)
-    failed = []
-    for number in range(max(len(step.seeds) for step in PLAN)):
-        for step in PLAN:
+    prepare_sources(args.output, args.general)
+    plan = [step for step in PLAN if args.general or step.sources != "indus"]
+    failed = [] if args.general else ["indus (no --general)"]
+    for number in range(max(len(step.seeds) for step in plan)):
+        for step in plan:
             seeds = step.seeds[min(number, len(step.seeds) - 1)]
             if run_step(step, seeds, args.output, args.results, args.precision):
                 failed.append(" ".join((step.script, *step.more)))

@@ -42,15 +42,21 @@ register_claims(
         id="I2",
         text="Pre-training on the domain beats general vocabulary and text on its tasks",
         figure="climate entities 64.0 against 60.8",
-        test="small encoders, ours and general ones",
+        test="words and texts of the domain or general, both words new, one size, start and number of steps",
         questions=(
-            *require_all(*compare_on_both("retriever-base", "roberta-base", figures=(5, 4))),
+            *require_all(
+                versus("domain", "general", "climate entities", figure=printed(64.0, 60.8)),
+                *compare_on_both("domain", "general", figures=(5, 4)),
+            ),
             *show_only(
-                versus("encoder", "encoder-general", "classification"),
-                versus("encoder-small", "minilm-encoder", "climate entities", figure=printed(54.8, 44.7)),
+                *compare_on_both("domain", "general-words"),
+                *compare_on_both("domain", "general-text"),
+                versus("domain", "general-words", "climate entities"),
+                versus("domain", "general-text", "climate entities"),
+                versus("domain", "general", "classification"),
             ),
         ),
-        tables=("I2", "6"),
+        tables=("I2-domain", "I2-entities"),
     ),
     Claim(
         id="I3",
@@ -69,9 +75,12 @@ register_claims(
         id="I4",
         text="The four-sum InfoNCE beats plain in-batch contrast",
         figure="adopted from GTE",
-        test="the same data and steps",
+        test="the same data and steps, at temperatures of 0.05 and 0.02",
         questions=(
-            *require_all(*compare_on_both("retriever-base", "retriever-base-contrast")),
+            *require_all(
+                *compare_on_both("retriever-base", "retriever-base-contrast"),
+                *compare_on_both("retriever-base-sharp", "retriever-base-contrast-sharp"),
+            ),
             *show_only(
                 *compare_on_both("retriever-base-once", "retriever-base-contrast"),
                 *compare_on_both("retriever-base", "retriever-base-once"),

@@ -13,6 +13,7 @@ from sciprism.evaluation.suites.open import COUNTED
 from sciprism.evaluation.suites.published import parse_published, rename_columns
 from sciprism.evaluation.suites.registry import suites
 from sciprism.evaluation.task import Task
+from sciprism.reproduce.tables import indus_domain as domain
 from sciprism.reproduce.tables import indus_language as language
 from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.table import (
@@ -60,6 +61,12 @@ MODELS = {
     **dict(
         [
             ablated_model("retriever-base-contrast", "the objective without three of the sums", 'objective "contrast"'),
+            ablated_model("retriever-base-sharp", "at a temperature of 0.02", "objective.temperature = 0.02"),
+            ablated_model(
+                "retriever-base-contrast-sharp",
+                "the objective without three of the sums, at a temperature of 0.02",
+                'objective "contrast" and its temperature 0.02',
+            ),
             ablated_model("retriever-base-once", "the pair counted once", "objective.count_pair_twice = false"),
             ablated_model("retriever-base-cls", "the first token's vector", 'pooling = "cls"'),
             ablated_model("retriever-base-retromae", "initialized by auto-encoding", "a stage of auto-encoding before"),
@@ -163,6 +170,8 @@ TABLES = (
             ModelRow("contrast", "retriever-base-contrast"),
             ModelRow("four sums", "retriever-base", against="contrast"),
             ModelRow("four sums, the pair once", "retriever-base-once", against="contrast"),
+            ModelRow("contrast, 0.02", "retriever-base-contrast-sharp"),
+            ModelRow("four sums, 0.02", "retriever-base-sharp", against="contrast, 0.02"),
         ),
         BOTH,
     ),
@@ -233,8 +242,11 @@ reproductions.register("indus")(
     Reproduction(
         name="indus",
         title=PAPER,
-        tables={table.name: table for table in (*language.TABLES, *TABLES)},
-        models=MODELS | language.MODELS,
+        tables={
+            table.name: table
+            for table in (*language.TABLES, *TABLES, *domain.domain_tables((*BOTH, "classification"), language.CLIMATE))
+        },
+        models=MODELS | language.MODELS | domain.MODELS,
         suites={
             "beir": GroupedSuite(
                 suite=suites["beir"],
