@@ -1,7 +1,8 @@
 """Decide the papers' claims from the stored results, and write docs/evidence.md.
 
 For each paper with a folder of results (results/scimult), every claim that its results can decide gets a
-record in results/<paper>/claims.json; records of other benchmarks are not changed.
+record in results/<paper>/claims.json; records of other benchmarks are not changed. Pictures of the page are drawn
+into docs/pictures.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from evidence_figures import draw_claims
 from measurement import build_parser
+from method_choice import format_choice
 from sciprism.reproduce.claims.evidence_page import format_page
 from sciprism.reproduce.claims.records import decide_claim, read_record, remove_record, write_record
 from sciprism.reproduce.claims.registry import claims, settings
@@ -36,7 +39,15 @@ def main() -> None:
         if record:
             records[claim.id] = record
             print(f"{claim.id}: {record.verdict}", file=sys.stderr)
-    args.output.write_text(format_page(claims, records, settings, reproductions), encoding="utf-8")
+    folder = args.output.parent / "pictures"
+    pictures = {}
+    for paper in settings:
+        found = [record for id, record in records.items() if claims[id].paper == paper]
+        if draw_claims(found, folder / f"claims-{paper}.svg"):
+            pictures[paper] = f"pictures/claims-{paper}.svg"
+    choice = format_choice(args.results, folder / "methods.svg")
+    page = format_page(claims, records, settings, reproductions, choice=choice, pictures=pictures)
+    args.output.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

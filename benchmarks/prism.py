@@ -48,7 +48,7 @@ METHODS = Study(
         Arm(key=FUSION, table="P1", recipe="scirepeval-adapter-fusion", done=FUSION_ARM.done, untrained="heads"),
         *(arm(key, "variants", seeded=False) for key in ABLATIONS),
     ),
-    tables=("P1", "P1-formats", "P1-one-pass", "variants"),
+    tables=("P1", "P1-formats", "P1-one-pass", "choice", "variants"),
     scored_with="scirepeval",
 )
 GROWTH = Study(

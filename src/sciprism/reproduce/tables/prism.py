@@ -123,6 +123,12 @@ TABLES = (
         FORMAT_GROUPS,
     ),
     averages_table(
+        "choice",
+        "the methods against one vector",
+        rows_against("single", *RIVALS, FUSION, "prism", "prism-trained"),
+        ("Average", "In-Train", "Out-of-Train", *FORMATS),
+    ),
+    averages_table(
         "P1-one-pass",
         "methods at the cost of one pass for a paper, whatever its uses",
         (

@@ -283,7 +283,8 @@ def open_groups() -> dict[str, tuple[str, ...]]:
         "no citations": tuple(task.name for task in COUNTED if task.in_train is False and task.format != "proximity"),
         "numbers": _tasks_of_format(COUNTED, "regression"),
     }
-    near = _tasks_of_format(COUNTED, "proximity")
+    found |= {format: _tasks_of_format(COUNTED, format) for format in FORMATS}
+    near = found["proximity"]
     for name in (*sides, "Average"):
         found[f"{name} (proximity)"] = tuple(task for task in found[name] if task in near)
     return found

@@ -1,0 +1,94 @@
+"""Pictures of docs/evidence.md: every measured difference with its interval, and cost against quality of the methods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("svg")
+matplotlib.rcParams |= {"svg.hashsalt": "sciprism", "svg.fonttype": "none", "font.size": 8}
+
+from matplotlib import pyplot as plt  # noqa: E402
+
+from sciprism.reproduce.claims.records import UNITS, ClaimFinding, ClaimRecord  # noqa: E402
+
+COLORS = {
+    "held": "#1b7837",
+    "smaller than the paper's": "#5aae61",
+    "no difference seen": "#4d4d4d",
+    "undecided": "#999999",
+    "opposite": "#b2182b",
+    "not tested": "#d9d9d9",
+}
+"""Verdict -> color of its points."""
+COSTS = {"adapter-fusion": "bert-base"}
+"""Method -> the run of results/formats.json that measured it, where it is not the first that has it."""
+
+
+def draw_claims(records: Sequence[ClaimRecord], path: Path) -> bool:
+    """Draw the differences that decide some claims, in points or per cent, with the paper's figure as a line.
+
+    Return whether there is one to draw.
+    """
+    rows = [(record.claim, each) for record in records for each in record.findings if _is_drawn(each)]
+    if not rows:
+        return False
+    figure, axes = plt.subplots(figsize=(7, 0.6 + 0.19 * len(rows)))
+    for place, (_, finding) in enumerate(rows):
+        color, factor = COLORS[finding.verdict], UNITS[finding.unit]
+        axes.plot([factor * finding.low, factor * finding.high], [place, place], color=color, linewidth=1.5)
+        axes.plot(factor * finding.value, place, "o", color=color, markersize=4)
+        if finding.figure is not None:
+            axes.plot([factor * finding.figure] * 2, [place - 0.4, place + 0.4], color="#2166ac", linewidth=1.5)
+    axes.axvline(0, color="black", linewidth=0.5)
+    axes.set_yticks(range(len(rows)), [f"{claim}  {finding.name}" for claim, finding in rows])
+    axes.invert_yaxis()
+    axes.set_xlabel("difference (points, or % where the paper has these), 95% interval; blue: the paper")
+    names = dict.fromkeys(finding.verdict for _, finding in rows)
+    handles = [plt.Line2D([], [], color=COLORS[name], marker="o", markersize=4, label=name) for name in names]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    _save(figure, path)
+    return True
+
+
+def _is_drawn(finding: ClaimFinding) -> bool:
+    return bool(finding.decides and finding.view and finding.unit in UNITS and finding.value == finding.value)
+
+
+def draw_cost(quality: Mapping[str, tuple[float, float, float]], costs: Mapping[str, float], path: Path) -> None:
+    """Draw methods by the cost of a paper in all formats and their difference to one vector.
+
+    quality: method -> difference and its interval, in points. costs: method -> times one plain pass.
+    """
+    figure, axes = plt.subplots(figsize=(5, 3.2))
+    for method, (value, low, high) in quality.items():
+        if method in costs:
+            axes.errorbar(costs[method], value, yerr=[[value - low], [high - value]], fmt="o", color="#2166ac")
+            axes.annotate(method, (costs[method], value), xytext=(4, 3), textcoords="offset points")
+    axes.axhline(0, color="black", linewidth=0.5)
+    axes.set_xlabel("cost of a paper with all four formats, times one plain pass")
+    axes.set_ylabel("points above one vector, all tasks")
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
+
+
+def read_costs(path: Path, methods: Iterable[str], what: str = "all formats") -> dict[str, float]:
+    """Return method -> its median cost against one plain pass, from the file of benchmarks/formats.py."""
+    runs = json.loads(path.read_text("utf-8"))["runs"]
+    found = {}
+    for method in methods:
+        named = [COSTS[method]] if method in COSTS else list(runs)
+        rows = [runs[name]["costs"].get(what, {}).get(method) for name in named]
+        costs = [row["cost"]["median"] for row in rows if row]
+        if costs:
+            found[method] = costs[0]
+    return found
