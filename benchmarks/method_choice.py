@@ -16,16 +16,18 @@ COST_OF = {"prism-trained": "prism"}
 """Row -> the method whose cost at inference it has."""
 TEXT = """## Which method should I take
 
-Every method started from one encoder, saw the same papers in as many steps ([studies.md](studies.md)), and was scored on the same tests. Differences
-are to one vector per paper, in points, with 95% intervals over tests and seeds; in **bold** those that exclude 0. The cost is that of one paper, times a plain
-pass, for one format and for all four ([formats.json](../results/formats.json)). An arm in brackets is no test: its best dev score is not above the untouched encoder's.
+Every method started from one encoder, saw the same papers in as many steps ([studies.md](studies.md)), and was
+scored on the same tests. Differences are to one vector per paper, in points, with 95% intervals over tests and
+seeds; in **bold** those that exclude 0. The cost is that of one paper, times a plain pass, for one format and for
+all four ([formats.json](../results/formats.json)). A method in brackets is not tested: its best dev score is not
+above the untouched encoder's.
 
 ![Cost and quality of the methods](pictures/methods.svg)
 
 {table}
 
-[All rows](../results/prism/table-{name}.md), [dev curves](../results/prism/runs.json). Take the cheapest row whose interval suits your use: where a difference
-includes 0, this study saw none, and one vector is simpler."""
+[All rows](../results/prism/table-{name}.md), [dev curves](../results/prism/runs.json). Take the cheapest row whose
+interval suits your use: where a difference includes 0, this study saw none, and one vector is simpler."""
 
 
 def format_choice(results: Path, picture: Path) -> str:
