@@ -1,4 +1,4 @@
-"""Pictures of docs/evidence.md: every measured difference with its interval, and cost against quality of the methods."""
+"""Pictures of docs/evidence.md: measured differences with their intervals, and cost against quality of methods."""
 
 from __future__ import annotations
 
