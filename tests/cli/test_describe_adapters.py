@@ -1,5 +1,6 @@
 """`sciprism describe` of a model of adapters: which adapter serves what, and where each comes from."""
 
+import re
 from pathlib import Path
 
 from sciprism.cli.describe import describe
@@ -10,7 +11,8 @@ MADE = Path(__file__).parents[1] / "encoders" / "adapterhub"
 def test_which_adapter_serves_what(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path))
     describe(str(MADE))
-    shown = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if "  " in line)
+    text = re.sub(r"\n {2,}", " ", capsys.readouterr().out)  # long values continue on further lines
+    shown = dict(line.split(maxsplit=1) for line in text.splitlines() if "  " in line)
     assert shown["method"] == "adapter-fusion"
     assert shown["formats"] == "classification, regression, proximity, search"
     assert "search: paper=proximity, query=search, label=proximity" in shown["routes"]

@@ -118,9 +118,15 @@ def test_lists_of_models_suites_and_recipes(command):
     Path("recipes").mkdir()
     Path("recipes/mine.toml").write_text('# What it is.\nname = "mine"\nreference = "ours"\nstages = []\n')
     Path("recipes/broken.toml").write_text("# no\n[")
-    (mine,) = json.loads(command("train", "--list", "--json")[1])["recipes"]
-    assert mine == {"path": "recipes/mine.toml", "name": "mine", "reference": "ours", "comment": "What it is."}
-    assert command("train", "--list")[1] == "recipes/mine.toml\n    What it is.\n    ours\n"
+    recipes = {each["path"]: each for each in json.loads(command("train", "--list", "--json")[1])["recipes"]}
+    assert recipes.pop("recipes/mine.toml") == {
+        "path": "recipes/mine.toml",
+        "name": "mine",
+        "reference": "ours",
+        "comment": "What it is.",
+    }
+    assert any(path.endswith("laptop/specter.toml") for path in recipes), "those that come with sciprism"
+    assert "recipes/mine.toml\n    What it is.\n    ours\n" in command("train", "--list")[1]
 
 
 def test_progress_is_a_line_with_rate_and_time_left(command, monkeypatch):

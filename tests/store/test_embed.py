@@ -247,7 +247,7 @@ def test_only_one_writer_at_a_time(tmp_path: Path) -> None:
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot write .* name a folder that you may write to"):
+    with pytest.raises(InputError, match=r"cannot write .* name a path that you can write to"):
         embed(some_papers(3), FakeEncoder(), tmp_path / "file" / "inside")
 
 
@@ -259,7 +259,7 @@ def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyP
     before = snapshot(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr("sciprism.store.shards.np.save", full)
-        with pytest.raises(OSError, match=r"cannot write .*000001.npy: No space left on device; .*free some"):
+        with pytest.raises(OSError, match=r"cannot write .*000001.npy: the disk is full .*free some"):
             embed(some_papers(20), FakeEncoder(), tmp_path)
     assert len(StoredCollection.open(tmp_path)) == 10
     embed(some_papers(10), FakeEncoder(), tmp_path)

@@ -96,11 +96,12 @@ def _is_first() -> bool:
 def _run(plan: Plan, display: AbstractContextManager[Hooks], as_json: bool) -> None:
     from sciprism.training.run import train as run
 
+    first = _is_first()
     with display as hooks:
         model = run(plan, hooks)
-    if _is_first() and as_json:
+    if first and as_json:
         print_json("sciprism.train/1", {"model": str(model)})
-    elif _is_first():
+    elif first:
         print(model)
 
 

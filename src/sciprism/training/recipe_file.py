@@ -25,7 +25,7 @@ def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None
     else text. Keys of version 0.1 are read with one RenamedWarning each. Raises InputError with a line for
     each error.
     """
-    path = find_recipe(path)
+    path = path if path.exists() else find_recipe(path)
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
