@@ -88,6 +88,11 @@ def name_os_error(error: OSError) -> str:
     return f"{meaning} ({words})" if meaning else words
 
 
+def is_explained(error: OSError) -> bool:
+    """Tell whether an error has the message of `explain_write_errors`."""
+    return error.filename is None and (error.strerror or "").startswith("cannot write ")
+
+
 @contextmanager
 def explain_write_errors(path: Path) -> Iterator[None]:
     """Name the file that could not be written and why.
@@ -97,7 +102,7 @@ def explain_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if (error.strerror or "").startswith("cannot write "):  # explained for a file inside
+        if is_explained(error) or isinstance(error, BrokenPipeError):  # the former: for a file inside
             raise
         if error.errno in REFUSED:
             reason = f"{name_os_error(error)}; name a path that you can write to"

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -111,3 +112,16 @@ def test_a_letter_that_the_terminal_lacks_is_no_traceback(tmp_path):
     papers.write_text('{"id": "a", "title": "Über ψ", "venue": "Журнал"}\n', encoding="utf-8")
     done = sciprism("inspect", papers, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
     assert done.returncode == 0 and "\\u0416" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_disk_under_standard_output_is_named_once(tmp_path, more):
+    papers = tmp_path / "papers.jsonl"
+    papers.write_text('{"id": "a", "title": "One"}\n')
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "sciprism", "inspect", str(papers), *more]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+    assert "cannot write standard output: the disk is full" in done.stderr
+    assert done.stderr.count("the disk is full") == 1

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sciprism.cli.json_documents import is_json_asked, print_json
 from sciprism.errors import InputError, InterruptedRunError, RunFailedError
-from sciprism.files import FULL, REFUSED, explain_write_errors, name_os_error
+from sciprism.files import FULL, REFUSED, explain_write_errors, is_explained, name_os_error
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 EXIT_STATUSES = {
@@ -43,6 +44,8 @@ def with_explained_failures(
     do again. writes: the command writes files, all or none.
     """
 
+    outputs = OUTPUTS if writes or stored is not None else OUTPUTS[:2]  # others only read a collection or folder
+
     @wraps(command)
     def run(**options: Any) -> None:
         try:
@@ -54,13 +57,13 @@ def with_explained_failures(
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise _locate(error, options) from error
+            raise _locate(error, options, outputs) from error
         except (InputError, RunFailedError):
             raise
         except Exception as error:
             if (number := _find_full_disk(error)) is None:
                 raise
-            raise _locate(OSError(number, FULL[number]), options) from error
+            raise _locate(OSError(number, os.strerror(number)), options, outputs) from error
 
     return run
 
@@ -75,7 +78,8 @@ def stop_for(error: BaseException) -> NoReturn:
         stop(f"the memory does not suffice ({str(error) or 'MemoryError'})", FAILED)
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
-        stop(f"{where}{name_os_error(error)}", WRONG if error.errno in REFUSED else FAILED)
+        words = error.strerror if is_explained(error) else f"{where}{name_os_error(error)}"
+        stop(str(words), WRONG if error.errno in REFUSED else FAILED)
     raise error
 
 
@@ -104,15 +108,15 @@ def _after_interruption(stored: Stored | None, writes: bool, options: Mapping[st
     return " before anything was stored; the same command starts again"
 
 
-def _locate(error: OSError, options: Mapping[str, Any]) -> Exception:
+def _locate(error: OSError, options: Mapping[str, Any], outputs: Sequence[str]) -> Exception:
     """Return an error of the system with the path that it is about: its own, else the command's output."""
     if error.errno not in FULL and error.errno not in REFUSED:
         return error
-    if error.filename is None and (error.strerror or "").startswith("cannot "):
-        return error  # it has its path
-    path = error.filename or next((options[name] for name in OUTPUTS if options.get(name)), None)
-    if path is None:
+    if is_explained(error):
         return error
+    if error.filename is None and (broken := flush_output()) is not None:
+        return broken
+    path = error.filename or next((options[name] for name in outputs if options.get(name)), "standard output")
     if error.errno in FULL:
         try:
             with explain_write_errors(Path(str(path))):
@@ -120,6 +124,22 @@ def _locate(error: OSError, options: Mapping[str, Any]) -> Exception:
         except OSError as explained:
             return explained
     return InputError(f"{path}: {name_os_error(error)}; name a path that you can read and write")
+
+
+def flush_output() -> OSError | None:
+    """Write what is left of standard output; return why it cannot be written, None where it can.
+
+    What is left is then dropped: the interpreter would try again at its end, without a message.
+    """
+    try:
+        with explain_write_errors(Path("standard output")):
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return error
+    return None
 
 
 def _find_full_disk(error: BaseException | None) -> int | None:

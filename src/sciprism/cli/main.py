@@ -20,7 +20,15 @@ from sciprism.cli.embed import embed
 from sciprism.cli.evaluate import evaluate
 from sciprism.cli.export import export
 from sciprism.cli.failures import EXIT_STATUSES as EXIT_STATUSES
-from sciprism.cli.failures import INTERRUPTED, Stored, stop, stop_for, stop_for_usage, with_explained_failures
+from sciprism.cli.failures import (
+    INTERRUPTED,
+    Stored,
+    flush_output,
+    stop,
+    stop_for,
+    stop_for_usage,
+    with_explained_failures,
+)
 from sciprism.cli.former_options import Command
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
@@ -100,6 +108,8 @@ def main() -> None:
         with warnings.catch_warnings():
             _shorten_warnings()
             status = app(prog_name="sciprism", standalone_mode=False)
+        if (broken := flush_output()) is not None:
+            raise broken
         sys.exit(status if isinstance(status, int) else 0)
     except (InputError, RunFailedError, OSError, MemoryError) as error:
         stop_for(error)
