@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,6 +111,22 @@ def explain_write_errors(path: Path) -> Iterator[None]:
         advice = "free some space" if error.errno in FULL else "see to that"
         message = f"{name_os_error(error)}; what was committed before is kept: {advice}, and the same command continues"
         raise OSError(error.errno or 0, f"cannot write {path}: {message}") from error
+
+
+def flush_output() -> OSError | None:
+    """Write what is left of standard output; return why it cannot be written, None where it can.
+
+    What is left is then dropped: the interpreter would try again at its end, without a message.
+    """
+    try:
+        with explain_write_errors(Path("standard output")):
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return error
+    return None
 
 
 def create_draft(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from sciprism.cli.json_documents import is_json_asked, print_json
 from sciprism.errors import InputError, InterruptedRunError, RunFailedError
-from sciprism.files import FULL, REFUSED, explain_write_errors, is_explained, name_os_error
+from sciprism.files import FULL, REFUSED, explain_write_errors, flush_output, is_explained, name_os_error
 
 DONE, FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 EXIT_STATUSES = {
@@ -124,22 +124,6 @@ def _locate(error: OSError, options: Mapping[str, Any], outputs: Sequence[str]) 
         except OSError as explained:
             return explained
     return InputError(f"{path}: {name_os_error(error)}; name a path that you can read and write")
-
-
-def flush_output() -> OSError | None:
-    """Write what is left of standard output; return why it cannot be written, None where it can.
-
-    What is left is then dropped: the interpreter would try again at its end, without a message.
-    """
-    try:
-        with explain_write_errors(Path("standard output")):
-            sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return error
-    return None
 
 
 def _find_full_disk(error: BaseException | None) -> int | None:

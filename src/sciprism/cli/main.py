@@ -23,7 +23,6 @@ from sciprism.cli.failures import EXIT_STATUSES as EXIT_STATUSES
 from sciprism.cli.failures import (
     INTERRUPTED,
     Stored,
-    flush_output,
     stop,
     stop_for,
     stop_for_usage,
@@ -51,6 +50,7 @@ from sciprism.errors import (
     SlowPrecisionWarning,
     UntrainedStageWarning,
 )
+from sciprism.files import flush_output
 
 app = typer.Typer(
     name="sciprism",
