@@ -211,8 +211,7 @@ def test_the_settings_of_scirepeval(recipe, stages):
 
 
 LAPTOP_HEADS = {
-    "arxiv-classes": {"name": "classification", "standardize": True},
-    "mesh-classes": {"name": "multi-label", "standardize": True},
+    "mag-classes": {"name": "classification", "standardize": True},
     "citation-count-numbers": {"name": "regression", "scale": 0.2, "standardize": True},
     "conference-year-numbers": {"name": "regression", "scale": 0.2, "standardize": True},
 }
