@@ -41,7 +41,7 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
     index = bm25s.BM25()
     index.index((documents, tokenizer.get_vocab_dict()), show_progress=False)
     with explain_write_errors(folder):
-        index.save(folder, show_progress=False)
+        index.save(folder)
     build_record.write_record(folder, collection, {"k1": index.k1, "b": index.b, "method": index.method})
 
 
@@ -112,7 +112,7 @@ def _load_index(collection: StoredCollection) -> tuple[Any, _Postings]:
     try:
         for name in POSTINGS:  # what they hold before their numbers
             checks.open(name).check(np.memmap(folder / name, np.uint8, "r"), 0, 1)
-        index = bm25s.BM25.load(folder, mmap=True, show_progress=False)
+        index = bm25s.BM25.load(folder, mmap=True)
         return index, _Postings(index, checks)
     except DamagedFileError:
         raise
