@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 
 from observe import (
     QUERIES,
@@ -33,6 +34,11 @@ TRAIN = ("--sources", "sources", "--data", "sources/data", "--allow-overlap", "-
 FINE_TUNED = {"answers", "same", "same-but-other", "things"}
 """Tasks whose scores on two texts change with rounding errors."""
 OLD_TASKS = ("--tasks", "inputs/tasks.toml", "-o", "results/tasks")
+
+same_draws = pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11),
+    reason="torch 2.6 draws other masks of dropout than 2.13, with which the losses were made",
+)
 
 
 @pytest.fixture
@@ -176,6 +182,7 @@ def numbers_in(value):
     return {value} if isinstance(value, int | float) and not isinstance(value, bool) else set()
 
 
+@same_draws
 def test_a_run_on_old_sources_by_an_old_recipe(open_fixture):
     work_folder = open_fixture("sources")
     run_command("train", "recipes/run.toml", "-o", "runs/new", *TRAIN)
@@ -195,6 +202,7 @@ def test_a_finished_run_is_left_as_it_is(open_fixture):
         assert_same_model(observe_model(name), EXPECTED["models"][name])
 
 
+@same_draws
 def test_an_interrupted_run_is_resumed_with_the_same_losses(open_fixture):
     run = open_fixture("sources", "runs") / "runs" / "interrupted"
     assert_same_losses(observe_losses(run), EXPECTED["interrupted"])
