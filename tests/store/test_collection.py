@@ -99,7 +99,7 @@ def damaged(tmp_path: Path) -> tuple[Path, Path]:
         ("[]", "not a manifest"),
         ('{"name": "a package"}', "layout: Field required"),
         ('{"layout": 1}', r"encoder: Field required.*embed into a new folder"),
-        ('{"layout": 2}', "has layout 2; this version of sciprism reads layout 1"),
+        ('{"layout": 3}', "has layout 3; this version of sciprism reads up to 2"),
     ],
 )
 def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) -> None:

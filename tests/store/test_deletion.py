@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fake_encoder import FakeEncoder, some_papers
 from folders import snapshot
 from kill_switch import killed_after
 from sciprism.errors import DamagedFileError, InputError
+from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, StoredCollection, delete, embed
-from sciprism.store.live_papers import list_ids
+from sciprism.store.live_papers import iterate_papers, iterate_vectors, list_ids
 
 LAYOUT = CollectionLayout(dtype="int8", shard_size=20)
 
@@ -31,6 +35,7 @@ def test_deleted_papers_are_gone_until_they_come_again(folder: Path) -> None:
     report = delete(folder, ["p3", "p44", "p3"])
     stored = StoredCollection.open(folder)
     assert (report.deleted, report.papers, len(stored), stored.rows) == (2, 43, 43, 45)
+    assert stored.manifest.layout == 2, "version 0.1, which knows layout 1, would return deleted papers"
     assert not {"p3", "p44"} & set(list_ids(stored)) and len(list_ids(stored)) == 43
     assert stored.manifest.missing_abstracts == sum(not p.abstract for p in some_papers(45)) - 1
     mask = stored.mask()
@@ -49,8 +54,8 @@ def test_an_unknown_id_deletes_nothing_unless_it_may_be_missing(folder: Path) ->
     with pytest.raises(InputError, match=r"'p99' \(1 of 2\); nothing was deleted"):
         delete(folder, ["p1", "p99"])
     assert snapshot(folder) == before
-    report = delete(folder, ["p1", "p99"], missing_ok=True)
-    assert (report.deleted, report.unknown, len(ids(folder))) == (1, ("p99",), 44)
+    report = delete(folder, ["p1", "p99", "\udcff"], missing_ok=True)
+    assert (report.deleted, report.unknown, len(ids(folder))) == (1, ("p99", "\udcff"), 44)
     with pytest.raises(InputError, match="does not exist"):
         delete(folder.parent / "none", ["p1"])
     assert not (folder.parent / "none").exists()
@@ -64,6 +69,48 @@ def test_prune_makes_the_collection_the_input(folder: Path) -> None:
     assert embed(changed, FakeEncoder(), folder, prune=True).pruned == 0
     kept = embed([*changed[1:], changed[0].__class__(id="p10")], FakeEncoder(), folder, prune=True, skip_bad=True)
     assert (kept.bad, kept.pruned) == (1, 0), "a record that cannot be used takes no paper away"
+
+
+def test_prune_by_an_input_of_other_papers_is_refused(folder: Path) -> None:
+    for strangers in ([], [paper.__class__(id=f"x{paper.id}", title=paper.title) for paper in some_papers(2)]):
+        with pytest.raises(InputError, match="has none of the 45 papers"):
+            embed(strangers, FakeEncoder(), folder, prune=True)
+    assert {paper.id for paper in some_papers(45)} <= set(ids(folder))
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "prune", "delete"]),
+        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), max_size=8, unique_by=lambda pair: pair[0]),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=30)
+@given(STEPS)
+def test_any_order_of_changes_leaves_what_a_dictionary_would_hold(steps: list[tuple[str, list]]) -> None:
+    held: dict[str, Paper] = {}
+    with TemporaryDirectory() as place:
+        embed([], FakeEncoder(), place, layout=CollectionLayout(shard_size=3))
+        for name, pairs in steps:
+            papers = {f"p{i}": Paper(id=f"p{i}", title=f"Paper {i}", abstract="x" * version) for i, version in pairs}
+            if name == "delete":
+                delete(place, papers, missing_ok=True)
+                held = {id: paper for id, paper in held.items() if id not in papers}
+            elif name == "prune" and (not held or held.keys() & papers.keys()):
+                embed(papers.values(), FakeEncoder(), place, prune=True)
+                held = papers
+            else:
+                embed(papers.values(), FakeEncoder(), place)
+                held |= papers
+        stored = StoredCollection.open(place)
+        found = [paper for part in iterate_papers(stored) for paper in part]
+        assert {paper.id: paper for paper in found} == held and len(stored) == len(found) == len(held)
+        assert stored.manifest.missing_abstracts == sum(not paper.abstract for paper in found)
+        vectors = [row for part in iterate_vectors(stored, "near") for row in part]
+        for vector, paper in zip(vectors, found, strict=True):
+            np.testing.assert_array_equal(vector, FakeEncoder().encode([paper])[0])
 
 
 @pytest.mark.parametrize("changes", range(8))

@@ -133,10 +133,11 @@ class StoredCollection:
     def find_row(self, id: str) -> int | None:
         """Return the newest row of a paper, None where the collection has none of that id."""
         ids, order = self._sorted_ids
-        wanted = np.uint64(hash64(id))
+        wanted = np.uint64(hash64(id, "surrogatepass"))
         first, last = np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
         row = int(order[last - 1]) if first < last else -1
-        return None if row < 0 or np.isin(row, self.deleted_rows) else row
+        place = np.searchsorted(self.deleted_rows, row)
+        return None if row < 0 or row in self.deleted_rows[place : place + 1] else row
 
     @cached_property
     def deleted_rows(self) -> Rows:

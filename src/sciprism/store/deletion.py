@@ -15,7 +15,7 @@ from sciprism.errors import InputError
 from sciprism.files import lock_folder, sha256, write_atomically
 from sciprism.store.collection import StoredCollection
 from sciprism.store.layout import DELETED_FOLDER
-from sciprism.store.manifest import DeletedRecord, FileChecksum, Manifest
+from sciprism.store.manifest import DELETIONS_LAYOUT, DeletedRecord, FileChecksum, Manifest
 
 MAX_NAMED = 10
 
@@ -71,7 +71,7 @@ def mark_deleted(collection: StoredCollection, rows: Rows) -> Manifest:
         file=name,
         checksum=FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path)),
     )
-    return collection.manifest.model_copy(update={"deleted": record})
+    return collection.manifest.model_copy(update={"deleted": record, "layout": DELETIONS_LAYOUT})
 
 
 def remove_former(collection: StoredCollection, manifest: Manifest) -> None:

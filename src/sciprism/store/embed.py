@@ -82,7 +82,7 @@ def embed(
     an uninterrupted run. `progress` gets the counts every few seconds. A paper that cannot be used is an InputError;
     with `skip_bad` it is counted instead. So is one whose id another paper has (`is_same_paper`); with `replace` it
     takes the place of a paper that was stored before. With `prune` stored papers of ids that the input has not are
-    deleted, as the last step.
+    deleted, as the last step; InputError where it has none of those stored.
     """
     folder, layout = Path(folder), layout or CollectionLayout()
     check_folder(folder)
@@ -138,6 +138,11 @@ class _EmbeddingRun:
         report, before = self.report, self._writer.manifest
         stored = StoredCollection(self._folder, before)
         gone = self._known.unseen_rows(self._kept) if prune else np.empty(0, np.int64)
+        if len(gone) and not report.unchanged + report.changed + report.updated:
+            raise InputError(
+                f"the input has none of the {len(gone):,} papers of {self._folder}, and none was deleted: is it the "
+                "input of this collection, with the same --id-prefix? `sciprism delete` deletes papers by their ids"
+            )
         record = InputRecord(read=report.read, duplicates=report.duplicates, bad=report.bad)
         manifest = mark_deleted(stored, gone).model_copy(update={"input": record})
         report.pruned = len(gone)

@@ -52,9 +52,9 @@ class PaperHashes:
     record: int
 
 
-def hash64(text: str) -> int:
-    """Return a 64-bit hash of a text, the same on every machine."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+def hash64(text: str, errors: str = "strict") -> int:
+    """Return a 64-bit hash of a text, the same on every machine. errors: "surrogatepass" for an id of no paper."""
+    return int.from_bytes(blake2b(text.encode("utf-8", errors), digest_size=8).digest(), "little")
 
 
 def hash_paper(paper: Paper, text: str) -> PaperHashes:

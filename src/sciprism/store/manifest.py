@@ -15,6 +15,8 @@ from sciprism.store.matrix import Dtype
 
 MANIFEST_NAME = "manifest.json"
 LAYOUT_VERSION = 1
+DELETIONS_LAYOUT = 2
+"""Layout of a collection with deleted papers: version 0.1, which would return them, refuses it."""
 MAX_SHOWN = 5
 """Collections that a message names."""
 
@@ -146,8 +148,8 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError(f"cannot read {path}: {error}") from error
     try:
         layout = _LayoutVersion.model_validate_json(text).layout
-        if layout != LAYOUT_VERSION:
-            raise InputError(f"{path} has layout {layout}; this version of sciprism reads layout {LAYOUT_VERSION}")
+        if layout not in (LAYOUT_VERSION, DELETIONS_LAYOUT):
+            raise InputError(f"{path} has layout {layout}; this version of sciprism reads up to {DELETIONS_LAYOUT}")
         manifest = Manifest.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]

@@ -185,7 +185,7 @@ class Collection(CollectionTables):
 
         >>> [hit.id for hit in library.search("the shape of DNA", k=1)]
         ['dna']
-        >>> [hit.title for hit in library.search("galaxies", year_from=1990)]
+        >>> [hit.paper.title for hit in library.search("galaxies", year_from=1990)]
         ['A universal density profile of dark matter halos']
         """
         encoder = None if mode == "lexical" and not why else self.encoder

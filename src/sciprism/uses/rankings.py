@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,11 @@ from sciprism.store import StoredCollection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One paper of a ranking; `why` is the sentence of its abstract that is nearest to the query."""
+    """One paper of a ranking.
+
+    score: more is better, whatever the distance. why: the sentence of the abstract that is nearest to the query,
+    where it was asked for. paper: with all its fields.
+    """
 
     rank: int
     score: float
@@ -24,6 +28,11 @@ class Hit:
     venue: str = ""
     year: int | None = None
     why: str = ""
+    paper: Paper = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the paper as JSON values."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "paper"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,7 @@ class Ranking:
 
     def to_json(self) -> dict[str, Any]:
         """Return the ranking as JSON values."""
-        return asdict(self)
+        return {"query": self.query, "hits": [hit.to_json() for hit in self.hits]}
 
 
 def read_papers(collection: StoredCollection, rows: Rows) -> list[list[Paper]]:
@@ -62,6 +71,7 @@ def build_rankings(
                     venue=paper.venue,
                     year=paper.year,
                     why=reason,
+                    paper=paper,
                 )
                 for rank, (paper, score, reason) in enumerate(zip(*columns, strict=False), 1)
             ),
