@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 
-def load_encoder(stored: StoredCollection, model: str = "") -> Encoder:
+def load_encoder(stored: StoredCollection, model: str = "", *, precision: str = "float32") -> Encoder:
     """Load the encoder that made a collection, from the folder `model` if it was moved; InputError for another."""
     from sciprism.encoders.encoder import Encoder
 
@@ -31,7 +31,7 @@ def load_encoder(stored: StoredCollection, model: str = "") -> Encoder:
     pooling = cast("str | None", made_by.options.get("pooling"))
     max_length = cast("int | None", made_by.options.get("max_length"))
     try:
-        encoder = Encoder.load(model or made_by.name, pooling=pooling, max_length=max_length)
+        encoder = Encoder.load(model or made_by.name, pooling=pooling, max_length=max_length, precision=precision)
     except InputError as error:
         hint = "" if model else f" ({stored.folder} was made with it; say where it is now with --model)"
         raise InputError(f"{error}{hint}") from error
@@ -143,7 +143,8 @@ class Collection(CollectionTables):
     def encoder(self) -> Encoder:
         """Return the encoder that made the vectors."""
         if self._encoder is None:
-            self._encoder = load_encoder(self.stored, self._model)
+            precision = str(self.stored.manifest.encoder.options.get("precision", "float32"))
+            self._encoder = load_encoder(self.stored, self._model, precision=precision)
         return self._encoder
 
     def vectors(self, format: str = "") -> Floats:
