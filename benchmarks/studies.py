@@ -1,6 +1,7 @@
 """Every study of docs/studies.md, one after the other, in the order of its plan.
 
-What is trained and scored is skipped and what was interrupted continues, so the same command runs what is missing.
+What is on file in results/studies is skipped and what was interrupted continues, so the same command runs what is
+missing. A study that is complete for its first seed moves to results/, where the evidence page reads it.
 All arms have their first seed before any has its second. A day or two on two cores, at the lowest priority. Run from
 the repository root, with SCIPRISM_DATA:
 
@@ -27,7 +28,7 @@ BENCHMARKS = Path("benchmarks")
 class Step:
     """One command of the plan. script: in benchmarks/; sources, runs: folders in the output folder.
 
-    seeds: of each round. data: folder in the output folder in place of SCIPRISM_DATA. results: the folder in results/.
+    seeds: of each round. data: folder in the output folder in place of SCIPRISM_DATA. results: the folder of results.
     """
 
     script: str
@@ -92,7 +93,7 @@ def run_step(step: Step, seeds: Sequence[int], folder: Path, results: Path, prec
 
 def main() -> None:
     parser = build_parser(__doc__, output=Path("out/studies"))
-    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--results", type=Path, default=Path("results/studies"))
     parser.add_argument("--general", type=Path, help="plain texts of general English")
     parser.add_argument("--precision", default="bfloat16", help="of training and of scored vectors")
     args = parser.parse_args()

@@ -1,32 +1,34 @@
 """A paper's models at the size of a laptop: trained, scored and set in tables, arm by arm.
 
-After an interruption the same command continues; what is trained and scored already is not done again.
-Every arm is trained with the first seed, then those that are `seeded` with the others, and each run is scored as
-soon as it is trained. The backbone reads as many tokens as the laptop recipes.
+After an interruption the same command continues. A run is on file once it is scored: its facts are in the file of
+runs, its scores in the packs beside it. Then it is not trained again, on another machine neither, unless a later arm
+begins with it. Every arm is trained with the first seed, then those that are `seeded` with the others. The backbone
+reads as many tokens as the laptop recipes.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from measurement import provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder
-from sciprism.reproduce.tables.models import model_keys
+from sciprism.evaluation.result_packs import is_pack, read_pack, write_pack
 from sciprism.reproduce.tables.registry import reproductions
-from sciprism.reproduce.tables.run import choose_rows
+from sciprism.reproduce.tables.result_folder import read_models, read_runs, write_models
+from sciprism.reproduce.tables.run import plan_table, score_table
 
 MAX_LENGTH = 128
-Run = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,12 @@ def run_command(*words: object) -> None:
         raise SystemExit(f"status {status}; the same command continues from here")
 
 
+def write_table(study: Study, name: str, results: Path) -> bool:
+    """Write one table of what is on file; say whether any of it is."""
+    words = ("reproduce", study.paper, name, "--data", study.data, "--from-results", "--results", str(results))
+    return not run_status(*words, "-o", str(results / f"table-{name}.md"))
+
+
 def reproduce_table(paper: str, name: str, models: Sequence[tuple[str, str]], *more: str) -> bool:
     """Make one table of these models, (key, name); say whether it is whole.
 
@@ -107,32 +115,56 @@ def report_missing(tables: Mapping[str, bool]) -> None:
         raise SystemExit(f"incomplete tables: {', '.join(lacking)}; see the messages above")
 
 
+def run_name(arm: Arm, seed: int) -> str:
+    """Return the name of a run's folder, which its scores have too."""
+    return f"{arm.run or arm.key}-{seed}"
+
+
+def list_changes(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> list[str]:
+    """Return the changes of an arm's recipe, without those that name other runs."""
+    return [f"seed={seed}", *arm.changes, *(args.change or [])]
+
+
+def recipe_path(study: Study, arm: Arm) -> Path:
+    return Path(f"recipes/laptop/{arm.recipe or f'{study.paper}-{arm.key}'}.toml")
+
+
+def find_needed(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> list[tuple[Arm, int]]:
+    """Return the arms, with their seeds, whose run folders an arm needs: its start, its first stage, its heads."""
+    first = {arm.start[0], arm.untrained} if arm.start else {arm.untrained}
+    needed = [(each, args.seeds[0]) for each in study.arms if each.key in first]
+    return needed + [(each, seed) for each in study.arms if arm.done and (each.run or each.key) == arm.done[1]]
+
+
 def train_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
-    """Train one arm with one seed and return its run folder."""
-    folder: Path = args.runs / f"{arm.run or arm.key}-{seed}"
-    recipe = f"recipes/laptop/{arm.recipe or f'{study.paper}-{arm.key}'}.toml"
-    changes = [f"seed={seed}", *arm.changes, *(args.change or [])]
+    """Train one arm with one seed, and first what it needs; return its run folder."""
+    for needed in find_needed(study, arm, seed, args):
+        train_arm(study, *needed, args)
+    folder: Path = args.runs / run_name(arm, seed)
+    changes = list_changes(study, arm, seed, args)
     if arm.done:
         stage, other, at = arm.done
         changes.append(f"stages.{stage}.finished_model={args.runs / f'{other}-{seed}' / at / 'model'}")
     if arm.start:
         other, at = arm.start
         changes.append(f"model.backbone={args.runs / f'{other}-{args.seeds[0]}' / at / 'model'}")
-    words = ["train", recipe, "--sources", str(args.sources), "-o", str(folder)]
+    words = ["train", str(recipe_path(study, arm)), "--sources", str(args.sources), "-o", str(folder)]
     run_command(*words, *(word for change in changes for word in ("--set", change)))
     return folder
 
 
-def summarize_arms(study: Study, folders: Mapping[Run, Path]) -> dict[str, dict[str, Any]]:
-    """Return the facts of each run, "KEY, seed N"."""
-    arms = {arm.key: arm for arm in study.arms}
-    first = {key: folder for (key, _), folder in reversed(folders.items())}
+def summarize_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the facts of a trained run, with the digest of its recipe and changes."""
+    first = {each.key: args.runs / run_name(each, args.seeds[0]) for each in study.arms}
+    start = first[arm.start[0]] if arm.start else None
+    facts = summarize_run(args.runs / run_name(arm, seed), start=start, untrained=first.get(arm.untrained))
+    return facts | {"recipe": digest(study, arm, seed, args)}
 
-    def summarize(key: str, folder: Path) -> dict[str, Any]:
-        start = arms[key].start
-        return summarize_run(folder, start=first[start[0]] if start else None, untrained=first.get(arms[key].untrained))
 
-    return {f"{key}, seed {seed}": summarize(key, folder) for (key, seed), folder in folders.items()}
+def digest(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> str:
+    """Return a digest of what an arm is trained by: its recipe and the changes of it."""
+    recipe = recipe_path(study, arm).read_text("utf-8")
+    return hashlib.sha256("\n".join([recipe, *list_changes(study, arm, seed, args)]).encode()).hexdigest()[:16]
 
 
 def backbone(runs: Path) -> Path:
@@ -143,36 +175,42 @@ def backbone(runs: Path) -> Path:
     return folder
 
 
-def copy_scores(study: Study, folder: Path, args: argparse.Namespace) -> None:
-    """Copy the scores of a run that another study shares, unless they are there."""
-    shared = args.output.parent / study.scored_with / folder.name
-    if study.scored_with and shared.exists():
-        shutil.copytree(shared, args.output / folder.name, dirs_exist_ok=True)
-
-
-def make_table(study: Study, name: str, folders: dict[Run, Path], args: argparse.Namespace, *more: str) -> bool:
-    """Make one table of all models that are there; what has been scored already is not scored again."""
-    models = [("backbone", str(backbone(args.runs)))]
-    known = reproductions[study.paper].models
-    models += [(key, str(folder)) for (key, _), folder in folders.items() if key in known]
-    for key, name_of in study.ensembles.items():
-        for seed in sorted({seed for _, seed in folders}):
-            members = {other: str(folder) for (other, own), folder in folders.items() if own == seed}
-            if set(_members(name_of)) <= set(members):
-                models.append((key, name_of.format_map(members)))
-    where = ("--data", study.data, "--results", str(args.output), "--precision", args.precision)
-    return reproduce_table(study.paper, name, models, *where, *more)
-
-
-def _members(name: str) -> list[str]:
-    return [part.partition("}")[0] for part in name.split("{")[1:]]
-
-
-def base_arms(study: Study, arms: Sequence[Arm]) -> set[str]:
-    """Return the arms that the tables of some arms also show."""
+def score(study: Study, key: str, model: str, args: argparse.Namespace) -> None:
+    """Score one model for all rows of the study's tables that show it; what has been scored is not scored again."""
     paper = reproductions[study.paper]
-    shown = (choose_rows(paper.table(a.table), paper.suites[study.data], [a.key]).rows for a in arms if a.table)
-    return {key for rows in shown for key in model_keys(rows)} & {arm.key for arm in study.arms}
+    suite, data = paper.suites[study.data], Path(os.environ["SCIPRISM_DATA"])
+    for name in study.tables:
+        table = paper.table(name)
+        rows = tuple(replace(row, against="") for row in table.rows if row.model == key)
+        if not rows:
+            continue
+        plan = plan_table(paper, replace(table, rows=rows), suite, {key: (model,)}, data, args.precision)
+        if score_table(plan, args.output, f"python benchmarks/{Path(sys.argv[0]).name}").failed:
+            raise SystemExit(f"{key}: a task of table {name} failed; the same command continues")
+
+
+def score_ensembles(study: Study, seed: int, args: argparse.Namespace) -> None:
+    """Score the ensembles of one seed whose members are there."""
+    folders = {arm.key: args.runs / run_name(arm, seed) for arm in study.arms}
+    for key, name_of in study.ensembles.items():
+        members = [part.partition("}")[0] for part in name_of.split("{")[1:]]
+        if all((folders[member] / "recipe.json").exists() for member in members):
+            score(study, key, name_of.format_map(folders), args)
+
+
+def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:
+    """Copy the scores of a run that another study has recorded; return its facts, None if there are none."""
+    shared: Path = args.output.parent / study.scored_with
+    facts = dict(read_runs(shared)).get(f"{arm.run}, seed {seed}") if study.scored_with and arm.run else None
+    if facts is None:
+        return None
+    name = run_name(arm, seed)
+    for path in filter(is_pack, shared.glob("*.json")):
+        found = {key: entry for key, entry in read_pack(path).entries().items() if key[0] == name}
+        own = args.output / path.name
+        write_pack(own, (read_pack(own).entries() if own.exists() else {}) | found)
+    write_models(args.output, {arm.key: (name,)})
+    return facts
 
 
 def earlier_runs(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -183,6 +221,34 @@ def earlier_runs(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
     older = [*known.pop("before", []), known]
     left = [each | {"runs": {k: v for k, v in each["runs"].items() if k not in runs}} for each in older]
     return [each for each in left if each["runs"]]
+
+
+def list_missing(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.Namespace) -> list[tuple[Arm, int]]:
+    """Return the runs that are not on file. Ends where one on file was trained by another recipe."""
+    known = dict(read_runs(args.output))
+    missing = []
+    for arm, seed in order:
+        facts = known.get(f"{arm.key}, seed {seed}")
+        if facts is None and arm.table:
+            missing.append((arm, seed))
+        elif facts and not arm.run and facts.get("recipe") != digest(study, arm, seed, args):
+            raise SystemExit(f"{arm.key}, seed {seed}: {args.output} has a run of another recipe; remove it there")
+    return missing
+
+
+def run_arms(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.Namespace) -> None:
+    """Train and score the runs that are not on file, and put each on file as soon as it is scored."""
+    path, runs = args.output / study.runs, {}
+    for arm, seed in list_missing(study, order, args):
+        facts = copy_shared(study, arm, seed, args)
+        if facts is None:
+            score(study, arm.key, str(train_arm(study, arm, seed, args)), args)
+            score_ensembles(study, seed, args)
+            pack(args.output)
+            facts = summarize_arm(study, arm, seed, args)
+        runs[f"{arm.key}, seed {seed}"] = facts
+        made_by = provenance(["torch", "sciprism"], changes=args.change or [])
+        write_result(path, made_by | {"runs": runs, "before": earlier_runs(path, runs)})
 
 
 def main(study: Study, about: str | None) -> None:
@@ -199,26 +265,10 @@ def main(study: Study, about: str | None) -> None:
     args = parser.parse_args()
     first, *others = args.seeds
     arms = [arm for arm in study.arms if arm.key in args.only]
-    if lacking := base_arms(study, arms) - {arm.key for arm in arms}:
-        parser.error(f"--only: what was named is held against {', '.join(sorted(lacking))}; name it too")
     order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
     order += [(arm, seed) for seed in others for arm in arms if arm.seeded and arm.seed < 0]
-    folders: dict[Run, Path] = {}
-    copy_scores(study, backbone(args.runs), args)
-    for arm, seed in order:
-        folders[arm.key, seed] = folder = train_arm(study, arm, seed, args)
-        copy_scores(study, folder, args)
-        if arm.table and not make_table(study, arm.table, folders, args, "--only", arm.key):
-            raise SystemExit(f"{arm.key}, seed {seed}: not scored (see above); the same command continues")
-    facts = provenance(["torch", "sciprism"], changes=args.change or [])
-    runs = summarize_arms(study, folders)
-    write_result(
-        args.output / study.runs,
-        facts | {"runs": runs, "before": earlier_runs(args.output / study.runs, runs)},
-    )
-    made = {
-        name: make_table(study, name, folders, args, "-o", str(args.output / f"table-{name}.md"))
-        for name in args.tables
-    }
-    pack(args.output)
-    report_missing(made)
+    if not read_models(args.output).get("backbone"):
+        score(study, "backbone", str(backbone(args.runs)), args)
+        pack(args.output)
+    run_arms(study, order, args)
+    report_missing({name: write_table(study, name, args.output) for name in args.tables})
