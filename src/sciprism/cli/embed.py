@@ -26,7 +26,7 @@ from sciprism.cli.options import (
     Precision,
     Reader,
     SkipBad,
-    parse_columns,
+    build_read_options,
     split_names,
 )
 from sciprism.cli.printing import join_counts, print_skipped
@@ -77,13 +77,10 @@ def embed(
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
     from sciprism.papers import read_papers
-    from sciprism.papers.input_file import ReadOptions
     from sciprism.store import embed as store
 
     _use_threads(threads)
-    options = ReadOptions(
-        columns=parse_columns(columns), id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding
-    )
+    options = build_read_options(columns, encoding, id_prefix, ids_per_file)
     read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
     encoder = _load_encoder(output, read, model, pooling, precision)
     rules: dict[str, Any] = {"skip_bad": skip_bad, "replace": replace, "prune": prune}

@@ -20,7 +20,7 @@ from sciprism.cli.options import (
     PaperFiles,
     Reader,
     SkipBad,
-    parse_columns,
+    build_read_options,
 )
 from sciprism.cli.printing import (
     MAX_SHOWN,
@@ -29,6 +29,7 @@ from sciprism.cli.printing import (
     plain_console,
     print_skipped,
 )
+from sciprism.cli.progress import ProgressDisplay
 
 if TYPE_CHECKING:
     from sciprism.papers import Paper
@@ -74,19 +75,18 @@ def inspect(
     Example: sciprism inspect refs.bib more/*.ris
     """
     from sciprism.papers import ReadReport, inspection, read_labels, read_papers
-    from sciprism.papers.input_file import ReadOptions
 
-    named = parse_columns(columns)
-    options = ReadOptions(columns=named, id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding)
+    options = build_read_options(columns, encoding, id_prefix, ids_per_file)
     report = ReadReport()
     found: PaperInspection | LabelInspection
-    with open_abstracts(abstracts) as completion:
+    unit = "labels" if labels else "papers"
+    with open_abstracts(abstracts) as completion, ProgressDisplay("reading", unit) as display:
         if labels:
             records = read_labels(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
-            found = inspection.inspect_labels(records, report)
+            found = inspection.inspect_labels(display.count(records), report)
         else:
             read = read_papers(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
-            papers = completion.complete(read)
+            papers = display.count(completion.complete(read))
             rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
             near = SIMILARITY if near_duplicates else None
             found = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)

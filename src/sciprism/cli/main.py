@@ -34,6 +34,7 @@ from sciprism.cli.inspect import inspect
 from sciprism.cli.models import models
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
+from sciprism.cli.progress import show_work
 from sciprism.cli.reproduce import reproduce
 from sciprism.cli.results import results
 from sciprism.cli.search import search
@@ -78,13 +79,15 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 
 for command in (*USE, *SCIENCE):
     writes = command in (index, export, delete)
-    app.command(cls=Command)(with_explained_failures(command, stored=STORED.get(command), writes=writes))
+    shown = show_work(command.__name__, command) if command in (export, verify, compare, overlap) else command
+    app.command(cls=Command)(with_explained_failures(shown, stored=STORED.get(command), writes=writes))
 
 
 for name, group in {"prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
     for each in group.registered_commands:
         assert each.callback is not None
-        each.callback, each.cls = with_explained_failures(each.callback, writes=True), Command
+        work = each.callback if group is prepare else show_work(f"{name} {each.callback.__name__}", each.callback)
+        each.callback, each.cls = with_explained_failures(work, writes=True), Command
     app.add_typer(group, name=name)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.papers.input_file import ReadOptions
 
 PaperFiles = Annotated[list[str], typer.Argument(help="Files or folders of papers; - is standard input.")]
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
@@ -57,6 +60,16 @@ def parse_columns(pairs: Iterable[str] | None) -> dict[str, str]:
             raise InputError(f"--columns {pair!r} is not of the form field=header, such as title=Name")
         columns[field] = header
     return columns
+
+
+def build_read_options(
+    columns: Iterable[str] | None, encoding: str = "", id_prefix: str = "", ids_per_file: bool = False
+) -> ReadOptions:
+    """Return how files are read, from the options of a command."""
+    from sciprism.papers.input_file import ReadOptions
+
+    named = parse_columns(columns)
+    return ReadOptions(columns=named, id_prefix=id_prefix, ids_per_file=ids_per_file, encoding=encoding)
 
 
 def split_names(text: str) -> tuple[str, ...]:

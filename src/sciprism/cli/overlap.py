@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.json_documents import print_json
-from sciprism.cli.options import AsJson, Columns, DataFolder, Encoding, Reader, SkipBad, folder_or_none, parse_columns
+from sciprism.cli.options import (
+    AsJson,
+    Columns,
+    DataFolder,
+    Encoding,
+    Reader,
+    SkipBad,
+    build_read_options,
+    folder_or_none,
+)
 from sciprism.cli.printing import format_share, plain_console, print_skipped
 from sciprism.errors import InputError
 
@@ -43,9 +52,8 @@ def overlap(
     """
     from sciprism.evaluation.overlap import find_overlap
     from sciprism.papers import ReadReport, read_papers
-    from sciprism.papers.input_file import ReadOptions
 
-    options, report = ReadOptions(columns=parse_columns(columns), encoding=encoding), ReadReport()
+    options, report = build_read_options(columns, encoding), ReadReport()
     tests, unread = _read_tests(tasks, data, skip_bad)
     papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
     found = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 
 import typer
 
@@ -18,7 +17,7 @@ from sciprism.cli.prepare_s2and_mini import s2and_mini
 from sciprism.cli.prepare_scimult import scimult
 from sciprism.cli.prepare_scirepeval import scirepeval
 from sciprism.cli.prepare_text import text
-from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.progress import show_work
 
 prepare = typer.Typer(no_args_is_help=True, help="Make training and test data.")
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -37,16 +36,5 @@ COMMANDS: dict[str, Callable[..., None]] = {
 """Training data, then test data, then a model."""
 
 
-def _show_work(name: str, command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that shows for how long it has worked."""
-
-    @wraps(command)
-    def run(**options: object) -> None:
-        with ProgressDisplay(f"prepare {name}"):
-            command(**options)
-
-    return run
-
-
 for name, command in COMMANDS.items():
-    prepare.command(name, short_help=(command.__doc__ or "").partition("\n")[0])(_show_work(name, command))
+    prepare.command(name, short_help=(command.__doc__ or "").partition("\n")[0])(show_work(f"prepare {name}", command))

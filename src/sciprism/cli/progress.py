@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
@@ -94,6 +95,17 @@ class ProgressDisplay:
         if self._lines is not None and time.monotonic() - self._printed >= PLAIN_INTERVAL:
             self._printed = time.monotonic()
             print(self.describe(), file=sys.stderr)
+
+
+def show_work(work: str, command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that shows for how long it has worked."""
+
+    @wraps(command)
+    def run(**options: object) -> None:
+        with ProgressDisplay(work):
+            command(**options)
+
+    return run
 
 
 def _build_bar() -> Progress:
