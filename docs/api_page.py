@@ -26,6 +26,8 @@ GROUPS = {
     "Errors": ["InputError"],
 }
 """Headings of the page, in order, with the names below them."""
+INNER = {"Encoder": ("path", "route", "texts", "prepare", "at_max_length", "vectors", "vectors_by_route", "facets")}
+"""Class -> methods that training code calls: the page names them, and leaves their description to the source."""
 
 
 class _Plain(str):
@@ -64,7 +66,10 @@ def _describe(name: str, value: Any) -> Iterator[str]:
 
 def _describe_members(owner: str, value: type) -> Iterator[str]:
     properties, methods = [], []
+    inner = INNER.get(owner, ())
     for name, member in _list_members(value):
+        if name in inner:
+            continue
         if isinstance(member, property | cached_property):
             text = inspect.getdoc(member) or ""
             properties.append(f"| `{name}` | {text.partition(chr(10) * 2)[0].replace(chr(10), ' ')} |\n")
@@ -76,6 +81,8 @@ def _describe_members(owner: str, value: type) -> Iterator[str]:
         yield f"#### {owner}.{name}\n"
         yield format_call(f"{owner}.{name}", member.__func__ if isinstance(member, classmethod) else member)
         yield format_docstring(inspect.getdoc(member))
+    if inner:
+        yield f"Training code also calls {', '.join(f'`{name}`' for name in inner)}: see their docstrings.\n"
 
 
 def _list_members(value: type) -> Iterator[tuple[str, Any]]:
