@@ -5,9 +5,11 @@ import re
 import subprocess
 import sys
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import torch
 from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
@@ -27,6 +29,9 @@ def test_every_command_has_help_with_an_example_that_names_it(name):
     assert all(p.help for p in COMMANDS[name].params if hasattr(p, "help")), "an option without help"
 
 
+@pytest.mark.skipif(
+    tuple(map(int, version("typer").split(".")[:2])) < (0, 20), reason="earlier versions of typer word help otherwise"
+)
 def test_the_reference_page_is_the_help_of_the_commands():
     from make_reference import PAGE, build_page
 
@@ -76,6 +81,8 @@ GUIDES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")))
 
 @pytest.mark.parametrize("page", [*GUIDES, ROOT / "docs" / "api.md"], ids=lambda page: page.stem)
 def test_the_blocks_of_readme_guides_and_api_run_one_after_the_other(page, work_folder):
+    if page.stem == "encoder-for-my-field" and not hasattr(torch.optim, "Muon"):
+        pytest.skip("its recipe has the optimizer muon, which needs torch 2.9")
     examples = list(BLOCKS.parse(page))
     assert examples
     for example in examples:

@@ -89,7 +89,7 @@ class UnfinishedBatches:
     def _save(self) -> None:
         if self._new:
             content = io.BytesIO()
-            np.savez(content, allow_pickle=False, **self._new)
+            np.savez(content, **self._new)  # its option allow_pickle is of numpy 2
             number = len(list(self._folder.glob("*.npz")))
             write_atomically(self._folder / f"{number:06d}.npz", lambda file: file.write(content.getvalue()))
             self._known = (self._known or {}) | self._new

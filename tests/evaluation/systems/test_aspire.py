@@ -92,13 +92,12 @@ def test_padding_changes_nothing(measure):
 
 def test_sentences_are_means_of_states_in_one_pass(tiny_model):
     """The states of the whole text, averaged over the tokens of each sentence, as another face gives them."""
+    transformers = pytest.importorskip("transformers")
     encoder = Encoder.load(tiny_model, pooling="mean", device="cpu")
     pieces = ["dark matter [SEP]", "galaxies turn fast.", "light is bent!"]
     lengths = [len(encoder.tokenizer.encode(piece, add_special_tokens=False).ids) for piece in pieces]
-    from transformers import AutoModel, AutoTokenizer
-
-    model = AutoModel.from_pretrained(tiny_model).eval()
-    asked = AutoTokenizer.from_pretrained(tiny_model)(" ".join(pieces), return_tensors="pt")
+    model = transformers.AutoModel.from_pretrained(tiny_model).eval()
+    asked = transformers.AutoTokenizer.from_pretrained(tiny_model)(" ".join(pieces), return_tensors="pt")
     with torch.inference_mode():
         states = model(**asked).last_hidden_state[0]
     bounds = np.cumsum([1, *lengths])[1:]

@@ -36,6 +36,7 @@ def test_an_ensemble_is_named_by_its_members(join, models):
 
 
 def test_members_may_be_of_other_libraries_and_options_reach_all(tiny_model):
+    pytest.importorskip("transformers")
     options = SystemOptions(pooling="cls", seed=3)
     system = load_system(f"concat:{tiny_model}+transformers:{tiny_model}+random", options)
     assert system.name == f"concat:{tiny_model.name} (pooling cls)+{tiny_model.name}+random-3"
