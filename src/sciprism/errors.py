@@ -45,5 +45,9 @@ class GuessedEncodingWarning(UserWarning):
     """Report a text file that is not UTF-8: how it was read, and how to say what it is."""
 
 
+class UnreadSheetsWarning(UserWarning):
+    """Report a workbook of which one sheet was read: which, the others, and how to choose."""
+
+
 class DamagedCacheWarning(UserWarning):
     """Report a cache's entry that was damaged and is made again."""

@@ -42,8 +42,8 @@ def run(*arguments):
 
 def test_the_first_system_is_the_baseline(folder):
     shown = run(folder)
-    assert "my tasks: above A" in shown and "+25.00 [" in shown
-    assert "my tasks: above B" in run(folder, "--baseline", "B")
+    assert "my tasks: difference to A" in shown and "+25.00 [" in shown
+    assert "my tasks: difference to B" in run(folder, "--baseline", "B")
 
 
 def test_results_may_come_from_several_folders_and_count_once(folder):
@@ -55,7 +55,7 @@ def test_results_may_come_from_several_folders_and_count_once(folder):
     ("name", "start"), [("r.md", "### "), ("r.tex", "% needs"), ("r.json", "{"), ("r.html", "<!doctype")]
 )
 def test_a_file_s_name_says_its_form(folder, tmp_path, name, start):
-    assert run(folder, "-o", tmp_path / name) == ""
+    assert run(folder, "-o", tmp_path / name) == f"wrote {tmp_path / name}\n"
     assert (tmp_path / name).read_text().startswith(start)
     assert run(folder, "--output-format", {"r.md": "markdown", "r.tex": "latex"}.get(name, name[2:])).startswith(start)
 

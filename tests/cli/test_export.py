@@ -19,7 +19,7 @@ def test_a_plain_folder_and_a_module(command, tiny_model, tmp_path):
     encoder.save(tmp_path / "experts")
     for words, trust, message in (
         (("--format", "classification"), False, "encode_query those of queries, for classification"),
-        ((), True, "encode and encode_document give the proximity vectors of papers, encode_query those of queries"),
+        ((), True, "encode gives the proximity vectors of papers, encode_query and encode_document the search ones"),
     ):
         folder = tmp_path / f"out-{len(words)}"
         status, out, err = command(tmp_path / "experts", "-o", folder, *words)

@@ -6,7 +6,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from sciprism.cli.inspect import inspect
-from sciprism.errors import GuessedEncodingWarning, InputError
+from sciprism.errors import GuessedEncodingWarning, InputError, RunFailedError
 
 app = typer.Typer(rich_markup_mode=None)
 app.command()(inspect)
@@ -73,12 +73,12 @@ def test_texts_are_compared_by_default(tmp_path: Path):
     assert json.loads(run(path, "--json", "--no-near-duplicates").stdout)["duplicates"]["surplus"] == 0
 
 
-def test_bad_records_stop_it_or_are_named_on_standard_error(tmp_path: Path):
+def test_bad_records_are_named_on_standard_error_and_make_the_status_1(tmp_path: Path):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"id": "1", "title": "T"}\n' + "{broken\n" * 13)
     result = run(path)
-    assert isinstance(result.exception, InputError)
-    assert "record 2 (line 2)" in str(result.exception)
+    assert isinstance(result.exception, RunFailedError) and "13 records cannot be used" in str(result.exception)
+    assert "record 2 (line 2)" in result.stderr and "papers" in result.stdout
     result = run(path, "--skip-bad", "--json")
     assert json.loads(result.stdout)["skipped"] == 13
     assert result.stderr.count("skipped: ") == 11

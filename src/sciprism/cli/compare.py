@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Folders of results made by `sciprism evaluate`.")],
-    baseline: Annotated[str, typer.Option(help="The system that others are compared with; the first.")] = "",
+    baseline: Annotated[str, typer.Option(help="The system that others are compared with; the first by name.")] = "",
     output_format: Annotated[
         str, typer.Option(help="terminal, markdown, latex, json or html; else by the file's suffix.")
     ] = "",
@@ -60,6 +60,7 @@ def _write(report: Report, output_format: str, output: Path | None) -> None:
 
     if output is not None:
         output.write_text(outputs[output_format](report), encoding="utf-8")
+        print(f"wrote {output}")
     elif output_format == "terminal":
         show(report)
     else:

@@ -41,4 +41,5 @@ def delete(
         print_json("sciprism.delete/1", {"collection": str(collection), **asdict(report)})
         return
     unknown = f", {len(report.unknown):,} ids are not there" if report.unknown else ""
-    print(f"deleted {report.deleted:,} papers{unknown}\n{collection} holds {report.papers:,} papers")
+    papers = "1 paper" if report.deleted == 1 else f"{report.deleted:,} papers"
+    print(f"deleted {papers}{unknown}\n{collection} holds {report.papers:,} papers")

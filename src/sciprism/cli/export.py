@@ -19,7 +19,7 @@ encode and encode_document give the vectors of papers, encode_query those of que
     "compact": "{folder}: sciprism opens it",
     "module": """{folder}: sentence-transformers opens it where sciprism is installed: \
 SentenceTransformer("{folder}", trust_remote_code=True)
-encode and encode_document give the {chosen} vectors of papers, encode_query those of queries
+encode gives the {chosen} vectors of papers, encode_query and encode_document the {search} ones of queries and papers
 other vectors: encode(texts, format="NAME") with {formats}; or export with --format NAME""",
 }
 
@@ -62,7 +62,8 @@ def export(
         print_json("sciprism.export/1", {"output": str(output), "kind": kind})
         return
     formats = [chosen] if chosen is not None and kind == "plain" else encoder.formats
-    print(MESSAGES[kind].format(folder=output, chosen=chosen or default_format(encoder), formats=", ".join(formats)))
+    formats_of_calls = {"chosen": chosen or default_format(encoder), "search": chosen or encoder.search_format}
+    print(MESSAGES[kind].format(folder=output, formats=", ".join(formats), **formats_of_calls))
 
 
 def _export_collection(folder: Path, output: Path, format: str, neighbours: int, as_json: bool) -> None:

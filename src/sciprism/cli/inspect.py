@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,9 +31,10 @@ from sciprism.cli.printing import (
     print_skipped,
 )
 from sciprism.cli.progress import ProgressDisplay
+from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:
-    from sciprism.papers import Paper
+    from sciprism.papers import Paper, ReadReport
     from sciprism.papers.abstracts import AbstractReport
     from sciprism.papers.duplicates import IdClash
     from sciprism.papers.inspection import LabelInspection, PaperInspection
@@ -72,26 +74,37 @@ def inspect(
 ) -> None:
     """Count what files hold and lack: abstracts, languages, years, venues, duplicates, ids of several papers.
 
+    Records that cannot be used are named, and the exit status is 1; with --skip-bad it is 0.
+
     Example: sciprism inspect refs.bib more/*.ris
     """
     from sciprism.papers import ReadReport, inspection, read_labels, read_papers
 
-    options = build_read_options(columns, encoding, id_prefix, ids_per_file)
-    report = ReadReport()
+    options, report = build_read_options(columns, encoding, id_prefix, ids_per_file), ReadReport()
+    read: dict[str, Any] = {"reader": reader, "options": options, "skip_bad": True, "report": report}
     found: PaperInspection | LabelInspection
-    unit = "labels" if labels else "papers"
-    with open_abstracts(abstracts) as completion, ProgressDisplay("reading", unit) as display:
+    with open_abstracts(abstracts) as completion, ProgressDisplay("reading", "records") as display:
         if labels:
-            records = read_labels(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
-            found = inspection.inspect_labels(display.count(records), report)
+            found = inspection.inspect_labels(display.count(read_labels(files, **read)), report)
         else:
-            read = read_papers(files, reader=reader, options=options, skip_bad=skip_bad, report=report)
-            papers = display.count(completion.complete(read))
+            papers = display.count(completion.complete(read_papers(files, **read)))
             rate, papers = _measure_speed(papers) if measure else (papers_per_second, papers)
             near = SIMILARITY if near_duplicates else None
             found = inspection.inspect_papers(papers, report, near_duplicates=near, papers_per_second=rate)
+    with _naming_bad_records(report, skip_bad):
+        _print(found, completion.report if abstracts else None, as_json)
+
+
+@contextmanager
+def _naming_bad_records(report: ReadReport, skip_bad: bool) -> Iterator[None]:
+    """Name bad records before what is printed; after it they are a failure, and before it where no record is good."""
+    if report.skipped and not report.papers and not skip_bad:
+        raise InputError(str(report.skipped[0]))
     print_skipped(report.skipped, report.skipped_count)
-    _print(found, completion.report if abstracts else None, as_json)
+    yield
+    if report.skipped and not skip_bad:
+        records = "1 record" if report.skipped_count == 1 else f"{report.skipped_count:,} records"
+        raise RunFailedError(f"{records} cannot be used (see above); correct them, or embed with --skip-bad")
 
 
 def _measure_speed(papers: Iterator[Paper]) -> tuple[float, Iterator[Paper]]:

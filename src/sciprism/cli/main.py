@@ -45,10 +45,12 @@ from sciprism.cli.verify import verify
 from sciprism.deprecation import RenamedWarning
 from sciprism.errors import (
     DamagedCacheWarning,
+    EmptyTextWarning,
     GuessedEncodingWarning,
     InputError,
     RunFailedError,
     SlowPrecisionWarning,
+    UnreadSheetsWarning,
     UntrainedStageWarning,
 )
 from sciprism.files import flush_output
@@ -80,7 +82,10 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 for command in (*USE, *SCIENCE):
     writes = command in (index, export, delete)
     shown = show_work(command.__name__, command) if command in (export, verify, compare, overlap) else command
-    app.command(cls=Command)(with_explained_failures(shown, stored=STORED.get(command), writes=writes))
+    summary = (command.__doc__ or "").partition("\n")[0]
+    app.command(cls=Command, short_help=summary)(
+        with_explained_failures(shown, stored=STORED.get(command), writes=writes)
+    )
 
 
 for name, group in {"prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
@@ -127,7 +132,15 @@ def main() -> None:
 def _shorten_warnings() -> None:
     """Print warnings meant for people as one line, without the place in the code that gave them."""
     default = warnings.showwarning
-    ours = (RenamedWarning, DamagedCacheWarning, GuessedEncodingWarning, SlowPrecisionWarning, UntrainedStageWarning)
+    ours = (
+        RenamedWarning,
+        DamagedCacheWarning,
+        EmptyTextWarning,
+        GuessedEncodingWarning,
+        SlowPrecisionWarning,
+        UnreadSheetsWarning,
+        UntrainedStageWarning,
+    )
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, ours):

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 PaperFiles = Annotated[list[str], typer.Argument(help="Files or folders of papers; - is standard input.")]
 OutputFolder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
 Reader = Annotated[str, typer.Option(help="Reader of the input; else found by suffix and content.")]
-Columns = Annotated[list[str] | None, typer.Option(help="Columns of a table: field=header; repeatable.")]
+Columns = Annotated[
+    list[str] | None, typer.Option(help="Columns of a table: title=Titel,abstract=Text,...; repeatable.")
+]
 Encoding = Annotated[str, typer.Option(help="Encoding of the text files, such as cp1250; else detected.")]
 IdPrefix = Annotated[str, typer.Option(help="A text before the ids of all files.")]
 IdsPerFile = Annotated[
@@ -54,12 +56,18 @@ Workers = Annotated[int, typer.Option(help="Processes; the output is the same fo
 def parse_columns(pairs: Iterable[str] | None) -> dict[str, str]:
     """Turn `field=header` texts into a mapping. Raises InputError for a text of another form."""
     columns: dict[str, str] = {}
-    for pair in pairs or ():
+    for pair in (part for text in pairs or () for part in _split_pairs(text)):
         field, equals, header = pair.partition("=")
         if not (field and equals and header):
             raise InputError(f"--columns {pair!r} is not of the form field=header, such as title=Name")
         columns[field] = header
     return columns
+
+
+def _split_pairs(text: str) -> list[str]:
+    """Split "title=Titel,year=Jahr" at its commas, but not a header with commas of its own."""
+    parts = text.split(",")
+    return parts if all("=" in part for part in parts) else [text]
 
 
 def build_read_options(
@@ -83,5 +91,7 @@ def exact_precision(precision: str) -> str:
 
 
 def folder_or_none(text: str) -> Path | None:
-    """Return the path of a folder, None where the option is empty."""
+    """Return the path of the folder of data, None where the option is empty. InputError where it is none."""
+    if text and not Path(text).is_dir():
+        raise InputError(f"--data {text}: no such folder (it is taken from SCIPRISM_DATA where --data is not given)")
     return Path(text) if text else None

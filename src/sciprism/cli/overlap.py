@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +56,7 @@ def overlap(
     from sciprism.papers import ReadReport, read_papers
 
     options, report = build_read_options(columns, encoding), ReadReport()
+    _check_training_file(train, partial(read_papers, reader=reader, options=options, skip_bad=True))
     tests, unread = _read_tests(tasks, data, skip_bad)
     papers = read_papers([train], reader=reader, options=options, skip_bad=skip_bad, report=report)
     found = find_overlap(papers, tests, near_duplicates=near_duplicates or None, unread=unread)
@@ -63,6 +66,18 @@ def overlap(
     _print(found, as_json)
     if found.unread:
         raise typer.Exit(1)
+
+
+def _check_training_file(train: str, read: Callable[[list[str]], Iterator[Paper]]) -> None:
+    """Raise InputError for a file without papers before tests are read; name the papers of prepared sources."""
+    if train == "-":
+        return
+    try:
+        next(read([train]), None)
+    except InputError as error:
+        beside = Path(train).parent / "papers.jsonl"
+        hint = f"; the papers of prepared sources are in {beside}" if beside.exists() else ""
+        raise InputError(f"{error}{hint}") from error
 
 
 def _read_tests(names: list[str], data: str, skip_bad: bool) -> tuple[dict[str, list[Paper]], dict[str, str]]:

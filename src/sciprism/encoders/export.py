@@ -29,7 +29,8 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
 
     "plain" opens in transformers too, without sciprism: for formats with one route through a plain BERT, such
     as those of `single`, or one format of the expert methods. "module" needs sciprism installed; it holds the
-    whole model, and its default format is `format`, or proximity. "compact" has int8 weights and opens only
+    whole model, and all its calls give `format`; without one, `encode` gives proximity, `encode_query` and
+    `encode_document` search. "compact" has int8 weights and opens only
     in sciprism. `Encoder.load` opens all kinds. InputError for a format that the model lacks and for a folder
     that is not empty.
     """
@@ -53,8 +54,8 @@ def export(encoder: Encoder, folder: str | Path, *, format: Format | None = None
             return "compact"
         chosen = None
         if plain is None:
-            chosen = format or default_format(encoder)
-            _write_modules(draft, encoder, chosen)
+            chosen = format or default_format(encoder), format or encoder.search_format
+            _write_modules(draft, encoder, *chosen)
         card = _format_model_card(encoder, shown, formats if chosen is None else encoder.formats, chosen)
         (draft / "README.md").write_text(card, encoding="utf-8")
         write_checksums(draft)  # again: of the files that were added
@@ -83,11 +84,11 @@ def to_plain_transformer(model: Transformer, route: str) -> Transformer | None:
     return plain
 
 
-def _write_modules(folder: Path, encoder: Encoder, format: Format) -> None:
+def _write_modules(folder: Path, encoder: Encoder, format: Format, search_format: Format) -> None:
     """Write the files by which sentence-transformers opens the folder where sciprism is installed."""
     from sciprism.encoders.sentence_module import write_config
 
-    write_config(folder, format)
+    write_config(folder, format, search_format)
     documents: dict[str, object] = {
         "modules.json": [{"idx": 0, "name": "0", "path": "", "type": MODULE}],
         # no default prompt: the module knows that of each role
@@ -118,13 +119,16 @@ alone. Texts are truncated to {length} tokens. Vectors have {dim} dimensions; co
 """
 
 FORMAT_NOTE = """
-The default format is {format}; `encode(texts, format="{other}")` gives {other}. Pairs of title and abstract,
+`encode` gives {format}, `encode_query` and `encode_document` give {search}; all take another, `encode(texts,
+format="{other}")`. Pairs of title and abstract,
 `encode([("A title", "Its abstract.")])`, are joined. With `sciprism`, `Encoder.load` opens this folder.
 """
 
 
-def _format_model_card(encoder: Encoder, name: str, formats: Sequence[Format], chosen: Format | None) -> str:
-    """Return the model card; chosen: the default format of a folder that needs sciprism, else None."""
+def _format_model_card(
+    encoder: Encoder, name: str, formats: Sequence[Format], chosen: tuple[Format, Format] | None
+) -> str:
+    """Return the model card; chosen: the formats of `encode` and of searches where the folder needs sciprism."""
     settings = encoder.settings
     needs = f"method {settings.method}: it needs sciprism and sentence-transformers 6 installed"
     card = MODEL_CARD.format(
@@ -141,5 +145,6 @@ def _format_model_card(encoder: Encoder, name: str, formats: Sequence[Format], c
         card += f"\nOf this model, {describe_untrained(stage)}.\n"
     if chosen is None:
         return card
-    other = next((format for format in formats if format != chosen), chosen)
-    return card + FORMAT_NOTE.format(format=chosen, other=other)
+    format, search = chosen
+    other = next((each for each in formats if each != format), format)
+    return card + FORMAT_NOTE.format(format=format, search=search, other=other)

@@ -69,7 +69,7 @@ class SentenceEncoder(ItemEncoder):
         """
         return self.encode(
             items,
-            format=format or self._search_format,
+            format=format or self.search_format,
             role="query",
             convert_to_tensor=convert_to_tensor,
             convert_to_numpy=convert_to_numpy,
@@ -127,7 +127,7 @@ class SentenceEncoder(ItemEncoder):
         """
         return self.encode(
             items,
-            format=format or self._search_format,
+            format=format or self.search_format,
             role="paper",
             convert_to_tensor=convert_to_tensor,
             convert_to_numpy=convert_to_numpy,
@@ -135,7 +135,8 @@ class SentenceEncoder(ItemEncoder):
         )
 
     @property
-    def _search_format(self) -> Format:
+    def search_format(self) -> Format:
+        """The format of `encode_query` and `encode_document`: search, or what the model has in its place."""
         return next((format for format in ("search", "proximity") if format in self.formats), self.formats[0])
 
     @property

@@ -30,22 +30,24 @@ CONFIG = "sciprism_module.json"
 class SciprismModule(nn.Module):
     """The tokenizer, transformer, pooling and normalisation of one encoder as one module.
 
-    format: the default format of the vectors; `encode` may be called with another one. The role is the `task`
-    of sentence-transformers: query from `encode_query`, paper from `encode_document` and `encode`, or a role
-    by name. Without a prompt, texts get the role's own.
+    format: the default format of `encode`. search_format: that of `encode_query` and `encode_document`. All may be
+    called with another one. The role is the `task` of sentence-transformers: query from `encode_query`, paper from
+    `encode_document` and `encode`, or a role by name. Without a prompt, texts get the role's own.
     """
 
     forward_kwargs: ClassVar[set[str]] = {"task", "format"}
     modalities: ClassVar[list[str]] = ["text"]
     save_in_root = True
 
-    def __init__(self, encoder: Encoder, *, format: Format) -> None:
+    def __init__(self, encoder: Encoder, *, format: Format, search_format: Format) -> None:
         super().__init__()
-        encoder.route(format)  # refuses a format that it lacks
+        for each in (format, search_format):
+            encoder.route(each)  # refuses a format that it lacks
         self.encoder = encoder
         self.model = encoder.model
         self.tokenizer = encoder.tokenizer
         self.format = format
+        self.search_format = search_format
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **rest: Any) -> Self:
@@ -56,12 +58,14 @@ class SciprismModule(nn.Module):
         folder = load_dir_path(model_name_or_path, subfolder, **{k: rest[k] for k in known if k in rest})
         if folder is None:
             raise InputError(f"{model_name_or_path} has no folder {subfolder!r}")
-        return cls(Encoder.load(folder), format=read_json(Path(folder) / CONFIG)["format"])
+        config = read_json(Path(folder) / CONFIG)  # without search_format: of version 0.1
+        format = config["format"]
+        return cls(Encoder.load(folder), format=format, search_format=config.get("search_format", format))
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
         """Write the encoder's folder and this module's format; the library writes `modules.json`."""
         self.encoder.save(output_path)
-        write_config(Path(output_path), self.format)
+        write_config(Path(output_path), self.format, self.search_format)
 
     @property
     def max_seq_length(self) -> int:
@@ -104,7 +108,8 @@ class SciprismModule(nn.Module):
         """Add `sentence_embedding`, (B, dim), to the features; padding is removed first."""
         real = features["attention_mask"].bool()
         lengths = tuple(real.sum(dim=1).tolist())
-        route = self.encoder.route(format or self.format, _role(task))
+        default = self.search_format if task in ("query", "document") else self.format
+        route = self.encoder.route(format or default, _role(task))
         batch = PackedBatch(features["input_ids"][real], lengths, (route,) * len(lengths))
         return {**features, "sentence_embedding": self.encoder.vectors(batch)}
 
@@ -120,9 +125,10 @@ class SciprismModule(nn.Module):
         return self
 
 
-def write_config(folder: Path, format: Format) -> None:
-    """Write the file that states the format of a folder's module."""
-    (folder / CONFIG).write_text(json.dumps({"format": format}) + "\n", encoding="utf-8")
+def write_config(folder: Path, format: Format, search_format: Format) -> None:
+    """Write the file that states the formats of a folder's module."""
+    config = {"format": format, "search_format": search_format}
+    (folder / CONFIG).write_text(json.dumps(config) + "\n", encoding="utf-8")
 
 
 def _role(task: str | None) -> Role:

@@ -90,9 +90,9 @@ class InputFile:
     of a text that is not UTF-8 (else empty), `redecoded_lines` counts the lines that needed it,
     `damaged_characters` those replaced by U+FFFD and `removed_characters` the control characters removed.
     Readers set `record_line`, where they know it, to the line in which the last record begins, and count in
-    `omitted` what is no paper ("attachment"). encoding: decodes the text, unless a byte order mark does; else it is
-    UTF-8 or guessed (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader
-    chooses.
+    `omitted` what is no paper ("attachment"); `unread_sheets` are those of a workbook that hold something too.
+    encoding: decodes the text, unless a byte order mark does; else it is UTF-8 or guessed (`guessed`). part: what
+    is read of the file (`zotero.sqlite#PART`, a sheet); else the reader chooses.
     """
 
     def __init__(self, path: Path, *, encoding: str = "", part: str = "") -> None:
@@ -105,6 +105,7 @@ class InputFile:
         self.damaged_characters = 0
         self.removed_characters = 0
         self.omitted = Counter[str]()
+        self.unread_sheets: tuple[str, ...] = ()
         self.record_line: int | None = None
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None

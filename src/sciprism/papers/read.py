@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from sciprism.errors import GuessedEncodingWarning, InputError
+from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
 from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, RecordReader
 from sciprism.papers.records import Label, Paper, Place
@@ -198,6 +198,8 @@ class _RecordStream(Generic[Record]):
             if file.guessed:
                 guess = f"{counts.path}: not UTF-8, read as {file.encoding}, a guess; --encoding NAME decides"
                 warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
+            if file.unread_sheets:
+                warnings.warn(_describe_sheets(file), UnreadSheetsWarning, stacklevel=2)
         if not number:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
 
@@ -294,7 +296,14 @@ def _describe_repairs(file: InputFile) -> str:
     if file.omitted:
         counts = ", ".join(_count_noun(count, what) for what, count in sorted(file.omitted.items()))
         notes.append(f"not papers: {counts}")
+    if file.unread_sheets:
+        notes.append(f"{_count_noun(len(file.unread_sheets), 'other sheet')} not read")
     return ", ".join(notes)
+
+
+def _describe_sheets(file: InputFile) -> str:
+    names = ", ".join(map(repr, file.unread_sheets))
+    return f"{file.path}: the first sheet with a title column was read, not {names}; choose one with {file.path}#SHEET"
 
 
 def _count_noun(number: int, noun: str) -> str:

@@ -50,7 +50,7 @@ def find_columns(
     if required not in columns:
         nearest = find_nearest_header(headers, known[required])
         hint = f"; nearest: {nearest!r}" if nearest else ""
-        example = shlex.quote(f"{required}={nearest or next(filter(None, headers), 'Headline')}")
+        example = shlex.quote(f"{required}={nearest or 'HEADER'}")
         raise InputError(
             f"{path}: no column {required!r}{hint}; columns: {listed}; name it, for example: --columns {example}"
         )

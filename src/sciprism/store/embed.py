@@ -184,12 +184,7 @@ class _EmbeddingRun:
         if same:
             self._bad(paper, f"it came before with another text, {_describe(known)}; keep one of the two")
         else:
-            advice = "" if of_this_input else "; if it is the same paper, replace the stored one with --replace"
-            self._bad(
-                paper,
-                f"another paper has this id, {_describe(known)}; give each its own id, "
-                f"with --ids-per-file or --id-prefix TEXT for instance{advice}",
-            )
+            self._bad(paper, f"another paper has this id, {_describe(known)}; {_advise(paper, known, of_this_input)}")
         return False
 
     def _known_paper(self, row: int) -> Paper:
@@ -229,6 +224,14 @@ def _describe(paper: Paper) -> str:
     """Name a known paper by its title and the place where it was read."""
     where = paper.place or "its file was not recorded"
     return f"{_quote(paper)} ({where})"
+
+
+def _advise(paper: Paper, known: Paper, of_this_input: bool) -> str:
+    """Say how each of two papers gets an id of its own."""
+    if of_this_input and paper.place and known.place and paper.place.file == known.place.file:
+        return "change the id of one in the file"
+    replace = "" if of_this_input else "; if it is the same paper, replace the stored one with --replace"
+    return f"give each its own id, with --ids-per-file or --id-prefix TEXT for instance{replace}"
 
 
 def _quote(paper: Paper) -> str:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -89,7 +89,7 @@ class UnfinishedBatches:
     def _save(self) -> None:
         if self._new:
             content = io.BytesIO()
-            np.savez(content, **self._new)  # its option allow_pickle is of numpy 2
+            np.savez(content, **cast("dict[str, Any]", self._new))  # its option allow_pickle is of numpy 2
             number = len(list(self._folder.glob("*.npz")))
             write_atomically(self._folder / f"{number:06d}.npz", lambda file: file.write(content.getvalue()))
             self._known = (self._known or {}) | self._new

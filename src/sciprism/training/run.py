@@ -76,8 +76,8 @@ class _StageRun:
             self.folder.finish()
             line = f"{self.stage.name}: {loop.step:,} steps, {state.examples:,} examples"
             if self.folder.best.exists():
-                line += f"; the model is that of step {state.best_step:,}, the best by dev examples"
-                line += ": no step improved it" * (state.best_step == 0) + f" ({self._format_dev_scores()})"
+                line += f"; the model is that of step {state.best_step:,}{self._say_choice()}"
+                line += ": no step improved it" * (state.best_step == 0) + f" (dev: {self._format_dev_scores()})"
             self.hooks.on_message(line)
         loop.processes.wait()
 
@@ -100,6 +100,11 @@ class _StageRun:
             write_checksums(draft)  # also of what learners keep
         replace_folder(folder.model, draft)
         folder.checkpoints.keep_last()
+
+    def _say_choice(self) -> str:
+        """Say that dev examples chose the model, where several steps were scored."""
+        scored = sum("dev" in row for row in self.folder.rows())
+        return ", the best by dev examples" if scored > 1 else ", the last one"
 
     def _format_dev_scores(self) -> str:
         """Return the dev score of each source, or domain, at the best step."""

@@ -149,7 +149,7 @@ class ExampleSource(StageSource):
         if found:
             raise InputError(
                 f"source {self.name}: {len(found):,} of its papers are in tests, the first: {found[0]}; "
-                "prepare it again without them, or pass --allow-overlap and report no such test"
+                "prepare it again with --exclude FILE of such papers, or pass --allow-overlap and report no such test"
             )
         self.test_papers = 0
 

@@ -33,13 +33,13 @@ class CollectionTables:
         """
         try:
             return self.to_arrow().to_pandas()
-        except ModuleNotFoundError as error:
-            raise InputError("tables of pandas need it: pip install pandas") from error
+        except ModuleNotFoundError:
+            raise InputError("tables of pandas need it: pip install pandas") from None
 
     def to_polars(self) -> pl.DataFrame:
         """Return the papers as a Polars table."""
         try:
             import polars
-        except ModuleNotFoundError as error:
-            raise InputError("tables of Polars need it: pip install polars") from error
+        except ModuleNotFoundError:
+            raise InputError("tables of Polars need it: pip install polars") from None
         return cast("pl.DataFrame", polars.from_arrow(self.to_arrow()))

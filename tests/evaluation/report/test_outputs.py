@@ -87,7 +87,7 @@ def test_published_rows_stand_below_ours_and_an_incomplete_average_says_of_how_m
 
 
 def test_differences_are_to_the_baseline(report):
-    heads, rows = table(report, "own: above B").heads, table(report, "own: above B").rows
+    heads, rows = table(report, "own: difference to B").heads, table(report, "own: difference to B").rows
     assert heads == ("", NASTY) and [row[0] for row in rows] == ["Average (incomplete: 1 of 2)", "one map"]
     assert all(row[1].startswith("-24.50 [") for row in rows)
 

@@ -31,7 +31,7 @@ def build_tables(report: Report, only: str = "") -> Iterator[TextTable]:
         for group in dict.fromkeys(row.group or row.format for row in rows if row.kind != "average"):
             members = [row for row in rows if row.kind != "average" and (row.group or row.format) == group]
             yield _scores(f"{suite}: {group}", report, members)
-        yield from _differences(f"{suite}: above {report.systems[report.baseline]}", report, rows)
+        yield from _differences(f"{suite}: difference to {report.systems[report.baseline]}", report, rows)
         yield from _compare_published(suite, report, rows)
 
 

@@ -107,6 +107,8 @@ def _find_table(workbook: CalamineWorkbook, file: InputFile, options: ReadOption
             headers = [_text(cell) for cell in row]
             named = title in map(normalise_header, headers) if title else "title" in guess_paper_columns(headers)
             if named:
+                others = (other for other in names if other != name and not file.part)
+                file.unread_sheets = tuple(each for each in others if workbook.get_sheet_by_name(each).height)
                 return rows, position
             first = first if first[0] or not any(headers) else (rows, position)
     return first
