@@ -43,7 +43,6 @@ Balance = Annotated[float, typer.Option(help="Part of the list, 0 to 1, shared a
 Diversity = Annotated[float, typer.Option(help="From 0, relevance alone, to below 1: fewer papers of one kind.")]
 UnwantedWeight = Annotated[float, typer.Option(help="How much nearness to --not papers counts.")]
 HalfLife = Annotated[float, typer.Option(help="Years after which a paper counts half; 0: its age does not count.")]
-Now = Annotated[int, typer.Option(help="The year from which ages are counted; 0: this year.")]
 EncodingModel = Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")]
 
 
@@ -58,7 +57,6 @@ def recommend(
     diversity: Diversity = 0.1,
     unwanted_weight: UnwantedWeight = 0.5,
     half_life: HalfLife = 0.0,
-    now: Now = 0,
     model: EncodingModel = "",
     columns: Columns = None,
     encoding: Encoding = "",
@@ -67,23 +65,30 @@ def recommend(
 ) -> None:
     """Rank new papers by the papers that you have, with the nearest of yours as the reason.
 
-    Papers that you have already are left out and counted. The same command continues after an interruption.
+    Papers that you have are left out and counted. The same command continues after an interruption.
 
     Example: sciprism recommend --library my.bib --new today.jsonl -o ranked.csv
     """
     from sciprism.uses.recommending import RecommendSettings
     from sciprism.uses.recommending.output import list_outputs, write_recommendations
 
-    weights = {"balance": balance, "diversity": diversity, "unwanted_weight": unwanted_weight}
     settings = RecommendSettings(
-        k=k, interests=interests or None, half_life=half_life or None, now=now or None, **weights
+        k=k,
+        interests=interests or None,
+        balance=balance,
+        diversity=diversity,
+        unwanted_weight=unwanted_weight,
+        half_life=half_life or None,
     )
     if output is not None:
         list_outputs(output)  # a wrong name is an error now, not after the work
     inputs = {"library": library, "new": new, "unwanted": unwanted or []}
-    reading = _build_reading(columns, encoding, skip_bad)
-    found = _rank(inputs, settings=settings, model=model, reading=reading)
+    found = _rank(inputs, settings, model, _build_reading(columns, encoding, skip_bad))
     files = write_recommendations(found, output) if output is not None else []
+    _report(found, inputs, files, as_json)
+
+
+def _report(found: Recommendations, inputs: dict[str, list[str]], files: list[Path], as_json: bool) -> None:
     print_skipped(found.skipped, found.counts.skipped)
     if as_json:
         print_json("sciprism.recommend/1", inputs | {"output": list(map(str, files))} | found.to_json())
@@ -99,7 +104,7 @@ def _build_reading(columns: list[str] | None, encoding: str, skip_bad: bool) -> 
 
 
 def _rank(
-    inputs: dict[str, list[str]], *, settings: RecommendSettings, model: str, reading: FileReading
+    inputs: dict[str, list[str]], settings: RecommendSettings, model: str, reading: FileReading
 ) -> Recommendations:
     """Return the recommendations with a display of progress; say of an interruption that vectors are cached."""
     from sciprism.uses.recommending import recommend as rank

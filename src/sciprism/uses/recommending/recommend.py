@@ -50,9 +50,8 @@ def recommend(
     library, new, unwanted: files of papers, folders of collections, or papers; new papers are read once, in blocks,
     so there may be millions. unwanted: papers that are not to be shown, nor others like them. Papers that the library
     has already, also as a preprint or under another id, are left out and counted. model: encodes papers of files; by
-    default that of the collections among the inputs, else the model that ships.
-
-    Raises InputError where the library has no papers, collections do not compare, or a record cannot be used.
+    default that of the collections among the inputs, else the model that ships. Raises InputError where the library
+    has no papers, collections do not compare, or a record cannot be used.
     """
     settings, report = settings or RecommendSettings(), progress or _report_nothing
     inputs = _Inputs.open(library, new, unwanted, reading or FileReading())
@@ -62,13 +61,13 @@ def recommend(
         raise InputError("the library has no papers; name a file or a collection of papers that you have")
     disliked = _read_all(inputs.unwanted, space, "reading unwanted papers", report)
     groups = find_interests(own.vectors, settings.interests)
+    interests = describe_interests(own.papers, own.vectors, groups)
     profile = LibraryProfile(own.vectors, groups, disliked.vectors, settings)
     pool = CandidatePool(profile, own.papers, disliked.papers, settings.k)
     total = _count(inputs.new)
     for block in (block for source in inputs.new for block in source.blocks(space.encode)):
         pool.add(block)
         report("comparing new papers", pool.counts.read, total)
-    interests = describe_interests(own.papers, own.vectors, groups)
     return Recommendations(
         hits=tuple(_choose_hits(pool, interests, settings)),  # counts what is repeated
         interests=tuple(interests),
