@@ -11,7 +11,7 @@ import numpy as np
 
 from sciprism.arrays import Doubles, Floats
 from sciprism.papers.records import Paper
-from sciprism.uses.recommending.known_papers import NEAR_COSINE, KnownPapers, is_near_copy
+from sciprism.uses.recommending.owned_papers import NEAR_COSINE, OwnedPapers, is_near_copy
 from sciprism.uses.recommending.paper_sources import PaperBlock
 from sciprism.uses.recommending.profile import LibraryProfile, Relevance
 from sciprism.uses.recommending.shared_space import normalize
@@ -52,7 +52,7 @@ class CandidatePool:
     def __init__(self, profile: LibraryProfile, own: Sequence[Paper], unwanted: Sequence[Paper], k: int) -> None:
         self.profile, self.own = profile, own
         self.counts = CandidateCounts()
-        self._known, self._unwanted = KnownPapers(own), KnownPapers(unwanted)
+        self._known, self._unwanted = OwnedPapers(own), OwnedPapers(unwanted)
         size = max(RETAINED, PER_RESULT * k)
         self._overall = _Best(size)
         self._inside = [_Best(size) for _ in profile.members]
@@ -80,7 +80,7 @@ class CandidatePool:
         """Return the retained papers, each once, in the order read."""
         pools = (self._overall, *self._inside)
         found = {candidate.number: candidate for pool in pools for candidate in pool.candidates()}
-        seen, distinct = KnownPapers(), []
+        seen, distinct = OwnedPapers(), []
         for _, candidate in sorted(found.items()):
             if seen.find_reason(candidate.paper):
                 self.counts.repeated += 1

@@ -1,4 +1,4 @@
-"""Papers that a person knows already, found again under other ids: by DOI, by title, by nearly the same text."""
+"""Papers that a person has already, found again under other ids: by DOI, by title, by nearly the same text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIN_SHARED_TITLE = 0.8
 _ARXIV_DOI = "10.48550/arxiv."
 
 
-class KnownPapers:
+class OwnedPapers:
     """Papers by id, ids of other systems and title."""
 
     def __init__(self, papers: Iterable[Paper] = ()) -> None:
@@ -32,7 +32,7 @@ class KnownPapers:
             self._by_key.setdefault(key, []).append(paper)
 
     def find_reason(self, paper: Paper) -> str | None:
-        """Return by what a paper is known: `id`, a system such as `doi`, `title`; None where it is not.
+        """Return by what a paper is owned: `id`, a system such as `doi`, `title`; None where it is not.
 
         An id counts where nothing tells the two papers apart, a title as in `find_duplicates`, but a preprint may be
         years older than the paper if the first authors agree.
