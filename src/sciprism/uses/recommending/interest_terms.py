@@ -38,7 +38,8 @@ def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[
     """Return up to three terms of each group of papers, the most typical first, no two of which share a word.
 
     A term's weight is the share of the group's papers that have it, times log((n + 1) / number of all n papers that
-    have it). A term of one paper alone counts only in groups of up to two.
+    have it). A term of one paper alone counts only in groups of up to two, and a term of one of several groups only where it
+    is more frequent there.
     """
     terms = [_list_terms(paper) for paper in papers]
     everywhere = Counter(term for found in terms for term in found)
@@ -49,7 +50,7 @@ def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[
         weights = {
             term: count / len(rows) * log((len(papers) + 1) / everywhere[term]) * (PAIR_WEIGHT if " " in term else 1)
             for term, count in here.items()
-            if count >= needed
+            if count >= needed and (len(groups) == 1 or count * len(papers) > everywhere[term] * len(rows))
         }
         typical.append(_choose_terms(sorted(weights, key=lambda term: (-weights[term], term))))
     return typical

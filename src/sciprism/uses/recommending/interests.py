@@ -55,7 +55,12 @@ def find_interests(vectors: Floats, count: int | None = None) -> Rows:
 
 
 def measure_silhouette(distances: Doubles, groups: Rows) -> float:
-    """Return the mean silhouette of papers with distances (n, n) in groups (n,); one alone in its group counts 0."""
+    """Return the mean silhouette of papers with distances (n, n) in groups (n,), 0 of one group.
+
+    A paper that is alone in its group counts 0.
+    """
+    if len(np.unique(groups)) < 2:
+        return 0.0
     members = np.equal.outer(groups, np.unique(groups)).astype(np.int64)
     sizes = members.sum(axis=0)
     sums = distances @ members

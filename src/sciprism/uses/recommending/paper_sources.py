@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from sciprism.arrays import Floats
+from sciprism.errors import InputError
+from sciprism.papers.cleaning import is_blank
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.read import Paths, ReadReport, read_papers
 from sciprism.papers.records import Paper
@@ -118,9 +120,10 @@ class FileSource:
 
 @dataclass(slots=True)
 class GivenPapers:
-    """Papers of a program, which are encoded."""
+    """Papers of a program, which are encoded. name: of the input, for messages."""
 
     papers: Iterable[Paper]
+    name: str = "input"
     skipped: ReadReport = field(default_factory=ReadReport)
 
     def count(self) -> int | None:
@@ -129,11 +132,19 @@ class GivenPapers:
 
     def blocks(self, encode: PaperVectors) -> Iterator[PaperBlock]:
         """Yield all papers in blocks."""
-        yield from _encode_blocks(iter(self.papers), encode, self)
+        yield from _encode_blocks(self._check(), encode, self)
 
     def complete(self, paper: Paper, row: int) -> Paper:  # noqa: ARG002 (it is complete)
         """Return the paper."""
         return paper
+
+    def _check(self) -> Iterator[Paper]:
+        for number, paper in enumerate(self.papers, 1):
+            if is_blank(f"{paper.title}{paper.abstract}"):
+                raise InputError(
+                    f"{self.name} paper {number}, {paper.id!r}, has no title and no abstract; leave it out"
+                )
+            yield paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +155,10 @@ class FileReading:
     skip_bad: bool = False
 
 
-def open_sources(papers: PaperInput, reading: FileReading) -> list[PaperSource]:
+def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") -> list[PaperSource]:
     """Return the sources of an input; paths that are no collections are read together.
 
-    Raises InputError for a path that does not exist.
+    name: what the input is, for messages. Raises InputError for a path that does not exist.
     """
     if isinstance(papers, Collection):
         papers = papers.stored
@@ -156,7 +167,7 @@ def open_sources(papers: PaperInput, reading: FileReading) -> list[PaperSource]:
     if isinstance(papers, str | Path):
         papers = [papers]
     elif not isinstance(papers, Sequence) or not papers or isinstance(papers[0], Paper):
-        return [GivenPapers(papers)]  # type: ignore[arg-type]  # no path is among them
+        return [GivenPapers(papers, name)]  # type: ignore[arg-type]  # no path is among them
     files: list[str | Path] = []
     sources: list[PaperSource] = []
     for path in papers:

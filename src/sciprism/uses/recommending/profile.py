@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.uses.matching import mean_of_best
-from sciprism.uses.recommending.settings import NEIGHBOURS, RecommendSettings
+from sciprism.uses.recommending.settings import RecommendSettings
 
 CELLS = 1 << 22
 """Similarities in memory at once."""
@@ -38,7 +38,7 @@ class Relevance:
 class LibraryProfile:
     """Vectors of a library (n, d), its papers' interests (n,) and vectors of unwanted papers (u, d), of length 1.
 
-    A paper's relevance is its mean cosine to the `NEIGHBOURS` nearest own papers, minus the weighted cosine to the
+    A paper's relevance is its mean cosine to the `neighbours` nearest own papers, minus the weighted cosine to the
     nearest unwanted paper, times 2 ** (-age / half-life). A relevance of 0 or less stays: age would raise it.
     """
 
@@ -76,7 +76,8 @@ class LibraryProfile:
 
     def _score_block(self, vectors: NDArray[Any], years: NDArray[np.float64]) -> Relevance:
         similarities = vectors @ self.vectors.T.astype(vectors.dtype)
-        inside = np.stack([mean_of_best(similarities[:, rows], NEIGHBOURS) for rows in self.members], axis=1)
+        nearest = self._settings.neighbours
+        inside = np.stack([mean_of_best(similarities[:, rows], nearest) for rows in self.members], axis=1)
         interest = inside.argmax(axis=1)
         own = similarities.argmax(axis=1) if len(vectors) else np.empty(0, np.int64)
         rows = np.arange(len(vectors))
@@ -89,7 +90,7 @@ class LibraryProfile:
             return _times(np.asarray(found, np.float64) - penalty, recency)
 
         return Relevance(
-            overall=adjust(mean_of_best(similarities, NEIGHBOURS)),
+            overall=adjust(mean_of_best(similarities, nearest)),
             inside=adjust(inside[rows, interest]),
             fits=inside[rows, interest] >= self.floors[interest],
             interest=interest,
@@ -115,7 +116,7 @@ class LibraryProfile:
                 part = rows[start : start + step]
                 near: NDArray[Any] = self.vectors[part] @ self.vectors[rows].T
                 near[np.arange(len(part)), np.arange(start, start + len(part))] = -np.inf  # itself
-                best = mean_of_best(near, min(NEIGHBOURS, len(rows) - 1))
+                best = mean_of_best(near, min(self._settings.neighbours, len(rows) - 1))
                 floors[number] = np.fmin(floors[number], best.min())
         known = floors[~np.isnan(floors)]
         return np.where(np.isnan(floors), known.min() if len(known) else -np.inf, floors)

@@ -24,7 +24,7 @@ from sciprism.uses.recommending.paper_sources import (
 )
 from sciprism.uses.recommending.profile import LibraryProfile
 from sciprism.uses.recommending.results import NearPaper, Recommendation, Recommendations, RecommendCounts
-from sciprism.uses.recommending.selection import ListSelection, share_out
+from sciprism.uses.recommending.selection import choose_papers
 from sciprism.uses.recommending.settings import RecommendSettings
 from sciprism.uses.recommending.shared_space import SharedSpace, normalize
 
@@ -88,7 +88,8 @@ class _Inputs:
     @classmethod
     def open(cls, library: PaperInput, new: PaperInput, unwanted: PaperInput, reading: FileReading) -> _Inputs:
         """Open all inputs: what does not exist is an error before anything is encoded."""
-        return cls(*(open_sources(papers, reading) for papers in (library, new, unwanted)))
+        named = {"library": library, "new": new, "unwanted": unwanted}
+        return cls(**{name: open_sources(papers, reading, name) for name, papers in named.items()})
 
     def all(self) -> list[PaperSource]:
         return [*self.library, *self.new, *self.unwanted]
@@ -156,9 +157,8 @@ def _choose_hits(
         return []
     profile = pool.profile
     vectors = np.stack([candidate.vector for candidate in best]).astype(np.float64)
-    relevance = profile.score(vectors, list_years([candidate.paper for candidate in best]))
-    shares = share_out(profile.sizes.astype(np.float64), settings.balance)
-    chosen = ListSelection(vectors, relevance, shares, settings.diversity).choose(settings.k)
+    years = list_years([candidate.paper for candidate in best])
+    chosen, relevance = choose_papers(profile, vectors, years, settings)
     unwanted = profile.measure_unwanted(vectors) if len(profile.unwanted) else None
     return [
         _build_hit(

@@ -5,20 +5,33 @@ from __future__ import annotations
 import numpy as np
 
 from sciprism.arrays import Doubles
-from sciprism.uses.recommending.profile import Relevance
+from sciprism.uses.recommending.profile import LibraryProfile, Relevance
+from sciprism.uses.recommending.settings import RecommendSettings
 
 BEHIND = 0.5
 """Papers by which an interest must be behind its share before its next one is taken."""
 
 
-def share_out(sizes: Doubles, balance: float) -> Doubles:
+def choose_papers(
+    profile: LibraryProfile, vectors: Doubles, years: Doubles, settings: RecommendSettings
+) -> tuple[list[int], Relevance]:
+    """Return the rows of the papers to recommend, in the order of the list, and the relevance of all.
+
+    vectors: (c, d) of length 1, in double precision, so that the order is the same on every machine. years: (c,).
+    """
+    relevance = profile.score(vectors, years)
+    shares = _share_out(profile.sizes.astype(np.float64), settings.balance)
+    return _ListSelection(vectors, relevance, shares, settings.diversity).choose(settings.k), relevance
+
+
+def _share_out(sizes: Doubles, balance: float) -> Doubles:
     """Return the share of the list that each interest has: balance times the square roots of the sizes, (i,)."""
     roots = np.sqrt(sizes)
     shares: Doubles = balance * roots / roots.sum()
     return shares
 
 
-class ListSelection:
+class _ListSelection:
     """Chooses papers one by one from candidates (c,) with vectors (c, d) of length 1.
 
     The next paper has the highest (1 - diversity) * relevance - diversity * cosine to the nearest paper chosen before
