@@ -8,8 +8,8 @@ from sciprism.papers.records import Paper
 from sciprism.uses.recommending.owned_papers import OwnedPapers, is_near_copy
 
 ABSTRACT = (
-    "We measure the rotation of forty nearby spiral galaxies with radio telescopes and find that the outer gas moves as "
-    "fast as the inner gas, which the visible matter alone cannot explain, so most of the mass must be dark."
+    "We measure the rotation of forty nearby spiral galaxies with radio telescopes and find that the outer gas moves "
+    "as fast as the inner gas, which the visible matter alone cannot explain, so most of the mass must be dark."
 )
 OWN = Paper(
     id="rotation",

@@ -179,7 +179,7 @@ def test_new_papers_may_be_none() -> None:
 def test_collections_of_two_models_are_refused(tmp_path: Path) -> None:
     embed(LIBRARY, ENCODER, tmp_path / "own")  # type: ignore[arg-type]
     embed(NEW, FakeEncoder("other", "f9", dim=256), tmp_path / "new")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="own has vectors of fake .*new of other .*do not compare"):
+    with pytest.raises(InputError, match=r"own has vectors of fake .*new of other .*do not compare"):
         recommend(tmp_path / "own", tmp_path / "new")
     with pytest.raises(InputError, match="not of fake"):
         run(tmp_path / "new", LIBRARY)

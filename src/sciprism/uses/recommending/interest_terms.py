@@ -38,8 +38,8 @@ def find_typical_terms(papers: Sequence[Paper], groups: Sequence[Rows]) -> list[
     """Return up to three terms of each group of papers, the most typical first, no two of which share a word.
 
     A term's weight is the share of the group's papers that have it, times log((n + 1) / number of all n papers that
-    have it). A term of one paper alone counts only in groups of up to two, and a term of one of several groups only where it
-    is more frequent there.
+    have it). A term of one paper alone counts only in groups of up to two. Of several groups, a term counts where it
+    is more frequent than in all papers.
     """
     terms = [_list_terms(paper) for paper in papers]
     everywhere = Counter(term for found in terms for term in found)
