@@ -12,7 +12,7 @@ import numpy as np
 from sciprism.arrays import Doubles, Floats
 from sciprism.papers.records import Paper
 from sciprism.uses.recommending.owned_papers import NEAR_COSINE, OwnedPapers, is_near_copy
-from sciprism.uses.recommending.paper_sources import PaperBlock
+from sciprism.uses.recommending.paper_sources import PaperBlock, PaperSource
 from sciprism.uses.recommending.profile import LibraryProfile, Relevance
 from sciprism.uses.recommending.shared_space import normalize
 
@@ -25,11 +25,20 @@ NEAR_COPY = "near-duplicate"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A new paper that may be recommended: its number in the order read, and its vector (d,) of length 1."""
+    """A new paper that may be recommended: its number in the order read, and its vector (d,) of length 1.
+
+    source, row: where the fields are that a block of a collection has not.
+    """
 
     number: int
     paper: Paper
     vector: Floats
+    source: PaperSource
+    row: int
+
+    def complete(self) -> Paper:
+        """Return the paper with all its fields."""
+        return self.source.complete(self.paper, self.row)
 
 
 @dataclass(slots=True)
@@ -70,11 +79,13 @@ class CandidatePool:
         floors = np.array(inside)[found.interest] if new else np.empty(0)
         good = (found.overall > self._overall.floor) | (found.inside > floors)
         for place in np.flatnonzero(good).tolist():
-            paper = block.source.complete(papers[place], block.rows[new[place]])
-            if found.nearest[place] >= NEAR_COSINE and is_near_copy(paper, self.own[found.own[place]]):
+            row = block.rows[new[place]]
+            candidate = Candidate(first + new[place], papers[place], vectors[place], block.source, row)
+            own = self.own[found.own[place]]
+            if found.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), own):
                 self.counts.owned[NEAR_COPY] += 1
             else:
-                self._retain(Candidate(first + new[place], paper, vectors[place]), found, place)
+                self._retain(candidate, found, place)
 
     def list_best(self) -> list[Candidate]:
         """Return the retained papers, each once, in the order read."""

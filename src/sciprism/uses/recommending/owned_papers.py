@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sciprism.papers.duplicates import MIN_TITLE_WORDS, SHINGLE_WORDS, hash_first_author
-from sciprism.papers.identity import MIN_TEXT_WORDS, hash_text, identify, is_same_paper, normalise_words
+from sciprism.papers.identity import GENERIC_TITLES, MIN_TEXT_WORDS, identify, is_same_paper, normalise_words
 from sciprism.papers.links import find_doi
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 
@@ -22,7 +22,7 @@ class OwnedPapers:
     """Papers by id, ids of other systems and title."""
 
     def __init__(self, papers: Iterable[Paper] = ()) -> None:
-        self._by_key: dict[tuple[str, int], list[Paper]] = {}
+        self._by_key: dict[tuple[str, str], list[Paper]] = {}
         for paper in papers:
             self.add(paper)
 
@@ -37,8 +37,9 @@ class OwnedPapers:
         An id counts where nothing tells the two papers apart, a title as in `find_duplicates`, but a preprint may be
         years older than the paper if the first authors agree.
         """
-        for kind, hashed in _list_keys(paper):
-            for other in self._by_key.get((kind, hashed), ()):
+        for key in _list_keys(paper):
+            kind = key[0]
+            for other in self._by_key.get(key, ()):
                 if (
                     kind in PAPER_ID_SYSTEMS
                     or (kind == "id" and is_same_paper(identify(paper), identify(other)))
@@ -59,14 +60,19 @@ def is_near_copy(paper: Paper, other: Paper) -> bool:
     return _jaccard(*map(set, titles)) >= MIN_SHARED_TITLE
 
 
-def _list_keys(paper: Paper) -> list[tuple[str, int]]:
-    ids = {**paper.ids, "doi": find_doi(paper).lower()}
-    if ids["doi"].startswith(_ARXIV_DOI):
-        ids["arxiv"] = ids["doi"].removeprefix(_ARXIV_DOI)
-    keys = [(system, hash_text(ids.get(system, "").lower())) for system in PAPER_ID_SYSTEMS]
-    identity = identify(paper)
-    keys += [("id", hash_text(paper.id)), ("title", 0 if identity.generic else identity.title)]
-    return [key for key in keys if key[1]]
+def _list_keys(paper: Paper) -> list[tuple[str, str]]:
+    """Return the names by which a paper can be found again: ids of other systems, its id, its title's letters."""
+    keys = [(system, id.lower()) for system, id in paper.ids.items() if id and system in PAPER_ID_SYSTEMS]
+    doi = find_doi(paper).lower()
+    if doi and "doi" not in paper.ids:
+        keys.append(("doi", doi))
+    if doi.startswith(_ARXIV_DOI):
+        keys.append(("arxiv", doi.removeprefix(_ARXIV_DOI)))
+    keys.append(("id", paper.id))
+    title = "".join(normalise_words(paper.title))
+    if title and title not in GENERIC_TITLES:
+        keys.append(("title", title))
+    return keys
 
 
 def _has_same_source(paper: Paper, other: Paper) -> bool:

@@ -188,7 +188,7 @@ def _build_hit(
     because: tuple[NearPaper, ...],
     unwanted: float | None,
 ) -> Recommendation:
-    paper = candidate.paper
+    paper = candidate.complete()
     return Recommendation(
         rank=rank,
         score=score,
