@@ -6,6 +6,7 @@ those from 2016 on alone ("vis-new") or all ("vis-all"). The model that ships ha
 2016 on. ACL and CACM: of a paper with at least four links, half is the library, half hidden. Mixed: the library of a
 Vis author with at least 25 papers, and the two to four of an ACL paper: how much of the small interest is found?
 Feedback: of the list, the first five papers that are not hidden are named as unwanted, and the rest is ranked again.
+Unwanted topic: of the mixed libraries, the ACL papers are named as unwanted: how much of the list is from ACL still?
 
 Settings are chosen on the dev half of authors and papers (by hash), and reported on the test half. Intervals: paired
 bootstrap over authors or papers. Run from the repository root:
@@ -36,6 +37,7 @@ from sciprism.evaluation.bootstrap import bootstrap_interval, estimate, paired_d
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.files import cache_folder
 from sciprism.seeding import random_bits, random_fraction
+from sciprism.uses.recommending.candidates import RETAINED
 from sciprism.uses.recommending.interests import find_interests
 from sciprism.uses.recommending.profile import LibraryProfile
 from sciprism.uses.recommending.selection import choose_papers
@@ -47,6 +49,7 @@ DEPTH, CUT = 50, 20
 SMALL_LINKS = 4
 BIG_LIBRARY = 25
 REJECTED = 5
+WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0)
 LISTED = RecommendSettings(k=DEPTH)
 
 
@@ -76,10 +79,10 @@ class Graph:
     index: BM25 | None = None
     words: list[list[int]] = field(default_factory=list)
     bm25: dict[int, np.ndarray] = field(default_factory=dict)
+    interests: dict[Any, np.ndarray] = field(default_factory=dict)
 
-    @property
-    def years(self) -> np.ndarray:
-        return np.array([np.nan if paper.year is None else paper.year for paper in self.papers], float)
+    def __post_init__(self) -> None:
+        self.years = np.array([np.nan if paper.year is None else paper.year for paper in self.papers], float)
 
     def cited_by(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = defaultdict(list)
@@ -193,14 +196,26 @@ def rank_ours(settings: RecommendSettings, unwanted: Sequence[int] = ()) -> Rank
     """Return the ranking of `recommend` with some settings."""
 
     def rank(graph: Graph, case: Case) -> list[int]:
-        vectors = graph.vectors[case.library]
-        groups = find_interests(vectors, settings.interests)
-        profile = LibraryProfile(vectors, groups, graph.vectors[list(unwanted)], settings)
-        rows = case.candidates
+        vectors, key = graph.vectors[case.library], (tuple(case.library), settings.interests)
+        if key not in graph.interests:
+            graph.interests[key] = find_interests(vectors, settings.interests)
+        profile = LibraryProfile(vectors, graph.interests[key], graph.vectors[list(unwanted)], settings)
+        rows = select_pool(profile, graph, case.candidates)
         chosen, _ = choose_papers(profile, graph.vectors[rows].astype(np.float64), graph.years[rows], settings)
         return rows[chosen].tolist()
 
     return rank
+
+
+def select_pool(profile: LibraryProfile, graph: Graph, rows: np.ndarray) -> np.ndarray:
+    """Return the candidates that `CandidatePool` retains: the best overall, and the best that fit each interest."""
+    found = profile.score(graph.vectors[rows], graph.years[rows])
+    pool = set(np.argsort(-found.overall, kind="stable")[:RETAINED].tolist())
+    for interest in range(len(profile.sizes)):
+        inside = np.where(found.fits & (found.interest == interest), found.inside, -np.inf)
+        best = np.argsort(-inside, kind="stable")[:RETAINED]
+        pool |= set(best[inside[best] > -np.inf].tolist())
+    return rows[sorted(pool)]
 
 
 def rank_by(score: Callable[[Graph, Case], np.ndarray]) -> Rank:
@@ -296,7 +311,7 @@ def summarize(scores: dict[str, ItemScores], ours: dict[str, ItemScores], names:
 def choose_on_dev(graphs: dict[str, tuple[Graph, list[Case]]]) -> dict[str, Any]:
     """Return the scores of settings on the dev halves, one setting changed at a time."""
     grids: dict[str, list[Any]] = {
-        "neighbours": [1, 3, 5, 8, 1000],
+        "neighbours": [1, 3, 5, 8, 1000],  # 1000: all own papers
         "balance": [0.0, 0.25, 0.5, 0.75, 1.0],
         "diversity": [0.0, 0.1, 0.2, 0.3, 0.5],
         "interests": [None, 1, 3, 5],
@@ -348,10 +363,33 @@ def compare_on_test(graphs: dict[str, tuple[Graph, list[Case]]]) -> dict[str, An
     return found
 
 
+def measure_unwanted_topic(graph: Graph, cases: Sequence[Case], part: str, first: int) -> dict[str, Any]:
+    """Return by the weight of unwanted papers, the small interest's, how much of the list is of its kind.
+
+    first: the first row of its kind. Hidden papers are those of the big interest alone.
+    """
+    found: dict[str, dict[str, ItemScores]] = {}
+    chosen = [replace(case, hidden=case.hidden - case.small) for case in cases if case.part == part]
+    for weight in WEIGHTS:
+        shares: dict[str, float] = {}
+
+        def rank(graph: Graph, case: Case, weight: float = weight, shares: dict[str, float] = shares) -> list[int]:
+            unwanted = [row for row in case.library if row >= first] if weight else []
+            ranked = rank_ours(replace(LISTED, unwanted_weight=weight), unwanted)(graph, case)
+            shares[case.id] = 100 * float(np.mean([row >= first for row in ranked]))
+            return ranked
+
+        scores = measure(graph, chosen, rank)
+        rows = np.array(list(shares.values()))[:, None]
+        found[f"unwanted_weight={weight}"] = scores | {"unwanted share": ItemScores(tuple(shares), rows, "mean")}
+    base = found["unwanted_weight=0.0"]
+    return {name: summarize(scores, base, ["ndcg@20", "unwanted share"]) for name, scores in found.items()}
+
+
 def measure_feedback(graph: Graph, cases: Sequence[Case], part: str) -> dict[str, Any]:
     """Return the scores after five papers of the list were named as unwanted, by their weight; all leave the list."""
     found: dict[str, dict[str, ItemScores]] = {}
-    for weight in (0.0, 0.1, 0.25, 0.5, 1.0):
+    for weight in WEIGHTS:
 
         def rank(graph: Graph, case: Case, weight: float = weight) -> list[int]:
             shown = rank_ours(LISTED)(graph, case)
@@ -381,12 +419,17 @@ def main() -> None:
     }
     result: dict[str, Any] = {"settings": {name: getattr(LISTED, name) for name in RecommendSettings.__slots__}}
     result["dev"] = choose_on_dev(graphs)
-    result["dev"]["feedback on vis-new"] = measure_feedback(*graphs["vis-new"], "dev")
-    for name, each in result["dev"]["feedback on vis-new"].items():
-        print("dev feedback", name, {key: value["value"] for key, value in each.items()}, flush=True)
     if not args.dev:
         result["test"] = compare_on_test(graphs)
-        result["test"]["feedback on vis-new"] = measure_feedback(*graphs["vis-new"], "test")
+    for part in ("dev",) if args.dev else ("dev", "test"):
+        found = {
+            "feedback on vis-new": measure_feedback(*graphs["vis-new"], part),
+            "unwanted topic of mixed": measure_unwanted_topic(*graphs["mixed"], part, len(vis.papers)),
+        }
+        result[part] |= found
+        for kind, by_weight in found.items():
+            for name, each in by_weight.items():
+                print(part, kind, name, {key: value["value"] for key, value in each.items()}, flush=True)
     facts = {"model": model.name, "fingerprint": model.fingerprint, "seed": "hashes of ids"}
     write_result(args.output, provenance(["sciprism", "numpy", "torch", "bm25s"], **facts) | result)
 

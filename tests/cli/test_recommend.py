@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
 from build_commands import run
+from sciprism.cli.recommend import recommend
 from sciprism.encoders.encoder import Encoder
+from sciprism.uses.recommending import RecommendSettings
 
 TOPICS = {
     "halo": ("Dark matter halos of {0} galaxies", "We simulate halos of dark matter around {0} galaxies."),
@@ -140,3 +143,10 @@ def test_progress_is_shown(command, monkeypatch) -> None:
     monkeypatch.setattr("sciprism.cli.progress.PLAIN_INTERVAL", 0.0)
     err = command(*MINE)[2]
     assert "reading the library: 6 of 6 papers" in err and "comparing new papers: 5 of 5 papers" in err
+
+
+def test_the_options_have_the_defaults_of_the_settings() -> None:
+    options = signature(recommend).parameters
+    defaults = RecommendSettings()
+    for name in ("k", "balance", "diversity", "unwanted_weight"):
+        assert options[name].default == getattr(defaults, name), name

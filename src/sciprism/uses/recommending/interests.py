@@ -80,7 +80,11 @@ def describe_interests(papers: Sequence[Paper], vectors: Floats, groups: Rows) -
     rows = [np.flatnonzero(groups == number) for number in numbers]
     terms = find_typical_terms(papers, rows)
     central = [int(each[(vectors[each] @ vectors[each].sum(axis=0)).argmax()]) for each in rows]
-    return [Interest(n + 1, terms[n], papers[central[n]].title, len(rows[n])) for n in numbers]
+    found: list[Interest] = []
+    for number in numbers:
+        named = () if terms[number] in terms[:number] else terms[number]  # names differ
+        found.append(Interest(number + 1, named, papers[central[number]].title, len(rows[number])))
+    return found
 
 
 def _group(vectors: Floats, count: int) -> Rows:

@@ -23,8 +23,8 @@ class Relevance:
     """The scores of some papers (b,), best if high.
 
     overall: by all own papers. inside: by those of the nearest interest, whose number (from 0) is `interest`.
-    fits: whether it is as near to the interest as the least near of the interest's own papers. nearest: similarity
-    to the nearest own paper, whose row is `own`.
+    fits: whether it is as near to the interest as the least near of the interest's own papers, and nearer to an own
+    paper than to any unwanted one. nearest: similarity to the nearest own paper, whose row is `own`.
     """
 
     overall: Doubles
@@ -81,9 +81,9 @@ class LibraryProfile:
         interest = inside.argmax(axis=1)
         own = similarities.argmax(axis=1) if len(vectors) else np.empty(0, np.int64)
         rows = np.arange(len(vectors))
-        penalty = np.zeros(len(vectors))
-        if len(self.unwanted) and self._settings.unwanted_weight:
-            penalty = self._settings.unwanted_weight * self.measure_unwanted(vectors)
+        own_similarity = np.asarray(similarities[rows, own], np.float64)
+        unwanted = self.measure_unwanted(vectors)
+        penalty = self._settings.unwanted_weight * unwanted if len(self.unwanted) else np.zeros(len(vectors))
         recency = self._weigh_age(years)
 
         def adjust(found: Doubles) -> Doubles:
@@ -92,9 +92,9 @@ class LibraryProfile:
         return Relevance(
             overall=adjust(mean_of_best(similarities, nearest)),
             inside=adjust(inside[rows, interest]),
-            fits=inside[rows, interest] >= self.floors[interest],
+            fits=(inside[rows, interest] >= self.floors[interest]) & (unwanted < own_similarity),
             interest=interest,
-            nearest=np.asarray(similarities[rows, own], np.float64),
+            nearest=own_similarity,
             own=own,
         )
 

@@ -10,8 +10,8 @@ from sciprism.errors import InputError
 NEIGHBOURS = 5
 """Own papers whose mean similarity is a paper's relevance; chosen on dev authors (results/recommending.json)."""
 BALANCE = 0.5
-DIVERSITY = 0.1
-UNWANTED_WEIGHT = 0.5
+DIVERSITY = 0.2
+UNWANTED_WEIGHT = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
