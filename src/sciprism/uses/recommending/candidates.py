@@ -43,7 +43,10 @@ class Candidate:
 
 @dataclass(slots=True)
 class CandidateCounts:
-    """Counts of new papers. owned: by what they were found in the library. repeated: among the best papers alone."""
+    """Counts of new papers. owned: by what they were found in the library.
+
+    Near-duplicates and repeated papers are counted among the best papers alone: the others are not looked at closely.
+    """
 
     read: int = 0
     without_abstract: int = 0

@@ -45,9 +45,16 @@ class PaperBlock:
 
 
 class PaperSource(Protocol):
-    """Some of the papers of an input. skipped: records that could not be used are counted here."""
+    """Some of the papers of an input.
+
+    skipped: records that could not be used are counted here. piped: whether standard input is among the files.
+    """
 
     skipped: ReadReport
+
+    @property
+    def piped(self) -> bool:
+        """Tell whether standard input is read."""
 
     def count(self) -> int | None:
         """Return the number of papers, None where they can be read only once. InputError for a bad record."""
@@ -65,6 +72,7 @@ class CollectionSource:
 
     stored: StoredCollection
     skipped: ReadReport = field(default_factory=ReadReport)
+    piped: bool = False
 
     def count(self) -> int | None:
         """Return the number of papers."""
@@ -100,9 +108,14 @@ class FileSource:
     skip_bad: bool = False
     skipped: ReadReport = field(default_factory=ReadReport)
 
+    @property
+    def piped(self) -> bool:
+        """Tell whether standard input is among the files."""
+        return "-" in map(str, self.paths)
+
     def count(self) -> int | None:
         """Return the number of papers, None for a pipe."""
-        if any(str(path) == "-" or Path(path).is_fifo() for path in self.paths):
+        if self.piped or any(Path(path).is_fifo() for path in self.paths):
             return None
         return sum(1 for _ in self._read(ReadReport()))
 
@@ -125,6 +138,7 @@ class GivenPapers:
     papers: Iterable[Paper]
     name: str = "input"
     skipped: ReadReport = field(default_factory=ReadReport)
+    piped: bool = False
 
     def count(self) -> int | None:
         """Return the number of papers, None for a generator."""

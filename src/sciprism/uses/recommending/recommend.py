@@ -89,7 +89,11 @@ class _Inputs:
     def open(cls, library: PaperInput, new: PaperInput, unwanted: PaperInput, reading: FileReading) -> _Inputs:
         """Open all inputs: what does not exist is an error before anything is encoded."""
         named = {"library": library, "new": new, "unwanted": unwanted}
-        return cls(**{name: open_sources(papers, reading, name) for name, papers in named.items()})
+        found = {name: open_sources(papers, reading, name) for name, papers in named.items()}
+        piped = [name for name, sources in found.items() for source in sources if source.piped]
+        if len(piped) > 1:
+            raise InputError(f"{' and '.join(piped)} are both standard input, which can be read once; name a file")
+        return cls(**found)
 
     def all(self) -> list[PaperSource]:
         return [*self.library, *self.new, *self.unwanted]

@@ -42,7 +42,8 @@ class Recommendation(Hit):
 class RecommendCounts:
     """How many papers there were. owned: new papers that the library has, by what shows it (`doi`, `title` ...).
 
-    repeated: copies among the best new papers. skipped: records that could not be used, of all inputs.
+    Near-duplicates and repeated papers, which are copies of a new one, are counted among the best new papers alone.
+    skipped: records that could not be used, of all inputs. encoded: papers without a stored vector.
     """
 
     library: int
