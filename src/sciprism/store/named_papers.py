@@ -32,15 +32,15 @@ def find_paper(collection: StoredCollection, name: str) -> int:
         return row
     doi = normalise_doi(name)
     found = _find_names(collection, name, doi)
-    for ids, what in (
+    for matches, what in (
         (found.of_doi, f"the DOI {doi!r}"),
         (found.of_title, f"the title {name!r}"),
         (found.of_prefix, f"an id that begins with {name!r}"),
     ):
-        if len(ids) > 1:
-            raise InputError(f"{len(ids):,} papers of {collection.folder} have {what}; name an id: {_list_ids(ids)}")
-        if ids:
-            return collection.find(ids[0])
+        if matches.count > 1:
+            raise InputError(f"{matches.count:,} papers of {collection.folder} have {what}; name an id: {matches}")
+        if matches.count:
+            return collection.find(matches.first[0])
     raise InputError(describe_unknown(collection, name, "the DOI" if doi else "the id or title"))
 
 
@@ -81,27 +81,44 @@ def describe_unknown(collection: StoredCollection, name: str, what: str = "the i
 
 
 @dataclass(slots=True)
-class _NamedIds:
-    """Ids of the papers that have a DOI, a title, or an id that begins with a text."""
+class _Matches:
+    """How many papers match, and the ids of the first."""
 
-    of_doi: list[str] = field(default_factory=list)
-    of_title: list[str] = field(default_factory=list)
-    of_prefix: list[str] = field(default_factory=list)
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, id: str) -> None:
+        self.count += 1
+        if len(self.first) < SHOWN:
+            self.first.append(id)
+
+    def __str__(self) -> str:
+        more = f" and {self.count - SHOWN:,} more" if self.count > SHOWN else ""
+        return ", ".join(map(repr, self.first)) + more
 
 
-def _find_names(collection: StoredCollection, name: str, doi: str) -> _NamedIds:
+@dataclass(slots=True)
+class _NamedPapers:
+    """The papers that have a DOI, a title, or an id that begins with a text."""
+
+    of_doi: _Matches = field(default_factory=_Matches)
+    of_title: _Matches = field(default_factory=_Matches)
+    of_prefix: _Matches = field(default_factory=_Matches)
+
+
+def _find_names(collection: StoredCollection, name: str, doi: str) -> _NamedPapers:
     """Compare a name, and the DOI in it, with all papers; one shard is read at a time."""
-    found, title = _NamedIds(), _fold(name)
+    found, title = _NamedPapers(), _fold(name)
     if not (title or doi):
         return found
     for ids, titles, systems in _names(collection):
         for id, other, known in zip(ids, titles, systems, strict=True):
             if doi and doi == _find_doi(id, dict(known or ())):
-                found.of_doi.append(id)
+                found.of_doi.add(id)
             if _fold(other) == title:
-                found.of_title.append(id)
+                found.of_title.add(id)
             if id.startswith(name):
-                found.of_prefix.append(id)
+                found.of_prefix.add(id)
     return found
 
 
@@ -126,11 +143,6 @@ def _names(
         ids, titles, systems = ([column[i] for i in retained] for column in columns)
         yield ids, titles, systems
         first += rows
-
-
-def _list_ids(ids: list[str]) -> str:
-    more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
-    return ", ".join(map(repr, ids[:SHOWN])) + more
 
 
 def _fold(title: str) -> str:
