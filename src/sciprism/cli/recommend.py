@@ -54,7 +54,7 @@ def recommend(
     k: Annotated[int, typer.Option("-k", help="Papers to recommend.")] = 50,
     interests: Interests = 0,
     balance: Balance = 0.5,
-    diversity: Diversity = 0.2,
+    diversity: Diversity = 0.1,
     unwanted_weight: UnwantedWeight = 0.1,
     half_life: HalfLife = 0.0,
     model: EncodingModel = "",

@@ -10,7 +10,7 @@ from sciprism.errors import InputError
 NEIGHBOURS = 5
 """Own papers whose mean similarity is a paper's relevance; chosen on dev authors (results/recommending.json)."""
 BALANCE = 0.5
-DIVERSITY = 0.2
+DIVERSITY = 0.1
 UNWANTED_WEIGHT = 0.1
 
 
