@@ -83,7 +83,8 @@ class CandidatePool:
         good = (found.overall > self._overall.floor) | (found.inside > floors)
         for place in np.flatnonzero(good).tolist():
             row = block.rows[new[place]]
-            candidate = Candidate(first + new[place], papers[place], vectors[place], block.source, row)
+            vector = vectors[place].copy()  # a view would hold its whole block in memory
+            candidate = Candidate(first + new[place], papers[place], vector, block.source, row)
             own = self.own[found.own[place]]
             if found.nearest[place] >= NEAR_COSINE and is_near_copy(candidate.complete(), own):
                 self.counts.owned[NEAR_COPY] += 1
