@@ -1,9 +1,10 @@
 """Recommend from large collections: papers a second, and whether memory stays flat.
 
 Papers are synthetic (random words and vectors of 384 numbers); each size is a process of its own. The library has 500
-papers in five groups. `peak_memory_mb` counts the mapped vectors, 1.5 kB a paper; `peak_private_mb` does not. Run from the repository root:
+papers in five groups. `peak_memory_mb` counts the mapped vectors, 1.5 kB a paper; `peak_private_mb` does not. Run from
+the repository root:
 
-    python benchmarks/recommending_scale.py --sizes 100000 400000 -o results/recommending_scale.json
+    python benchmarks/recommending_scale.py --sizes 40000 160000 -o results/recommending_scale.json
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def measure(folder: Path, results: Any) -> None:
 
 def main() -> None:
     parser = build_parser(__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 400_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[40_000, 160_000])
     args: argparse.Namespace = parser.parse_args()
     runs, context = [], multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as temporary:
