@@ -9,9 +9,9 @@ Feedback: of the list, the first five papers that are not hidden are named as un
 Unwanted topic: of the mixed libraries, the ACL papers are named as unwanted: how much of the list is from ACL still?
 
 Settings are chosen on the dev half of authors and papers (by hash), and reported on the test half: those with the
-highest mean of nDCG@20 and recall@50 over the five data sets, and of several within 0.05 the one that finds more of
-the small interest; the weight of unwanted papers by feedback and unwanted topic. Intervals: paired bootstrap over
-authors or papers; authors share papers, so that theirs are too narrow. Run from the repository root:
+highest mean of nDCG@20 and recall@50 over the five data sets, of equal ones the one that finds more of the small
+interest; the weight of unwanted papers by feedback and unwanted topic. Intervals: paired bootstrap over authors or
+papers; authors share papers, so that theirs are too narrow. Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/recommending.py vis-new vis-all acl cacm mixed -o results/recommending.json
 """

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sciprism.papers.records import Paper
+from sciprism.uses.recommending import interests as module
 from sciprism.uses.recommending.interest_terms import find_typical_terms
 from sciprism.uses.recommending.interests import describe_interests, find_interests, measure_silhouette
 from sciprism.uses.recommending.shared_space import normalize
@@ -28,6 +29,19 @@ def test_interests_do_not_depend_on_the_order_of_the_papers() -> None:
     vectors = build_groups(30, 20, 4)
     order = np.random.default_rng(1).permutation(len(vectors))
     assert find_interests(vectors[order]).tolist() == find_interests(vectors)[order].tolist()
+
+
+def test_a_paper_far_from_all_others_is_no_interest_of_its_own() -> None:
+    vectors = np.concatenate([build_groups(30, 20), -build_groups(1)])
+    found = find_interests(vectors)
+    assert np.bincount(found).tolist() in ([31, 20], [30, 21])
+    assert np.bincount(find_interests(vectors, 3)).tolist() == [30, 20, 1], "three are asked for"
+
+
+def test_a_large_library_is_grouped_by_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = build_groups(30, 20, 10)
+    monkeypatch.setattr(module, "MAX_COMPARED", 30)
+    assert find_interests(vectors).tolist() == np.repeat(np.arange(3), (30, 20, 10)).tolist()
 
 
 def test_a_library_without_groups_or_of_few_papers_is_one_interest() -> None:
