@@ -54,6 +54,7 @@ def test_a_document_begins_with_its_schema(command):
         "index": ["vecs", "--lexical"],
         "search": ["vecs", "dust", "--no-why"],
         "similar": ["vecs", "--to", "p1", "--no-why"],
+        "recommend": ["--library", "papers.jsonl", "--new", "papers.jsonl"],
         "describe": [],
         "models": [],
         "verify": ["vecs"],

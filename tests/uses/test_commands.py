@@ -6,6 +6,7 @@ import json
 import os
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from fake_encoder import FakeEncoder
+from fake_encoder import FakeEncoder, some_papers
 from five_papers import PAPERS
 from sciprism.cli.embed import embed
 from sciprism.cli.index import index
@@ -167,7 +168,8 @@ def test_search_reads_queries_from_standard_input(collection: Path) -> None:
     document = json.loads(result.stdout)
     assert (document["collection"], document["mode"]) == (str(collection), "exact")
     assert [r["query"] for r in document["rankings"]] == ["attention", "guide RNA", "halos"]
-    assert set(document["rankings"][0]["hits"][0]) == {"rank", "score", "id", "title", "venue", "year", "why"}
+    names = {"rank", "score", "id", "title", "venue", "year", "authors", "doi", "url", "why"}
+    assert set(document["rankings"][0]["hits"][0]) == names
     assert "holds no query" in error_of(run("search", collection, "-", stdin="\n"))
 
 
@@ -231,6 +233,45 @@ def test_similar_prints_a_ranked_list(collection: Path, loaded: list[str | None]
     assert "no paper with the id or title 'nobody'; the nearest" in error_of(
         run("similar", collection, "--to", "nobody")
     )
+
+
+def test_hits_say_where_the_paper_is(tmp_path: Path) -> None:
+    (tmp_path / "refs.jsonl").write_text(lines(some_papers(4)))
+    run("embed", tmp_path / "refs.jsonl", "-o", tmp_path / "vecs")
+    [ranking] = json.loads(run("similar", tmp_path / "vecs", "--to", "p0", "-k", 1, "--json").stdout)["rankings"]
+    [hit] = ranking["hits"]
+    number = hit["id"].removeprefix("p")
+    assert hit["doi"] == f"10.1/{number}" and hit["url"] == f"https://doi.org/10.1/{number}"
+    assert hit["authors"] == [f"A. Author{number}", "B. Other"]
+    shown = run("similar", tmp_path / "vecs", "--to", "p0", "-k", 1).stdout
+    assert f"A. Author{number}, B. Other; " in shown and hit["url"] in shown
+
+
+def test_similar_takes_a_doi_a_beginning_of_an_id_and_a_file(tmp_path: Path, loaded: list[str | None]) -> None:
+    papers = [replace(paper, ids={"doi": f"10.1000/{number}"}) for number, paper in enumerate(some_papers(12))]
+    (tmp_path / "refs.jsonl").write_text(lines(papers))
+    vecs = tmp_path / "vecs"
+    assert run("embed", tmp_path / "refs.jsonl", "-o", vecs).exit_code == 0
+
+    def hits(to: object, *options: object) -> list[list[str]]:
+        document = json.loads(run("similar", vecs, "--to", to, "--json", *options).stdout)
+        return [[hit["id"] for hit in ranking["hits"]] for ranking in document["rankings"]]
+
+    [near] = hits("p7", "--no-why")
+    for name in ("10.1000/7", "https://doi.org/10.1000/7", "doi:10.1000/7", "TITLE 7 of  topic 7", "p7"):
+        assert hits(name) == [near], name
+    new = Paper(id="new", title="Another title of topic 7", abstract="Effect2 grows with number7.", year=1990)
+    copy = replace(papers[7], id="of-another-file")
+    (tmp_path / "new.jsonl").write_text(lines([new, copy]))
+    loaded.clear()
+    ranked = hits(tmp_path / "new.jsonl", "--no-why", "-k", 11)
+    assert len(loaded) == 1 and [len(ids) for ids in ranked] == [11, 11]
+    assert ranked[0][0] == "p7" and "p7" not in ranked[1], "a copy is left out by its DOI"
+    (tmp_path / "empty.jsonl").write_text('{"id": "a", "title": "", "abstract": ""}\n')
+    assert "no title and no abstract" in error_of(run("similar", vecs, "--to", tmp_path / "empty.jsonl"))
+    message = error_of(run("similar", vecs, "--to", "p"))
+    assert "12 papers of" in message and "id that begins with 'p'; name an id: 'p0', 'p1', 'p2' and 9 more" in message
+    assert "no paper with the DOI '10.1000/none'" in error_of(run("similar", vecs, "--to", "10.1000/none"))
 
 
 def test_a_model_that_moved_can_be_named(collection: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from fake_encoder import FakeEncoder
 from five_papers import PAPERS
 from sciprism.errors import InputError
 from sciprism.index import approximate, lexical
+from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, Filter, StoredCollection, embed
-from sciprism.uses import search, similar
+from sciprism.uses import search, similar, similar_to_papers
 
 ENCODER = FakeEncoder(dim=256)
 
@@ -93,6 +95,21 @@ def test_similar_leaves_the_paper_itself_out(collection: StoredCollection) -> No
     assert reasoned.hits[0].why == "A guide RNA directs the enzyme."
     later = similar(collection, None, "crispr", filter=Filter(year_from=2014))
     assert [hit.id for hit in later.hits] == ["attention"]
+
+
+def test_papers_from_elsewhere_have_their_own_rankings(collection: StoredCollection) -> None:
+    new = Paper(id="cas9", title="A guide RNA", abstract="It cuts DNA.")
+    copies = [replace(PAPERS[0], id="other-id"), replace(PAPERS[2], title="Programmable DNA cutting!")]
+    found = similar_to_papers(collection, ENCODER, [new, *copies], 9)
+    assert [ranking.query for ranking in found] == ["cas9", "other-id", "crispr"]
+    assert [len(ranking.hits) for ranking in found] == [5, 4, 4]
+    assert found[0].hits[0].id == "crispr" and found[0].hits[0].why == "A guide RNA directs the enzyme to cut DNA."
+    assert [[hit.id for hit in ranking.hits] for ranking in found[1:]] == [
+        [hit.id for hit in similar(collection, None, id).hits] for id in ("halo", "crispr")
+    ], "a copy is known by its title"
+    assert similar_to_papers(collection, ENCODER, [], 9) == []
+    with pytest.raises(InputError, match="paper 'x' has no title and no abstract"):
+        similar_to_papers(collection, ENCODER, [Paper(id="x")])
 
 
 def test_requests_that_cannot_be_met(collection: StoredCollection) -> None:

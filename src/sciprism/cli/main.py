@@ -35,6 +35,7 @@ from sciprism.cli.models import models
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
 from sciprism.cli.progress import show_work
+from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
 from sciprism.cli.results import results
 from sciprism.cli.search import search
@@ -65,7 +66,7 @@ app = typer.Typer(
 )
 
 
-USE = (inspect, embed, index, search, similar, delete, describe, models, export, verify)
+USE = (inspect, embed, index, search, similar, recommend, delete, describe, models, export, verify)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),

@@ -29,6 +29,8 @@ Model = Annotated[str, typer.Option(help="The folder of the collection's model, 
 
 MAX_REASON = 320
 """Characters of a reason in the terminal; JSON has all of it."""
+SHOWN_AUTHORS = 3
+"""Authors in the terminal; JSON has all of them."""
 
 
 def build_filter(year: str, venue: str, field: str) -> Filter:
@@ -85,6 +87,13 @@ def print_rankings(
             console.print("no paper found")
 
 
+def describe_source(authors: Sequence[str], venue: str, year: int | None) -> str:
+    """Return authors, venue and year as "A. One, B. Two et al.; Nature, 1953  "; "" where none is known."""
+    names = ", ".join(authors[:SHOWN_AUTHORS]) + (" et al." if len(authors) > SHOWN_AUTHORS else "")
+    source = "; ".join(filter(None, (names, ", ".join(filter(None, (venue, str(year or "")))))))
+    return f"{source}  " if source else ""
+
+
 def _table(hits: Sequence[Hit]) -> Table:
     from rich.table import Table
     from rich.text import Text
@@ -95,8 +104,9 @@ def _table(hits: Sequence[Hit]) -> Table:
     table.add_column(overflow="fold")
     for hit in hits:
         text = Text(hit.title or "(no title)", "bold")
-        details = ", ".join(part for part in (hit.venue, str(hit.year or "")) if part)
-        text.append(f"\n{details}  [{hit.id}]" if details else f"\n[{hit.id}]", "not bold dim")
+        text.append(f"\n{describe_source(hit.authors, hit.venue, hit.year)}[{hit.id}]", "not bold dim")
+        if hit.url and hit.id not in hit.url:
+            text.append(f"\n{hit.url}", "not bold dim")
         if hit.why:
             text.append(f"\n“{shorten(hit.why, MAX_REASON, placeholder=' …')}”", "not bold italic")
         table.add_row(str(hit.rank), f"{hit.score:.4f}", text)

@@ -110,7 +110,7 @@ class DuplicateFinder:
         for system, key in zip(PAPER_ID_SYSTEMS, identity.ids, strict=True):
             self._keys[system].append(key)
         self._years.append(paper.year if paper.year and abs(paper.year) < 10_000 else 0)
-        self._authors.append(_hash_first_author(paper))
+        self._authors.append(hash_first_author(paper))
         words = normalise_words(paper.title)
         identifies = len(words) >= MIN_TITLE_WORDS or (self._years[-1] and self._authors[-1])
         self._keys["title"].append(identity.title if identifies and not identity.generic else 0)
@@ -295,7 +295,7 @@ def _find_bucket_pairs(band: NDArray[np.uint16]) -> Iterator[tuple[NDArray[np.in
             yield order[block], order[block + step]
 
 
-def _hash_first_author(paper: Paper) -> int:
+def hash_first_author(paper: Paper) -> int:
     """Return 64 bits, of which each word of the first author's name sets one; initials set none.
 
     The names of a person share a bit in any order and abbreviation; 0 means no author.

@@ -2,6 +2,6 @@
 
 from sciprism.uses.rankings import Hit, Ranking
 from sciprism.uses.search import search
-from sciprism.uses.similar import similar
+from sciprism.uses.similar import similar, similar_to_papers
 
-__all__ = ["Hit", "Ranking", "search", "similar"]
+__all__ = ["Hit", "Ranking", "search", "similar", "similar_to_papers"]

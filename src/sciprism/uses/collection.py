@@ -11,13 +11,13 @@ import numpy as np
 from sciprism.arrays import Floats
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, Filter, StoredCollection, delete, embed
-from sciprism.store.filters import check_filter
+from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, StoredCollection, delete, embed
 from sciprism.store.live_papers import iterate_papers, iterate_vectors, list_ids
+from sciprism.uses.collection_similar import SimilarPapers, build_filter
 from sciprism.uses.collection_tables import CollectionTables
-from sciprism.uses.rankings import Hit, Ranking
+from sciprism.uses.rankings import Hit
 from sciprism.uses.search import search
-from sciprism.uses.similar import choose_paper_space, similar
+from sciprism.uses.similar import choose_paper_space
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
@@ -39,17 +39,7 @@ def load_encoder(stored: StoredCollection, model: str = "", *, precision: str = 
     return encoder
 
 
-def build_filter(stored: StoredCollection, filters: dict[str, Any]) -> Filter:
-    """Return the filter of a search; InputError for an unknown one, or one that no paper passes."""
-    try:
-        chosen = Filter(**filters)
-    except TypeError:
-        raise InputError(f"filters are year_from, year_to, venue, field, not {', '.join(filters)}") from None
-    check_filter(stored, chosen)
-    return chosen
-
-
-class Collection(CollectionTables):
+class Collection(CollectionTables, SimilarPapers):
     """Papers and their vectors in a folder, as `sciprism embed` writes it.
 
     Papers are numbered from 0 in the order in which they were added; `ids`, `vectors` and iteration have that order.
@@ -193,16 +183,6 @@ class Collection(CollectionTables):
         found = search(self.stored, encoder, queries, k, mode=mode, filter=build_filter(self.stored, filters), why=why)
         rankings = [list(ranking.hits) for ranking in found]
         return rankings[0] if isinstance(queries, str) else rankings
-
-    def similar(self, id: str, k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any) -> list[Hit]:
-        """Rank the papers nearest to one of the collection, without it; arguments as for `search`.
-
-        >>> [hit.id for hit in library.similar("dna", k=1)]
-        ['folding']
-        """
-        encoder = self.encoder if why else None
-        ranking: Ranking = similar(self.stored, encoder, id, k, mode=mode, filter=build_filter(self.stored, filters))
-        return list(ranking.hits)
 
     def add(
         self, papers: Iterable[Paper], *, replace: bool = False, skip_bad: bool = False, prune: bool = False

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Floats, Rows
+from sciprism.papers.links import find_doi, find_url
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 
@@ -17,8 +18,9 @@ from sciprism.store import StoredCollection
 class Hit:
     """One paper of a ranking.
 
-    score: more is better, whatever the distance. why: the sentence of the abstract that is nearest to the query,
-    where it was asked for. paper: with all its fields.
+    score: more is better, whatever the distance. url: the address of the DOI, else of another system's id, else the
+    one that was read. why: the sentence of the abstract that is nearest to the query, where it was asked for.
+    paper: with all its fields.
     """
 
     rank: int
@@ -27,12 +29,16 @@ class Hit:
     title: str
     venue: str = ""
     year: int | None = None
+    authors: tuple[str, ...] = ()
+    doi: str = ""
+    url: str = ""
     why: str = ""
     paper: Paper = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the paper as JSON values."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "paper"}
+        row = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "paper"}
+        return row | {"authors": list(self.authors)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,9 @@ def build_rankings(
                     title=paper.title,
                     venue=paper.venue,
                     year=paper.year,
+                    authors=paper.authors,
+                    doi=find_doi(paper),
+                    url=find_url(paper),
                     why=reason,
                     paper=paper,
                 )

@@ -11,7 +11,7 @@ from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.recommend import RecommendProtocol
 from sciprism.papers.clicks import Click, ClickLog
 from sciprism.papers.records import Paper
-from sciprism.uses.recommendation import ClickRanker, RankerSettings, build_shown_lists, compute_loss_weights
+from sciprism.uses.click_ranking import ClickRanker, RankerSettings, build_shown_lists, compute_loss_weights
 
 VIEW = EvaluationContext(format="proximity")
 PROPENSITIES = np.array([0.5, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1])

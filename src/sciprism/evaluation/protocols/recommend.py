@@ -20,7 +20,7 @@ from sciprism.evaluation.task import ProtocolResult
 from sciprism.metrics.clicks import click_scores
 from sciprism.papers.clicks import ClickLog
 from sciprism.parallel import map_threads
-from sciprism.uses.recommendation import (
+from sciprism.uses.click_ranking import (
     RankerSettings,
     ShownLists,
     build_shown_lists,

@@ -1,0 +1,170 @@
+"""`sciprism recommend`: new papers for someone, by the papers that they have."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sciprism.cli.json_documents import print_json
+from sciprism.cli.options import AsJson, Columns, Encoding, SkipBad, parse_columns
+from sciprism.cli.printing import join_counts, plain_console, print_skipped, print_table
+from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.ranked_list import describe_source
+from sciprism.errors import InterruptedRunError
+
+if TYPE_CHECKING:
+    from sciprism.uses.recommending import Recommendations, RecommendSettings
+    from sciprism.uses.recommending.paper_sources import FileReading
+
+SHOWN = 10
+"""Papers that the terminal shows where a file holds all of them."""
+MAX_NEAR = 60
+"""Characters of an own paper's title in the terminal."""
+
+
+Library = Annotated[
+    list[str], typer.Option("--library", help="Papers that you have: a file or collection; repeatable.")
+]
+New = Annotated[list[str], typer.Option("--new", help="Papers to rank: a file or collection; repeatable.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="A .csv, .jsonl, .bib or .ris file; without suffix the first three."),
+]
+Unwanted = Annotated[
+    list[str] | None,
+    typer.Option("--not", "--unwanted", help="Papers like which none should be shown; repeatable."),
+]
+Interests = Annotated[int, typer.Option(help="Groups of your papers; 0 finds their number.")]
+Balance = Annotated[float, typer.Option(help="Part of the list, 0 to 1, shared among interests: small ones too.")]
+Diversity = Annotated[float, typer.Option(help="From 0, relevance alone, to below 1: fewer papers of one kind.")]
+UnwantedWeight = Annotated[float, typer.Option(help="How much nearness to --not papers counts.")]
+HalfLife = Annotated[float, typer.Option(help="Years after which a paper counts half; 0: its age does not count.")]
+EncodingModel = Annotated[str, typer.Option("--model", help="A model for files: folder, packaged name or hub id.")]
+
+
+def recommend(
+    library: Library,
+    new: New,
+    output: Output = None,
+    unwanted: Unwanted = None,
+    k: Annotated[int, typer.Option("-k", help="Papers to recommend.")] = 50,
+    interests: Interests = 0,
+    balance: Balance = 0.5,
+    diversity: Diversity = 0.1,
+    unwanted_weight: UnwantedWeight = 0.1,
+    half_life: HalfLife = 0.0,
+    model: EncodingModel = "",
+    columns: Columns = None,
+    encoding: Encoding = "",
+    skip_bad: SkipBad = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rank new papers by the papers that you have, with the nearest of yours as the reason.
+
+    Papers that you have are left out and counted. The same command continues after an interruption.
+
+    Example: sciprism recommend --library my.bib --new today.jsonl -o ranked.csv
+    """
+    from sciprism.uses.recommending import RecommendSettings
+    from sciprism.uses.recommending.output import list_outputs, write_recommendations
+
+    settings = RecommendSettings(
+        k=k,
+        interests=interests or None,
+        balance=balance,
+        diversity=diversity,
+        unwanted_weight=unwanted_weight,
+        half_life=half_life or None,
+    )
+    if output is not None:
+        list_outputs(output)  # a wrong name is an error now, not after the work
+    inputs = {"library": library, "new": new, "unwanted": unwanted or []}
+    found = _rank(inputs, settings, model, _build_reading(columns, encoding, skip_bad))
+    files = write_recommendations(found, output) if output is not None else []
+    _report(found, inputs, files, as_json)
+
+
+def _report(found: Recommendations, inputs: dict[str, list[str]], files: list[Path], as_json: bool) -> None:
+    print_skipped(found.skipped, found.counts.skipped)
+    if as_json:
+        print_json("sciprism.recommend/1", inputs | {"output": list(map(str, files))} | found.to_json())
+    else:
+        _print(found, files)
+
+
+def _build_reading(columns: list[str] | None, encoding: str, skip_bad: bool) -> FileReading:
+    from sciprism.papers.input_file import ReadOptions
+    from sciprism.uses.recommending.paper_sources import FileReading
+
+    return FileReading(ReadOptions(columns=parse_columns(columns), encoding=encoding), skip_bad)
+
+
+def _rank(
+    inputs: dict[str, list[str]], settings: RecommendSettings, model: str, reading: FileReading
+) -> Recommendations:
+    """Return the recommendations with a display of progress; say of an interruption that vectors are cached."""
+    from sciprism.uses.recommending import recommend as rank
+
+    try:
+        with ProgressDisplay("reading", "papers") as display:
+            shown = _Shown(display)
+            return rank(**inputs, settings=settings, model=model, reading=reading, progress=shown.update)
+    except KeyboardInterrupt:
+        message = "nothing was written; vectors computed so far are cached, and the same command continues"
+        raise InterruptedRunError(message) from None
+
+
+class _Shown:
+    """Shows the work at hand."""
+
+    def __init__(self, display: ProgressDisplay) -> None:
+        self._display, self._work = display, ""
+
+    def update(self, work: str, done: int, total: int | None) -> None:
+        if work != self._work:
+            self._display.begin(work, "papers", total)
+            self._work = work
+        self._display.update(done)
+
+
+def _print(found: Recommendations, files: list[Path]) -> None:
+    """Print the interests, the counts, and the list or its beginning."""
+    counts, names = found.counts, [hit.interest for hit in found.hits]
+    rows = [[each.name, f"{each.papers:,}", f"{names.count(each.name):,}"] for each in found.interests]
+    print_table(["interest of the library"], ["papers", "recommended"], rows)
+    left_out = {f"that the library has (by {reason})": count for reason, count in counts.owned.items()}
+    left_out |= {"unwanted": counts.unwanted, "repeated": counts.repeated, "skipped": counts.skipped}
+    print(f"{counts.library:,} papers of the library, {counts.new:,} new papers")
+    if any(left_out.values()):
+        print(f"left out: {join_counts(left_out)}")
+    if missing := counts.library_without_abstract + counts.new_without_abstract:
+        print(f"compared by the title alone, without abstract: {missing:,}")
+    if files:
+        print(f"wrote {len(found.hits):,} papers to {', '.join(map(str, files))}")
+    if found.hits:
+        _print_hits(found, SHOWN if files else len(found.hits))
+    else:
+        print("no paper to recommend", file=sys.stderr)
+
+
+def _print_hits(found: Recommendations, count: int) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2), expand=False)
+    for justify in ("right", "right", "left"):
+        table.add_column(justify=justify, overflow="fold")
+    for hit in found.hits[:count]:
+        text = Text(hit.title or "(no title)", "bold")
+        text.append(f"\n{describe_source(hit.authors, hit.venue, hit.year)}[{hit.id}]", "not bold dim")
+        near = hit.because[0]
+        text.append(
+            f"\nnear yours: {shorten(near.title or near.id, MAX_NEAR, placeholder=' …')} ({near.similarity:.2f})",
+            "not bold italic",
+        )
+        table.add_row(str(hit.rank), f"{hit.score:.4f}", text)
+    plain_console().print(table)

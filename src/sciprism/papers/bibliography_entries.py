@@ -1,0 +1,75 @@
+"""Papers as entries of BibTeX and RIS files, for Zotero, EndNote and LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from sciprism.papers.links import find_doi, find_url
+from sciprism.papers.records import Paper
+
+_TEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    }
+)
+_NO_KEY = re.compile(r"[^A-Za-z0-9_:./+-]+")
+
+
+def format_bibtex(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
+    """Yield an entry of BibTeX for each paper with its note; keys are the ids, and differ.
+
+    >>> print(*format_bibtex([(Paper(id="dna", title="Nucleic acids", year=1953), "rank 1")]))
+    @misc{dna,
+      title = {{Nucleic acids}},
+      year = {1953},
+      note = {rank 1}
+    }
+    """
+    used: dict[str, int] = {}
+    for paper, note in papers:
+        key = _NO_KEY.sub("-", paper.id).strip("-") or "paper"
+        used[key.lower()] = used.get(key.lower(), 0) + 1
+        if used[key.lower()] > 1:
+            key = f"{key}-{used[key.lower()]}"
+        fields = {
+            "title": f"{{{_escape(paper.title)}}}" if paper.title else "",
+            "author": " and ".join(map(_escape_name, paper.authors)),
+            "journal": _escape(paper.venue),
+            "year": str(paper.year or ""),
+            "doi": find_doi(paper),
+            "url": find_url(paper),
+            "abstract": _escape(paper.abstract),
+            "keywords": _escape(", ".join(paper.keywords)),
+            "note": _escape(note),
+        }
+        lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
+        yield f"@{'article' if paper.venue else 'misc'}{{{key},\n{lines}\n}}"
+
+
+def format_ris(papers: Iterable[tuple[Paper, str]]) -> Iterator[str]:
+    """Yield an entry of RIS for each paper with its note."""
+    for paper, note in papers:
+        lines = [("TY", "JOUR" if paper.venue else "GEN"), ("ID", paper.id), ("TI", paper.title)]
+        lines += [("AU", author) for author in paper.authors]
+        lines += [("PY", str(paper.year or "")), ("JO", paper.venue), ("DO", find_doi(paper)), ("UR", find_url(paper))]
+        lines += [("AB", paper.abstract), *(("KW", word) for word in paper.keywords), ("N1", note)]
+        yield "".join(f"{tag}  - {' '.join(text.split())}\n" for tag, text in lines if text) + "ER  - \n"
+
+
+def _escape(text: str) -> str:
+    return text.translate(_TEX)
+
+
+def _escape_name(name: str) -> str:
+    """Return a name; one that BibTeX would take for two is in braces."""
+    return f"{{{_escape(name)}}}" if " and " in name else _escape(name)

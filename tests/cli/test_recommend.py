@@ -1,0 +1,153 @@
+"""`sciprism recommend` as a person runs it: files in, a ranked list out, counts, messages, resuming."""
+
+from __future__ import annotations
+
+import json
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from build_commands import run
+from sciprism.cli.recommend import recommend
+from sciprism.encoders.encoder import Encoder
+from sciprism.uses.recommending import RecommendSettings
+
+TOPICS = {
+    "halo": ("Dark matter halos of {0} galaxies", "We simulate halos of dark matter around {0} galaxies."),
+    "gene": ("Gene editing in {0}", "A guide RNA directs the enzyme to edit the genes of {0}."),
+}
+WORDS = ("young", "old", "dwarf", "spiral", "distant", "nearby")
+
+
+def build_rows(topic: str, words: tuple[str, ...]) -> list[dict[str, object]]:
+    title, abstract = TOPICS[topic]
+    return [
+        {"id": f"{topic}-{w}", "title": title.format(w), "abstract": abstract.format(w), "year": 2020, "venue": "ApJ"}
+        for w in words
+    ]
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """A folder with a library, new papers and unwanted ones, and a way to run commands in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCIPRISM_CACHE", str(tmp_path / "cache"))
+    files = {
+        "mine.jsonl": [*build_rows("halo", WORDS[:4]), *build_rows("gene", WORDS[:2])],
+        "today.jsonl": [*build_rows("halo", WORDS[3:]), *build_rows("gene", WORDS[2:4])],
+        "these.jsonl": build_rows("gene", WORDS[4:]),
+    }
+    for name, rows in files.items():
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return lambda *words: run(monkeypatch, capsys, "recommend", *words)
+
+
+MINE = ("--library", "mine.jsonl", "--new", "today.jsonl")
+
+
+def test_a_list_with_reasons_and_counts(command) -> None:
+    status, out, err = command(*MINE, "-o", "ranked", "-k", "3")
+    assert status == 0, err
+    assert "interest of the library" in out and "6 papers of the library, 5 new papers" in out
+    assert "left out: 1 that the library has (by id)" in out
+    assert "wrote 3 papers to ranked.csv, ranked.jsonl, ranked.bib" in out
+    assert "[halo-distant]" in out and "near yours: Dark matter halos of " in out
+    assert max(map(len, out.splitlines())) <= 80
+    rows = [json.loads(line) for line in Path("ranked.jsonl").read_text().splitlines()]
+    assert len(rows) == 3 and {row["id"] for row in rows} & {"halo-distant", "halo-nearby"}
+    assert rows[0]["interest"] and len(rows[0]["because"]) == 3 and rows[0]["abstract"]
+    status, out, _ = command(*MINE)
+    assert status == 0 and out.count("near yours: ") == 4 and "wrote" not in out
+
+
+def test_json_has_interests_counts_and_hits(command) -> None:
+    status, out, err = command(*MINE, "--not", "these.jsonl", "--json", "-o", "ranked.csv")
+    document = json.loads(out)
+    assert status == 0 and document["schema"] == "sciprism.recommend/1", err
+    assert document["unwanted"] == ["these.jsonl"] and document["output"] == ["ranked.csv"]
+    counts = document["counts"]
+    assert (counts["library"], counts["new"], counts["owned"], counts["unwanted_given"]) == (6, 5, {"id": 1}, 2)
+    assert sum(each["papers"] for each in document["interests"]) == 6
+    assert sum(each["recommended"] for each in document["interests"]) == len(document["hits"]) == 4
+    assert all(hit["unwanted"] > -1 and hit["because"] for hit in document["hits"])
+    assert [hit["rank"] for hit in document["hits"]] == [1, 2, 3, 4]
+
+
+def test_collections_and_files_go_together(command, monkeypatch, capsys) -> None:
+    assert run(monkeypatch, capsys, "embed", "today.jsonl", "-o", "vecs")[0] == 0
+    of_files = json.loads(command(*MINE, "--json")[1])
+    mixed = json.loads(command("--library", "mine.jsonl", "--new", "vecs", "--json")[1])
+    assert [hit["id"] for hit in mixed["hits"]] == [hit["id"] for hit in of_files["hits"]]
+    assert mixed["counts"]["encoded"] == 6 and mixed["model"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--library", "gone.bib", "--new", "today.jsonl"), "gone.bib: no such file"),
+        (("--new", "today.jsonl"), "Missing option '--library'"),
+        ((*MINE, "-o", "ranked.xlsx"), "ranked.xlsx: its name must end with .csv, .jsonl, .bib, .ris"),
+        (("--library", "-", "--new", "-"), "library and new are both standard input"),
+        ((*MINE, "-k", "0"), "k is 0"),
+        ((*MINE, "--balance", "2"), "balance is 2.0"),
+        ((*MINE, "--interests", "-1"), "-1 interests"),
+        ((*MINE, "--half-life", "-2"), "half-life is -2.0"),
+        (("--library", "empty.jsonl", "--new", "today.jsonl"), "the file is empty"),
+        (("--library", "mine.jsonl", "--new", "bad.jsonl"), "no title and no abstract; fix it or pass --skip-bad"),
+    ],
+)
+def test_a_wrong_request_is_a_message_before_any_work(command, monkeypatch, words, message) -> None:
+    Path("empty.jsonl").write_text("")
+    Path("bad.jsonl").write_text('{"id": "a", "title": ""}\n')
+    if "bad.jsonl" not in words:
+        monkeypatch.setattr(Encoder, "load", lambda *_, **__: pytest.fail("a model is loaded"))
+    status, out, err = command(*words)
+    assert status == 2 and message in " ".join((out + err).split()), err
+    assert not list(Path().glob("ranked*"))
+
+
+def test_bad_records_are_skipped_and_named(command) -> None:
+    with Path("today.jsonl").open("a") as file:
+        file.write('{"id": "empty", "title": "", "abstract": ""}\n')
+    status, out, err = command(*MINE, "--skip-bad")
+    assert status == 0 and "1 skipped" in out and "today.jsonl, record 6" in err
+
+
+def test_nothing_new_is_no_failure(command) -> None:
+    status, out, err = command("--library", "mine.jsonl", "--new", "mine.jsonl", "-o", "ranked.csv")
+    assert status == 0 and "left out: 6 that the library has (by id)" in out and "no paper to recommend" in err
+    assert Path("ranked.csv").read_text().count("\n") == 1
+
+
+def test_an_interrupted_command_continues_with_what_was_encoded(command, monkeypatch) -> None:
+    monkeypatch.setattr("sciprism.uses.recommending.paper_sources.ENCODED", 2)
+    encoded: list[int] = []
+    encode = Encoder.encode
+
+    def count(self, items, **options):
+        if len(encoded) == 4 and not Path("resumed").exists():
+            raise KeyboardInterrupt
+        encoded.append(len(items))
+        return encode(self, items, **options)
+
+    monkeypatch.setattr(Encoder, "encode", count)
+    status, _, err = command(*MINE, "-o", "ranked.csv")
+    assert status == 130 and "the same command continues" in err and not Path("ranked.csv").exists()
+    Path("resumed").touch()
+    done = sum(encoded)
+    assert command(*MINE, "-o", "ranked.csv")[0] == 0
+    assert done == 7 and sum(encoded) == 10, "6 papers of the library and 4 others, each once"
+
+
+def test_progress_is_shown(command, monkeypatch) -> None:
+    monkeypatch.setattr("sciprism.cli.progress.PLAIN_INTERVAL", 0.0)
+    err = command(*MINE)[2]
+    assert "reading the library: 6 of 6 papers" in err and "comparing new papers: 5 of 5 papers" in err
+
+
+def test_the_options_have_the_defaults_of_the_settings() -> None:
+    options = signature(recommend).parameters
+    defaults = RecommendSettings()
+    for name in ("k", "balance", "diversity", "unwanted_weight"):
+        assert options[name].default == getattr(defaults, name), name
