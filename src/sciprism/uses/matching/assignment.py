@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -114,12 +115,8 @@ def _satisfy_groups(task: AssignmentTask, pairs: PairTable) -> PairTable:
     lacking = AssignmentProgram(required, pairs).find_lacking()
     if not lacking:
         return pairs
-    for group in required.groups:
-        members = np.flatnonzero(group.members)
-        rows = np.arange(required.shape[0])
-        if len(rows) * len(members) > MAX_WIDENED:
-            rows = np.array(lacking.get(group.name, []), np.int64)
-        papers, reviewers = np.repeat(rows, len(members)), np.tile(members, len(rows))
+    for columns, rows in _widen(required, lacking):
+        papers, reviewers = np.repeat(rows, len(columns)), np.tile(columns, len(rows))
         allowed = ~required.forbidden.contain(papers, reviewers)
         papers, reviewers = papers[allowed], reviewers[allowed]
         pairs = join_pairs(
@@ -129,6 +126,18 @@ def _satisfy_groups(task: AssignmentTask, pairs: PairTable) -> PairTable:
     if lacking:
         raise InputError(explain_groups(required, lacking))
     return pairs
+
+
+def _widen(required: Requirements, lacking: dict[str, list[int]]) -> Iterator[tuple[Rows, Rows]]:
+    """Yield reviewers and submissions whose pairs may help: all, or where these are too many those of the groups."""
+    papers, reviewers = required.shape
+    if papers * reviewers <= MAX_WIDENED:
+        yield np.arange(reviewers), np.arange(papers)
+        return
+    for group in required.groups:
+        members = np.flatnonzero(group.members)
+        few = papers * len(members) <= MAX_WIDENED
+        yield members, np.arange(papers) if few else np.array(lacking.get(group.name, []), np.int64)
 
 
 def _optimise(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> SolvedAssignment:

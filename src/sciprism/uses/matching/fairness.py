@@ -114,25 +114,32 @@ class ExchangeChains:
         first_reviewer = int(self._pairs.reviewers[released])
         can_leave = state.loads[first_reviewer] > self._required.least[first_reviewer]
         came: dict[int, tuple[int, int]] = {}  # reviewer -> the pair that leaves and the pair that takes the reviewer
-        waiting = deque([(paper, released, gain)])
-        seen = {paper}
+        waiting = deque([(released, gain)])
         while waiting:
-            current, leaving, least = waiting.popleft()
+            leaving, least = waiting.popleft()
+            current = int(self._pairs.papers[leaving])
+            before = self._walk_back(came, leaving, released)
             for pair in self._better(state, current, leaving, least):
                 reviewer = int(self._pairs.reviewers[pair])
                 if reviewer in came:
                     continue
                 came[reviewer] = (leaving, pair)
-                if reviewer == first_reviewer and current != paper:
-                    return self._follow(state, reviewer, came, released)
-                if can_leave and state.loads[reviewer] < self._required.most[reviewer]:
+                ends = reviewer == first_reviewer and current != paper
+                if ends or (can_leave and state.loads[reviewer] < self._required.most[reviewer]):
                     return self._follow(state, reviewer, came, released)
                 for other in state.pairs_of[reviewer]:
                     holder = int(self._pairs.papers[other])
-                    if holder not in seen and not self._locked[other]:
-                        seen.add(holder)
-                        waiting.append((holder, other, min(goal, state.sums[holder]) - state.sums[holder]))
+                    if holder not in before and not self._locked[other]:
+                        waiting.append((other, min(goal, state.sums[holder]) - state.sums[holder]))
         return False
+
+    def _walk_back(self, came: dict[int, tuple[int, int]], leaving: int, released: int) -> set[int]:
+        """Return the submissions of the chain that ends where a pair leaves: none changes twice."""
+        papers = {int(self._pairs.papers[leaving])}
+        while leaving != released:
+            leaving = came[int(self._pairs.reviewers[leaving])][0]
+            papers.add(int(self._pairs.papers[leaving]))
+        return papers
 
     def _better(self, state: _State, paper: int, leaving: int, gain: float) -> list[int]:
         """Return the pairs that a submission may take for one that leaves, the best first."""

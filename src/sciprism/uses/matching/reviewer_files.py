@@ -120,7 +120,7 @@ def _read_table(path: Path, papers: _PaperSource) -> Iterator[Reviewer]:
             raise error if isinstance(error, InputError) else InputError(f"{where}: {error}") from None
         seen[reviewer.id] = where
         listed = first_of(record, _KEYS["papers"])
-        yield replace(reviewer, papers=tuple(papers.find(where, reviewer.id, listed or ())))
+        yield replace(reviewer, papers=tuple(papers.find(where, reviewer.id, listed)))
 
 
 def _build_reviewer(record: Mapping[str, Any]) -> Reviewer:

@@ -70,7 +70,8 @@ class MatchSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings by name."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
