@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import shorten
+from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, SkipBad, split_names
-from sciprism.cli.printing import plain_console, print_facts, print_skipped
+from sciprism.cli.printing import print_facts, print_skipped, table_width
 from sciprism.cli.progress import ProgressDisplay
 from sciprism.errors import InputError
 
@@ -54,6 +54,9 @@ ObjectiveName = Annotated[str, typer.Option(help="fair, sum or perturbed.")]
 MaxProbability = Annotated[float, typer.Option(help="Of a pair in a perturbed assignment, at most.")]
 Seed = Annotated[int, typer.Option(help="Seed of a perturbed assignment.")]
 Bare = Annotated[bool, typer.Option("--bare", help="Write three columns without a header, as OpenReview's.")]
+MAX_REASON = 240
+"""Characters of a reason in the terminal; the files have all of it."""
+
 ModelName = Annotated[str, typer.Option(help="A model: folder, packaged name or hub id.")]
 
 
@@ -104,11 +107,7 @@ def _match(options: dict[str, Any]) -> Matching:
     from sciprism.uses.matching import match as assign
 
     settings, files = build_settings(options), build_files(options)
-    output, inputs = options["output"], [*options["submissions"], options["reviewers"], *files.listed()]
-    if any(output.resolve() == path.resolve() for path in inputs) and output.exists():
-        raise InputError(f"{output} is also read; name another file to write")
-    if output.is_dir():
-        raise InputError(f"{output} is a folder; name a file such as {output / 'assignments.csv'}")
+    _check_output(options["output"], [*options["submissions"], options["reviewers"], *files.listed()])
     with ProgressDisplay("reading") as progress:
         return assign(
             options["submissions"],
@@ -119,6 +118,15 @@ def _match(options: dict[str, Any]) -> Matching:
             skip_bad=options["skip_bad"],
             progress=progress,
         )
+
+
+def _check_output(output: Path, inputs: list[Path]) -> None:
+    """Raise InputError for an output that is a folder, or that is or would become an input."""
+    if output.is_dir():
+        raise InputError(f"{output} is a folder; name a file such as {output / 'assignments.csv'}")
+    for path in inputs:
+        if output.resolve() == path.resolve() or (path.is_dir() and path.resolve() in output.resolve().parents):
+            raise InputError(f"{output} is also read, as {path}; name another file to write")
 
 
 def build_settings(options: dict[str, Any]) -> MatchSettings:
@@ -160,21 +168,35 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
         "of the highest sum": f"{100 * result['share of the highest sum']:.1f} %"
         if "share of the highest sum" in result
         else "",
-        "moved": f"{result.get('moved')} of the earlier pairs; {result.get('kept of the earlier assignment')} stay",
+        "moved": _describe_moves(audit),
         "written": f"{written['output']}, {written['audit_file']}",
     }
     absent = set() if counts["bids above 0 on forbidden pairs"] else {"bids on conflicts"}
-    absent |= set() if "moved" in result else {"moved"}
     print_facts({name: text for name, text in facts.items() if text and name not in absent})
+    _print_worst(matching)
+
+
+def _print_worst(matching: Matching) -> None:
+    """Print the worst-served submissions, and why each has its reviewers."""
+    width = table_width()
     print("\nworst served:")
-    console = plain_console()
     for paper, mean, own in matching.worst():
-        console.print(f"{mean:.4f}  {shorten(own[0].title, 60, placeholder=' …')}  [{paper}]", style="bold")
+        head = f"{mean:.4f}  {paper}: "
+        print(head + shorten(own[0].title, max(width - len(head), 20), placeholder=" …"))
         for pair in own:
-            console.print(f"        {pair.reviewer} {pair.score:.4f}: {shorten(pair.reason, 200, placeholder=' …')}")
+            reason = shorten(f"{pair.reviewer} {pair.score:.4f}: {pair.reason}", MAX_REASON, placeholder=" …")
+            print("\n".join(wrap(reason, width, initial_indent=" " * 8, subsequent_indent=" " * 10)))
 
 
 def _describe_worst(result: dict[str, Any]) -> str:
     bound = result.get("worst submission, upper bound")
     text = f"{result['worst submission']:.4f}"
     return text if bound is None else f"{text}; no assignment exceeds {bound:.4f}"
+
+
+def _describe_moves(audit: dict[str, Any]) -> str:
+    if "moved" not in (result := audit["result"]):
+        return ""
+    gone = sum(each["count"] for reason, each in audit["dropped"].items() if reason.startswith("earlier pair"))
+    lost = f", {gone:,} have lost their reviewer or submission" if gone else ""
+    return f"{result['moved']:,} earlier pairs; {result['kept of the earlier assignment']:,} stay{lost}"

@@ -57,6 +57,10 @@ def write(name, rows):
     return path
 
 
+def read_csv(name):
+    return list(csv.reader(Path(name).read_text().splitlines()))
+
+
 def assign(reviewers="profiles", submissions="submissions.jsonl", *, skip_bad=False, settings=None, **files):
     given = {name: Path(value) if isinstance(value, str) else value for name, value in files.items()}
     chosen = MatchSettings(**{**SETTINGS, **(settings or {})})
@@ -87,8 +91,7 @@ def test_a_folder_of_profiles_is_assigned_by_topic_with_reasons(files):
 
 
 def test_shapes_of_reviewers_agree(files):
-    everything = [row for topic in TOPICS for row in map(json.loads, Path(f"profiles/~{topic}1.jsonl").open())]
-    write("papers.jsonl", everything)
+    write("papers.jsonl", [paper(f"{topic}{n}", topic, year=2000 + n) for topic in TOPICS for n in range(3)])
     ids = {topic: [f"{topic}{n}" for n in range(3)] for topic in TOPICS}
     rows = "".join(f"~{t}1,{t} Smith,{t}@x.org,senior,0,2,{';'.join(own)}\n" for t, own in ids.items())
     Path("table.csv").write_text(f"Reviewer ID,Name,E-mail,Seniority,Min,Max,Papers\n{rows}".replace("E-mail", "email"))
@@ -247,13 +250,13 @@ def test_given_scores_need_no_model(files):
     assert as_pairs(found) == [("s-genes", "~stars1"), ("s-stars", "~words1"), ("s-words", "~genes1")]
     assert found.audit["encoder"] is None and found.pairs[0].reason == "score given"
     found.write_scores("out.csv")
-    assert sorted(csv.reader(Path("out.csv").open())) == sorted(csv.reader(Path("scores.csv").open()))
+    assert sorted(read_csv("out.csv")) == sorted(read_csv("scores.csv"))
 
 
 def test_written_files_are_what_was_found(files):
     found = assign(settings={"per_paper": 2})
     audit = found.write("out.csv")
-    rows = list(csv.DictReader(Path("out.csv").open()))
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
     assert [(row["paper_id"], row["reviewer_id"], row["reason"]) for row in rows] == [
         (pair.paper, pair.reviewer, pair.reason) for pair in found.pairs
     ]
@@ -267,9 +270,7 @@ def test_written_files_are_what_was_found(files):
     assert len(worst) == 3 and [each["mean value"] for each in worst] == sorted(each["mean value"] for each in worst)
     assert worst[0]["mean value"] == document["result"]["worst submission"]
     found.write("bare.csv", bare=True)
-    assert [row[:2] for row in csv.reader(Path("bare.csv").open())] == [
-        [pair.paper, pair.reviewer] for pair in found.pairs
-    ]
+    assert [row[:2] for row in read_csv("bare.csv")] == [[pair.paper, pair.reviewer] for pair in found.pairs]
     found.write("out.json")
     assert set(json.loads(Path("out.json").read_text())["s-stars"][0]) == {"user", "aggregate_score", "reason"}
     assert as_pairs(assign(settings={"per_paper": 2}, keep="bare.csv")) == as_pairs(found)

@@ -68,7 +68,7 @@ def read_submissions(
         raise InputError("no submission to assign; name a file that holds papers")
     check_ids(papers)
     known = read_authorships([*paths, *([authors] if authors else [])])
-    if authors is not None and not any(paper.id in known for paper in papers):
+    if authors is not None and not {paper.id for paper in papers} & set(read_authorships([authors])):
         raise InputError(f"{authors} names authors of none of the submissions; its column paper holds their ids")
     return Submissions(papers, [known.get(paper.id, NO_AUTHORSHIP) for paper in papers], report)
 
