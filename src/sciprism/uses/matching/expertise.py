@@ -14,9 +14,9 @@ from sciprism.index.exact import normalize_for
 from sciprism.index.matmul import inner_products
 from sciprism.uses.matching.scoring import Scoring
 
-SUBMISSIONS = 512
+SUBMISSIONS = 256
 """Submissions of one matrix product."""
-PAPERS = 4096
+PAPERS = 2048
 """Papers of reviewers in one matrix product, about."""
 MAX_RUNNING = 16
 """Highest values that are found by running maxima; more are found by sorting."""

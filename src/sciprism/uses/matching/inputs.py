@@ -18,6 +18,7 @@ from sciprism.uses.matching.details import read_authorships
 from sciprism.uses.matching.reviewer_files import read_reviewers
 from sciprism.uses.matching.reviewers import Authorship, Reviewer
 from sciprism.uses.matching.settings import MatchFiles
+from sciprism.uses.matching.stored_papers import StoredVectors, is_collection, read_collection
 
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
@@ -63,7 +64,8 @@ def read_submissions(
     report = ReadReport()
     paths = [each for each in given if isinstance(each, Path)]
     papers = [each for each in given if isinstance(each, Paper)]
-    papers += read_papers(paths, skip_bad=skip_bad, report=report) if paths else ()
+    for path in paths:
+        papers += read_collection(path) if is_collection(path) else read_papers(path, skip_bad=skip_bad, report=report)
     if not papers:
         raise InputError("no submission to assign; name a file that holds papers")
     check_ids(papers)
@@ -97,9 +99,15 @@ def collect_reviewers(
 
 
 def encode_papers(
-    encoder: EncoderProtocol, parts: Mapping[str, Sequence[Paper]], progress: MatchProgress
+    encoder: EncoderProtocol,
+    parts: Mapping[str, Sequence[Paper]],
+    progress: MatchProgress,
+    stored: StoredVectors | None = None,
 ) -> dict[str, Floats]:
-    """Return the vectors of several lists of papers, for proximity; known texts come from the cache on disk."""
+    """Return the vectors of several lists of papers, for proximity.
+
+    Those of collections are read, known texts come from the cache on disk, others are encoded.
+    """
     from sciprism.encoders.cached_encoder import CachedEncoder
 
     cached = CachedEncoder(encoder, cache_folder() / "vectors")
@@ -107,9 +115,12 @@ def encode_papers(
     for name, papers in parts.items():
         progress.begin(f"encoding {name}", "papers", len(papers))
         cached.watch(lambda done, _: progress.update(done))
-        found[name] = (
-            np.asarray(cached.encode(papers, format="proximity", role="paper"))
-            if papers
-            else np.empty((0, encoder.dim), np.float32)
-        )
+        rows = stored.find(papers) if stored is not None else np.full(len(papers), -1, np.int64)
+        new = np.flatnonzero(rows < 0)
+        vectors = np.empty((len(papers), encoder.dim), np.float32)
+        if stored is not None:
+            vectors[rows >= 0] = stored.vectors[rows[rows >= 0]]
+        if len(new):
+            vectors[new] = cached.encode([papers[row] for row in new.tolist()], format="proximity", role="paper")
+        found[name] = vectors
     return found

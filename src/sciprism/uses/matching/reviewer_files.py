@@ -12,6 +12,7 @@ from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.details import first_of, read_records, read_texts
 from sciprism.uses.matching.reviewers import Reviewer
+from sciprism.uses.matching.stored_papers import is_collection, read_collection
 
 _KEYS = {
     "id": ("id", "reviewerid", "reviewer", "profileid", "userid", "user", "username"),
@@ -31,12 +32,14 @@ def read_reviewers(
     """Return the reviewers of a folder, table or JSON file, in the order read.
 
     papers: where their papers are, where the table does not hold them: a folder with a file per reviewer (its name
-    is the reviewer's id), or paper files whose ids the table's column `papers` names. Raises InputError for no
-    reviewer, an id that occurs twice, a paper that is not there, a limit that is no number.
+    is the reviewer's id), or paper files or collections whose ids the table's column `papers` names. Raises
+    InputError for no reviewer, an id that occurs twice, a paper that is not there, a limit that is no number.
     """
     report = ReadReport() if report is None else report
     if not path.exists():
         raise InputError(f"{path}: no such file or folder of reviewers")
+    if is_collection(path):
+        raise InputError(f"{path} is a collection of papers; name reviewers, and the collection with --reviewer-papers")
     if path.is_dir():
         if papers:
             raise InputError(
@@ -75,7 +78,9 @@ class _PaperSource:
         self.known: dict[str, Paper] = {}
         self.named = ", ".join(map(str, paths))
         for path in paths:
-            if path.is_dir():
+            if is_collection(path):
+                self.known.update({paper.id: paper for paper in read_collection(path)})
+            elif path.is_dir():
                 self.folder.update(_read_folder(path, skip_bad, report))
             else:
                 self.known.update({paper.id: paper for paper in read_papers(path, skip_bad=skip_bad, report=report)})

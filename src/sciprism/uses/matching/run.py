@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ from sciprism.uses.matching.score_sources import GivenScores, ScoreSource, Vecto
 from sciprism.uses.matching.scoring import Scoring
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings, parse_requirement
 from sciprism.uses.matching.stated_pairs import ForbiddenReport, StatedPairs, join_forbidden, read_stated_pairs
+from sciprism.uses.matching.stored_papers import StoredVectors, open_vectors
 
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
@@ -63,12 +64,13 @@ def match(
     listed = [Path(each) if isinstance(each, str) else each for each in given]
     progress.begin("reading")
     inputs = _read(listed, reviewers, files, settings, skip_bad)
-    source, used = _open_scores(inputs, settings, encoder, progress)
+    paths = [each for each in listed if isinstance(each, Path)]
+    stored = None if inputs.stated.scores is not None else open_vectors([*paths, *files.reviewer_papers])
+    source, used = _open_scores(inputs, settings, _load(encoder, stored), (progress, stored))
     task = AssignmentTask(inputs.require(settings), source, inputs.stated, settings)
     solved = solve_assignment(task, progress)
     progress.begin("explaining")
     matching = _describe(inputs, source, solved)
-    paths = [each for each in listed if isinstance(each, Path)]
     paths += [Path(reviewers)] if isinstance(reviewers, str | Path) else []
     parts = {
         "settings": settings.to_json(),
@@ -191,8 +193,26 @@ def _find_group(reviewers: Sequence[Reviewer], text: str) -> GroupMinimum:
     return GroupMinimum(f"{column}={value}", members, minimum)
 
 
+Load = Callable[[], "EncoderProtocol"]
+
+
+def _load(encoder: EncoderProtocol | str | None, stored: StoredVectors | None) -> Load:
+    """Return what loads the encoder where it is needed: that of the collections, the named one, or the default."""
+
+    def load() -> EncoderProtocol:
+        from sciprism.encoders.encoder import Encoder
+
+        if encoder is not None and not isinstance(encoder, str):
+            if stored is not None and encoder.fingerprint != stored.first.manifest.encoder.fingerprint:
+                raise InputError(f"{stored.first.folder} holds vectors of another encoder")
+            return encoder
+        return stored.load_encoder(encoder or "") if stored is not None else Encoder.load(encoder or None)
+
+    return load
+
+
 def _open_scores(
-    inputs: _Inputs, settings: MatchSettings, encoder: EncoderProtocol | str | None, progress: MatchProgress
+    inputs: _Inputs, settings: MatchSettings, load: Load, context: tuple[MatchProgress, StoredVectors | None]
 ) -> tuple[ScoreSource, EncoderProtocol | None]:
     """Return the given scores, else those by vectors, and the encoder that made these."""
     if inputs.stated.scores is not None:
@@ -202,15 +222,12 @@ def _open_scores(
             f"none of {len(inputs.reviewers):,} reviewers has a paper, so there is nothing to score by; name papers "
             "with --reviewer-papers, or scores with --scores"
         )
-    if encoder is None or isinstance(encoder, str):
-        from sciprism.encoders.encoder import Encoder
-
-        encoder = Encoder.load(encoder or None)
+    encoder = load()
     papers, profiles = build_profiles(
         inputs.reviewers, year=inputs.year, half_life=settings.half_life, authorship=settings.authorship
     )
     parts = {"submissions": inputs.submissions.papers, "reviewers' papers": papers}
-    vectors = list(encode_papers(encoder, parts, progress).values())
+    vectors = list(encode_papers(encoder, parts, *context).values())
     scorer = ExpertiseScorer(vectors[1], profiles, Scoring.parse(settings.scoring))
     return VectorScores(vectors[0], scorer, papers), encoder
 
