@@ -135,8 +135,7 @@ def count_errors(raters: list[str], ratings: np.ndarray, scores: np.ndarray, kin
             if ratings[i] >= 4 and (ratings[j] <= 2 if kind == "easy" else ratings[j] >= 4):
                 counts[raters[i]][0] += scores[i] <= scores[j]
                 counts[raters[i]][1] += 1
-    columns = np.array([[wrong / total * total, total] for wrong, total in counts.values()])
-    return ItemScores(tuple(counts), columns, aggregate="weighted-mean")
+    return ItemScores(tuple(counts), np.array(list(counts.values())), aggregate="weighted-mean")
 
 
 def describe(scores: ItemScores) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from sciprism.uses.matching.program import AssignmentProgram
 
 PIECES = 4
 """Linear pieces of the concave function."""
-CONCAVITIES = (0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.0)
+CONCAVITIES = (0.5, 0.25, 0.1, 0.05, 0.02, 0.01)
 """Factors c in x - c x^2, the most random first; from 0.5 on, more probability would be worse."""
 TOLERANCE = 1e-7
 
@@ -40,28 +40,46 @@ def assign_at_random(
 ) -> PerturbedAssignment:
     """Return a sampled assignment in which no pair that is not locked has more than `max_probability`.
 
-    least: expected sum that is asked for; the most random of `CONCAVITIES` that reaches it decides, else the one with
-    the highest sum. Raises InputError where the groups overlap, or where the probability is too small for the loads.
+    least: expected sum that is asked for; the most random of `CONCAVITIES` that reaches it decides, else the linear
+    function, which has the highest sum. Raises InputError where the groups overlap, or where the probability is too
+    small for the loads.
     """
     members = [group.members for group in required.groups]
     if members and np.sum(members, axis=0).max() > 1:
         raise InputError("a perturbed assignment needs groups that do not overlap; require groups of one column")
-    program = AssignmentProgram(required, pairs, copies=PIECES, upper=max_probability)
-    middles = (np.arange(PIECES) + 0.5) / PIECES * max_probability
-    shifted = values - min(0.0, float(values.min()))
-    for concavity in CONCAVITIES:
-        try:
-            found = program.solve((1 - 2 * concavity * middles)[:, None] * shifted)
-        except RunFailedError as error:
-            raise InputError(
-                f"no assignment gives every pair a probability of at most {max_probability}: raise --max-probability, "
-                "--candidates or --max-papers"
-            ) from error
-        if found.amounts @ values >= least:
-            break
-    probabilities = np.clip(found.amounts, 0.0, 1.0)
+    try:
+        amounts, concavity = _choose_probabilities(required, pairs, values, max_probability, least)
+    except RunFailedError as error:
+        raise InputError(
+            f"no assignment gives every pair a probability of at most {max_probability}: raise --max-probability, "
+            "--candidates or --max-papers"
+        ) from error
+    probabilities = np.clip(amounts, 0.0, 1.0)
     chosen = _Network(required, pairs, probabilities).round(np.random.default_rng(seed))
     return PerturbedAssignment(chosen, probabilities, concavity)
+
+
+def _choose_probabilities(
+    required: Requirements, pairs: PairTable, values: Doubles, highest: float, least: float
+) -> tuple[Doubles, float]:
+    """Return the probabilities of the most random function whose expected sum is enough, and its concavity.
+
+    The linear one has the highest sum and is solved first, in one piece; the others are searched by halving.
+    """
+    best = AssignmentProgram(required, pairs, upper=highest).solve(values, relaxed=True).amounts
+    found, program = (best, 0.0), None
+    middles = (np.arange(PIECES) + 0.5) / PIECES * highest
+    shifted = values - min(0.0, float(values.min()))
+    low, high = 0, len(CONCAVITIES)  # the first that is enough is at low or after, before high it is known to be
+    while low < high and best @ values >= least:
+        program = program or AssignmentProgram(required, pairs, copies=PIECES, upper=highest)
+        middle = (low + high) // 2
+        amounts = program.solve((1 - 2 * CONCAVITIES[middle] * middles)[:, None] * shifted).amounts
+        if amounts @ values >= least:
+            found, high = (amounts, CONCAVITIES[middle]), middle
+        else:
+            low = middle + 1
+    return found
 
 
 class _Network:

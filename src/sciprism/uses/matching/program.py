@@ -62,15 +62,20 @@ class AssignmentProgram:
         self._upper = np.where(self.locked, 1.0, upper) / copies
 
     def solve(
-        self, values: Doubles, *, fairness: FairnessRows | None = None, fixed: Mask | None = None
+        self,
+        values: Doubles,
+        *,
+        fairness: FairnessRows | None = None,
+        fixed: Mask | None = None,
+        relaxed: bool = False,
     ) -> ProgramSolution:
         """Return the best solution. values: (p,) or (copies, p). fixed: pairs that are assigned, beside the locked.
 
-        Integer variables are used where groups overlap and no fairness is asked for. Raises RunFailedError where
-        HiGHS finds no solution.
+        Integer variables are used where groups overlap, unless the relaxed solution or fairness is asked for. Raises
+        RunFailedError where HiGHS finds no solution.
         """
         found = self._run(values, fairness, fixed, integer=False)
-        if not found.is_integral and fairness is None and self.copies == 1:
+        if not (found.is_integral or relaxed or fairness is not None or self.copies > 1):
             found = self._run(values, None, fixed, integer=True)
         return found
 
