@@ -34,7 +34,9 @@ ScoresOut = Annotated[
     Path | None, typer.Option("--scores-out", help="Also write the scores, rows paper,reviewer,score.")
 ]
 Bids = Annotated[Path | None, typer.Option(help="Bids, rows paper,reviewer,bid: -1 to 1, or very high ... very low.")]
-Constraints = Annotated[Path | None, typer.Option(help="Rows paper,reviewer,-1 (forbidden) or 1 (locked).")]
+Constraints = Annotated[
+    Path | None, typer.Option(help="Rows paper,reviewer,-1 (forbidden), 0 (no conflict), 1 (locked).")
+]
 After = Annotated[list[Path] | None, typer.Option(help="An assignment of an earlier round; it counts; repeatable.")]
 Keep = Annotated[Path | None, typer.Option(help="An earlier assignment of this round; as few pairs as possible move.")]
 PerPaper = Annotated[int, typer.Option(help="Reviewers of each submission.")]
@@ -162,6 +164,7 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
         "conflicts": ", ".join(f"{kind} {count:,}" for kind, count in audit["conflicts"].items()) or "none",
         "not checked": "; ".join(f"{kind}: {why}" for kind, why in audit["conflicts not checked"].items()),
         "bids on conflicts": f"{counts['bids above 0 on forbidden pairs']:,}, which do not hold; see the audit",
+        "without abstract": f"{counts['submissions without abstract']:,} submissions, scored by title alone",
         "without papers": ", ".join(audit["reviewers without papers"][:5]),
         "mean score": f"{result['mean score']:.4f}",
         "worst submission": _describe_worst(result),
@@ -172,6 +175,7 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
         "written": f"{written['output']}, {written['audit_file']}",
     }
     absent = set() if counts["bids above 0 on forbidden pairs"] else {"bids on conflicts"}
+    absent |= set() if counts["submissions without abstract"] else {"without abstract"}
     print_facts({name: text for name, text in facts.items() if text and name not in absent})
     _print_worst(matching)
 

@@ -224,6 +224,12 @@ def test_conflicts_are_read_from_openreview_notes_and_a_table_of_authors(files):
     Path("authors.csv").write_text("paper,name,email\ns-stars,Ann,a@csail.mit.edu\ns-stars,Bob,b@gmail.com\n")
     found = assign("people.csv", reviewer_papers=(Path("profiles"),), authors="authors.csv")
     assert found.audit["conflicts"] == {"domain": 1}
+    found.write("out.csv")
+    assert read_csv("out.conflicts.csv")[1:] == [["s-stars", "~stars1", "domain", "e-mail domain mit.edu of an author"]]
+    Path("constraints.csv").write_text("s-stars,~stars1,0\n")
+    people = (Path("profiles"),)
+    found = assign("people.csv", reviewer_papers=people, authors="authors.csv", constraints="constraints.csv")
+    assert found.audit["conflicts"] == {} and as_pairs(found) == EXPECTED
     with pytest.raises(InputError, match="names authors of none of the submissions"):
         assign("people.csv", submissions="notes.json", reviewer_papers=(Path("profiles"),), authors="authors.csv")
 

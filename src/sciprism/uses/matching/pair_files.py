@@ -34,7 +34,7 @@ BIDS = {
     "not willing": -1.0,
 }
 """Words of bids -> their values."""
-CONSTRAINTS = {"conflict": -1.0, "forbidden": -1.0, "lock": 1.0, "locked": 1.0, "": 0.0}
+CONSTRAINTS = {"conflict": -1.0, "forbidden": -1.0, "no conflict": 0.0, "allowed": 0.0, "lock": 1.0, "locked": 1.0}
 _PAPER = {"paper", "paperid", "submission", "submissionid", "note", "noteid", "forum", "head"}
 _REVIEWER = {"user", "userid", "reviewer", "reviewerid", "profile", "profileid", "tail"}
 _VALUE = {"score", "bid", "weight", "label", "constraint", "value", "affinity"}

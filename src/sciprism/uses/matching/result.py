@@ -15,6 +15,7 @@ from sciprism.uses.matching.pair_files import write_rows
 from sciprism.uses.matching.score_sources import NearPaper
 
 HEADER = ("paper_id", "reviewer_id", "score", "bid", "reason")
+CONFLICT_HEADER = ("paper_id", "reviewer_id", "kind", "reason")
 WORST = 5
 """Worst-served submissions that a result names."""
 
@@ -65,12 +66,14 @@ class AssignedPair:
 class Matching:
     """An assignment, by submission in the order given, and its audit (`audit`: JSON values).
 
-    reviewers: all of them, assigned or not. scored: pairs with their scores that were considered, for `write_scores`.
+    reviewers: all of them, assigned or not. conflicts: submission, reviewer, kind and reason of those found. scored:
+    yields the pairs that were considered, with their scores.
     """
 
     pairs: list[AssignedPair]
     reviewers: list[str]
     audit: dict[str, Any] = field(repr=False)
+    conflicts: list[tuple[str, str, str, str]] = field(default_factory=list, repr=False)
     scored: Any = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -96,7 +99,7 @@ class Matching:
         return sorted(means, key=lambda each: (each[1], each[0]))[:count]
 
     def write(self, path: Path | str, *, bare: bool = False) -> Path:
-        """Write the assignment as CSV or JSON (by suffix) and the audit next to it; return the audit's path.
+        """Write the assignment as CSV or JSON (by suffix), next to it the conflicts and the audit; return its path.
 
         bare: three columns without header, as OpenReview takes them. JSON is OpenReview's: submission -> reviewers.
         """
@@ -110,6 +113,7 @@ class Matching:
             write_json(path, found)
         else:
             write_rows(path, self._rows(bare))
+        write_rows(path.with_name(f"{path.stem}.conflicts.csv"), [CONFLICT_HEADER, *self.conflicts])
         write_json(audit, self.audit)
         return audit
 

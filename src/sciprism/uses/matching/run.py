@@ -15,7 +15,7 @@ from sciprism.papers.records import Paper
 from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment, look_up, solve_assignment
 from sciprism.uses.matching.audit import build_audit, describe_encoder, describe_result, hash_files
 from sciprism.uses.matching.candidates import PairTable
-from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts, list_unchecked
+from sciprism.uses.matching.conflicts import Conflict, ConflictInput, find_conflicts, list_unchecked
 from sciprism.uses.matching.expertise import ExpertiseScorer
 from sciprism.uses.matching.inputs import (
     MatchProgress,
@@ -33,7 +33,13 @@ from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.score_sources import GivenScores, ScoreSource, VectorScores
 from sciprism.uses.matching.scoring import Scoring
 from sciprism.uses.matching.settings import MatchFiles, MatchSettings, parse_requirement
-from sciprism.uses.matching.stated_pairs import ForbiddenReport, StatedPairs, join_forbidden, read_stated_pairs
+from sciprism.uses.matching.stated_pairs import (
+    ForbiddenReport,
+    StatedPairs,
+    drop_allowed,
+    join_forbidden,
+    read_stated_pairs,
+)
 from sciprism.uses.matching.stored_papers import StoredVectors, open_vectors
 
 if TYPE_CHECKING:
@@ -91,6 +97,7 @@ class _Inputs:
     reviewers: list[Reviewer]
     stated: StatedPairs
     forbidden: ForbiddenReport
+    conflicts: list[Conflict]
     unchecked: dict[str, str]
     dropped: Any
     year: int
@@ -170,9 +177,11 @@ def _read(
     stated = read_stated_pairs(files, reader)
     year = settings.year or latest_year([*found.papers, *(paper for each in people for paper in each.papers)])
     known = ConflictInput(found.papers, found.authorships, people, year - settings.coauthor_years + 1)
-    conflicts = list(find_conflicts(known, settings.conflicts))
+    conflicts = drop_allowed(stated, find_conflicts(known, settings.conflicts))
     forbidden = join_forbidden(stated, conflicts, (list(rows[0]), list(rows[1])))
-    return _Inputs(found, people, stated, forbidden, list_unchecked(known, settings.conflicts), reader.dropped, year)
+    return _Inputs(
+        found, people, stated, forbidden, conflicts, list_unchecked(known, settings.conflicts), reader.dropped, year
+    )
 
 
 def _subtract(limits: Integers, earlier: Integers) -> Integers:
@@ -254,7 +263,11 @@ def _describe(inputs: _Inputs, source: ScoreSource, solved: SolvedAssignment) ->
         for i, (row, number) in enumerate(zip(pairs.papers.tolist(), pairs.reviewers.tolist(), strict=True))
     ]
     return Matching(
-        pairs=found, reviewers=reviewers, audit={}, scored=lambda: _score_rows(papers, reviewers, solved.all)
+        pairs=found,
+        reviewers=reviewers,
+        audit={},
+        conflicts=[(papers[c.paper], reviewers[c.reviewer], c.kind, c.reason) for c in inputs.conflicts],
+        scored=lambda: _score_rows(papers, reviewers, solved.all),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,8 @@ MAX_LISTED = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatedPairs:
-    """Pairs that the files name. earlier: of earlier rounds; kept: of an earlier assignment of this round.
+    """Pairs that the files name. allowed: although a conflict was found. earlier: of earlier rounds; kept: of an
+    earlier assignment of this round.
 
     earlier_loads: reviews of each reviewer in earlier rounds, of this file's submissions and of others.
     """
@@ -30,6 +31,7 @@ class StatedPairs:
     bids: PairValues = NO_PAIRS
     locked: PairValues = NO_PAIRS
     forbidden: PairValues = NO_PAIRS
+    allowed: PairValues = NO_PAIRS
     earlier: PairValues = NO_PAIRS
     kept: PairValues = NO_PAIRS
     scores: PairValues | None = None
@@ -44,7 +46,7 @@ def read_stated_pairs(files: MatchFiles, reader: PairReader) -> StatedPairs:
     if len(odd):
         raise InputError(
             f"{constraints.places[odd[0]]}: the constraint {constraints.values[odd[0]]:g} is none of -1 (forbidden), "
-            "0 and 1 (locked)"
+            "0 (no conflict) and 1 (locked)"
         )
     loads = np.zeros(len(reader.reviewer_rows), np.int64)
     earlier: dict[tuple[int, int], str] = {}
@@ -61,6 +63,7 @@ def read_stated_pairs(files: MatchFiles, reader: PairReader) -> StatedPairs:
         bids=reader.read(files.bids, "bid", BIDS) if files.bids else NO_PAIRS,
         locked=constraints.select(constraints.values == 1),
         forbidden=constraints.select(constraints.values == -1),
+        allowed=constraints.select(constraints.values == 0),
         earlier=PairValues(rows[:, 0], rows[:, 1], np.ones(len(rows)), list(earlier.values())),
         kept=_read_kept(files, lenient),
         scores=lenient.read(files.scores, "score") if files.scores else None,
@@ -93,13 +96,19 @@ class ForbiddenReport:
     contradictions: int
 
 
+def drop_allowed(stated: StatedPairs, conflicts: Iterable[Conflict]) -> list[Conflict]:
+    """Return the conflicts without those on pairs that a file allows."""
+    allowed = set(zip(stated.allowed.papers.tolist(), stated.allowed.reviewers.tolist(), strict=True))
+    return [each for each in conflicts if (each.paper, each.reviewer) not in allowed]
+
+
 def join_forbidden(
     stated: StatedPairs, conflicts: Sequence[Conflict], ids: tuple[list[str], list[str]]
 ) -> ForbiddenReport:
     """Return the pairs that are forbidden by files, by found conflicts or because an earlier round has them.
 
-    Raises InputError for a locked pair that is forbidden. A bid above 0 on a forbidden pair does not hold, and is
-    listed with the reason.
+    conflicts: without those on pairs that a file allows (`drop_allowed`). Raises InputError for a locked pair that is
+    forbidden. A bid above 0 on a forbidden pair does not hold, and is listed with the reason.
     """
     papers, reviewers = ids
     shape = (len(papers), len(reviewers))
