@@ -112,15 +112,15 @@ def test_augmenting_paths_reach_through_several_submissions():
     [
         ({"needs": 2, "most": 1}, ["3 submissions need 6 reviews", "4 reviewers may write 4", "--max-papers"]),
         ({"least": 1}, ["minimum loads of 4 reviewers add up to 4", "need 3"]),
-        ({"forbidden": [(1, r) for r in range(4)]}, ["submission p1 needs 1 reviewers", "0 of 4", "conflict"]),
+        ({"forbidden": [(1, r) for r in range(4)]}, ["submission p1 needs 1 reviewer,", "0 of 4", "conflict"]),
         (
             {"forbidden": [(p, r) for p in (0, 1) for r in (1, 2, 3)]},
-            ["2 submissions (p0, p1) need 2 reviews", "1 reviewers without conflict may write at most 1"],
+            ["2 submissions (p0, p1) need 2 reviews", "1 reviewer without conflict may write at most 1"],
         ),
         ({"forbidden": [(p, 3) for p in range(3)], "least": 1, "needs": 2, "most": 2}, ["reviewer r3", "only 0"]),
         ({"locked": [(0, 1), (0, 2)]}, ["p0 has 2 locked reviewers, but may have 1"]),
         ({"locked": [(0, 1), (1, 1)]}, ["r1 has 2 locked submissions, but may have 1"]),
-        ({"groups": [([0], 1)], "most": 2}, ["cannot have 1 reviewers with group=0", "may write 2", "--require"]),
+        ({"groups": [([0], 1)], "most": 2}, ["cannot have 1 reviewer with group=0", "may write 2", "--require"]),
         ({"least": 2, "most": 1}, ["reviewer r0 must review at least 2", "at most 1"]),
     ],
 )

@@ -160,6 +160,8 @@ def test_files_of_pairs_have_a_header_or_none(files):
     for name in ("a.csv", "b.csv"):
         found = reader.read(Path(name), "bid", BIDS)
         assert found.papers.tolist() == [0, 1] and found.values.tolist() == [1.0, -0.5], name
+    Path("d.csv").write_text("\ufeffpaper;reviewer;bid\np;r;1\nq;r;-0.5\n")
+    assert reader.read(Path("d.csv"), "bid", BIDS).values.tolist() == [1.0, -0.5]
     Path("c.csv").write_text("head,tail\np,r\n")
     assert [row[3] for row in read_pair_rows(Path("c.csv"))] == [""]
 
@@ -239,7 +241,7 @@ def test_groups_have_their_minimum(files):
     settings = {"require": ("seniority=senior:1",), "per_paper": 2, "max_papers": 3}
     found = assign("people.csv", reviewer_papers=(Path("profiles"),), settings=settings)
     assert found.loads()["~genes1"] == 3
-    with pytest.raises(InputError, match=r"2 reviewers with seniority=senior.*1 reviewers of the group"):
+    with pytest.raises(InputError, match=r"2 reviewers with seniority=senior.*1 reviewer of the group"):
         assign(
             "people.csv", reviewer_papers=(Path("profiles"),), settings={**settings, "require": ("seniority=senior:2",)}
         )
@@ -304,7 +306,12 @@ def test_written_files_are_what_was_found(files):
     assert [row[:2] for row in read_csv("bare.csv")] == [[pair.paper, pair.reviewer] for pair in found.pairs]
     found.write("out.json")
     assert set(json.loads(Path("out.json").read_text())["s-stars"][0]) == {"user", "aggregate_score", "reason"}
-    assert as_pairs(assign(settings={"per_paper": 2}, keep="bare.csv")) == as_pairs(found)
+    for name in ("bare.csv", "out.json", "out.csv"):
+        again = assign(settings={"per_paper": 2}, keep=name)
+        assert as_pairs(again) == as_pairs(found) and again.audit["result"]["moved"] == 0
+    Path("odd.json").write_text('{"s-stars": "~stars1"}')
+    with pytest.raises(InputError, match=r"odd\.json is no assignment of the form"):
+        assign(keep="odd.json")
 
 
 def test_a_perturbed_assignment_repeats_with_its_seed(files):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,14 +121,21 @@ class PairReader:
 
 
 def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
-    """Yield place, submission, reviewer and value (may be empty) of each row; a header line may name the columns."""
+    """Yield place, submission, reviewer and value (may be empty) of each row.
+
+    A header line may name the columns; , ; or tabs separate cells. A .json file is an assignment in OpenReview's form.
+    """
     if not path.is_file():
         raise InputError(f"{path}: no such file")
+    if path.suffix == ".json":
+        yield from _read_assignment(path)
+        return
     file = InputFile(path)
-    columns = (0, 1, 2)
+    columns, delimiter = (0, 1, 2), ","
     lines = ((number, line) for number, line in file.lines() if line.strip())
     for row, (number, line) in enumerate(lines):
-        delimiter = "\t" if "\t" in line and "," not in line else ","
+        if row == 0:
+            delimiter = max(",\t;", key=line.count)
         try:
             cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
         except (csv.Error, StopIteration) as error:
@@ -139,6 +147,17 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
             raise InputError(f"{path}, line {number}: {len(cells)} cells; write submission,reviewer,value")
         value = cells[columns[2]] if columns[2] < len(cells) else ""
         yield f"{path}, line {number}", cells[columns[0]], cells[columns[1]], value
+
+
+def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for paper, own in content.items():
+            for each in own:
+                yield f"{path}, {paper}", str(paper), str(each["user"]), str(each.get("aggregate_score", ""))
+    except (ValueError, AttributeError, TypeError, KeyError) as error:
+        form = '{submission: [{"user": reviewer, "aggregate_score": number}]}'
+        raise InputError(f"{path} is no assignment of the form {form}: {error!r}") from error
 
 
 def _find_columns(cells: list[str]) -> tuple[int, int, int] | None:

@@ -20,6 +20,11 @@ def name_some(names: Sequence[str]) -> str:
     return shown if more <= 0 else f"{shown} and {more:,} other{'s' if more > 1 else ''}"
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, "1 review", "12 reviews"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def explain_loads(required: Requirements) -> None:
     """Raise InputError where sums, single submissions or single reviewers cannot be satisfied."""
     impossible = np.flatnonzero(required.least > required.most)
@@ -39,13 +44,13 @@ def _check_sums(required: Requirements) -> None:
     needed, capacity = int(required.needs.sum()), int(np.minimum(required.most, papers).sum())
     if needed > capacity:
         raise InputError(
-            f"{papers:,} submissions need {needed:,} reviews, but {reviewers:,} reviewers may write {capacity:,}; "
-            "raise --max-papers, lower --per-paper or add reviewers"
+            f"{count(papers, 'submission')} need {count(needed, 'review')}, but {count(reviewers, 'reviewer')} may "
+            f"write {capacity:,}; raise --max-papers, lower --per-paper or add reviewers"
         )
     if required.least.sum() > needed:
         raise InputError(
-            f"the minimum loads of {reviewers:,} reviewers add up to {required.least.sum():,} reviews, but "
-            f"{papers:,} submissions need {needed:,}; lower --min-papers or raise --per-paper"
+            f"the minimum loads of {count(reviewers, 'reviewer')} add up to {required.least.sum():,} reviews, but "
+            f"{count(papers, 'submission')} need {needed:,}; lower --min-papers or raise --per-paper"
         )
 
 
@@ -56,7 +61,7 @@ def _check_conflicts(required: Requirements) -> None:
     if len(short):
         first = short[0]
         raise InputError(
-            f"submission {required.paper_ids[first]} needs {required.needs[first]} reviewers, but only "
+            f"submission {required.paper_ids[first]} needs {count(int(required.needs[first]), 'reviewer')}, but only "
             f"{reviewers - forbidden[first]:,} of {reviewers:,} are without conflict"
             + _others(len(short) - 1, "submission", "lack reviewers")
             + "; add reviewers, or remove conflicts that are none"
@@ -105,8 +110,9 @@ def explain_short_paper(required: Requirements, paper: int, reached: Sequence[in
     needed = int(required.needs[list(reached)].sum())
     locks = " beside the locked pairs" if len(required.locked[0]) else ""
     return (
-        f"submission {required.paper_ids[paper]} cannot have {required.needs[paper]} reviewers: {len(reached):,} "
-        f"submissions ({names}) need {needed:,} reviews, and the {usable:,} reviewers without conflict may write "
+        f"submission {required.paper_ids[paper]} cannot have {count(int(required.needs[paper]), 'reviewer')}: "
+        f"{count(len(reached), 'submission')} ({names}) need {count(needed, 'review')}, and the "
+        f"{count(usable, 'reviewer')} without conflict may write "
         f"at most {possible:,} of them{locks}; raise --max-papers, add reviewers for these, or remove conflicts "
         "that are none"
     )
@@ -129,12 +135,13 @@ def explain_groups(required: Requirements, lacking: Mapping[str, Sequence[int]])
             needed = group.minimum * required.shape[0]
             names = name_some([required.paper_ids[row] for row in rows])
             parts.append(
-                f"{len(rows):,} submissions ({names}) cannot have {group.minimum} reviewers with {group.name}: all "
-                f"submissions need {needed:,} such reviews, the {int(group.members.sum()):,} reviewers of the group "
-                f"may write {capacity:,}, fewer where they have conflicts"
+                f"{count(len(rows), 'submission')} ({names}) cannot have {count(group.minimum, 'reviewer')} with "
+                f"{group.name}: all submissions need {count(needed, 'such review')}, the "
+                f"{count(int(group.members.sum()), 'reviewer')} of the group may write {capacity:,}, fewer where they "
+                "have conflicts"
             )
     return "; ".join(parts) + "; lower --require, raise the maximum of these reviewers or add some"
 
 
-def _others(count: int, noun: str, what: str) -> str:
-    return f"; {count:,} other {noun}{'s' if count > 1 else ''} also {what}" if count else ""
+def _others(number: int, noun: str, what: str) -> str:
+    return f"; {count(number, f'other {noun}')} also {what}" if number else ""
