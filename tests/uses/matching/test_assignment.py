@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -204,3 +205,12 @@ def test_quality_limits_the_loss_of_sampling():
             objective="perturbed",
             max_probability=0.1,
         )
+
+
+def test_several_threads_solve_at_once():
+    scores = np.random.default_rng(8).random((6, 6))
+    required = build_requirements((6, 6), needs=2, most=3)
+    expected = as_lists(solve(scores, required), 6)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: as_lists(solve(scores, required), 6), range(8)))
+    assert found == [expected] * 8

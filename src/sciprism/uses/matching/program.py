@@ -6,6 +6,7 @@ overlapping groups need integer variables.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -209,7 +210,10 @@ class _Model:
 
 
 def _create_solver(highspy: Any) -> Any:
-    """Return a solver that prints nothing and that Ctrl-C stops."""
+    """Return a solver that prints nothing and that Ctrl-C stops.
+
+    HiGHS serves Ctrl-C in one thread of a process at a time: in others, it solves without.
+    """
 
     class QuietHighs(highspy.Highs):  # type: ignore[misc]
         def enableCallbacks(self) -> None:  # noqa: N802 (HiGHS prints a banner here unless it is silent before)
@@ -217,7 +221,7 @@ def _create_solver(highspy: Any) -> Any:
             super().enableCallbacks()
 
     solver = QuietHighs()
-    solver.HandleKeyboardInterrupt = True
+    solver.HandleKeyboardInterrupt = threading.current_thread() is threading.main_thread()
     return solver
 
 
