@@ -13,7 +13,10 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.index/1": ("index", "collection, built, papers"),
     "sciprism.search/1": ("search", "collection, mode, rankings: of each query its hits"),
     "sciprism.similar/1": ("similar", "collection, mode, rankings: one, with its hits"),
-    "sciprism.match/1": ("match", "output, audit_file, assignments: of each pair score, bid, reason, papers; audit"),
+    "sciprism.match/1": (
+        "match",
+        "output, audit_file, conflicts_file, assignments: of each pair score, bid, reason; audit",
+    ),
     "sciprism.delete/1": ("delete", "collection, deleted, unknown ids, papers left"),
     "sciprism.describe/1": ("describe", "what a model is: method, formats, spaces, pooling, template, fingerprint"),
     "sciprism.models/1": ("models", "models: of each name, method, formats, size, whether it is here"),

@@ -97,11 +97,19 @@ def match(
 
     Example: sciprism match submissions.jsonl --reviewers profiles/ -o assignments.csv --max-papers 4
     """
-    matching = _match(dict(locals()))
+    written = _write(matching := _match(dict(locals())), output, scores_out, bare)
+    _print(matching, written, as_json)
+
+
+def _write(matching: Matching, output: Path, scores_out: Path | None, bare: bool) -> dict[str, str]:
+    """Write the files; return what each is -> its path."""
     audit = matching.write(output, bare=bare)
+    conflicts = output.with_name(f"{output.stem}.conflicts.csv")
+    written = {"output": output, "audit_file": audit, "conflicts_file": conflicts}
     if scores_out is not None:
         matching.write_scores(scores_out)
-    _print(matching, {"output": str(output), "audit_file": str(audit)}, as_json)
+        written["scores_file"] = scores_out
+    return {name: str(path) for name, path in written.items()}
 
 
 def _match(options: dict[str, Any]) -> Matching:
@@ -160,7 +168,8 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
     loads = result["reviewers by load"]
     facts = {
         "submissions": f"{counts['submissions']:,}",
-        "reviewers": f"{counts['reviewers']:,}, " + ", ".join(f"{n} with {load}" for load, n in loads.items()),
+        "reviewers": f"{counts['reviewers']:,}; with submissions: "
+        + ", ".join(f"{n} with {load}" for load, n in loads.items()),
         "conflicts": ", ".join(f"{kind} {count:,}" for kind, count in audit["conflicts"].items()) or "none",
         "not checked": "; ".join(f"{kind}: {why}" for kind, why in audit["conflicts not checked"].items()),
         "bids on conflicts": f"{counts['bids above 0 on forbidden pairs']:,}, which do not hold; see the audit",
@@ -172,7 +181,7 @@ def _print(matching: Matching, written: dict[str, str], as_json: bool) -> None:
         if "share of the highest sum" in result
         else "",
         "moved": _describe_moves(audit),
-        "written": f"{written['output']}, {written['audit_file']}",
+        "written": ", ".join(written.values()),
     }
     absent = set() if counts["bids above 0 on forbidden pairs"] else {"bids on conflicts"}
     absent |= set() if counts["submissions without abstract"] else {"without abstract"}
