@@ -389,3 +389,17 @@ def test_real_rows_are_all_read(name: str, count: int):
     found = list(read_papers(Path(os.environ["SCIPRISM_DATA"]) / f"{name}.jsonl.gz"))
     assert len(found) == count
     assert all(paper.abstract for paper in found)
+
+
+def test_openreview_archives_hold_id_and_content_alone(tmp_path):
+    """As `archives/~Ann_Lee1.jsonl`, from which expertise is computed."""
+    rows = [
+        {"id": "a", "content": {"title": "Stars", "abstract": "On stars."}},
+        {"id": "b", "content": {"title": "Dna"}},
+    ]
+    (tmp_path / "~Ann_Lee1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = list(read_papers(tmp_path / "~Ann_Lee1.jsonl"))
+    assert [(paper.id, paper.title, paper.abstract) for paper in found] == [
+        ("a", "Stars", "On stars."),
+        ("b", "Dna", ""),
+    ]

@@ -14,6 +14,10 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.search/1": ("search", "collection, mode, rankings: of each query its hits"),
     "sciprism.similar/1": ("similar", "collection, mode, rankings: one of each paper, with its hits"),
     "sciprism.recommend/1": ("recommend", "inputs, output, model, counts, interests, hits with reasons, skipped"),
+    "sciprism.match/1": (
+        "match",
+        "output, audit_file, conflicts_file, assignments: of each pair score, bid, reason; audit",
+    ),
     "sciprism.delete/1": ("delete", "collection, deleted, unknown ids, papers left"),
     "sciprism.describe/1": ("describe", "what a model is: method, formats, spaces, pooling, template, fingerprint"),
     "sciprism.models/1": ("models", "models: of each name, method, formats, size, whether it is here"),

@@ -31,6 +31,7 @@ from sciprism.cli.failures import (
 from sciprism.cli.former_options import Command
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
+from sciprism.cli.match import match
 from sciprism.cli.models import models
 from sciprism.cli.overlap import overlap
 from sciprism.cli.prepare import prepare
@@ -66,7 +67,7 @@ app = typer.Typer(
 )
 
 
-USE = (inspect, embed, index, search, similar, recommend, delete, describe, models, export, verify)
+USE = (inspect, embed, index, search, similar, match, recommend, delete, describe, models, export, verify)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
@@ -81,7 +82,7 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 
 
 for command in (*USE, *SCIENCE):
-    writes = command in (index, export, delete)
+    writes = command in (index, export, delete, match)
     shown = show_work(command.__name__, command) if command in (export, verify, compare, overlap) else command
     summary = (command.__doc__ or "").partition("\n")[0]
     app.command(cls=Command, short_help=summary)(

@@ -19,7 +19,7 @@ _ID = re.compile(rf'"({"|".join(_IDS)})"\s*:')
 _TEXT = re.compile(r'"(title|abstract|text)"\s*:')
 _OTHER_FORMATS = re.compile(
     r'"(_id|abstract_inverted_index|referenced_works|authorships|paperId|corpusid|externalIds|outCitations'
-    r'|authors_parsed|update_date|container-title|issued|invitations?|tcdate)"\s*:'
+    r'|authors_parsed|update_date|container-title|issued|invitations?|tcdate)"\s*:|"content"\s*:\s*\{'
     rf"|{KEYED_RECORDS}"
 )
 

@@ -13,7 +13,11 @@ from sciprism.papers.json_values import JsonLayout
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
 
-_KEYS = (re.compile(r'"content"\s*:\s*\{'), re.compile(r'"(?:invitations?|tcdate|forum)"\s*:'))
+# Archives of reviewers' papers hold only id and content.
+_KEYS = (
+    re.compile(r'"content"\s*:\s*\{'),
+    re.compile(r'"(?:invitations?|tcdate|forum)"\s*:|"content"\s*:\s*\{\s*"(?:title|abstract)"\s*:'),
+)
 
 
 def _find_omission(note: JsonObject) -> str:

@@ -1,0 +1,366 @@
+"""Reviewer matching: expertise against stated ratings, assignments against baselines, time and memory at scale.
+
+expertise: 58 researchers rated their expertise on papers (Stelmakh et al. 2023); a profile is the 20 latest papers.
+Scoring rules, BM25, random and the mean vector are compared by the loss of that publication, and by its errors on
+easy and hard pairs; intervals and differences by bootstrap over the researchers. No setting is chosen on these data:
+mean-3 is SciRepEval's rule. assignment: ICLR 2018 submissions and authors of earlier conferences, with conflicts;
+greedy and the linear programme without fairness are the baselines; intervals by bootstrap over submissions. scale:
+synthetic vectors. Run from the repository root; each part adds to the result file:
+
+    SCIPRISM_DATA=... python benchmarks/matching.py expertise -o results/matching.json
+    SCIPRISM_DATA=... python benchmarks/matching.py assignment -o results/matching.json
+    python benchmarks/matching.py scale -o results/matching.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from measurement import build_parser, peak_memory_mb, provenance, write_result
+from sciprism import Encoder, Paper, read_papers
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.inputs import MatchInput
+from sciprism.datasets.layouts.open.people import RatedReviewers
+from sciprism.evaluation.bootstrap import bootstrap_interval, estimate, paired_difference
+from sciprism.evaluation.item_scores import ItemScores
+from sciprism.evaluation.systems import EncodingInput
+from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.metrics.pairs import pair_order
+from sciprism.uses.matching import MatchSettings, Reviewer, mean_of_best
+from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment, find_pairs, solve_assignment
+from sciprism.uses.matching.candidates import ForbiddenPairs
+from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles
+from sciprism.uses.matching.feasibility import find_assignment
+from sciprism.uses.matching.inputs import NO_AUTHORSHIP, NoProgress, encode_papers
+from sciprism.uses.matching.problem import Requirements
+from sciprism.uses.matching.profiles import build_profiles
+from sciprism.uses.matching.score_sources import ScoreSource, VectorScores
+from sciprism.uses.matching.scoring import Scoring
+from sciprism.uses.matching.stated_pairs import StatedPairs
+
+RULES = ("best", "mean-3", "mean-5", "mean-10", "percentile-75", "percentile-90")
+PROFILE = 20
+SEED = 0
+PUBLISHED = (
+    "Stelmakh et al. 2023, abstract: published algorithms err on 12-30 % of easy pairs and 36-43 % of hard ones; they "
+    "average over 10 random choices among equally old papers of a profile, we take one"
+)
+
+
+def measure_expertise(data: DataRoot, model: str) -> dict[str, Any]:
+    """Return losses and errors of every scoring rule and baseline, and differences from mean-3."""
+    given = RatedReviewers(path="reviewer_goldstandard", newest=PROFILE).read(data)
+    encoder = Encoder.load(model or None)
+    vectors = encode_papers(encoder, {"papers": given.papers}, NoProgress())["papers"]
+    scored = score_rules(given, vectors) | score_baselines(given, vectors)
+    raters = [given.reviewer_ids[number] for number in given.pairs[:, 1]]
+    losses, systems = {}, {}
+    for name, scores in scored.items():
+        order = pair_order(raters, given.ratings, scores)
+        columns = np.stack([(1 - order.values) * order.weights, order.weights], axis=1)
+        losses[name] = ItemScores(order.raters, columns, aggregate="weighted-mean")
+        systems[name] = {"loss": describe(losses[name])} | {
+            kind: describe(count_errors(raters, given.ratings, scores, kind)) for kind in ("easy", "hard")
+        }
+    differences = {name: difference(losses[name], losses["mean-3"]) for name in losses if name != "mean-3"}
+    return {
+        "data": {
+            "reviewers": len(set(raters)),
+            "pairs": len(given.pairs),
+            "submissions": len(np.unique(given.pairs[:, 0])),
+            "papers of a profile": PROFILE,
+            "dropped": given.dropped.to_json(),
+        },
+        "encoder": {"name": encoder.name, "fingerprint": encoder.fingerprint},
+        "systems": systems,
+        "loss minus that of mean-3": differences,
+        "published": PUBLISHED,
+    }
+
+
+def score_rules(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the scores of all rated pairs by each scoring rule, and by mean-3 with half-lives."""
+    found = {}
+    weighted = {f"mean-3, half-life {years}": ("mean-3", years) for years in (2, 5, 10)}
+    for name, (rule, half_life) in ({rule: (rule, 0) for rule in RULES} | weighted).items():
+        people = [
+            Reviewer(id=id, papers=tuple(given.papers[row] for row in rows))
+            for id, rows in zip(given.reviewer_ids, given.profiles, strict=True)
+        ]
+        year = max(paper.year or 0 for paper in given.papers)
+        papers, profiles = build_profiles(people, year=year, half_life=half_life)
+        rows = {(paper.title, paper.abstract): row for row, paper in enumerate(given.papers)}
+        own = vectors[[rows[paper.title, paper.abstract] for paper in papers]]
+        scorer = ExpertiseScorer(own, profiles, Scoring.parse(rule))
+        found[name] = scorer.score_pairs(vectors, given.pairs[:, 0], given.pairs[:, 1])
+    return found
+
+
+def score_baselines(given: MatchInput, vectors: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the scores of all rated pairs by the mean vector, BM25 (mean of the best 3) and at random."""
+    unit = vectors.astype(np.float64) / np.linalg.norm(vectors, axis=1, keepdims=True)
+    means = np.stack([unit[rows].mean(axis=0) for rows in given.profiles])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    written = np.unique(np.concatenate(given.profiles))
+    rated = np.unique(given.pairs[:, 0])
+    papers = EncodingInput(items=given.papers, format="proximity")
+    ranked = dict(zip(rated.tolist(), BM25System().rank(papers.take(rated), papers.take(written)), strict=True))
+    places = [np.searchsorted(written, rows) for rows in given.profiles]
+    return {
+        "mean vector": (unit[given.pairs[:, 0]] * means[given.pairs[:, 1]]).sum(axis=1),
+        "bm25": np.array(
+            [mean_of_best(np.asarray(ranked[p], np.float64)[None, places[r]], 3)[0] for p, r in given.pairs.tolist()]
+        ),
+        "random": np.random.default_rng(SEED).random(len(given.pairs)),
+    }
+
+
+def count_errors(raters: list[str], ratings: np.ndarray, scores: np.ndarray, kind: str) -> ItemScores:
+    """Return wrongly ordered pairs of each rater: easy (at least 4 against at most 2) or hard (both at least 4)."""
+    counts: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for i in range(len(raters)):
+        for j in range(len(raters)):
+            if raters[i] != raters[j] or ratings[i] <= ratings[j]:
+                continue
+            if ratings[i] >= 4 and (ratings[j] <= 2 if kind == "easy" else ratings[j] >= 4):
+                counts[raters[i]][0] += scores[i] <= scores[j]
+                counts[raters[i]][1] += 1
+    return ItemScores(tuple(counts), np.array(list(counts.values())), aggregate="weighted-mean")
+
+
+def describe(scores: ItemScores) -> dict[str, Any]:
+    """Return a score with its 95 % interval."""
+    low, high = bootstrap_interval(scores, seed=SEED)
+    return {"value": round(estimate(scores), 4), "interval": [round(low, 4), round(high, 4)]}
+
+
+def difference(one: ItemScores, other: ItemScores) -> dict[str, Any]:
+    """Return a paired difference with its 95 % interval and p value."""
+    found = paired_difference(one, other, seed=SEED)
+    values = {"value": found.value, "interval": [found.low, found.high], "p": found.p}
+    return {key: np.round(value, 4).tolist() for key, value in values.items()}
+
+
+def read_conference(folder: Path, submissions: int, reviewers: int) -> tuple[list[Paper], list[Reviewer]]:
+    """Return ICLR 2018 submissions, and as reviewers those who wrote most papers from 2013 to 2017."""
+    papers = list(read_papers([folder / f"papers-{part}.jsonl.gz" for part in range(3)]))
+    chosen = [paper for paper in papers if paper.venue == "ICLR" and paper.year == 2018 and paper.abstract]
+    written: dict[str, list[Paper]] = defaultdict(list)
+    for paper in papers:
+        if paper.year is not None and 2013 <= paper.year <= 2017:
+            for author in paper.authors:
+                written[author].append(paper)
+    most = sorted(written, key=lambda name: (-len(written[name]), name))[:reviewers]
+    order = np.random.default_rng(SEED).permutation(len(chosen))[:submissions]
+    people = [
+        Reviewer(id=name, name=name, papers=tuple(sorted(written[name], key=lambda p: -(p.year or 0))[:PROFILE]))
+        for name in most
+    ]
+    return [chosen[row] for row in sorted(order)], people
+
+
+def measure_assignments(data: DataRoot, model: str, submissions: int, reviewers: int) -> dict[str, Any]:
+    """Return the quality of the objectives and baselines, and their differences from the highest sum."""
+    papers, people = read_conference(Path(data.local("conference_papers")), submissions, reviewers)
+    encoder = Encoder.load(model or None)
+    own, profiles = build_profiles(people, year=2018)
+    vectors = encode_papers(encoder, {"submissions": papers, "profiles": own}, NoProgress())
+    source = VectorScores(vectors["submissions"], ExpertiseScorer(vectors["profiles"], profiles, Scoring()), own)
+    known = ConflictInput(papers, [NO_AUTHORSHIP] * len(papers), people, 2016)
+    found = list(find_conflicts(known, ("author", "coauthor", "own-paper")))
+    pairs = np.array([(each.paper, each.reviewer) for each in found], np.int64).reshape(-1, 2)
+    forbidden = ForbiddenPairs(pairs[:, 0], pairs[:, 1], (len(papers), len(people)))
+    most = -(-3 * len(papers) * 6 // (5 * len(people)))  # 20 % more than needed
+    required = require(len(papers), len(people), 3, most, forbidden)
+    task = AssignmentTask(required, source, StatedPairs(), MatchSettings())
+    ids = tuple(paper.id for paper in papers)
+    solved, seconds = solve_all(task)
+    means = {name: ItemScores(ids, mean_by_paper(each, len(papers))[:, None], "mean") for name, each in solved.items()}
+    return {
+        "data": {
+            "submissions": len(papers),
+            "reviewers": len(people),
+            "reviewers per submission": 3,
+            "most submissions per reviewer": most,
+            "forbidden pairs": len(forbidden),
+            "data": "conference_papers: ICLR 2018; authors of most papers of 2013 to 2017",
+        },
+        "encoder": {"name": encoder.name, "fingerprint": encoder.fingerprint},
+        "assignments": {
+            name: {
+                "mean score": describe(means[name]),
+                "worst submission": round(float(means[name].columns.min()), 4),
+                "lowest 5 % of submissions, mean": round(lowest_mean(means[name].columns[:, 0]), 4),
+                "seconds": round(seconds[name], 2),
+            }
+            for name in means
+        },
+        "upper bound of the worst submission": round((solved["fair"].bound or 0) / 3, 4),
+        "mean score minus that of the highest sum": {
+            name: difference(means[name], means["sum"]) for name in means if name != "sum"
+        },
+    }
+
+
+def solve_all(task: AssignmentTask) -> tuple[dict[str, SolvedAssignment], dict[str, float]]:
+    """Return the assignments of all objectives, of greedy and at random, and their seconds."""
+    pairs = find_pairs(task, NoProgress())
+    shuffled = replace(pairs, scores=np.random.default_rng(SEED).random(len(pairs)))
+
+    def by(objective: str, **more: Any) -> Callable[[], SolvedAssignment]:
+        settings = MatchSettings(objective=objective, **more)  # type: ignore[arg-type]
+        return lambda: solve_assignment(replace(task, settings=settings), NoProgress())
+
+    def greedy(order: Any) -> Callable[[], SolvedAssignment]:
+        def run() -> SolvedAssignment:
+            rows, numbers = find_assignment(task.required, order)
+            scores = task.source.score(rows, numbers)
+            return SolvedAssignment(type(pairs)(rows, numbers, scores), scores, pairs, 0.0)
+
+        return run
+
+    runs = {
+        "random": greedy(shuffled),
+        "greedy": greedy(pairs),
+        "sum": by("sum"),
+        "fair": by("fair"),
+        "perturbed, probability 0.8": by("perturbed", max_probability=0.8),
+        "perturbed, probability 0.5": by("perturbed", max_probability=0.5),
+    }
+    found, seconds = {}, {}
+    for name, run in runs.items():
+        start = time.perf_counter()
+        found[name] = run()
+        seconds[name] = time.perf_counter() - start
+    return found, seconds
+
+
+def mean_by_paper(solved: SolvedAssignment, papers: int) -> np.ndarray:
+    """Return the mean score of each submission's reviewers."""
+    counts = np.bincount(solved.pairs.papers, minlength=papers)
+    return np.bincount(solved.pairs.papers, solved.pairs.scores, minlength=papers) / counts
+
+
+def lowest_mean(means: np.ndarray) -> float:
+    """Return the mean of the lowest 5 % of values."""
+    return float(np.sort(means)[: max(1, len(means) // 20)].mean())
+
+
+def require(papers: int, reviewers: int, needs: int, most: int, forbidden: ForbiddenPairs) -> Requirements:
+    """Return requirements with equal needs and loads."""
+    return Requirements(
+        paper_ids=[f"paper {row}" for row in range(papers)],
+        reviewer_ids=[f"reviewer {row}" for row in range(reviewers)],
+        needs=np.full(papers, needs, np.int64),
+        least=np.zeros(reviewers, np.int64),
+        most=np.full(reviewers, most, np.int64),
+        forbidden=forbidden,
+    )
+
+
+class Stages(NoProgress):
+    """The seconds of each stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._work, self._start = "", time.perf_counter()
+
+    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
+        """End the stage before, and begin another."""
+        now = time.perf_counter()
+        if self._work:
+            self.seconds[self._work] = round(now - self._start, 2)
+        self._work, self._start = work, now
+
+
+def measure_scale(size: int, papers: int, dim: int, objectives: list[str]) -> dict[str, Any]:
+    """Return seconds and memory of `size` submissions and as many reviewers with `papers` papers each.
+
+    Vectors are topics with noise, 100 topics; a tenth of a percent of the pairs is forbidden at random.
+    """
+    rng = np.random.default_rng(SEED)
+    topics = rng.standard_normal((100, dim), dtype=np.float32)
+
+    def sample(labels: np.ndarray) -> np.ndarray:
+        return topics[labels] + rng.standard_normal((len(labels), dim), dtype=np.float32)
+
+    submissions = sample(rng.integers(0, len(topics), size))
+    written = sample(np.repeat(rng.integers(0, len(topics), size), papers))
+    profiles = Profiles(np.arange(size + 1) * papers, np.arange(size * papers), np.ones(size * papers, np.float32))
+    count = size * size // 1000
+    forbidden = ForbiddenPairs(rng.integers(0, size, count), rng.integers(0, size, count), (size, size))
+    required = require(size, size, 3, 4, forbidden)
+    found: dict[str, Any] = {}
+    for objective in objectives:
+        stages = Stages()
+        start = time.perf_counter()
+        scorer = ExpertiseScorer(written, profiles, Scoring())
+        source: ScoreSource = VectorScores(submissions, scorer, [])
+        settings = MatchSettings(objective=objective, candidates=50)  # type: ignore[arg-type]
+        solved = solve_assignment(AssignmentTask(required, source, StatedPairs(), settings), stages)
+        stages.begin("end")
+        found[objective] = {
+            "seconds": round(time.perf_counter() - start, 1),
+            "stages": stages.seconds,
+            "pairs considered": len(solved.all),
+            "mean score": round(float(solved.values.mean()), 4),
+            "worst submission": round(solved.worst / 3, 4),
+            "upper bound of the worst submission": None if solved.bound is None else round(solved.bound / 3, 4),
+            "peak memory so far, MB": peak_memory_mb(),
+        }
+        print(objective, found[objective], flush=True)
+    return {
+        "data": {"submissions": size, "reviewers": size, "papers of a reviewer": papers, "dim": dim, "synthetic": True},
+        "objectives": found,
+        "peak memory, MB": peak_memory_mb(),
+    }
+
+
+def show(result: Mapping[str, Any], depth: int = 0) -> None:
+    """Print a result, nested."""
+    for key, value in result.items():
+        if isinstance(value, Mapping):
+            print("  " * depth + str(key))
+            show(value, depth + 1)
+        else:
+            print("  " * depth + f"{key}: {value}")
+
+
+def main() -> None:
+    parser = build_parser(__doc__)
+    parser.add_argument("part", choices=("expertise", "assignment", "scale"))
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--model", default="")
+    parser.add_argument("--submissions", type=int, default=500)
+    parser.add_argument("--reviewers", type=int, default=300)
+    parser.add_argument("--size", type=int, default=10_000)
+    parser.add_argument("--dim", type=int, default=384)
+    parser.add_argument("--objectives", default="sum,fair")
+    options = parser.parse_args()
+    result = run_part(options)
+    show(result)
+    packages = ("highspy", "numpy", "torch")
+    write_result(options.output, {**provenance(packages, seed=SEED), **result}, options.part)
+
+
+def run_part(options: argparse.Namespace) -> dict[str, Any]:
+    if options.part == "scale":
+        return measure_scale(options.size, PROFILE, options.dim, options.objectives.split(","))
+    data = DataRoot(options.data or os.environ.get("SCIPRISM_DATA"))
+    if options.part == "expertise":
+        return measure_expertise(data, options.model)
+    return measure_assignments(data, options.model, options.submissions, options.reviewers)
+
+
+if __name__ == "__main__":
+    main()

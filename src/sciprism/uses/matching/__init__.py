@@ -1,0 +1,18 @@
+"""Match submissions with reviewers: scores by papers, conflicts, loads, fairness, reasons and an audit."""
+
+from sciprism.uses.matching.pair_scores import mean_of_best, score_pairs
+from sciprism.uses.matching.result import AssignedPair, Matching
+from sciprism.uses.matching.reviewers import Reviewer
+from sciprism.uses.matching.run import match
+from sciprism.uses.matching.settings import MatchFiles, MatchSettings
+
+__all__ = [
+    "AssignedPair",
+    "MatchFiles",
+    "MatchSettings",
+    "Matching",
+    "Reviewer",
+    "match",
+    "mean_of_best",
+    "score_pairs",
+]

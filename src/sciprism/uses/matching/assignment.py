@@ -1,0 +1,199 @@
+"""Solve an assignment: candidates, a feasible start, the programme, fairness or perturbation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sciprism.arrays import Doubles, Rows
+from sciprism.errors import InputError
+from sciprism.uses.matching.candidates import CandidateCounts, PairTable, join_pairs
+from sciprism.uses.matching.fairness import assign_fairly, sum_by_paper
+from sciprism.uses.matching.feasibility import find_assignment
+from sciprism.uses.matching.inputs import MatchProgress
+from sciprism.uses.matching.pair_files import PairValues
+from sciprism.uses.matching.perturbed import assign_at_random
+from sciprism.uses.matching.problem import Mask, Requirements
+from sciprism.uses.matching.program import AssignmentProgram
+from sciprism.uses.matching.score_sources import ScoreSource
+from sciprism.uses.matching.settings import MatchSettings
+from sciprism.uses.matching.shortages import explain_groups
+from sciprism.uses.matching.stated_pairs import StatedPairs
+
+KEEP_BONUS = 100.0
+"""Value of a kept pair, in ranges of the scores: more than chains of exchanges gain by moving it."""
+MAX_WIDENED = 5_000_000
+"""Pairs that are added at most where groups lack candidates."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SolvedAssignment:
+    """The assigned pairs with scores and values (score and bid), and what limits them.
+
+    all: the pairs that were chosen from. worst, bound: of a submission's summed values, the bound only where the
+    objective is fair. best_sum: the highest sum, where it was computed. kept, moved: pairs of an earlier assignment.
+    probabilities: of the pairs, where they were sampled; largest: of all pairs.
+    """
+
+    pairs: PairTable
+    values: Doubles
+    all: PairTable
+    worst: float
+    bound: float | None = None
+    best_sum: float | None = None
+    kept: int | None = None
+    moved: int | None = None
+    probabilities: Doubles | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssignmentTask:
+    """What is to be solved: requirements, scores, stated pairs, settings."""
+
+    required: Requirements
+    source: ScoreSource
+    stated: StatedPairs
+    settings: MatchSettings
+
+
+def solve_assignment(task: AssignmentTask, progress: MatchProgress) -> SolvedAssignment:
+    """Return the assignment; InputError that names the cause where there is none."""
+    required, settings = task.required, task.settings
+    pairs = find_pairs(task, progress)
+    pairs = _satisfy_groups(task, pairs)
+    bids = look_up(task.stated.bids, pairs, required.shape[1])
+    values = pairs.scores + settings.bid_weight * bids
+    progress.begin("assigning")
+    if settings.objective == "perturbed":
+        return _perturb(task, pairs, values)
+    program = AssignmentProgram(required, pairs)
+    if not len(task.stated.kept):
+        return _optimise(task, program, values)
+    return _keep(task, program, values)
+
+
+def find_pairs(task: AssignmentTask, progress: MatchProgress) -> PairTable:
+    """Return the candidates with all pairs that files name, and those of an assignment that is feasible."""
+    required, settings, source = task.required, task.settings, task.source
+    papers, reviewers = required.shape
+    progress.begin("scoring", "submissions", papers)
+    share = -(-settings.candidates * papers // (2 * reviewers))
+    counts = CandidateCounts(settings.candidates, min(papers, max(int(required.least.max()), share, 1)))
+    members = [np.flatnonzero(group.members) for group in required.groups]
+    found = source.candidates(required.forbidden, counts, members, progress.update)
+    stated = task.stated
+    named = [(each.papers, each.reviewers) for each in (stated.bids.select(stated.bids.values > 0), stated.kept)]
+    tables = [found]
+    for rows, numbers in (*named, required.locked):
+        allowed = ~required.forbidden.contain(rows, numbers)
+        tables.append(PairTable(rows[allowed], numbers[allowed], source.score(rows[allowed], numbers[allowed])))
+    found = join_pairs(tables, reviewers)
+    progress.begin("checking loads")
+    rows, numbers = find_assignment(required, found)
+    return join_pairs([found, PairTable(rows, numbers, source.score(rows, numbers))], reviewers)
+
+
+def look_up(stated: PairValues, pairs: PairTable, reviewers: int) -> Doubles:
+    """Return the stated value of each pair, 0 where none is."""
+    if not len(stated):
+        return np.zeros(len(pairs))
+    keys = stated.papers * reviewers + stated.reviewers
+    order = np.argsort(keys)
+    wanted = pairs.papers * reviewers + pairs.reviewers
+    places = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    found: Doubles = np.where(keys[places] == wanted, stated.values[places], 0.0)
+    return found
+
+
+def _satisfy_groups(task: AssignmentTask, pairs: PairTable) -> PairTable:
+    """Add pairs of groups until the minima can be satisfied; InputError where all pairs do not suffice."""
+    required = task.required
+    if not required.groups:
+        return pairs
+    lacking = AssignmentProgram(required, pairs).find_lacking()
+    if not lacking:
+        return pairs
+    for columns, rows in _widen(required, lacking):
+        papers, reviewers = np.repeat(rows, len(columns)), np.tile(columns, len(rows))
+        allowed = ~required.forbidden.contain(papers, reviewers)
+        papers, reviewers = papers[allowed], reviewers[allowed]
+        pairs = join_pairs(
+            [pairs, PairTable(papers, reviewers, task.source.score(papers, reviewers))], required.shape[1]
+        )
+    lacking = AssignmentProgram(required, pairs).find_lacking()
+    if lacking:
+        raise InputError(explain_groups(required, lacking))
+    return pairs
+
+
+def _widen(required: Requirements, lacking: dict[str, list[int]]) -> Iterator[tuple[Rows, Rows]]:
+    """Yield reviewers and submissions whose pairs may help: all, or where these are too many those of the groups."""
+    papers, reviewers = required.shape
+    if papers * reviewers <= MAX_WIDENED:
+        yield np.arange(reviewers), np.arange(papers)
+        return
+    for group in required.groups:
+        members = np.flatnonzero(group.members)
+        few = papers * len(members) <= MAX_WIDENED
+        yield members, np.arange(papers) if few else np.array(lacking.get(group.name, []), np.int64)
+
+
+def _optimise(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> SolvedAssignment:
+    best = program.solve(values)
+    chosen, bound = best.chosen, None
+    if task.settings.objective == "fair":
+        fair = assign_fairly(program, values, chosen)
+        chosen, bound = fair.chosen, fair.bound
+    return _report(task, program.pairs, values, chosen, bound=bound, best_sum=best.objective)
+
+
+def _keep(task: AssignmentTask, program: AssignmentProgram, values: Doubles) -> SolvedAssignment:
+    """Move as few pairs of the earlier assignment as possible, or as their cost permits; then the objective."""
+    cost = task.settings.move_cost
+    if cost is None:
+        cost = KEEP_BONUS * max(1e-3, float(np.ptp(values)))
+    earlier = look_up(task.stated.kept, program.pairs, program.required.shape[1])
+    chosen = program.solve(values + cost * earlier).chosen
+    kept, bound = chosen & (earlier > 0), None
+    if task.settings.objective == "fair":
+        rows = np.concatenate([program.required.locked[0], program.pairs.papers[kept]])
+        numbers = np.concatenate([program.required.locked[1], program.pairs.reviewers[kept]])
+        held = AssignmentProgram(replace(program.required, locked=(rows, numbers)), program.pairs)
+        fair = assign_fairly(held, values, chosen)
+        chosen, bound = fair.chosen, fair.bound
+    found = _report(task, program.pairs, values, chosen, bound=bound)
+    gone = len(task.stated.kept) - int(kept.sum())
+    return replace(found, kept=int(kept.sum()), moved=gone)
+
+
+def _perturb(task: AssignmentTask, pairs: PairTable, values: Doubles) -> SolvedAssignment:
+    settings = task.settings
+    if len(task.stated.kept):
+        raise InputError("a perturbed assignment moves pairs at random; use --keep with --objective fair or sum")
+    best = AssignmentProgram(task.required, pairs).solve(values).objective
+    found = assign_at_random(
+        task.required,
+        pairs,
+        values,
+        max_probability=settings.max_probability,
+        least=settings.quality * best,
+        seed=settings.seed,
+    )
+    solved = _report(task, pairs, values, found.chosen, best_sum=best)
+    return replace(solved, probabilities=found.probabilities[found.chosen])
+
+
+def _report(
+    task: AssignmentTask,
+    pairs: PairTable,
+    values: Doubles,
+    chosen: Mask,
+    *,
+    bound: float | None = None,
+    best_sum: float | None = None,
+) -> SolvedAssignment:
+    worst = float(sum_by_paper(pairs, values, chosen, task.required.shape[0]).min())
+    kept: Rows = np.flatnonzero(chosen)
+    return SolvedAssignment(pairs.take(kept), values[kept], pairs, worst, bound, best_sum)

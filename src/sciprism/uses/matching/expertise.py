@@ -1,0 +1,155 @@
+"""Scores of all submissions and reviewers, in blocks: no matrix of all pairs is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sciprism.arrays import Doubles, Floats, Rows
+from sciprism.index.exact import normalize_for
+from sciprism.index.matmul import inner_products
+from sciprism.uses.matching.scoring import Scoring
+
+SUBMISSIONS = 256
+"""Submissions of one matrix product."""
+PAPERS = 2048
+"""Papers of reviewers in one matrix product, about."""
+MAX_RUNNING = 16
+"""Highest values that are found by running maxima; more are found by sorting."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profiles:
+    """The papers of all reviewers, concatenated: reviewer j has rows[starts[j]:starts[j + 1]].
+
+    rows: of the papers' vectors. weights: of each paper in the reviewer's score, in (0, 1].
+    """
+
+    starts: Rows
+    rows: Rows
+    weights: Floats
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> Rows:
+        """Return the number of papers of each reviewer."""
+        return np.diff(self.starts)
+
+    def of(self, reviewer: int) -> slice:
+        """Return the part of `rows` and `weights` that is a reviewer's."""
+        return slice(int(self.starts[reviewer]), int(self.starts[reviewer + 1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ReviewerBlock:
+    """Reviewers with their papers' weighted unit vectors: the first paper of each, then the second of each ...
+
+    reviewers: most papers first. counts[j]: how many of them have more than j papers. vectors: (sum of counts, d).
+    """
+
+    reviewers: Rows
+    counts: list[int]
+    vectors: Tensor
+
+
+class ExpertiseScorer:
+    """Scores submissions with every reviewer, by vectors of papers (n, d) and the reviewers' profiles."""
+
+    def __init__(self, vectors: Floats, profiles: Profiles, scoring: Scoring) -> None:
+        self.vectors, self.profiles, self.scoring = vectors, profiles, scoring
+        self._blocks = list(self._build_blocks())
+
+    def score_all(self, submissions: Floats) -> Floats:
+        """Return the scores (b, reviewers) of a few submissions (b, d); NaN for reviewers without papers."""
+        scores = np.full((len(submissions), len(self.profiles)), np.nan, np.float32)
+        left = torch.from_numpy(normalize_for(submissions, "cosine"))
+        for start in range(0, len(left), SUBMISSIONS):
+            part = left[start : start + SUBMISSIONS]
+            for block in self._blocks:
+                scores[start : start + len(part), block.reviewers] = self._score_block(part, block).numpy()
+        return scores
+
+    def score_pairs(self, submissions: Floats, papers: Rows, reviewers: Rows) -> Doubles:
+        """Return the scores of single pairs (p,) in double precision; NaN for reviewers without papers.
+
+        submissions: (n, d). papers, reviewers: the row and the reviewer of each pair.
+        """
+        scores = np.full(len(papers), np.nan)
+        order = np.argsort(reviewers, kind="stable")
+        for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
+            if len(part) and self.profiles.sizes[reviewers[part[0]]]:
+                scores[part] = self.scoring.reduce(
+                    self.similarities(submissions[papers[part]], int(reviewers[part[0]]))
+                )
+        return scores
+
+    def similarities(self, submissions: Floats, reviewer: int) -> Doubles:
+        """Return the weighted cosines (b, p) of submissions (b, d) with each of a reviewer's papers."""
+        own = self.profiles.of(reviewer)
+        papers = normalize_for(self.vectors[self.profiles.rows[own]], "cosine").astype(np.float64)
+        found: Doubles = normalize_for(submissions, "cosine").astype(np.float64) @ papers.T
+        return found * self.profiles.weights[own]
+
+    def _build_blocks(self) -> Iterator[_ReviewerBlock]:
+        sizes = self.profiles.sizes
+        order = np.argsort(-sizes, kind="stable")
+        order = order[sizes[order] > 0]
+        ends = np.cumsum(sizes[order])
+        first = 0
+        while first < len(order):
+            limit = (ends[first - 1] if first else 0) + PAPERS
+            last = max(first + 1, int(np.searchsorted(ends, limit, "right")))
+            yield self._build_block(order[first:last])
+            first = last
+
+    def _build_block(self, reviewers: Rows) -> _ReviewerBlock:
+        sizes, starts = self.profiles.sizes[reviewers], self.profiles.starts[reviewers]
+        counts = [int(np.searchsorted(-sizes, -j, "left")) for j in range(int(sizes[0]))]
+        places = np.concatenate([starts[:count] + j for j, count in enumerate(counts)])
+        vectors = normalize_for(self.vectors[self.profiles.rows[places]], "cosine")
+        return _ReviewerBlock(reviewers, counts, torch.from_numpy(vectors * self.profiles.weights[places, None]))
+
+    def _score_block(self, submissions: Tensor, block: _ReviewerBlock) -> Tensor:
+        """Score (b, d) with a block's reviewers -> (b, r)."""
+        similar = inner_products(submissions, block.vectors)
+        depth = self.scoring.depth(len(block.counts))
+        best = self._running_best(similar, block, depth) if depth <= MAX_RUNNING else None
+        scores = torch.empty(len(submissions), len(block.reviewers))
+        sizes = self.profiles.sizes[block.reviewers]
+        offsets = np.cumsum([0, *block.counts])
+        for size in np.unique(sizes):
+            same = np.flatnonzero(sizes == size)  # one run: the most papers first
+            here = slice(int(same[0]), int(same[-1]) + 1)
+            shares = torch.from_numpy(self.scoring.shares(int(size)).astype(np.float32))
+            if best is not None:
+                found = [values[:, here] for values in best[: len(shares)]]
+            else:
+                columns = torch.from_numpy(offsets[:size, None] + same)  # (papers, reviewers)
+                found = list(similar[:, columns].topk(len(shares), dim=1).values.unbind(1))
+            total = found[0] * shares[0]
+            for values, share in zip(found[1:], shares[1:], strict=True):
+                total += values * share
+            scores[:, here] = total
+        return scores
+
+    @staticmethod
+    def _running_best(similar: Tensor, block: _ReviewerBlock, depth: int) -> list[Tensor]:
+        """Return the highest, second highest ... value of each reviewer, each (b, r); -inf where there is none."""
+        shape = (len(similar), len(block.reviewers))
+        best = [torch.full(shape, -torch.inf) for _ in range(depth)]
+        start = 0
+        for count in block.counts:
+            value = similar[:, start : start + count]
+            start += count
+            for level, held in enumerate(best):
+                here = held[:, :count]
+                lower = torch.minimum(here, value) if level + 1 < depth else value
+                torch.maximum(here, value, out=here)
+                value = lower
+        return best

@@ -1,0 +1,187 @@
+"""Raise the worst-served submission, then the sum.
+
+The exact problem is NP-hard (Garg et al. 2010, Assigning papers to referees). Its linear relaxation bounds the worst
+submission from above; chains of exchanges raise the worst ones towards that bound: a submission takes a better
+reviewer from another one, which takes a third reviewer, and so on, while none falls below the goal.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from sciprism.arrays import Doubles, Integers, Rows
+from sciprism.uses.matching.candidates import PairTable
+from sciprism.uses.matching.problem import Mask, Requirements
+from sciprism.uses.matching.program import AssignmentProgram, FairnessRows
+
+STEPS = 12
+"""Halvings of the interval in which the best reachable goal is."""
+SLACK = 1e-7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FairAssignment:
+    """Which pairs are assigned, the worst submission's summed score, and what no assignment can exceed."""
+
+    chosen: Mask
+    worst: float
+    bound: float
+
+
+def assign_fairly(program: AssignmentProgram, values: Doubles, start: Mask) -> FairAssignment:
+    """Return an assignment whose worst submission is as well served as found, and then the highest sum.
+
+    start: an assignment with the highest sum. values: (p,) of pairs, which a submission's score sums.
+    """
+    pairs, papers = program.pairs, program.required.shape[0]
+    relaxed = program.solve(np.zeros(len(pairs)), fairness=FairnessRows(values))
+    bound = float(relaxed.extra[0])
+    exchange = ExchangeChains(program.required, pairs, values, program.locked)
+    worst = float(sum_by_paper(pairs, values, start, papers).min())
+    best, low, high = start, worst, bound
+    for _ in range(STEPS):
+        goal = (low + high) / 2
+        if high - low <= SLACK * max(1.0, abs(high)):
+            break
+        raised = exchange.raise_to(best, goal)
+        if raised is None:
+            high = goal
+        else:
+            best, low = raised, float(sum_by_paper(pairs, values, raised, papers).min())
+    return FairAssignment(_raise_sum(program, values, best, low), low, bound)
+
+
+def sum_by_paper(pairs: PairTable, values: Doubles, chosen: Mask, papers: int) -> Doubles:
+    """Return the summed values of each submission's assigned pairs, (n,)."""
+    sums: Doubles = np.bincount(pairs.papers[chosen], values[chosen], minlength=papers).astype(np.float64)
+    return sums
+
+
+def _raise_sum(program: AssignmentProgram, values: Doubles, fair: Mask, worst: float) -> Mask:
+    """Return an assignment with a high sum in which no submission is served worse than `worst`.
+
+    Submissions that the best sum serves worse keep their reviewers of the fair assignment, until none is left; each
+    programme is a network, so each solution is integral.
+    """
+    pairs, papers = program.pairs, program.required.shape[0]
+    held = np.zeros(papers, bool)
+    while True:
+        chosen = program.solve(values, fixed=fair & held[pairs.papers]).chosen
+        below = sum_by_paper(pairs, values, chosen, papers) < worst - SLACK
+        if not below.any():
+            return chosen
+        held |= below
+
+
+class ExchangeChains:
+    """Raises submissions to a goal by chains of exchanges that keep all requirements."""
+
+    def __init__(self, required: Requirements, pairs: PairTable, values: Doubles, locked: Mask) -> None:
+        self._required, self._pairs, self._values, self._locked = required, pairs, values, locked
+        self._starts = np.searchsorted(pairs.papers, np.arange(required.shape[0] + 1))
+
+    def raise_to(self, chosen: Mask, goal: float) -> Mask | None:
+        """Return an assignment in which every submission reaches the goal; None where a chain is missing."""
+        state = _State(self._required, self._pairs, self._values, chosen)
+        below = np.flatnonzero(state.sums < goal)
+        for paper in below[np.argsort(state.sums[below], kind="stable")].tolist():
+            while state.sums[paper] < goal - SLACK:
+                if not self._raise_paper(state, paper, goal):
+                    return None
+        return state.chosen
+
+    def _raise_paper(self, state: _State, paper: int, goal: float) -> bool:
+        """Raise one submission, to the goal where one chain does, else as far as one goes; False where none does."""
+        own = [pair for pair in self._own(state, paper) if not self._locked[pair]]
+        own.sort(key=lambda pair: self._values[pair])
+        for full in (True, False):  # first whole steps to the goal
+            for released in own:
+                least = goal - state.sums[paper] if full else SLACK
+                if self._find_chain(state, paper, released, least, goal):
+                    return True
+        return False
+
+    def _own(self, state: _State, paper: int) -> list[int]:
+        first, last = self._starts[paper], self._starts[paper + 1]
+        found: list[int] = (first + np.flatnonzero(state.chosen[first:last])).tolist()
+        return found
+
+    def _find_chain(self, state: _State, paper: int, released: int, gain: float, goal: float) -> bool:
+        """Exchange `released` for a pair better by `gain`, others following; False where no chain ends."""
+        first_reviewer = int(self._pairs.reviewers[released])
+        can_leave = state.loads[first_reviewer] > self._required.least[first_reviewer]
+        came: dict[int, tuple[int, int]] = {}  # reviewer -> the pair that leaves and the pair that takes the reviewer
+        waiting = deque([(released, gain)])
+        while waiting:
+            leaving, least = waiting.popleft()
+            current = int(self._pairs.papers[leaving])
+            before = self._walk_back(came, leaving, released)
+            for pair in self._better(state, current, leaving, least):
+                reviewer = int(self._pairs.reviewers[pair])
+                if reviewer in came:
+                    continue
+                came[reviewer] = (leaving, pair)
+                ends = reviewer == first_reviewer and current != paper
+                if ends or (can_leave and state.loads[reviewer] < self._required.most[reviewer]):
+                    return self._follow(state, reviewer, came, released)
+                for other in state.pairs_of[reviewer]:
+                    holder = int(self._pairs.papers[other])
+                    if holder not in before and not self._locked[other]:
+                        waiting.append((other, min(goal, state.sums[holder]) - state.sums[holder]))
+        return False
+
+    def _walk_back(self, came: dict[int, tuple[int, int]], leaving: int, released: int) -> set[int]:
+        """Return the submissions of the chain that ends where a pair leaves: none changes twice."""
+        papers = {int(self._pairs.papers[leaving])}
+        while leaving != released:
+            leaving = came[int(self._pairs.reviewers[leaving])][0]
+            papers.add(int(self._pairs.papers[leaving]))
+        return papers
+
+    def _better(self, state: _State, paper: int, leaving: int, gain: float) -> list[int]:
+        """Return the pairs that a submission may take for one that leaves, the best first."""
+        part = slice(int(self._starts[paper]), int(self._starts[paper + 1]))
+        fits = ~state.chosen[part] & (self._values[part] >= self._values[leaving] + gain - SLACK)
+        reviewers = self._pairs.reviewers[part]
+        for group in self._required.groups:
+            count = group.members[reviewers[state.chosen[part]]].sum() - group.members[self._pairs.reviewers[leaving]]
+            fits &= group.members[reviewers] | (count >= min(group.minimum, self._required.needs[paper]))
+        found = np.flatnonzero(fits)
+        ordered: list[int] = (part.start + found[np.argsort(-self._values[part][found], kind="stable")]).tolist()
+        return ordered
+
+    def _follow(self, state: _State, reviewer: int, came: dict[int, tuple[int, int]], released: int) -> bool:
+        """Carry out the exchanges of a chain, from its end."""
+        while True:
+            leaving, pair = came[reviewer]
+            state.exchange(leaving, pair)
+            if leaving == released:
+                return True
+            reviewer = int(self._pairs.reviewers[leaving])
+
+
+class _State:
+    """An assignment that changes by exchanges: sums of submissions, loads and pairs of reviewers."""
+
+    def __init__(self, required: Requirements, pairs: PairTable, values: Doubles, chosen: Mask) -> None:
+        self.chosen = chosen.copy()
+        self._pairs, self._values = pairs, values
+        self.sums = sum_by_paper(pairs, values, chosen, required.shape[0])
+        assigned: Rows = np.flatnonzero(chosen)
+        self.loads: Integers = np.bincount(pairs.reviewers[assigned], minlength=required.shape[1])
+        self.pairs_of: list[set[int]] = [set() for _ in range(required.shape[1])]
+        for pair in assigned.tolist():
+            self.pairs_of[pairs.reviewers[pair]].add(pair)
+
+    def exchange(self, leaving: int, entering: int) -> None:
+        """Replace a pair of a submission by another one."""
+        for pair, assigned in ((leaving, False), (entering, True)):
+            reviewer = self._pairs.reviewers[pair]
+            self.chosen[pair] = assigned
+            sign = 1 if assigned else -1
+            self.loads[reviewer] += sign
+            self.sums[self._pairs.papers[pair]] += sign * self._values[pair]
+            (self.pairs_of[reviewer].add if assigned else self.pairs_of[reviewer].remove)(pair)

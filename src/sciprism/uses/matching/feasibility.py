@@ -1,0 +1,158 @@
+"""Find an assignment that satisfies all loads over all allowed pairs, or name who lacks what and why.
+
+A greedy assignment is completed by augmenting paths (Ford and Fulkerson 1956). Allowed pairs are never listed: a
+search asks each submission for the reviewers that it may have and that were not reached before. A search without
+an end proves, by the papers and reviewers it reached, that no assignment exists.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from sciprism.arrays import Integers, Rows
+from sciprism.errors import InputError
+from sciprism.uses.matching.candidates import PairTable
+from sciprism.uses.matching.problem import Mask, Requirements
+from sciprism.uses.matching.shortages import explain_idle_reviewer, explain_loads, explain_short_paper
+
+
+def find_assignment(required: Requirements, candidates: PairTable) -> tuple[Rows, Rows]:
+    """Return submissions and reviewers of an assignment that satisfies needs, loads, locks and forbidden pairs.
+
+    candidates: pairs that are tried first, the highest scores before others. Group minima are not considered.
+    Raises InputError that names the submissions or reviewers that cannot be satisfied, and the constraint.
+    """
+    explain_loads(required)
+    draft = _Draft(required)
+    for paper, reviewer in zip(*required.locked, strict=True):
+        draft.add(int(paper), int(reviewer))
+    draft.locked = [set(reviewers) for reviewers in draft.reviewers_of]
+    draft.add_greedily(candidates)
+    for paper in range(required.shape[0]):
+        while len(draft.reviewers_of[paper]) < required.needs[paper]:
+            draft.complete_paper(paper)
+    for reviewer in range(required.shape[1]):
+        while len(draft.papers_of[reviewer]) < required.least[reviewer]:
+            draft.complete_reviewer(reviewer)
+    return draft.pairs()
+
+
+class _Draft:
+    """An assignment in the making."""
+
+    def __init__(self, required: Requirements) -> None:
+        self.required = required
+        papers, reviewers = required.shape
+        self.reviewers_of: list[set[int]] = [set() for _ in range(papers)]
+        self.papers_of: list[set[int]] = [set() for _ in range(reviewers)]
+        self.locked: list[set[int]] = [set() for _ in range(papers)]
+        self.loads: Integers = np.zeros(reviewers, np.int64)
+
+    def add(self, paper: int, reviewer: int) -> None:
+        """Assign a reviewer to a submission."""
+        self.reviewers_of[paper].add(reviewer)
+        self.papers_of[reviewer].add(paper)
+        self.loads[reviewer] += 1
+
+    def remove(self, paper: int, reviewer: int) -> None:
+        """Take a reviewer from a submission."""
+        self.reviewers_of[paper].remove(reviewer)
+        self.papers_of[reviewer].remove(paper)
+        self.loads[reviewer] -= 1
+
+    def add_greedily(self, candidates: PairTable) -> None:
+        """Assign the pairs with the highest scores while submission and reviewer have room."""
+        room, needs = (self.required.most - self.loads).tolist(), self.required.needs.tolist()
+        order = np.argsort(-candidates.scores, kind="stable")
+        pairs = zip(candidates.papers[order].tolist(), candidates.reviewers[order].tolist(), strict=True)
+        for paper, reviewer in pairs:
+            held = self.reviewers_of[paper]
+            if room[reviewer] > 0 and len(held) < needs[paper] and reviewer not in held:
+                self.add(paper, reviewer)
+                room[reviewer] -= 1
+
+    def complete_paper(self, paper: int) -> None:
+        """Give a submission one more reviewer; others of it and of other submissions may change."""
+        required = self.required
+        reached: dict[int, int] = {}  # reviewer -> the submission that can take it
+        released: dict[int, int] = {}  # submission -> its reviewer that another can take
+        unseen = np.ones(required.shape[1], bool)
+        waiting = deque([paper])
+        seen = {paper}
+        while waiting:
+            current = waiting.popleft()
+            found = self._reviewers_for(current, unseen)
+            unseen[found] = False
+            reached.update(dict.fromkeys(found.tolist(), current))
+            spare = found[self.loads[found] < required.most[found]]
+            if len(spare):
+                self._shift(paper, int(spare[np.argmin(self.loads[spare])]), reached, released)
+                return
+            for reviewer in found.tolist():
+                for other in self.papers_of[reviewer]:
+                    if other not in seen and reviewer not in self.locked[other]:
+                        seen.add(other)
+                        released[other] = reviewer
+                        waiting.append(other)
+        raise InputError(explain_short_paper(required, paper, sorted(seen)))
+
+    def complete_reviewer(self, reviewer: int) -> None:
+        """Give a reviewer one more submission, which another reviewer gives up."""
+        required = self.required
+        taken: dict[int, int] = {}  # submission -> the reviewer that can take it
+        lost: dict[int, int] = {reviewer: -1}  # reviewer -> the submission that it gives up
+        unseen = np.ones(required.shape[0], bool)
+        waiting = deque([reviewer])
+        while waiting:
+            current = waiting.popleft()
+            for paper in self._papers_for(current, unseen).tolist():
+                unseen[paper] = False
+                taken[paper] = current
+                for other in self.reviewers_of[paper] - self.locked[paper]:
+                    if other in lost:
+                        continue
+                    lost[other] = paper
+                    if self.loads[other] > required.least[other]:
+                        self._pass_on(reviewer, other, taken, lost)
+                        return
+                    waiting.append(other)
+        raise InputError(explain_idle_reviewer(required, reviewer))
+
+    def pairs(self) -> tuple[Rows, Rows]:
+        """Return the submissions and reviewers of all pairs, in order."""
+        found = [(paper, reviewer) for paper, held in enumerate(self.reviewers_of) for reviewer in sorted(held)]
+        papers, reviewers = np.array(found, np.int64).reshape(-1, 2).T
+        return papers, reviewers
+
+    def _reviewers_for(self, paper: int, unseen: Mask) -> Rows:
+        allowed = unseen.copy()
+        allowed[self.required.forbidden.of_paper(paper)] = False
+        allowed[list(self.reviewers_of[paper])] = False
+        allowed &= self.required.most > 0
+        return np.flatnonzero(allowed)
+
+    def _papers_for(self, reviewer: int, unseen: Mask) -> Rows:
+        allowed = unseen.copy()
+        allowed[self.required.forbidden.of_reviewer(reviewer)] = False
+        allowed[list(self.papers_of[reviewer])] = False
+        return np.flatnonzero(allowed)
+
+    def _shift(self, paper: int, reviewer: int, reached: dict[int, int], released: dict[int, int]) -> None:
+        """Follow a path back: each submission takes the reviewer that was reached, and gives up the one before."""
+        while True:
+            current = reached[reviewer]
+            self.add(current, reviewer)
+            if current == paper:
+                return
+            reviewer = released[current]
+            self.remove(current, reviewer)
+
+    def _pass_on(self, first: int, reviewer: int, taken: dict[int, int], lost: dict[int, int]) -> None:
+        """Follow a path back: each reviewer gives up its submission to the one before."""
+        while reviewer != first:
+            paper = lost[reviewer]
+            self.remove(paper, reviewer)
+            reviewer = taken[paper]
+            self.add(paper, reviewer)

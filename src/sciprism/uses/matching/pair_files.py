@@ -1,0 +1,181 @@
+"""Files of pairs in OpenReview's shape, `submission,reviewer,value`: scores, bids, constraints, assignments."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from sciprism.arrays import Doubles, Rows
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.files import write_atomically
+from sciprism.papers.input_file import InputFile
+
+BIDS = {
+    "very high": 1.0,
+    "high": 0.5,
+    "neutral": 0.0,
+    "no bid": 0.0,
+    "": 0.0,
+    "low": -0.5,
+    "very low": -1.0,
+    "yes": 1.0,
+    "maybe": 0.5,
+    "no": -1.0,
+    "eager": 1.0,
+    "willing": 0.5,
+    "in a pinch": -0.5,
+    "not willing": -1.0,
+}
+"""Words of bids -> their values."""
+CONSTRAINTS = {"conflict": -1.0, "forbidden": -1.0, "no conflict": 0.0, "allowed": 0.0, "lock": 1.0, "locked": 1.0}
+_PAPER = {"paper", "paperid", "submission", "submissionid", "note", "noteid", "forum", "head"}
+_REVIEWER = {"user", "userid", "reviewer", "reviewerid", "profile", "profileid", "tail"}
+_VALUE = {"score", "bid", "weight", "label", "constraint", "value", "affinity"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairValues:
+    """Values of pairs of known submissions and reviewers, each pair once; places: `file, line` of each."""
+
+    papers: Rows
+    reviewers: Rows
+    values: Doubles
+    places: list[str]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def select(self, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> PairValues:
+        """Return the pairs where the mask is True."""
+        kept = np.flatnonzero(mask)
+        places = [self.places[row] for row in kept.tolist()]
+        return PairValues(self.papers[kept], self.reviewers[kept], self.values[kept], places)
+
+
+NO_PAIRS = PairValues(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), [])
+
+
+@dataclass(frozen=True, slots=True)
+class PairReader:
+    """Reads files of pairs for some submissions and reviewers.
+
+    paper_rows, reviewer_rows: id -> its number. known_only: whether unknown ids are dropped and counted in `dropped`
+    instead of being errors.
+    """
+
+    paper_rows: Mapping[str, int]
+    reviewer_rows: Mapping[str, int]
+    known_only: bool = False
+    dropped: DropReport = field(default_factory=DropReport)
+
+    def read(self, path: Path, what: str, words: Mapping[str, float] | None = None) -> PairValues:
+        """Return the pairs of a file. what: they are, for messages. words: that stand for values.
+
+        Raises InputError for an unknown id, a value that is no number, a pair with two different values.
+        """
+        found: dict[tuple[int, int], tuple[float, str]] = {}
+        for where, paper, reviewer, text in read_pair_rows(path):
+            value = self._parse(where, what, text, words or {})
+            rows = self._find(where, what, paper, reviewer)
+            if rows is None:
+                continue
+            before = found.setdefault(rows, (value, where))
+            if before[0] != value:
+                raise InputError(
+                    f"{where}: {what} of {paper} and {reviewer} is {text or value}, but {before[0]:g} in {before[1]}; "
+                    "remove one"
+                )
+        papers, reviewers = np.array(list(found), np.int64).reshape(-1, 2).T
+        values = np.array([value for value, _ in found.values()])
+        return PairValues(papers, reviewers, values, [where for _, where in found.values()])
+
+    def _find(self, where: str, what: str, paper: str, reviewer: str) -> tuple[int, int] | None:
+        for kind, name, rows in (("submission", paper, self.paper_rows), ("reviewer", reviewer, self.reviewer_rows)):
+            if name not in rows:
+                if not self.known_only:
+                    raise InputError(f"{where}: {what} of an unknown {kind} {name!r}; remove it or pass --skip-bad")
+                self.dropped.add(f"{what} of an unknown {kind}", name)
+                return None
+        return self.paper_rows[paper], self.reviewer_rows[reviewer]
+
+    @staticmethod
+    def _parse(where: str, what: str, text: str, words: Mapping[str, float]) -> float:
+        if (known := words.get(text.casefold().replace("_", " "))) is not None:
+            return known
+        try:
+            value = float(text or 1)
+        except ValueError:
+            value = float("nan")
+        if not np.isfinite(value):
+            listed = f" or one of {', '.join(filter(None, words))}" if words else ""
+            raise InputError(f"{where}: the {what} {text!r} is not a number{listed}")
+        return value
+
+
+def read_pair_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    """Yield place, submission, reviewer and value (may be empty) of each row.
+
+    A header line may name the columns; , ; or tabs separate cells. A .json file is an assignment in OpenReview's form.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    if path.suffix == ".json":
+        yield from _read_assignment(path)
+        return
+    file = InputFile(path)
+    columns, delimiter = (0, 1, 2), ","
+    lines = ((number, line) for number, line in file.lines() if line.strip())
+    for row, (number, line) in enumerate(lines):
+        if row == 0:
+            delimiter = max(",\t;", key=line.count)
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
+        except (csv.Error, StopIteration) as error:
+            raise InputError(f"{path}, line {number}: not a row of a table: {error}") from None
+        if row == 0 and (named := _find_columns(cells)) is not None:
+            columns = named
+            continue
+        if len(cells) <= max(columns[:2]):
+            raise InputError(f"{path}, line {number}: {len(cells)} cells; write submission,reviewer,value")
+        value = cells[columns[2]] if columns[2] < len(cells) else ""
+        yield f"{path}, line {number}", cells[columns[0]], cells[columns[1]], value
+
+
+def _read_assignment(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for paper, own in content.items():
+            for each in own:
+                yield f"{path}, {paper}", str(paper), str(each["user"]), str(each.get("aggregate_score", ""))
+    except (ValueError, AttributeError, TypeError, KeyError) as error:
+        form = '{submission: [{"user": reviewer, "aggregate_score": number}]}'
+        raise InputError(f"{path} is no assignment of the form {form}: {error!r}") from error
+
+
+def _find_columns(cells: list[str]) -> tuple[int, int, int] | None:
+    """Return the columns of submission, reviewer and value that a header line names; None where it is none."""
+    names = ["".join(filter(str.isalnum, cell.casefold())) for cell in cells]
+    found = [next((i for i, name in enumerate(names) if name in kinds), -1) for kinds in (_PAPER, _REVIEWER, _VALUE)]
+    if found[0] < 0 or found[1] < 0:
+        return None
+    return found[0], found[1], found[2] if found[2] >= 0 else len(cells)
+
+
+def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    """Write rows as CSV, atomically."""
+
+    def write(file: BinaryIO) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        text.flush()
+        text.detach()
+
+    write_atomically(path, write)

@@ -1,0 +1,233 @@
+"""The linear programme of an assignment, solved by HiGHS.
+
+Loads alone, and one column of groups that do not overlap, form a network: every basic solution is integral. Only
+overlapping groups need integer variables.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sciprism.arrays import Doubles, Integers, Rows
+from sciprism.errors import MissingExtraError, RunFailedError
+from sciprism.uses.matching.candidates import PairTable
+from sciprism.uses.matching.problem import Mask, Requirements
+
+TOLERANCE = 1e-6
+UNBOUNDED = float("inf")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramSolution:
+    """What a programme found. amounts: (p,) of each pair; objective: their summed values; extra: further columns."""
+
+    amounts: Doubles
+    objective: float
+    extra: Doubles
+
+    @property
+    def is_integral(self) -> bool:
+        """Tell whether every pair is assigned wholly or not at all."""
+        return bool((np.abs(self.amounts - np.round(self.amounts)) < TOLERANCE).all())
+
+    @property
+    def chosen(self) -> Mask:
+        """Return which pairs are assigned."""
+        return self.amounts > 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FairnessRows:
+    """Ask every submission's summed score to be at least `bound`, or at least a variable that is maximised (None)."""
+
+    scores: Doubles
+    bound: float | None = None
+
+
+class AssignmentProgram:
+    """Maximise the summed value of assigned pairs under the requirements.
+
+    copies: columns of each pair, whose sum is the pair's amount: parts of a concave function. upper: of the amount
+    of a pair that is not locked.
+    """
+
+    def __init__(self, required: Requirements, pairs: PairTable, *, copies: int = 1, upper: float = 1.0) -> None:
+        self.required, self.pairs, self.copies = required, pairs, copies
+        locked_papers, locked_reviewers = required.locked
+        keys = pairs.papers * required.shape[1] + pairs.reviewers
+        self.locked = np.isin(keys, locked_papers * required.shape[1] + locked_reviewers)
+        self._upper = np.where(self.locked, 1.0, upper) / copies
+
+    def solve(
+        self,
+        values: Doubles,
+        *,
+        fairness: FairnessRows | None = None,
+        fixed: Mask | None = None,
+        relaxed: bool = False,
+    ) -> ProgramSolution:
+        """Return the best solution. values: (p,) or (copies, p). fixed: pairs that are assigned, beside the locked.
+
+        Integer variables are used where groups overlap, unless the relaxed solution or fairness is asked for. Raises
+        RunFailedError where HiGHS finds no solution.
+        """
+        found = self._run(values, fairness, fixed, integer=False)
+        if not (found.is_integral or relaxed or fairness is not None or self.copies > 1):
+            found = self._run(values, None, fixed, integer=True)
+        return found
+
+    def find_lacking(self) -> dict[str, list[int]]:
+        """Return group -> submissions that cannot have its minimum, as few reviews short as possible."""
+        model = self._build(np.zeros(len(self.pairs)), None)
+        for row in self._group_rows:
+            model.add_columns(-np.ones(len(row)), 0.0, UNBOUNDED, entries=(row, np.ones(len(row))))
+        short = model.solve()[len(self.pairs) :].reshape(len(self._group_rows), -1) > TOLERANCE
+        names = [group.name for group in self.required.groups]
+        return {name: np.flatnonzero(row).tolist() for name, row in zip(names, short, strict=True) if row.any()}
+
+    def _run(
+        self, values: Doubles, fixed_fairness: FairnessRows | None, fixed: Mask | None, *, integer: bool
+    ) -> ProgramSolution:
+        model = self._build(values, fixed)
+        count = model.columns
+        if fixed_fairness is not None:
+            self._add_fairness(model, fixed_fairness)
+        found = model.solve(integers=count if integer else 0, interior=fixed_fairness is not None)
+        amounts = found[:count].reshape(self.copies, -1).sum(axis=0)
+        return ProgramSolution(amounts, float(model.values @ found), found[count:])
+
+    def _build(self, values: Doubles, fixed: Mask | None) -> _Model:
+        papers, reviewers = self.pairs.papers, self.pairs.reviewers
+        required, model = self.required, _Model()
+        held = self.locked if fixed is None else self.locked | fixed
+        for copy in range(self.copies):
+            part = values if values.ndim == 1 else values[copy]
+            model.add_columns(part, np.where(held, self._upper, 0.0), self._upper)
+        model.add_rows(np.tile(papers, self.copies), required.needs, required.needs)
+        model.add_rows(np.tile(reviewers, self.copies), required.least, required.most)
+        self._group_rows: list[Rows] = []
+        for group in required.groups:
+            inside = np.flatnonzero(np.tile(group.members[reviewers], self.copies))
+            least = np.minimum(group.minimum, required.needs)
+            rows = model.add_rows(np.tile(papers, self.copies)[inside], least, required.needs, columns=inside)
+            self._group_rows.append(rows)
+        return model
+
+    def _add_fairness(self, model: _Model, fairness: FairnessRows) -> None:
+        scores = np.tile(fairness.scores, self.copies)
+        lowest = np.full(self.required.shape[0], fairness.bound or 0.0)
+        rows = model.add_rows(
+            np.tile(self.pairs.papers, self.copies), lowest, np.full(len(lowest), UNBOUNDED), entries=scores
+        )
+        if fairness.bound is None:
+            model.add_columns(np.ones(1), -UNBOUNDED, UNBOUNDED, entries=(rows, -np.ones(len(rows))), shared=True)
+
+
+class _Model:
+    """A linear programme in the making: columns with values and bounds, rows with bounds, entries."""
+
+    def __init__(self) -> None:
+        self.columns = self.rows = 0
+        self.values: Doubles = np.zeros(0)
+        self._bounds: list[tuple[Doubles, Doubles]] = []
+        self._limits: list[tuple[Doubles, Doubles]] = []
+        self._entries: list[tuple[Rows, Rows, Doubles]] = []
+
+    def add_columns(
+        self,
+        values: Doubles,
+        lower: Doubles | float,
+        upper: Doubles | float,
+        *,
+        entries: tuple[Rows, Doubles] | None = None,
+        shared: bool = False,
+    ) -> None:
+        """Add columns (c,). entries: a row and a number of each, or all of one column that is shared."""
+        count = len(values)
+        self._bounds.append((np.broadcast_to(lower, count).astype(float), np.broadcast_to(upper, count).astype(float)))
+        if entries is not None:
+            rows, numbers = entries
+            columns = np.full(len(rows), self.columns) if shared else self.columns + np.arange(count)
+            self._entries.append((rows, columns, numbers))
+        self.values = np.concatenate([self.values, values])
+        self.columns += count
+
+    def add_rows(
+        self,
+        of_entry: Rows,
+        lower: Integers | Doubles,
+        upper: Integers | Doubles,
+        *,
+        columns: Rows | None = None,
+        entries: Doubles | None = None,
+    ) -> Rows:
+        """Add rows (r,) and return their numbers. of_entry: the new row, from 0, of each column, or of `columns`."""
+        columns = np.arange(len(of_entry)) if columns is None else columns
+        numbers = np.ones(len(of_entry)) if entries is None else entries
+        self._entries.append((self.rows + of_entry, columns, numbers))
+        self._limits.append((lower.astype(float), upper.astype(float)))
+        added = self.rows + np.arange(len(lower))
+        self.rows += len(lower)
+        return added
+
+    def solve(self, *, integers: int = 0, interior: bool = False) -> Doubles:
+        """Return the columns of the solution with the highest value.
+
+        integers: how many of the first are integral. interior: any optimal solution will do, not only a basic one;
+        an interior point method is many times faster where rows are dense.
+        """
+        highspy = _load_highspy()
+        rows, columns, numbers = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
+        order = np.argsort(columns, kind="stable")
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = self.columns, self.rows
+        program.col_cost_ = -self.values
+        program.col_lower_, program.col_upper_ = map(np.concatenate, zip(*self._bounds, strict=True))
+        program.row_lower_, program.row_upper_ = map(np.concatenate, zip(*self._limits, strict=True))
+        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        starts = np.cumsum([0, *np.bincount(columns, minlength=self.columns)])
+        program.a_matrix_.start_ = starts.astype(np.int32)
+        program.a_matrix_.index_ = rows[order].astype(np.int32)
+        program.a_matrix_.value_ = numbers[order]
+        if integers:
+            kind = highspy.HighsVarType
+            program.integrality_ = [kind.kInteger] * integers + [kind.kContinuous] * (self.columns - integers)
+        solver = _create_solver(highspy)
+        solver.setOptionValue("random_seed", 0)
+        if interior:
+            solver.setOptionValue("solver", "ipm")
+            solver.setOptionValue("run_crossover", "off")
+        solver.passModel(program)
+        solver.solve()
+        status = solver.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise RunFailedError(f"HiGHS found no assignment: {solver.modelStatusToString(status)}")
+        return np.array(solver.getSolution().col_value)
+
+
+def _create_solver(highspy: Any) -> Any:
+    """Return a solver that prints nothing and that Ctrl-C stops.
+
+    HiGHS serves Ctrl-C in one thread of a process at a time: in others, it solves without.
+    """
+
+    class QuietHighs(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:  # noqa: N802 (HiGHS prints a banner here unless it is silent before)
+            self.silent()
+            super().enableCallbacks()
+
+    solver = QuietHighs()
+    solver.HandleKeyboardInterrupt = threading.current_thread() is threading.main_thread()
+    return solver
+
+
+def _load_highspy() -> Any:
+    try:
+        import highspy
+    except ImportError as error:
+        raise MissingExtraError("match", "an assignment") from error
+    return highspy

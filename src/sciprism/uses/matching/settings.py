@@ -1,0 +1,106 @@
+"""The settings and files of an assignment, in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from sciprism.errors import InputError
+from sciprism.uses.matching.conflicts import CONFLICT_KINDS
+from sciprism.uses.matching.scoring import Scoring
+
+Objective = Literal["fair", "sum", "perturbed"]
+_REQUIREMENT = re.compile(r"\s*([^=:]+?)\s*=\s*([^:]+?)\s*:\s*(\d+)\s*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchSettings:
+    """How submissions and reviewers are scored and assigned. Settings that construct are settings that run.
+
+    per_paper: reviewers of each submission. min_papers, max_papers: submissions of each reviewer whose own limits are
+    not stated. require: minima of groups, such as `seniority=senior:1`. scoring: `best`, `mean-K` or `percentile-P` of
+    the cosines with a reviewer's papers. half_life: years after which a paper counts half, 0 for never. authorship:
+    weight of papers of which the reviewer is neither first nor last author. bid_weight: of a bid (-1 to 1) beside the
+    score. conflicts: kinds that are found in the files. coauthor_years: of joint papers that are a conflict. year:
+    from which ages count, 0: the latest of all papers. candidates: reviewers of each submission that are considered,
+    at least. objective: `fair` raises the worst-served submission, then the sum; `sum`; `perturbed` samples, and no
+    pair has more than `max_probability`; `quality`: the least share of the highest sum, in expectation, where that
+    probability permits it. move_cost: score that moving a pair of an earlier assignment costs; None: as few moves as
+    possible.
+    """
+
+    per_paper: int = 3
+    min_papers: int = 0
+    max_papers: int = 6
+    require: tuple[str, ...] = ()
+    scoring: str = "mean-3"
+    half_life: float = 0.0
+    authorship: float = 1.0
+    bid_weight: float = 0.1
+    conflicts: tuple[str, ...] = tuple(CONFLICT_KINDS)
+    coauthor_years: int = 3
+    year: int = 0
+    candidates: int = 100
+    objective: Objective = "fair"
+    max_probability: float = 0.8
+    quality: float = 0.98
+    move_cost: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        Scoring.parse(self.scoring)
+        for text in self.require:
+            parse_requirement(text)
+        if self.objective not in get_args(Objective):
+            raise InputError(f"objective {self.objective!r} is none of {', '.join(get_args(Objective))}")
+        for kind in self.conflicts:
+            if kind not in CONFLICT_KINDS:
+                raise InputError(f"no kind of conflict {kind!r}; kinds: {', '.join(CONFLICT_KINDS)}, or none")
+        least = {"per_paper": 1, "candidates": 1, "max_papers": 1, "min_papers": 0, "coauthor_years": 0, "half_life": 0}
+        for name, limit in least.items():
+            if getattr(self, name) < limit:
+                raise InputError(f"{name} is {getattr(self, name)}; the least is {limit}")
+        if self.min_papers > self.max_papers:
+            raise InputError(f"min_papers {self.min_papers} is more than max_papers {self.max_papers}")
+        for name in ("authorship", "max_probability", "quality"):
+            if not 0 < getattr(self, name) <= 1:
+                raise InputError(f"{name} is {getattr(self, name)}, not above 0 and up to 1")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings by name."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchFiles:
+    """Files beside submissions and reviewers; each may be missing.
+
+    reviewer_papers: a folder with a file per reviewer, or paper files, of a table of reviewers. authors: a table of
+    submissions' authors: paper, name, email, institution. scores: given scores, instead of vectors. bids, constraints
+    (-1: forbidden, 1: locked): pairs. after: assignments of earlier rounds, which stay and count. keep: an earlier
+    assignment of this round, from which as few pairs as possible are moved.
+    """
+
+    reviewer_papers: tuple[Path, ...] = ()
+    authors: Path | None = None
+    scores: Path | None = None
+    bids: Path | None = None
+    constraints: Path | None = None
+    after: tuple[Path, ...] = ()
+    keep: Path | None = None
+
+    def listed(self) -> list[Path]:
+        """Return all files that are given."""
+        single = (self.authors, self.scores, self.bids, self.constraints, self.keep)
+        return [*self.reviewer_papers, *filter(None, single), *self.after]
+
+
+def parse_requirement(text: str) -> tuple[str, str, int]:
+    """Return column, value and minimum of a text such as `seniority=senior:1`."""
+    found = _REQUIREMENT.fullmatch(text)
+    if found is None:
+        raise InputError(f"requirement {text!r} is not COLUMN=VALUE:NUMBER, such as seniority=senior:1")
+    return found[1], found[2], int(found[3])

@@ -1,0 +1,148 @@
+"""What files state of pairs: bids, locks, forbidden ones, earlier rounds; and which of it contradicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sciprism.arrays import Integers
+from sciprism.errors import InputError
+from sciprism.uses.matching.candidates import ForbiddenPairs
+from sciprism.uses.matching.conflicts import Conflict
+from sciprism.uses.matching.pair_files import BIDS, CONSTRAINTS, NO_PAIRS, PairReader, PairValues, read_pair_rows
+from sciprism.uses.matching.settings import MatchFiles
+from sciprism.uses.matching.shortages import name_some
+
+MAX_LISTED = 50
+"""Contradictions that are listed; all are counted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatedPairs:
+    """Pairs that the files name. allowed: although a conflict was found. earlier: of earlier rounds; kept: of an
+    earlier assignment of this round.
+
+    earlier_loads: reviews of each reviewer in earlier rounds, of this file's submissions and of others.
+    """
+
+    bids: PairValues = NO_PAIRS
+    locked: PairValues = NO_PAIRS
+    forbidden: PairValues = NO_PAIRS
+    allowed: PairValues = NO_PAIRS
+    earlier: PairValues = NO_PAIRS
+    kept: PairValues = NO_PAIRS
+    scores: PairValues | None = None
+    earlier_loads: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+def read_stated_pairs(files: MatchFiles, reader: PairReader) -> StatedPairs:
+    """Read all files of pairs. Pairs of earlier assignments may name submissions and reviewers that are gone."""
+    lenient = PairReader(reader.paper_rows, reader.reviewer_rows, True, reader.dropped)
+    constraints = reader.read(files.constraints, "constraint", CONSTRAINTS) if files.constraints else NO_PAIRS
+    odd = np.flatnonzero(~np.isin(constraints.values, (-1, 0, 1)))
+    if len(odd):
+        raise InputError(
+            f"{constraints.places[odd[0]]}: the constraint {constraints.values[odd[0]]:g} is none of -1 (forbidden), "
+            "0 (no conflict) and 1 (locked)"
+        )
+    loads = np.zeros(len(reader.reviewer_rows), np.int64)
+    earlier: dict[tuple[int, int], str] = {}
+    for path in files.after:
+        for where, paper, reviewer, _ in read_pair_rows(path):
+            number = reader.reviewer_rows.get(reviewer)
+            if number is None:
+                continue  # of another pool, such as metareviewers
+            loads[number] += 1
+            if paper in reader.paper_rows:
+                earlier.setdefault((reader.paper_rows[paper], number), where)
+    rows = np.array(list(earlier), np.int64).reshape(-1, 2)
+    return StatedPairs(
+        bids=reader.read(files.bids, "bid", BIDS) if files.bids else NO_PAIRS,
+        locked=constraints.select(constraints.values == 1),
+        forbidden=constraints.select(constraints.values == -1),
+        allowed=constraints.select(constraints.values == 0),
+        earlier=PairValues(rows[:, 0], rows[:, 1], np.ones(len(rows)), list(earlier.values())),
+        kept=_read_kept(files, lenient),
+        scores=lenient.read(files.scores, "score") if files.scores else None,
+        earlier_loads=loads,
+    )
+
+
+def _read_kept(files: MatchFiles, reader: PairReader) -> PairValues:
+    """Return the pairs of an earlier assignment, whatever their scores were."""
+    found: dict[tuple[int, int], str] = {}
+    if files.keep is None:
+        return NO_PAIRS
+    for where, paper, reviewer, _ in read_pair_rows(files.keep):
+        if paper in reader.paper_rows and reviewer in reader.reviewer_rows:
+            found.setdefault((reader.paper_rows[paper], reader.reviewer_rows[reviewer]), where)
+        else:
+            gone = "submission" if paper not in reader.paper_rows else "reviewer"
+            reader.dropped.add(f"earlier pair whose {gone} is gone", f"{paper} {reviewer}")
+    rows = np.array(list(found), np.int64).reshape(-1, 2)
+    return PairValues(rows[:, 0], rows[:, 1], np.ones(len(rows)), list(found.values()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForbiddenReport:
+    """All forbidden pairs; counts of their kinds; bids above 0 on them, which do not hold."""
+
+    pairs: ForbiddenPairs
+    counts: dict[str, int]
+    contradicted: list[str]
+    contradictions: int
+
+
+def drop_allowed(stated: StatedPairs, conflicts: Iterable[Conflict]) -> list[Conflict]:
+    """Return the conflicts without those on pairs that a file allows."""
+    allowed = set(zip(stated.allowed.papers.tolist(), stated.allowed.reviewers.tolist(), strict=True))
+    return [each for each in conflicts if (each.paper, each.reviewer) not in allowed]
+
+
+def join_forbidden(
+    stated: StatedPairs, conflicts: Sequence[Conflict], ids: tuple[list[str], list[str]]
+) -> ForbiddenReport:
+    """Return the pairs that are forbidden by files, by found conflicts or because an earlier round has them.
+
+    conflicts: without those on pairs that a file allows (`drop_allowed`). Raises InputError for a locked pair that is
+    forbidden. A bid above 0 on a forbidden pair does not hold, and is listed with the reason.
+    """
+    papers, reviewers = ids
+    shape = (len(papers), len(reviewers))
+    reasons: dict[int, str] = {}
+    counts = Counter(conflict.kind for conflict in conflicts)
+    for conflict in conflicts:
+        reasons.setdefault(conflict.paper * shape[1] + conflict.reviewer, f"{conflict.kind}: {conflict.reason}")
+    for kind, given in (("forbidden", stated.forbidden), ("earlier round", stated.earlier)):
+        keys = (given.papers * shape[1] + given.reviewers).tolist()
+        counts[kind] += len(keys)
+        for key, place in zip(keys, given.places, strict=True):
+            reasons[key] = f"{kind}: {place}"
+    _check_locks(stated, reasons, ids)
+    bids = stated.bids.select(stated.bids.values > 0)
+    keys = (bids.papers * shape[1] + bids.reviewers).tolist()
+    wrong = [
+        f"{place}: {reviewers[key % shape[1]]} bids on {papers[key // shape[1]]}, but {reasons[key]}"
+        for key, place in zip(keys, bids.places, strict=True)
+        if key in reasons
+    ]
+    forbidden = np.fromiter(reasons, np.int64, len(reasons))
+    pairs = ForbiddenPairs(*np.divmod(forbidden, max(1, shape[1])), shape)
+    return ForbiddenReport(pairs, {k: n for k, n in counts.items() if n}, wrong[:MAX_LISTED], len(wrong))
+
+
+def _check_locks(stated: StatedPairs, reasons: dict[int, str], ids: tuple[list[str], list[str]]) -> None:
+    papers, reviewers = ids
+    keys = (stated.locked.papers * len(reviewers) + stated.locked.reviewers).tolist()
+    wrong = [
+        f"{place}: {reviewers[key % len(reviewers)]} is locked to {papers[key // len(reviewers)]}, but {reasons[key]}"
+        for key, place in zip(keys, stated.locked.places, strict=True)
+        if key in reasons
+    ]
+    if wrong:
+        raise InputError(
+            f"{name_some(wrong[:3])}; remove the lock, or the conflict if it is none ({len(wrong)} in all)"
+        )

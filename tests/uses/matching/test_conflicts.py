@@ -1,0 +1,105 @@
+"""Conflicts that are found in the files, and what is not checked for want of data."""
+
+from __future__ import annotations
+
+import pytest
+
+from sciprism import InputError, Paper
+from sciprism.uses.matching import MatchSettings, Reviewer
+from sciprism.uses.matching.conflicts import (
+    CONFLICT_KINDS,
+    ConflictInput,
+    find_conflicts,
+    list_unchecked,
+    reduce_domain,
+)
+from sciprism.uses.matching.inputs import NO_AUTHORSHIP
+from sciprism.uses.matching.reviewers import Authorship
+from sciprism.uses.matching.title_matches import match_titles
+
+
+def conflicts(kind, paper, authorship=NO_AUTHORSHIP, *, since=2020, **reviewer):
+    person = Reviewer(id=reviewer.pop("id", "rev"), **reviewer)
+    given = ConflictInput([Paper(id="s", **paper)], [authorship], [Reviewer(id="other"), person], since)
+    return [each.reason for each in find_conflicts(given, [kind]) if each.reviewer == 1 and each.paper == 0]
+
+
+@pytest.mark.parametrize(
+    ("authorship", "reviewer", "found"),
+    [
+        (Authorship(ids=("~Ann_Lee1",)), {"id": "~Ann_Lee1"}, True),
+        (Authorship(emails=("Ann@x.org",)), {"emails": ("ann@X.org",)}, True),
+        (Authorship(), {"name": "Ann B. Lee"}, True),  # an author is named Ann Lee
+        (Authorship(), {"name": "Lee, Ann"}, True),
+        (Authorship(), {"name": "A. Lee"}, False),  # an initial is no proof
+        (Authorship(), {"name": "Ann Lees"}, False),
+        (Authorship(emails=("bob@x.org",)), {"emails": ("ann@x.org",)}, False),
+    ],
+)
+def test_authors_do_not_review_their_own_submission(authorship, reviewer, found):
+    assert bool(conflicts("author", {"title": "t", "authors": ("Ann Lee", "B. Poe")}, authorship, **reviewer)) is found
+
+
+@pytest.mark.parametrize(
+    ("email", "domain"),
+    [
+        ("a@cs.stanford.edu", "stanford.edu"),
+        ("a@Dept.Cam.ac.uk.", "cam.ac.uk"),
+        ("a@ens.fr", "ens.fr"),
+        ("a@lip6.fr", "lip6.fr"),
+        ("a@u-tokyo.ac.jp", "u-tokyo.ac.jp"),
+        ("a@gmail.com", ""),
+        ("a@qq.com", ""),
+        ("nobody", ""),
+        ("a@localhost", ""),
+    ],
+)
+def test_domains_are_those_of_organisations(email, domain):
+    assert reduce_domain(email) == domain
+
+
+def test_colleagues_share_a_domain_or_an_institution():
+    theirs = {"emails": ("r@ai.mit.edu", "r@gmail.com"), "institutions": ("École Normale",)}
+    assert conflicts("domain", {"title": "t"}, Authorship(emails=("a@csail.mit.edu",)), **theirs)
+    assert not conflicts("domain", {"title": "t"}, Authorship(emails=("a@gmail.com",)), **theirs)
+    assert conflicts("institution", {"title": "t"}, Authorship(institutions=("ecole normale",)), **theirs)
+    assert not conflicts("institution", {"title": "t"}, Authorship(institutions=("ETH",)), **theirs)
+
+
+@pytest.mark.parametrize(
+    ("author", "coauthor", "year", "found"),
+    [
+        ("Bob Poe", "Bob Poe", 2021, True),
+        ("Bob Poe", "B. Poe", 2020, True),
+        ("B. Poe", "Bob Poe", None, True),  # an undated paper counts
+        ("Bob Poe", "Bob Poe", 2019, False),
+        ("Bob Poe", "Ben Poe", 2021, False),
+        ("Bob Poe", "Bob Roe", 2021, False),
+    ],
+)
+def test_recent_coauthors_are_in_conflict(author, coauthor, year, found):
+    written = Paper(id="w", title="Joint work", authors=("Ann Lee", coauthor), year=year)
+    reasons = conflicts("coauthor", {"title": "t", "authors": (author, "C. Yu")}, papers=(written,))
+    assert bool(reasons) is found and all("Joint work" in reason for reason in reasons)
+
+
+def test_a_reviewers_own_paper_is_found_by_its_title():
+    own = (Paper(id="w", title="Learning to rank papers, fast"), Paper(id="g", title="Introduction"))
+    assert conflicts("own-paper", {"title": "Learning to Rank Papers Fast!"}, papers=own)
+    assert not conflicts("own-paper", {"title": "Learning to sort numbers"}, papers=own)
+    assert not conflicts("own-paper", {"title": "Introduction"}, papers=own)
+
+
+def test_titles_are_matched_as_by_comparing_all():
+    titles = [f"A study of {word} in {n} galaxies" for n, word in enumerate(("gas", "dust", "stars", "haloes"))]
+    others = [*reversed(titles), "A study of gas in zero galaxies", "Proofs"]
+    found = {(row, other) for row, other, _ in match_titles(titles, others)}
+    assert {(row, 3 - row) for row in range(4)} <= found and not any(other == 5 for _, other in found)
+
+
+def test_what_cannot_be_checked_is_said():
+    given = ConflictInput([Paper(id="s", title="t")], [NO_AUTHORSHIP], [Reviewer(id="r")], 2020)
+    assert set(list_unchecked(given, tuple(CONFLICT_KINDS))) == set(CONFLICT_KINDS)
+    assert list_unchecked(given, ("domain",)) == {"domain": "submissions or reviewers have no e-mail addresses"}
+    with pytest.raises(InputError, match="kinds: author, domain"):
+        MatchSettings(conflicts=("advisor",))

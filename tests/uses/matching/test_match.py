@@ -1,0 +1,392 @@
+"""`match` from files to an assignment: shapes of input, stated pairs, rounds, the audit, wrong input."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from fake_encoder import FakeEncoder
+from sciprism import InputError, Paper, read_papers
+from sciprism.store import embed
+from sciprism.uses.matching import MatchFiles, MatchSettings, Reviewer, match
+from sciprism.uses.matching.pair_files import BIDS, PairReader, read_pair_rows
+from sciprism.uses.matching.reviewer_files import read_reviewers, reviewer_id
+
+pytest.importorskip("highspy")
+
+
+class FieldsEncoder(FakeEncoder):
+    """The fake encoder with the fields that the cache of vectors names."""
+
+    def texts(self, items, role="paper", fields=()):
+        return super().texts(items, role)
+
+    def encode(self, items, *, format="proximity", role="paper", fields=()):
+        return super().encode(items, format=format, role=role)
+
+
+TOPICS = {"stars": "stars galaxies halo", "genes": "gene dna protein", "words": "language text word"}
+SETTINGS = {"per_paper": 1, "max_papers": 2}
+
+
+TITLES = ("Measuring", "A theory of the", "Forty years of")
+
+
+def paper(id, topic, **more):
+    """A paper whose title is like no other's: nearly equal titles are conflicts."""
+    start = TITLES[int(id[-1])] if id[-1].isdigit() else "New results on all"
+    return {"id": id, "title": f"{start} {TOPICS[topic]}", "abstract": f"We study {TOPICS[topic]}.", **more}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Three submissions and three reviewers: each reviewer wrote on one topic."""
+    monkeypatch.chdir(tmp_path)
+    write("submissions.jsonl", [paper(f"s-{topic}", topic) for topic in TOPICS])
+    for topic in TOPICS:
+        write(f"profiles/~{topic}1.jsonl", [paper(f"{topic}{n}", topic, year=2000 + n) for n in range(3)])
+    return tmp_path
+
+
+def write(name, rows):
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def read_csv(name):
+    return list(csv.reader(Path(name).read_text().splitlines()))
+
+
+def assign(reviewers="profiles", submissions="submissions.jsonl", *, skip_bad=False, settings=None, **files):
+    given = {name: Path(value) if isinstance(value, str) else value for name, value in files.items()}
+    chosen = MatchSettings(**{**SETTINGS, **(settings or {})})
+    return match(
+        submissions,
+        reviewers,
+        settings=chosen,
+        files=MatchFiles(**given),
+        encoder=FieldsEncoder(dim=128),
+        skip_bad=skip_bad,
+    )
+
+
+def as_pairs(found):
+    return sorted((pair.paper, pair.reviewer) for pair in found.pairs)
+
+
+EXPECTED = [(f"s-{topic}", f"~{topic}1") for topic in sorted(TOPICS)]
+
+
+def test_a_folder_of_profiles_is_assigned_by_topic_with_reasons(files):
+    found = assign()
+    assert as_pairs(found) == EXPECTED
+    pair = next(pair for pair in found.pairs if pair.paper == "s-stars")
+    assert len(pair.papers) == 2 and pair.papers[0].cosine >= pair.papers[1].cosine
+    assert pair.reason.startswith("wrote “") and "stars galaxies halo”" in pair.reason and "(200" in pair.reason
+    assert found.loads() == {"~genes1": 1, "~stars1": 1, "~words1": 1}
+
+
+def test_shapes_of_reviewers_agree(files):
+    write("papers.jsonl", [paper(f"{topic}{n}", topic, year=2000 + n) for topic in TOPICS for n in range(3)])
+    ids = {topic: [f"{topic}{n}" for n in range(3)] for topic in TOPICS}
+    rows = "".join(f"~{t}1,{t} Smith,{t}@x.org,senior,0,2,{';'.join(own)}\n" for t, own in ids.items())
+    Path("table.csv").write_text(f"Reviewer ID,Name,E-mail,Seniority,Min,Max,Papers\n{rows}".replace("E-mail", "email"))
+    write("ids.jsonl", [{"reviewer_id": f"~{t}1", "paper_ids": own} for t, own in ids.items()])
+    write("whole.jsonl", [{"id": f"~{t}1", "papers": [paper(n, t) for n in own]} for t, own in ids.items()])
+    Path("plain.csv").write_text("id\n" + "".join(f"~{t}1\n" for t in TOPICS))
+    papers = (Path("papers.jsonl"),)
+    assert as_pairs(assign("table.csv", reviewer_papers=papers)) == EXPECTED
+    assert as_pairs(assign("ids.jsonl", reviewer_papers=papers)) == EXPECTED
+    assert as_pairs(assign("whole.jsonl")) == EXPECTED
+    assert as_pairs(assign("plain.csv", reviewer_papers=(Path("profiles"),))) == EXPECTED
+    person = read_reviewers(Path("table.csv"), papers)[0]
+    assert (person.name, person.emails, person.groups, person.least, person.most, len(person.papers)) == (
+        "stars Smith", ("stars@x.org",), {"seniority": "senior"}, 0, 2, 3,
+    )  # fmt: skip
+    people = [Reviewer(id="a", papers=(Paper(id="1", title="stars halo"),)), Reviewer(id="b")]
+    found = match(
+        [Paper(id="s", title="stars")], people, settings=MatchSettings(**SETTINGS), encoder=FieldsEncoder(dim=128)
+    )
+    assert as_pairs(found) == [("s", "a")] and found.audit["reviewers without papers"] == ["b"]
+
+
+def test_collections_are_input_and_not_encoded_again(files, monkeypatch):
+    encoder = FieldsEncoder(dim=128)
+    embed(read_papers("submissions.jsonl"), encoder, "submissions")
+    written = [Paper.from_json(paper(f"{topic}{n}", topic, year=2000 + n)) for topic in TOPICS for n in range(3)]
+    embed(written, encoder, "written")
+    rows = [{"id": f"~{topic}1", "papers": [f"{topic}{n}" for n in range(3)]} for topic in TOPICS]
+    files = MatchFiles(reviewer_papers=(Path("written"),))
+    people, settings = write("people.jsonl", rows), MatchSettings(**SETTINGS)
+    before = encoder.encoded
+    found = match("submissions", people, settings=settings, files=files, encoder=encoder)
+    assert as_pairs(found) == EXPECTED and encoder.encoded == before
+    monkeypatch.setattr("sciprism.encoders.encoder.Encoder.load", lambda *_, **__: encoder)
+    assert as_pairs(match("submissions", people, settings=settings, files=files)) == EXPECTED
+    plain = assign()
+    assert [pair.score for pair in found.pairs] == [pair.score for pair in plain.pairs]
+    with pytest.raises(InputError, match="is a collection of papers; name reviewers"):
+        assign("written")
+    with pytest.raises(InputError, match="another encoder"):
+        match("submissions", "profiles", settings=settings, encoder=FieldsEncoder("b", "f1", dim=128))
+    embed(written, FieldsEncoder("b", "f1", dim=128), "other")
+    with pytest.raises(InputError, match="their vectors do not compare"):
+        match("submissions", people, settings=settings, files=MatchFiles(reviewer_papers=(Path("other"),)))
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("~Ann_Lee1.jsonl", "~Ann_Lee1"),
+        ("a.b.csv.gz", "a.b"),
+        ("x@y.org.bib", "x@y.org"),
+        ("x.csl.json", "x"),
+        ("x", "x"),
+    ],
+)
+def test_a_file_of_a_profile_is_named_like_its_reviewer(name, id):
+    assert reviewer_id(Path(name)) == id
+
+
+def test_files_of_pairs_have_a_header_or_none(files):
+    reader = PairReader({"p": 0, "q": 1}, {"r": 0})
+    Path("a.csv").write_text("p,r,Very High\nq,r,-0.5\n")
+    Path("b.csv").write_text("bid\ttail\thead\nvery_high\tr\tp\n-0.5\tr\tq\n")
+    for name in ("a.csv", "b.csv"):
+        found = reader.read(Path(name), "bid", BIDS)
+        assert found.papers.tolist() == [0, 1] and found.values.tolist() == [1.0, -0.5], name
+    Path("d.csv").write_text("\ufeffpaper;reviewer;bid\np;r;1\nq;r;-0.5\n")
+    assert reader.read(Path("d.csv"), "bid", BIDS).values.tolist() == [1.0, -0.5]
+    Path("c.csv").write_text("head,tail\np,r\n")
+    assert [row[3] for row in read_pair_rows(Path("c.csv"))] == [""]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("p,r,maybe so\n", "the bid 'maybe so' is not a number or one of very high"),
+        ("p,r,nan\n", "not a number"),
+        ("p\n", "line 1: 1 cells; write submission,reviewer,value"),
+        ("x,r,1\n", "bid of an unknown submission 'x'; remove it or pass --skip-bad"),
+        ("p,x,1\n", "unknown reviewer 'x'"),
+        ("p,r,1\np,r,0\n", "line 2: bid of p and r is 0, but 1 in"),
+        ('p,"r,1\n', "not a row of a table"),
+    ],
+)
+def test_a_wrong_row_of_a_file_of_pairs_is_named(files, text, words):
+    Path("bids.csv").write_text(text)
+    with pytest.raises(InputError) as error:
+        PairReader({"p": 0}, {"r": 0}).read(Path("bids.csv"), "bid", BIDS)
+    assert words in str(error.value) and "bids.csv, line" in str(error.value)
+
+
+def test_constraints_bids_and_locks_are_obeyed(files):
+    Path("constraints.csv").write_text("s-stars,~stars1,-1\ns-genes,~words1,1\n")
+    Path("bids.csv").write_text("s-stars,~genes1,high\ns-stars,~stars1,very high\n")
+    found = assign(constraints="constraints.csv", bids="bids.csv", settings={"bid_weight": 10})
+    assert as_pairs(found) == [("s-genes", "~words1"), ("s-stars", "~genes1"), ("s-words", "~words1")]
+    reasons = {pair.paper: pair.reason for pair in found.pairs}
+    assert reasons["s-genes"].endswith("locked") and "bid 0.5" in reasons["s-stars"]
+    counts = found.audit["counts"]
+    assert (counts["locked pairs"], counts["forbidden pairs"], counts["bids above 0 on forbidden pairs"]) == (1, 1, 1)
+    assert "~stars1 bids on s-stars, but forbidden: constraints.csv, line 1" in found.audit["contradicting bids"][0]
+    Path("both.csv").write_text("s-stars,~stars1,-1\ns-stars,~stars1,1\n")
+    with pytest.raises(InputError, match=r"both\.csv, line 2: constraint of s-stars and ~stars1"):
+        assign(constraints="both.csv")
+    Path("half.csv").write_text("s-stars,~stars1,0.5\n")
+    with pytest.raises(InputError, match="none of -1"):
+        assign(constraints="half.csv")
+
+
+def test_a_lock_on_a_conflict_is_an_error_that_names_both(files):
+    write("submissions.jsonl", [paper("s-stars", "stars", authorids=["~stars1"]), paper("s-genes", "genes")])
+    Path("locks.csv").write_text("s-stars,~stars1,1\n")
+    assert as_pairs(assign())[1] != ("s-stars", "~stars1")
+    with pytest.raises(InputError, match=r"locks\.csv, line 1: ~stars1 is locked to s-stars, but author: ~stars1"):
+        assign(constraints="locks.csv")
+    assert as_pairs(assign(constraints="locks.csv", settings={"conflicts": ()}))[1] == ("s-stars", "~stars1")
+
+
+def test_conflicts_are_read_from_openreview_notes_and_a_table_of_authors(files):
+    note = {
+        "id": "n1",
+        "forum": "n1",
+        "invitation": "Venue/Submission",
+        "content": {"title": {"value": "stars galaxies"}, "authorids": {"value": ["~stars1"]}},
+    }
+    Path("notes.json").write_text(json.dumps({"notes": [note]}, indent=1))
+    found = assign(submissions="notes.json")
+    assert found.audit["conflicts"] == {"author": 1} and as_pairs(found) != [("n1", "~stars1")]
+    Path("people.csv").write_text("id,email\n~stars1,s@mit.edu\n~genes1,g@eth.ch\n~words1,w@x.org\n")
+    Path("authors.csv").write_text("paper,name,email\ns-stars,Ann,a@csail.mit.edu\ns-stars,Bob,b@gmail.com\n")
+    found = assign("people.csv", reviewer_papers=(Path("profiles"),), authors="authors.csv")
+    assert found.audit["conflicts"] == {"domain": 1}
+    found.write("out.csv")
+    assert read_csv("out.conflicts.csv")[1:] == [["s-stars", "~stars1", "domain", "e-mail domain mit.edu of an author"]]
+    Path("constraints.csv").write_text("s-stars,~stars1,0\n")
+    people = (Path("profiles"),)
+    found = assign("people.csv", reviewer_papers=people, authors="authors.csv", constraints="constraints.csv")
+    assert found.audit["conflicts"] == {} and as_pairs(found) == EXPECTED
+    with pytest.raises(InputError, match="names authors of none of the submissions"):
+        assign("people.csv", submissions="notes.json", reviewer_papers=(Path("profiles"),), authors="authors.csv")
+
+
+def test_groups_have_their_minimum(files):
+    Path("people.csv").write_text("id,Seniority,region\n~stars1,junior,eu\n~genes1,Senior,eu\n~words1,junior,us\n")
+    settings = {"require": ("seniority=senior:1",), "per_paper": 2, "max_papers": 3}
+    found = assign("people.csv", reviewer_papers=(Path("profiles"),), settings=settings)
+    assert found.loads()["~genes1"] == 3
+    with pytest.raises(InputError, match=r"2 reviewers with seniority=senior.*1 reviewer of the group"):
+        assign(
+            "people.csv", reviewer_papers=(Path("profiles"),), settings={**settings, "require": ("seniority=senior:2",)}
+        )
+    with pytest.raises(InputError, match="no reviewer has seniority=emeritus; its values: Senior, junior"):
+        assign("people.csv", reviewer_papers=(Path("profiles"),), settings={"require": ("seniority=emeritus:1",)})
+    with pytest.raises(InputError, match="columns: region, seniority"):
+        assign("people.csv", reviewer_papers=(Path("profiles"),), settings={"require": ("rank=full:1",)})
+    with pytest.raises(InputError, match="not COLUMN=VALUE:NUMBER"):
+        MatchSettings(require=("senior",))
+
+
+def test_rounds_and_changes_keep_what_was_assigned(files):
+    assign().write("first.csv")
+    second = assign(after=(Path("first.csv"),))
+    assert not set(as_pairs(second)) & set(EXPECTED)
+    assert second.audit["conflicts"] == {"earlier round": 3}
+    with pytest.raises(InputError, match="reviewers may write 0"):
+        assign(after=(Path("first.csv"),), settings={"max_papers": 1})
+    write("submissions.jsonl", [paper(f"s-{topic}", topic) for topic in (*TOPICS,)] + [paper("s-new", "stars")])
+    Path("profiles/~genes1.jsonl").unlink()
+    again = assign(keep="first.csv")
+    assert set(as_pairs(again)) >= {("s-stars", "~stars1"), ("s-words", "~words1")}
+    result = again.audit["result"]
+    assert result["kept of the earlier assignment"] == 2
+    assert again.audit["dropped"]["earlier pair whose reviewer is gone"]["count"] == 1
+
+
+def test_given_scores_need_no_model(files):
+    Path("scores.csv").write_text(
+        "s-stars,~words1,0.9\ns-genes,~stars1,0.8\ns-words,~genes1,0.7\ns-words,~words1,0.75\n"
+    )
+    found = match(
+        "submissions.jsonl",
+        "profiles",
+        settings=MatchSettings(per_paper=1, max_papers=1),
+        files=MatchFiles(scores=Path("scores.csv")),
+        encoder="no such model",
+    )
+    assert as_pairs(found) == [("s-genes", "~stars1"), ("s-stars", "~words1"), ("s-words", "~genes1")]
+    assert found.audit["encoder"] is None and found.pairs[0].reason == "score given"
+    found.write_scores("out.csv")
+    assert sorted(read_csv("out.csv")) == sorted(read_csv("scores.csv"))
+
+
+def test_written_files_are_what_was_found(files):
+    found = assign(settings={"per_paper": 2})
+    audit = found.write("out.csv")
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert [(row["paper_id"], row["reviewer_id"], row["reason"]) for row in rows] == [
+        (pair.paper, pair.reviewer, pair.reason) for pair in found.pairs
+    ]
+    document = json.loads(audit.read_text())
+    assert (
+        audit == Path("out.audit.json") and document == found.audit and document["schema"] == "sciprism.match-audit/1"
+    )
+    assert document["encoder"] == {"name": "fake", "fingerprint": "f0"} and document["settings"]["per_paper"] == 2
+    assert set(document["files"]) == {"submissions.jsonl", *(f"profiles/~{topic}1.jsonl" for topic in TOPICS)}
+    worst = document["result"]["worst-served submissions"]
+    assert len(worst) == 3 and [each["mean value"] for each in worst] == sorted(each["mean value"] for each in worst)
+    assert worst[0]["mean value"] == document["result"]["worst submission"]
+    found.write("bare.csv", bare=True)
+    assert [row[:2] for row in read_csv("bare.csv")] == [[pair.paper, pair.reviewer] for pair in found.pairs]
+    found.write("out.json")
+    assert set(json.loads(Path("out.json").read_text())["s-stars"][0]) == {"user", "aggregate_score", "reason"}
+    for name in ("bare.csv", "out.json", "out.csv"):
+        again = assign(settings={"per_paper": 2}, keep=name)
+        assert as_pairs(again) == as_pairs(found) and again.audit["result"]["moved"] == 0
+    Path("odd.json").write_text('{"s-stars": "~stars1"}')
+    with pytest.raises(InputError, match=r"odd\.json is no assignment of the form"):
+        assign(keep="odd.json")
+
+
+def test_a_perturbed_assignment_repeats_with_its_seed(files):
+    one, same = (assign(settings={"objective": "perturbed", "seed": 3}) for _ in range(2))
+    assert as_pairs(one) == as_pairs(same) and one.audit["settings"]["seed"] == 3
+    assert all(0 < pair.probability <= 0.8 + 1e-6 for pair in one.pairs)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words"),
+    [
+        (lambda: write("submissions.jsonl", []), "the file is empty"),
+        (
+            lambda: write("submissions.jsonl", [paper("a", "stars"), paper("a", "genes")]),
+            "two submissions have the id 'a'",
+        ),
+        (lambda: [p.unlink() for p in Path("profiles").iterdir()], "profiles holds no reviewer"),
+        (lambda: [p.write_text("") for p in Path("profiles").iterdir()], "none of 3 reviewers has a paper"),
+        (lambda: Path("profiles/~stars1.bib").write_text("@article{a, title={T}}"), "two files of reviewer ~stars1"),
+    ],
+)
+def test_wrong_input_is_named(files, prepare, words):
+    prepare()
+    with pytest.raises(InputError) as error:
+        assign()
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("id,max\na,many\n", "line 2: maximum 'many' is not a number"),
+        ("id,max\na,-1\n", "maximum '-1' is not a number"),
+        ("id\na\na\n", "reviewer a again, after"),
+        ("id,papers\na,nowhere\n", "paper 'nowhere' of a is nowhere; name its file with --reviewer-papers"),
+        ("colour\nred\n", "no id of a reviewer; columns: colour"),
+        ("id\n", "holds no reviewer"),
+    ],
+)
+def test_a_wrong_table_of_reviewers_is_named(files, table, words):
+    Path("people.csv").write_text(table)
+    with pytest.raises(InputError) as error:
+        assign("people.csv")
+    assert words in str(error.value)
+
+
+def test_nothing_is_lost_where_texts_are_missing(files):
+    write("submissions.jsonl", [{"id": "bare", "title": "stars"}, {"id": "none"}, paper("s-genes", "genes")])
+    with pytest.raises(InputError, match="no title and no abstract"):
+        assign()
+    found = assign(skip_bad=True)
+    counts = found.audit["counts"]
+    assert counts["submissions without abstract"] == 1 and counts["records skipped"] == 1
+    assert found.audit["submissions without abstract"] == ["bare"] and len(found.audit["skipped"]) == 1
+    assert counts["submissions without authors"] == 2
+    assert found.audit["conflicts not checked"]["author"] == "the submissions name no authors"
+    write("submissions.jsonl", [paper("s-genes", "genes")])
+    Path("bids.csv").write_text("gone,~stars1,1\ns-genes,nobody,1\n")
+    with pytest.raises(InputError, match="unknown submission 'gone'"):
+        assign(bids="bids.csv")
+    assert assign(bids="bids.csv", skip_bad=True).audit["dropped"]["bid of an unknown reviewer"]["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"per_paper": 0}, "per_paper is 0; the least is 1"),
+        ({"min_papers": 7}, "min_papers 7 is more than max_papers 6"),
+        ({"objective": "best"}, "none of fair, sum, perturbed"),
+        ({"max_probability": 0}, "max_probability is 0, not above 0"),
+        ({"half_life": -1}, "half_life is -1"),
+        ({"authorship": 1.5}, "authorship is 1.5"),
+    ],
+)
+def test_settings_check_themselves(settings, words):
+    with pytest.raises(InputError) as error:
+        MatchSettings(**settings)
+    assert words in str(error.value)

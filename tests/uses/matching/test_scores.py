@@ -1,0 +1,112 @@
+"""Scores of submissions and reviewers: rules against numpy, blocks against single pairs, candidates, profiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sciprism import InputError, Paper
+from sciprism.uses.matching import Reviewer, candidates, expertise, score_pairs
+from sciprism.uses.matching.candidates import CandidateCounts, ForbiddenPairs, find_candidates
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles
+from sciprism.uses.matching.profiles import build_profiles
+from sciprism.uses.matching.scoring import Scoring
+
+RNG = np.random.default_rng(5)
+RULES = ("best", "mean-1", "mean-3", "mean-40", "percentile-0", "percentile-75", "percentile-87.5", "percentile-100")
+
+
+def random_profiles(sizes, papers=300):
+    starts = np.cumsum([0, *sizes])
+    weights = RNG.uniform(0.2, 1, starts[-1]).astype(np.float32)
+    return Profiles(starts, RNG.integers(0, papers, starts[-1]), weights)
+
+
+def reference(rule, values):
+    if rule.startswith("percentile"):
+        return np.percentile(values, float(rule.partition("-")[2]))
+    return np.mean(sorted(values)[-int(rule.partition("-")[2] or 1) :])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_scores_in_blocks_are_those_of_numpy(rule, monkeypatch):
+    monkeypatch.setattr(expertise, "PAPERS", 64)
+    monkeypatch.setattr(expertise, "SUBMISSIONS", 4)
+    vectors, submissions = (RNG.standard_normal((n, 8)).astype(np.float32) for n in (300, 9))
+    profiles = random_profiles([3, 0, 1, 40, 2, 2, 17, 100, 5])
+    scorer = ExpertiseScorer(vectors, profiles, Scoring.parse(rule))
+    found = scorer.score_all(submissions)
+    for number in range(len(profiles)):
+        own = profiles.of(number)
+        papers = vectors[profiles.rows[own]]
+        for row, query in enumerate(submissions):
+            cosines = papers @ query / np.linalg.norm(papers, axis=1) / np.linalg.norm(query)
+            if len(papers):
+                assert found[row, number] == pytest.approx(reference(rule, cosines * profiles.weights[own]), abs=1e-5)
+            else:
+                assert np.isnan(found[row, number])
+    papers, reviewers = (part.ravel() for part in np.indices(found.shape))
+    single = scorer.score_pairs(submissions, papers, reviewers).reshape(found.shape)
+    assert np.allclose(single, found, atol=1e-5, equal_nan=True)
+
+
+def test_mean_of_the_top_is_the_score_of_the_benchmark():
+    vectors = RNG.standard_normal((50, 8)).astype(np.float32)
+    profiles = Profiles(np.array([0, 2, 12]), RNG.integers(0, 50, 12), np.ones(12, np.float32))
+    pairs = np.array([(p, r) for p in range(50) for r in range(2)])
+    scorer = ExpertiseScorer(vectors, profiles, Scoring.parse("mean-3"))
+    rows = [profiles.rows[profiles.of(r)] for r in range(2)]
+    assert np.allclose(scorer.score_pairs(vectors, *pairs.T), score_pairs(vectors, rows, pairs, 3), atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["worst", "mean", "mean-0", "percentile-101", "best-2", ""])
+def test_an_unknown_rule_is_named(rule):
+    with pytest.raises(InputError, match="none of best, mean-K and percentile-P"):
+        Scoring.parse(rule)
+
+
+def test_candidates_are_the_best_allowed_pairs_of_both_sides(monkeypatch):
+    monkeypatch.setattr(candidates, "MAX_BLOCK_BYTES", 4 * 12 * 3)  # blocks of 3 submissions
+    vectors, submissions = (RNG.standard_normal((n, 6)).astype(np.float32) for n in (60, 20))
+    scorer = ExpertiseScorer(vectors, random_profiles([5] * 12, 60), Scoring.parse("best"))
+    scores = scorer.score_all(submissions)
+    forbidden = ForbiddenPairs(np.arange(20), scores.argmax(axis=1), scores.shape)  # the best of each submission
+    allowed = scores.copy()
+    allowed[np.arange(20), scores.argmax(axis=1)] = -np.inf
+    members = [np.array([4, 7, 9])]
+    found = find_candidates(scorer, submissions, forbidden, CandidateCounts(3, 2), members=members)
+    pairs = set(zip(found.papers.tolist(), found.reviewers.tolist(), strict=True))
+    expected = {(p, r) for p in range(20) for r in np.argsort(-allowed[p])[:3]}
+    expected |= {(p, r) for r in range(12) for p in np.argsort(-allowed[:, r])[:2]}
+    expected |= {(p, members[0][r]) for p in range(20) for r in range(3) if np.isfinite(allowed[p, members[0][r]])}
+    assert pairs == expected
+    assert np.allclose(found.scores, scores[found.papers, found.reviewers])
+    assert list(zip(found.papers, found.reviewers, strict=True)) == sorted(pairs)
+
+
+def test_forbidden_pairs_answer_from_both_sides():
+    forbidden = ForbiddenPairs(np.array([2, 0, 2, 2]), np.array([1, 3, 0, 1]), (3, 4))
+    assert len(forbidden) == 3
+    assert forbidden.of_paper(2).tolist() == [0, 1] and forbidden.of_paper(1).tolist() == []
+    assert forbidden.of_reviewer(1).tolist() == [2] and forbidden.of_reviewer(2).tolist() == []
+    assert forbidden.contain(np.array([2, 2, 0]), np.array([1, 2, 3])).tolist() == [True, False, True]
+    none = ForbiddenPairs(np.zeros(0, int), np.zeros(0, int), (3, 4))
+    assert not none.contain(np.array([1]), np.array([1])).any()
+
+
+def test_profiles_weigh_age_and_place_of_the_author():
+    def paper(id, year, *authors):
+        return Paper(id=id, title=f"title {id}", year=year, authors=authors)
+
+    papers = (
+        paper("new", 2020, "Ann Lee", "B. Poe", "C. Roe"),
+        paper("old", 2010, "B. Poe", "A. Lee", "C. Roe"),  # in the middle
+        paper("undated", None, "C. Roe", "Ann Lee"),
+        paper("foreign", 2020, "X. Yu", "Y. Yu", "Z. Yu"),
+    )
+    people = [Reviewer(id="ann", name="Ann Lee", papers=(*papers, papers[0])), Reviewer(id="none")]
+    rows, profiles = build_profiles(people, year=2020, half_life=10, authorship=0.25)
+    assert [paper.id for paper in rows] == ["new", "old", "undated", "foreign"]
+    assert profiles.sizes.tolist() == [4, 0]
+    assert profiles.weights.tolist() == pytest.approx([1, 0.5 * 0.25, 1, 1])  # the median age is 0
+    assert build_profiles(people, year=2020)[1].weights.tolist() == [1, 1, 1, 1]
