@@ -72,7 +72,7 @@ bench-data: .venv/dev  # what needs the real data sets (SCIPRISM_DATA)
 	$(BIN)/sciprism compare results/benchmarks -o out/benchmarks.html
 	$(BIN)/python benchmarks/cross_check.py --data "$(SCIPRISM_DATA)" --results results/benchmarks/all-MiniLM-L6-v2/open
 	$(BIN)/python benchmarks/label_names.py -o results/label_names.json
-	$(BIN)/python benchmarks/matching.py expertise assignment scale -o results/matching.json
+	for part in expertise assignment scale; do $(BIN)/python benchmarks/matching.py $$part -o results/matching.json; done
 	$(BIN)/python benchmarks/recommending.py vis-new vis-all acl cacm mixed -o results/recommending.json
 	$(BIN)/python benchmarks/quick.py --data "$(SCIPRISM_DATA)" -o results/quick.json
 	$(BIN)/python benchmarks/memory.py "$(SCIPRISM_DATA)/conference_papers/papers-0.jsonl.gz" -o results/memory.json
