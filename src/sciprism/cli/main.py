@@ -38,6 +38,7 @@ from sciprism.cli.reproduce import reproduce
 from sciprism.cli.results import results
 from sciprism.cli.search import search
 from sciprism.cli.similar import similar
+from sciprism.cli.tag import tag
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
@@ -81,7 +82,7 @@ for command in (*USE, *SCIENCE):
     app.command(cls=Command)(with_explained_failures(command, stored=STORED.get(command), writes=writes))
 
 
-for name, group in {"prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
+for name, group in {"tag": tag, "prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
     for each in group.registered_commands:
         assert each.callback is not None
         each.callback, each.cls = with_explained_failures(each.callback, writes=True), Command

@@ -294,7 +294,7 @@ def _describe_repairs(file: InputFile) -> str:
     if file.omitted:
         counts = ", ".join(_count_noun(count, what) for what, count in sorted(file.omitted.items()))
         notes.append(f"not papers: {counts}")
-    return ", ".join(notes)
+    return ", ".join([*notes, *file.remarks])
 
 
 def _count_noun(number: int, noun: str) -> str:
