@@ -52,6 +52,19 @@ VocabularyFiles = Annotated[
 Language = Annotated[str, typer.Option(help="Language of the labels' names, such as de; else English.")]
 TagField = Annotated[str, typer.Option("--tags-in", help="Where the papers have their tags: keywords or fields.")]
 TagTable = Annotated[Path | None, typer.Option("--tags", help="A table with columns paper, uri: the papers' tags.")]
+TaggerOption = Annotated[Path | None, typer.Option("--tagger", help="A trained tagger, which has its vocabulary.")]
+OutputFile = Annotated[
+    Path | None, typer.Option("-o", "--output", help="The file: .csv, .jsonl, .tsv or .json (both Annif's).")
+]
+FileFormat = Annotated[str, typer.Option(help="csv, jsonl, annif-tsv or annif-json; else by the suffix.")]
+SimilarPapers = Annotated[str, typer.Option(help="Papers with tags, whose similar papers vote, without training.")]
+Excluded = Annotated[
+    list[str] | None, typer.Option(help="A label never to suggest, or a .txt with one a line; repeatable.")
+]
+Branch = Annotated[list[str] | None, typer.Option(help="Only this label and those below it; repeatable.")]
+Parents = Annotated[str, typer.Option(help="Labels above suggested ones: keep, drop or add.")]
+JudgedPapers = Annotated[str, typer.Option(help="The judged papers, where the tagger was not trained on them.")]
+NewTagger = Annotated[Path | None, typer.Option("-o", "--output", help="The new tagger; else it replaces the old.")]
 ModelName = Annotated[str, typer.Option("--model", help="Model of the vectors: folder, packaged name or hub id.")]
 Limit = Annotated[int, typer.Option(help="Tags for each paper.")]
 Threshold = Annotated[float | None, typer.Option(help="The lowest probability; else the one of best F1.")]
@@ -61,22 +74,17 @@ Threshold = Annotated[float | None, typer.Option(help="The lowest probability; e
 def suggest(
     papers: Papers,
     vocabulary: VocabularyFiles = None,
-    tagger: Annotated[Path | None, typer.Option(help="A trained tagger, which has its vocabulary.")] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="The file to write: .csv, .jsonl, .tsv (Annif), .json (Annif)."),
-    ] = None,
-    format: Annotated[str, typer.Option(help="csv, jsonl, annif-tsv or annif-json; else by the suffix.")] = "",
-    tagged: Annotated[str, typer.Option(help="Papers with tags, whose similar papers vote, without training.")] = "",
+    tagger: TaggerOption = None,
+    output: OutputFile = None,
+    format: FileFormat = "",
+    tagged: SimilarPapers = "",
     tags_in: TagField = "keywords",
     language: Language = "",
     limit: Limit = 10,
     threshold: Threshold = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(help="A label never to suggest, or a .txt with one a line; repeatable.")
-    ] = None,
-    branch: Annotated[list[str] | None, typer.Option(help="Only this label and those below it; repeatable.")] = None,
-    parents: Annotated[str, typer.Option(help="Labels above suggested ones: keep, drop or add.")] = "keep",
+    exclude: Excluded = None,
+    branch: Branch = None,
+    parents: Parents = "keep",
     model: ModelName = "",
     skip_bad: SkipBad = False,
     as_json: AsJson = False,
@@ -91,10 +99,7 @@ def suggest(
     from sciprism.cli.tag_inputs import choose_tags
     from sciprism.uses.tagging.writing import choose_format
 
-    if (tagger is None) == (not vocabulary):
-        raise InputError("name one of --vocabulary FILE and --tagger FOLDER")
-    if tagged and tagger is not None:
-        raise InputError("--tagged goes with --vocabulary; a tagger knows the papers it was trained on")
+    _check_one(tagger, vocabulary, tagged)
     file_format = choose_format(output, format) if output is not None else ""
     choice = choose_tags(limit, threshold, exclude or [], branch or [], parents)
     vectors = open_vectors(model, tagger, [papers])
@@ -153,12 +158,8 @@ def train(
 def feedback(
     tagger: TaggerFolder,
     reviewed: Annotated[Path, typer.Argument(help="Suggestions as CSV with yes or no in the column verdict.")],
-    papers: Annotated[
-        str, typer.Option(help="The file of the judged papers, if the tagger was not trained on them.")
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The new tagger; else in place of the old.")
-    ] = None,
+    papers: JudgedPapers = "",
+    output: NewTagger = None,
     model: ModelName = "",
     skip_bad: SkipBad = False,
     seed: Seed = 0,
@@ -197,7 +198,7 @@ def feedback(
 def report(
     papers: Annotated[str, typer.Argument(help="Tagged papers that the tagger was not trained on.")],
     vocabulary: VocabularyFiles = None,
-    tagger: Annotated[Path | None, typer.Option(help="A trained tagger.")] = None,
+    tagger: TaggerOption = None,
     tags: TagTable = None,
     tags_in: TagField = "keywords",
     language: Language = "",
@@ -215,8 +216,7 @@ def report(
     from sciprism.cli.tag_inputs import choose_tags
     from sciprism.uses.tagging.report import compare_tags
 
-    if (tagger is None) == (not vocabulary):
-        raise InputError("name one of --vocabulary FILE and --tagger FOLDER")
+    _check_one(tagger, vocabulary)
     choice = choose_tags(limit, threshold, [], [], "keep")
     vectors = open_vectors(model, tagger, [papers])
     opened = open_tagger(tagger, vocabulary or [], language, vectors, None)
@@ -230,3 +230,10 @@ def report(
         print_json("sciprism.tag-report/1", card.to_json(count))
     else:
         print_report_card(card, read, count)
+
+
+def _check_one(tagger: Path | None, vocabulary: list[Path] | None, tagged: str = "") -> None:
+    if (tagger is None) == (not vocabulary):
+        raise InputError("name one of --vocabulary FILE and --tagger FOLDER")
+    if tagged and tagger is not None:
+        raise InputError("--tagged goes with --vocabulary; a tagger knows the papers it was trained on")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
@@ -62,10 +63,12 @@ class EvidenceCollector:
         sources: Sources | None = None,
         located: Floats | None = None,
         matches: list[dict[int, Match]] | None = None,
+        allowed: NDArray[np.bool_] | None = None,
     ) -> Evidence:
         """Return the candidates of a block of papers.
 
         vectors: (b, e), around their mean. located: (b, d), the same papers where near papers and sources have theirs.
+        allowed: which labels may be candidates (labels,); the first of these of each source are, too.
         """
         if matches is None:
             matches = self.find_names(papers)
@@ -77,7 +80,10 @@ class EvidenceCollector:
             scores["linear"] = sources.score_linear(located)
             scores["compatibility"] = sources.score_compatibility(located, self._label_vectors)
         ranks = {name: _rank(each) for name, each in scores.items()}
-        owners, labels = _choose(ranks, matches)
+        chosen = _choose(ranks, matches)
+        if allowed is not None and not allowed.all():
+            chosen = (chosen | _choose_allowed(scores, allowed)) & allowed
+        owners, labels = np.nonzero(chosen)
         picked = {name: each.numpy()[owners, labels] for name, each in scores.items()}
         columns = self._compare_names(owners, labels, matches, scores["cosine"])
         columns |= picked | {f"{name} rank": np.log1p(each[owners, labels]) for name, each in ranks.items()}
@@ -167,13 +173,20 @@ def _rank(scores: torch.Tensor) -> Floats:
     return found
 
 
-def _choose(ranks: dict[str, Floats], matches: list[dict[int, Match]]) -> tuple[Rows, Rows]:
-    """Return papers and labels of the candidates: the first of each source, and those whose names are found."""
-    chosen = np.logical_or.reduce([each < CANDIDATES for each in ranks.values()])
+def _choose(ranks: dict[str, Floats], matches: list[dict[int, Match]]) -> NDArray[np.bool_]:
+    """Mark the candidates (b, labels): the first of each source, and those whose names are found."""
+    chosen: NDArray[np.bool_] = np.logical_or.reduce([each < CANDIDATES for each in ranks.values()])
     for owner, found in enumerate(matches):
         chosen[owner, list(found)] = True
-    owners, labels = np.nonzero(chosen)
-    return owners, labels
+    return chosen
+
+
+def _choose_allowed(scores: dict[str, torch.Tensor], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the first of each source among the allowed labels (b, labels)."""
+    barred = torch.from_numpy(~allowed)
+    inside = [_rank(each.masked_fill(barred, -torch.inf)) < CANDIDATES for each in scores.values()]
+    chosen: NDArray[np.bool_] = np.logical_or.reduce(inside)
+    return chosen
 
 
 def _pad(links: Sequence[Sequence[int]]) -> Rows:

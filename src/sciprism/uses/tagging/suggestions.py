@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.errors import InputError
@@ -66,7 +67,7 @@ class TagChoice:
         if self.parents not in get_args(Parents):
             raise InputError(f"parents {self.parents!r} is not one of {', '.join(get_args(Parents))}")
 
-    def allowed(self, vocabulary: Vocabulary) -> Rows:
+    def allowed(self, vocabulary: Vocabulary) -> NDArray[np.bool_]:
         """Return which labels may be suggested, True or False of each; InputError for an unknown name or none left."""
         mask = np.ones(len(vocabulary), bool)
         if self.branch:

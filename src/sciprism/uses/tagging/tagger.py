@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Floats
 from sciprism.errors import InputError
@@ -69,15 +70,17 @@ class Tagger:
         side = LabelSide.build(self.vocabulary.labels, self.label_vectors)
         self.collector = EvidenceCollector(self.vocabulary, side)
 
-    def collect(self, papers: Sequence[Paper], vectors: Floats) -> Evidence:
-        """Return the candidates of a block of papers with vectors (b, e)."""
+    def collect(self, papers: Sequence[Paper], vectors: Floats, allowed: NDArray[np.bool_] | None = None) -> Evidence:
+        """Return the candidates of a block of papers with vectors (b, e), all or of the allowed labels (labels,)."""
         learned = self.learned
         located, shown = None, vectors
         if learned.space is not None:
             located, shown = learned.space.locate(papers, vectors), vectors - learned.space.centre
         elif learned.near is not None:
             located = vectors
-        return self.collector.collect(papers, shown, near=learned.near, sources=learned.sources, located=located)
+        return self.collector.collect(
+            papers, shown, near=learned.near, sources=learned.sources, located=located, allowed=allowed
+        )
 
     def suggest(
         self, papers: Sequence[Paper], vectors: Floats, choice: TagChoice | None = None
@@ -89,8 +92,8 @@ class Tagger:
             raise InputError(f"{len(papers)} papers and {len(vectors)} vectors; each paper needs one")
         for start in range(0, len(papers), PAPER_BLOCK):
             block = papers[start : start + PAPER_BLOCK]
-            evidence = self.collect(block, vectors[start : start + PAPER_BLOCK])
-            probabilities = np.where(allowed[evidence.labels], self.weighing.weigh(evidence.features), -1.0)
+            evidence = self.collect(block, vectors[start : start + PAPER_BLOCK], allowed)
+            probabilities = self.weighing.weigh(evidence.features)
             starts = np.searchsorted(evidence.papers, np.arange(len(block) + 1))
             yield [
                 self._tag(paper, evidence, probabilities, slice(starts[number], starts[number + 1]), choice)
@@ -101,8 +104,7 @@ class Tagger:
         self, paper: Paper, evidence: Evidence, probabilities: Doubles, part: slice, choice: TagChoice
     ) -> PaperTags:
         labels, values = evidence.labels[part], probabilities[part]
-        possible = values >= 0
-        picked = choice.pick(labels[possible], values[possible], self.weighing.threshold, self.vocabulary)
+        picked = choice.pick(labels, values, self.weighing.threshold, self.vocabulary)
         places = {int(label): part.start + place for place, label in enumerate(labels)}
         tags = []
         for rank, (row, probability, below) in enumerate(picked, 1):

@@ -29,6 +29,8 @@ CALIBRATION_SHARE = 0.15
 MIN_PAPERS = 20
 """Fewer tagged papers teach less than the names alone."""
 Progress = Callable[[int, int], None]
+Prepared = tuple[PaperSpace, Floats, list[dict[int, Match]]]
+"""A space, the rows of the training papers in it, and the names found in each paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +97,7 @@ def train(
 def rank_out_of_fold(
     collector: EvidenceCollector,
     data: TrainingSet,
-    prepared: tuple[PaperSpace, Floats, list[dict[int, Match]]],
+    prepared: Prepared,
     settings: TrainingSettings,
     progress: Progress | None = None,
 ) -> RankedCandidates:
@@ -103,7 +105,7 @@ def rank_out_of_fold(
 
     prepared: the space, the rows of the papers in it, the names found in each.
     """
-    space, located, matches = prepared
+    _, located, matches = prepared
     rng = np.random.default_rng(settings.seed)
     folds = rng.permutation(np.arange(len(data.papers)) % settings.folds)
     ranked = rng.permutation(len(data.papers))[:MAX_RANKED]
@@ -116,23 +118,31 @@ def rank_out_of_fold(
         sources = Sources.fit(located[inside], tags, collector.side.vectors, [matches[i] for i in inside])
         for start in range(0, len(outside), PAPER_BLOCK):
             rows = outside[start : start + PAPER_BLOCK]
-            evidence = collector.collect(
-                [data.papers[i] for i in rows],
-                data.vectors[rows] - space.centre,
-                near=sources.near,
-                sources=sources,
-                located=located[rows],
-                matches=[matches[i] for i in rows],
-            )
-            papers, labels = rows[evidence.papers], evidence.labels
-            known = _is_judged(data, papers, labels)
-            right = data.tags.has(papers, labels).astype(np.float32)
-            parts.append((papers[known], evidence.features[known].astype(np.float16), right[known]))
+            parts.append(_rank_block(collector, data, prepared, sources, rows))
             done += len(rows)
             if progress is not None:
                 progress(done, len(ranked))
     papers, features, right = (np.concatenate(each) for each in zip(*parts, strict=True))
     return RankedCandidates(papers, features, right)
+
+
+def _rank_block(
+    collector: EvidenceCollector, data: TrainingSet, prepared: Prepared, sources: Sources, rows: Rows
+) -> tuple[Rows, Floats, Floats]:
+    """Return papers, features and outcomes of the candidates of some papers that were judged."""
+    space, located, matches = prepared
+    evidence = collector.collect(
+        [data.papers[i] for i in rows],
+        data.vectors[rows] - space.centre,
+        near=sources.near,
+        sources=sources,
+        located=located[rows],
+        matches=[matches[i] for i in rows],
+    )
+    papers, labels = rows[evidence.papers], evidence.labels
+    known = _is_judged(data, papers, labels)
+    right = data.tags.has(papers, labels).astype(np.float32)
+    return papers[known], evidence.features[known].astype(np.float16), right[known]
 
 
 def fit_weighing(ranked: RankedCandidates, data: TrainingSet, *, seed: int = 0) -> Weighing:

@@ -49,7 +49,13 @@ class Vocabulary:
         name = name.strip()
         if name in self.rows:
             return self.rows[name]
-        for known, key in ((self._codes, name), (self._preferred, _fold(name)), (self._alternative, _fold(name))):
+        exact, folded = name.casefold(), _fold(name)
+        for known, key in (
+            (self._codes, name),
+            (self._preferred, exact),
+            (self._alternative, exact),
+            (self._folded, folded),
+        ):
             if len(found := known.get(key, ())) == 1:
                 return next(iter(found))
             if found:
@@ -81,11 +87,18 @@ class Vocabulary:
 
     @cached_property
     def _preferred(self) -> dict[str, set[int]]:
-        return _group((_fold(label.name), row) for row, label in enumerate(self.labels))
+        return _group((label.name.casefold(), row) for row, label in enumerate(self.labels))
 
     @cached_property
     def _alternative(self) -> dict[str, set[int]]:
-        return _group((_fold(name), row) for row, label in enumerate(self.labels) for name in label.synonyms)
+        return _group((name.casefold(), row) for row, label in enumerate(self.labels) for name in label.synonyms)
+
+    @cached_property
+    def _folded(self) -> dict[str, set[int]]:
+        """Return names without plural forms, accents and punctuation."""
+        return _group(
+            (_fold(name), row) for row, label in enumerate(self.labels) for name in (label.name, *label.synonyms)
+        )
 
     def _link(self, labels: Sequence[Label]) -> list[list[int]]:
         """Return the parents of each label; links that lead nowhere or in a circle are noted and left out."""
