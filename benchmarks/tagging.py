@@ -29,8 +29,8 @@ from sciprism.encoders.encoder import Encoder
 from sciprism.uses.tagging.label_side import LabelSide
 from sciprism.uses.tagging.paper_vectors import TagVectors
 from sciprism.uses.tagging.report import score_ranking
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
 from sciprism.uses.tagging.training import TrainingSettings, train
-from sciprism.uses.tagging.training_set import TrainingSet
 from sciprism.uses.tagging.zero_shot import build_zero_shot
 from tagging_data import TaggingData, read_arxiv, read_biomimicry, read_mesh
 
@@ -101,7 +101,7 @@ def run(
     papers = [data.papers[i] for i in rows]
     vectors, label_vectors = encode.encode_papers(papers), encode.encode_labels(data.vocabulary.labels)
     kept = np.flatnonzero(np.diff(tags.starts) > 0)
-    training = TrainingSet([papers[i] for i in kept], vectors[kept], tags.take(kept))
+    training = TaggedPapers([papers[i] for i in kept], vectors[kept], tags.take(kept))
     start = time.perf_counter()
     tagger = train(data.vocabulary, label_vectors, training, settings=TrainingSettings(seed=args.seed))
     trained = time.perf_counter() - start

@@ -22,7 +22,7 @@ from sciprism.files import write_lines
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.evidence import NAME_FEATURES, NEAR_FEATURES, EvidenceCollector
 from sciprism.uses.tagging.label_side import LabelSide
-from sciprism.uses.tagging.nearest import TaggedPapers
+from sciprism.uses.tagging.nearest import NearestPapers
 from sciprism.uses.tagging.paper_vectors import TagVectors
 from sciprism.uses.tagging.ranker import Calibration, Ranker
 from sciprism.uses.tagging.tag_matrix import TagMatrix
@@ -64,7 +64,7 @@ def collect(papers: Sequence[Paper], vectors: Floats, parts: Parts, near: bool) 
     for vocabulary, label_vectors, tags, rows in parts:
         collector = EvidenceCollector(vocabulary, LabelSide.build(vocabulary.labels, label_vectors))
         others = np.setdiff1d(np.arange(len(papers)), rows)[:NEAR_PAPERS]
-        tagged = TaggedPapers(vectors[others], tags.take(others)) if near else None
+        tagged = NearestPapers(vectors[others], tags.take(others)) if near else None
         for start in range(0, len(rows), PAPER_BLOCK):
             part = rows[start : start + PAPER_BLOCK]
             found = collector.collect([papers[i] for i in part], vectors[part], near=tagged, located=vectors[part])

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.label_side import LabelSide
-from sciprism.uses.tagging.nearest import TaggedPapers
+from sciprism.uses.tagging.nearest import NearestPapers
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
 from sciprism.uses.tagging.tagger import PAPER_BLOCK, Tagger
 from sciprism.uses.tagging.term_matrix import Terms
-from sciprism.uses.tagging.training_set import TrainingSet
 from sciprism.uses.tagging.vocabulary import Vocabulary
 from sciprism.uses.tagging.words import stems_of
 
@@ -122,9 +122,9 @@ def nearest_labels(side: LabelSide, centre: Floats) -> System:
     return rank
 
 
-def nearest_papers(data: TrainingSet) -> System:
+def nearest_papers(data: TaggedPapers) -> System:
     """Rank labels by the votes of the nearest training papers, weighted by their cosines."""
-    near = TaggedPapers(data.vectors, data.tags)
+    near = NearestPapers(data.vectors, data.tags)
 
     def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
         found: list[Rows] = []
@@ -135,7 +135,7 @@ def nearest_papers(data: TrainingSet) -> System:
     return rank
 
 
-def omikuji(python: Path, data: TrainingSet, labels: int) -> System:
+def omikuji(python: Path, data: TaggedPapers, labels: int) -> System:
     """Train omikuji (three Parabel trees, its defaults) in an environment of its own, on TF-IDF of words."""
     words = [stems_of(f"{paper.title} {paper.abstract}") for paper in data.papers]
     terms = Terms.learn(words)

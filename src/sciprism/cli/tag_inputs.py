@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sciprism.uses.tagging.paper_vectors import TagVectors
     from sciprism.uses.tagging.suggestions import TagChoice
     from sciprism.uses.tagging.tag_files import Judgement, TagReport
+    from sciprism.uses.tagging.tagged_papers import TaggedPapers
     from sciprism.uses.tagging.tagger import Tagger
-    from sciprism.uses.tagging.training_set import TrainingSet
     from sciprism.uses.tagging.vocabulary import Vocabulary
 
 MAX_NOTES = 5
@@ -138,11 +138,11 @@ def encode_papers(papers: Sequence[Paper], vectors: TagVectors) -> Floats:
 
 def read_tagged(
     source: TaggedPapersInput, vocabulary: Vocabulary, vectors: TagVectors
-) -> tuple[TrainingSet, TagReport]:
+) -> tuple[TaggedPapers, TagReport]:
     """Read papers with tags of a vocabulary; those without a known tag are left out and counted."""
     from sciprism.uses.tagging.tag_files import is_annif_corpus, read_annif_corpus, read_tag_table, resolve_tags
     from sciprism.uses.tagging.tag_matrix import TagMatrix
-    from sciprism.uses.tagging.training_set import TrainingSet
+    from sciprism.uses.tagging.tagged_papers import TaggedPapers
 
     if source.table is None and is_annif_corpus(Path(source.papers)):
         papers, named = read_annif_corpus(Path(source.papers))
@@ -163,7 +163,7 @@ def read_tagged(
         found = f"; not in the vocabulary: {examples}" if examples else "; there are no tags"
         raise InputError(f"{source.papers}: no paper has a tag of the vocabulary in {where}{found}")
     matrix = TagMatrix.build((tags[number] for number in usable), len(vocabulary))
-    return TrainingSet([papers[number] for number in usable], rows[usable], matrix), report
+    return TaggedPapers([papers[number] for number in usable], rows[usable], matrix), report
 
 
 def read_judged_papers(

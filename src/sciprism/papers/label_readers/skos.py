@@ -50,6 +50,9 @@ class SkosReader:
         if deprecated := _list_deprecated(graph, concepts):
             noun = "concept" if len(deprecated) == 1 else "concepts"
             file.remarks.append(f"{len(deprecated):,} deprecated {noun} left out")
+        if repeated := _count_repeated_names(graph, concepts):
+            noun = "concept has" if repeated == 1 else "concepts have"
+            file.remarks.append(f"{repeated:,} {noun} several preferred names in one language: the first is used")
         current = (concept for concept in concepts if concept not in deprecated)
         for number, label in enumerate(_build_labels(graph, current, _Languages(options.language)), 1):
             yield BadRecord(number, None, label) if isinstance(label, str) else label
@@ -138,6 +141,14 @@ def _list_deprecated(graph: Graph, concepts: Iterable[Any]) -> set[Any]:
         return bool(marks & {"true", "1"}) or (concept, RDF.type, OWL.DeprecatedClass) in graph
 
     return {concept for concept in concepts if is_deprecated(concept)}
+
+
+def _count_repeated_names(graph: Graph, concepts: Iterable[Any]) -> int:
+    """Count concepts that may be two with one IRI: SKOS allows one preferred name in each language."""
+    from rdflib import SKOS
+
+    names = (_collect_texts(graph, concept, SKOS.prefLabel) for concept in concepts)
+    return sum(any(len(texts) > 1 for texts in each.values()) for each in names)
 
 
 def _build_labels(graph: Graph, concepts: Iterable[Any], languages: _Languages) -> Iterator[Label | str]:

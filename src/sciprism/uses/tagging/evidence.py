@@ -13,7 +13,7 @@ from sciprism.arrays import Floats, Rows
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.label_side import LabelSide
 from sciprism.uses.tagging.name_matches import ALTERNATIVE, DERIVED, PREFERRED, Match
-from sciprism.uses.tagging.nearest import TaggedPapers
+from sciprism.uses.tagging.nearest import NearestPapers, Votes
 from sciprism.uses.tagging.sources import Sources
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
@@ -59,7 +59,7 @@ class EvidenceCollector:
         papers: Sequence[Paper],
         vectors: Floats,
         *,
-        near: TaggedPapers | None = None,
+        near: NearestPapers | None = None,
         sources: Sources | None = None,
         located: Floats | None = None,
         matches: list[dict[int, Match]] | None = None,
@@ -72,21 +72,16 @@ class EvidenceCollector:
         """
         if matches is None:
             matches = self.find_names(papers)
-        scores = {"coverage": self.side.cover(papers), "cosine": self.side.compare(vectors)}
         votes = near.vote(located) if near is not None and located is not None else None
-        if votes is not None:
-            scores["votes"] = torch.from_numpy(votes.shares)
-        if sources is not None and located is not None:
-            scores["linear"] = sources.score_linear(located)
-            scores["compatibility"] = sources.score_compatibility(located, self._label_vectors)
+        scores = self._score(papers, vectors, votes, sources, located)
         ranks = {name: _rank(each) for name, each in scores.items()}
         chosen = _choose(ranks, matches)
         if allowed is not None and not allowed.all():
             chosen = (chosen | _choose_allowed(scores, allowed)) & allowed
         owners, labels = np.nonzero(chosen)
-        picked = {name: each.numpy()[owners, labels] for name, each in scores.items()}
         columns = self._compare_names(owners, labels, matches, scores["cosine"])
-        columns |= picked | {f"{name} rank": np.log1p(each[owners, labels]) for name, each in ranks.items()}
+        columns |= {name: each.numpy()[owners, labels] for name, each in scores.items()}
+        columns |= {f"{name} rank": np.log1p(each[owners, labels]) for name, each in ranks.items()}
         if votes is not None:
             share = votes.first[owners, labels] / np.float32(max(1, votes.neighbours))
             columns |= {"near papers": share, "near": np.ones(len(owners), np.float32)}
@@ -96,6 +91,23 @@ class EvidenceCollector:
         for number, name in enumerate(FEATURES):
             features[:, number] = columns.get(name, 0)
         return Evidence(owners, labels, features, matches, votes.neighbours if votes is not None else 0)
+
+    def _score(
+        self,
+        papers: Sequence[Paper],
+        vectors: Floats,
+        votes: Votes | None,
+        sources: Sources | None,
+        located: Floats | None,
+    ) -> dict[str, torch.Tensor]:
+        """Return the scores of all labels by each source that there is, (b, labels)."""
+        scores = {"coverage": self.side.cover(papers), "cosine": self.side.compare(vectors)}
+        if votes is not None:
+            scores["votes"] = torch.from_numpy(votes.shares)
+        if sources is not None and located is not None:
+            scores["linear"] = sources.score_linear(located)
+            scores["compatibility"] = sources.score_compatibility(located, self._label_vectors)
+        return scores
 
     def find_names(self, papers: Sequence[Paper]) -> list[dict[int, Match]]:
         """Return what is found of the labels' names in each paper."""

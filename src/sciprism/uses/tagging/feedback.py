@@ -11,9 +11,9 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.tag_files import Judgement
 from sciprism.uses.tagging.tag_matrix import TagMatrix
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
 from sciprism.uses.tagging.tagger import Tagger
 from sciprism.uses.tagging.training import Progress, TrainingSettings, train
-from sciprism.uses.tagging.training_set import TrainingSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def learn_from_feedback(
     new = [id for id in usable if id not in known]
     if new:
         rows = [given[id] for id in new]
-        added = TrainingSet(
+        added = TaggedPapers(
             [papers[row] for row in rows],
             vectors[rows],
             TagMatrix.build((usable[id].accepted for id in new), len(tagger.vocabulary)),
@@ -100,7 +100,7 @@ def _split(found: Mapping[int, bool]) -> _Verdicts:
     return _Verdicts(accepted, frozenset(found) - accepted)
 
 
-def _judge_known(data: TrainingSet, known: Mapping[str, int], verdicts: Mapping[str, _Verdicts]) -> TrainingSet:
+def _judge_known(data: TaggedPapers, known: Mapping[str, int], verdicts: Mapping[str, _Verdicts]) -> TaggedPapers:
     """Return the tagger's papers with accepted tags added and rejected ones removed."""
     tags, judged = [set(data.tags[number].tolist()) for number in range(len(data.papers))], dict(data.judged)
     for id, each in verdicts.items():
@@ -108,4 +108,4 @@ def _judge_known(data: TrainingSet, known: Mapping[str, int], verdicts: Mapping[
             tags[number] = (tags[number] | each.accepted) - each.rejected
             if number in judged:
                 judged[number] = judged[number] | each.accepted | each.rejected
-    return TrainingSet(data.papers, data.vectors, TagMatrix.build(tags, data.tags.labels), judged)
+    return TaggedPapers(data.papers, data.vectors, TagMatrix.build(tags, data.tags.labels), judged)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sciprism.papers.records import Label
-from sciprism.uses.tagging.words import Word, split_words, stems_of
+from sciprism.uses.tagging.words import TextWord, split_words, stems_of
 
 MAX_WORDS = 12
 """Names of more words are not looked for."""
@@ -83,7 +83,7 @@ class NameMatcher:
         total = max(1, len(titles) + len(abstracts))
         return {row: _describe(each, len(titles), total) for row, each in by_row.items()}
 
-    def _scan(self, text: str, words: list[Word], *, in_title: bool) -> Iterator[_Found]:
+    def _scan(self, text: str, words: list[TextWord], *, in_title: bool) -> Iterator[_Found]:
         """Yield every name at every place; one inside a longer one is marked."""
         stems = [word.stem for word in words]
         longest = 0  # end of the longest names that began before this word

@@ -31,8 +31,8 @@ class Votes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TaggedPapers:
-    """Papers with tags, to be found by their rows (n, d), which all have the same length."""
+class NearestPapers:
+    """Papers with tags, found by their rows (n, d)."""
 
     rows: Floats
     tags: TagMatrix

@@ -17,6 +17,7 @@ EPOCHS = 4
 BATCH = 4096
 RATE = 3e-3
 WEIGHT_DECAY = 1e-4
+MIN_DEVIATION = 1e-2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +63,8 @@ class Ranker:
         """Train on candidates (c, f) and whether each is right (c,), by cross-entropy."""
         chosen = np.ascontiguousarray(features[:, list(columns)])
         mean = chosen.mean(axis=0)
-        scale = np.maximum(chosen.std(axis=0), 1e-6)
+        scale = chosen.std(axis=0)
+        scale[scale < MIN_DEVIATION] = 1  # a constant: its rounding errors are no evidence
         chosen -= mean
         chosen /= scale
         network = _train(torch.from_numpy(chosen), torch.from_numpy(right.astype(np.float32)), seed)

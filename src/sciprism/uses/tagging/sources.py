@@ -9,7 +9,7 @@ import torch
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.uses.tagging.name_matches import Match
-from sciprism.uses.tagging.nearest import TaggedPapers
+from sciprism.uses.tagging.nearest import NearestPapers
 from sciprism.uses.tagging.tag_matrix import TagMatrix
 
 RIDGE = 1.0
@@ -33,7 +33,7 @@ class Sources:
     counts: Doubles
     linear: Floats
     compatibility: Floats
-    near: TaggedPapers
+    near: NearestPapers
     name_rate: Doubles
 
     @classmethod
@@ -52,7 +52,7 @@ class Sources:
         left = _solve(gram, pulled, first)
         compatibility = _solve(own.T @ own, left.T.contiguous(), second).T.contiguous()
         rate = _name_rates(matches, tags)
-        return cls(seen, counts, linear.numpy(), compatibility.numpy(), TaggedPapers(papers, tags), rate)
+        return cls(seen, counts, linear.numpy(), compatibility.numpy(), NearestPapers(papers, tags), rate)
 
     def score_linear(self, papers: Floats) -> torch.Tensor:
         """Return the linear scores of all labels (b, labels), 0 of those that no paper has."""

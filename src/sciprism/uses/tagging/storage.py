@@ -14,13 +14,13 @@ from sciprism.checksums import check_folder, write_checksums
 from sciprism.errors import InputError
 from sciprism.files import create_draft, explain_write_errors, recover_folder, replace_folder, write_json, write_lines
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.nearest import TaggedPapers
+from sciprism.uses.tagging.nearest import NearestPapers
 from sciprism.uses.tagging.paper_space import PaperSpace
 from sciprism.uses.tagging.sources import Sources
 from sciprism.uses.tagging.tag_matrix import TagMatrix
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
 from sciprism.uses.tagging.tagger import Learned, Tagger
 from sciprism.uses.tagging.term_matrix import Terms
-from sciprism.uses.tagging.training_set import TrainingSet
 from sciprism.uses.tagging.vocabulary import Vocabulary
 from sciprism.uses.tagging.zero_shot import read_weighing, weighing_to_json
 
@@ -86,16 +86,16 @@ def load_tagger(folder: Path) -> Tagger:
         raise InputError(f"{folder} is incomplete or damaged ({error}); {_REMEDY}") from error
     judged = {int(paper): frozenset(labels) for paper, labels in facts["judged"].items()}
     tags = TagMatrix(values["tag_starts"], values["tag_rows"], len(vocabulary))
-    data = TrainingSet(papers, _full(values["vectors"]), tags, judged)
+    data = TaggedPapers(papers, _full(values["vectors"]), tags, judged)
     known = Terms({term: number for number, term in enumerate(terms)}, values["idf"])
     space = PaperSpace(known, _full(values["directions"]), values["centre"])
-    sources = _build_sources(values, TaggedPapers(space.locate(papers, data.vectors), tags))
+    sources = _build_sources(values, NearestPapers(space.locate(papers, data.vectors), tags))
     label_vectors = _full(values["label_vectors"])
     learned = Learned(sources.near, space, sources)
     return Tagger(vocabulary, label_vectors, weighing, learned, facts["encoder"], facts["facts"], data)
 
 
-def _collect_arrays(tagger: Tagger, space: PaperSpace, sources: Sources, data: TrainingSet) -> dict[str, Any]:
+def _collect_arrays(tagger: Tagger, space: PaperSpace, sources: Sources, data: TaggedPapers) -> dict[str, Any]:
     return {
         "label_vectors": tagger.label_vectors.astype(np.float16),
         "vectors": data.vectors.astype(np.float16),
@@ -110,7 +110,7 @@ def _collect_arrays(tagger: Tagger, space: PaperSpace, sources: Sources, data: T
     }
 
 
-def _build_sources(values: dict[str, Any], near: TaggedPapers) -> Sources:
+def _build_sources(values: dict[str, Any], near: NearestPapers) -> Sources:
     counts = near.tags.counts()
     seen = np.flatnonzero(counts)
     linear, compatibility = _full(values["linear"]), _full(values["compatibility"])

@@ -14,13 +14,13 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.evidence import Evidence, EvidenceCollector
 from sciprism.uses.tagging.label_side import LabelSide
-from sciprism.uses.tagging.nearest import TaggedPapers
+from sciprism.uses.tagging.nearest import NearestPapers
 from sciprism.uses.tagging.paper_space import PaperSpace
 from sciprism.uses.tagging.ranker import Calibration, Ranker
 from sciprism.uses.tagging.reasons import explain
 from sciprism.uses.tagging.sources import Sources
 from sciprism.uses.tagging.suggestions import ABOVE, PaperTags, Tag, TagChoice
-from sciprism.uses.tagging.training_set import TrainingSet
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 PAPER_BLOCK = 256
@@ -44,7 +44,7 @@ class Weighing:
 class Learned:
     """What tagged papers taught. near: the papers to compare with; space, sources: of a trained tagger only."""
 
-    near: TaggedPapers | None = None
+    near: NearestPapers | None = None
     space: PaperSpace | None = None
     sources: Sources | None = None
 
@@ -63,7 +63,7 @@ class Tagger:
     learned: Learned = field(default_factory=Learned)
     encoder: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
-    training: TrainingSet | None = None
+    training: TaggedPapers | None = None
     collector: EvidenceCollector = field(init=False)
 
     def __post_init__(self) -> None:

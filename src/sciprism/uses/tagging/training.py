@@ -15,8 +15,8 @@ from sciprism.uses.tagging.name_matches import Match
 from sciprism.uses.tagging.paper_space import DIRECTIONS, PaperSpace
 from sciprism.uses.tagging.ranker import Calibration, Ranker
 from sciprism.uses.tagging.sources import Sources
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
 from sciprism.uses.tagging.tagger import PAPER_BLOCK, Learned, Tagger, Weighing
-from sciprism.uses.tagging.training_set import TrainingSet
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 FOLDS = 5
@@ -58,7 +58,7 @@ class RankedCandidates:
 def train(
     vocabulary: Vocabulary,
     label_vectors: Floats,
-    data: TrainingSet,
+    data: TaggedPapers,
     *,
     settings: TrainingSettings | None = None,
     progress: Progress | None = None,
@@ -73,7 +73,7 @@ def train(
             f"{tagged} papers have tags of the vocabulary; training needs {MIN_PAPERS}; tag with --vocabulary, and "
             "correct the suggestions until there are enough"
         )
-    data = TrainingSet(data.papers, _round(data.vectors), data.tags, data.judged)
+    data = TaggedPapers(data.papers, _round(data.vectors), data.tags, data.judged)
     label_vectors = _round(label_vectors)
     side = LabelSide.build(vocabulary.labels, label_vectors)
     collector = EvidenceCollector(vocabulary, side)
@@ -96,7 +96,7 @@ def train(
 
 def rank_out_of_fold(
     collector: EvidenceCollector,
-    data: TrainingSet,
+    data: TaggedPapers,
     prepared: Prepared,
     settings: TrainingSettings,
     progress: Progress | None = None,
@@ -127,7 +127,7 @@ def rank_out_of_fold(
 
 
 def _rank_block(
-    collector: EvidenceCollector, data: TrainingSet, prepared: Prepared, sources: Sources, rows: Rows
+    collector: EvidenceCollector, data: TaggedPapers, prepared: Prepared, sources: Sources, rows: Rows
 ) -> tuple[Rows, Floats, Floats]:
     """Return papers, features and outcomes of the candidates of some papers that were judged."""
     space, located, matches = prepared
@@ -145,7 +145,7 @@ def _rank_block(
     return papers[known], evidence.features[known].astype(np.float16), right[known]
 
 
-def fit_weighing(ranked: RankedCandidates, data: TrainingSet, *, seed: int = 0) -> Weighing:
+def fit_weighing(ranked: RankedCandidates, data: TaggedPapers, *, seed: int = 0) -> Weighing:
     """Train the ranker; calibrate it, and choose the threshold of best F1, on papers that it does not see."""
     rng = np.random.default_rng(seed + 1)
     held_out = rng.random(len(data.papers)) < CALIBRATION_SHARE
@@ -169,7 +169,7 @@ def choose_threshold(probabilities: Doubles, right: Doubles, relevant: int) -> f
     return float(probabilities[order[int(f1.argmax())]]) if len(order) else 1.0
 
 
-def _is_judged(data: TrainingSet, papers: Rows, labels: Rows) -> Rows:
+def _is_judged(data: TaggedPapers, papers: Rows, labels: Rows) -> Rows:
     """Return which candidates are known to be right or wrong."""
     if not data.judged:
         return np.ones(len(papers), bool)

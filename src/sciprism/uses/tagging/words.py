@@ -12,7 +12,7 @@ MIN_STEMMED = 4
 """Shorter words are left as they are: "gas", "DNAs"."""
 
 
-class Word(NamedTuple):
+class TextWord(NamedTuple):
     """A word of a text: its form for comparison, and where it is."""
 
     stem: str
@@ -20,9 +20,9 @@ class Word(NamedTuple):
     stop: int
 
 
-def split_words(text: str) -> list[Word]:
+def split_words(text: str) -> list[TextWord]:
     """Return the words of a text; each Chinese or Japanese character is one."""
-    return [Word(stem(found[0]), found.start(), found.end()) for found in _WORD.finditer(text)]
+    return [TextWord(stem(found[0]), found.start(), found.end()) for found in _WORD.finditer(text)]
 
 
 def stems_of(text: str) -> list[str]:

@@ -10,24 +10,24 @@ import numpy as np
 
 from sciprism.arrays import Floats
 from sciprism.uses.tagging.evidence import FEATURES
-from sciprism.uses.tagging.nearest import TaggedPapers
+from sciprism.uses.tagging.nearest import NearestPapers
 from sciprism.uses.tagging.ranker import Calibration, Ranker
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
 from sciprism.uses.tagging.tagger import Learned, Tagger, Weighing
-from sciprism.uses.tagging.training_set import TrainingSet
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 RANKER_FILE = "default_ranker.json"
 """The rankers that ship, trained by benchmarks/tagging_default.py on MeSH terms of PubMed papers."""
 
 
-def build_zero_shot(vocabulary: Vocabulary, label_vectors: Floats, *, tagged: TrainingSet | None = None) -> Tagger:
+def build_zero_shot(vocabulary: Vocabulary, label_vectors: Floats, *, tagged: TaggedPapers | None = None) -> Tagger:
     """Return a tagger that weighs names, meaning and, if given, the tags of similar papers.
 
     label_vectors: (labels, e). tagged: papers with tags of the vocabulary, a few or many.
     """
     known = json.loads(files("sciprism.uses.tagging").joinpath(RANKER_FILE).read_text(encoding="utf-8"))
     weighing = read_weighing(known["names" if tagged is None else "names and papers"])
-    near = TaggedPapers(tagged.vectors, tagged.tags) if tagged is not None else None
+    near = NearestPapers(tagged.vectors, tagged.tags) if tagged is not None else None
     facts: dict[str, Any] = {"threshold": round(weighing.threshold, 4)}
     if tagged is not None:
         facts["tagged papers"] = len(tagged.papers)

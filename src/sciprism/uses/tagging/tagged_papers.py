@@ -13,7 +13,7 @@ from sciprism.uses.tagging.tag_matrix import TagMatrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrainingSet:
+class TaggedPapers:
     """Tagged papers. vectors: (n, e).
 
     judged: paper -> the labels that were judged, right or wrong, where a person judged only some; of all other papers
@@ -25,14 +25,14 @@ class TrainingSet:
     tags: TagMatrix
     judged: dict[int, frozenset[int]] = field(default_factory=dict)
 
-    def merge(self, other: TrainingSet) -> TrainingSet:
+    def merge(self, other: TaggedPapers) -> TaggedPapers:
         """Return the papers of both; one that both have, by its id, is the other's."""
         replaced = {paper.id for paper in other.papers}
         kept = [number for number, paper in enumerate(self.papers) if paper.id not in replaced]
         tags = [self.tags[number] for number in kept] + [other.tags[number] for number in range(len(other.papers))]
         judged = {new: self.judged[old] for new, old in enumerate(kept) if old in self.judged}
         judged |= {len(kept) + number: labels for number, labels in other.judged.items()}
-        return TrainingSet(
+        return TaggedPapers(
             [*(self.papers[number] for number in kept), *other.papers],
             np.concatenate([self.vectors[kept], other.vectors]),
             TagMatrix.build((each.tolist() for each in tags), self.tags.labels),
