@@ -111,7 +111,7 @@ def test_nearest_papers_in_blocks(monkeypatch):
 
 
 def test_coverage_is_the_share_of_the_name_by_rarity():
-    collector, data, _, _ = fit()
+    collector, _data, _, _ = fit()
     vocabulary = build_vocabulary()
     row = vocabulary.find("Dark matter")
     from sciprism.papers.records import Paper

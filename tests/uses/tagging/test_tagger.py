@@ -67,7 +67,7 @@ def test_probabilities_are_calibrated_and_thresholds_learned(trained):
         for tag in paper.tags
     ]
     probabilities, outcomes = np.array(right, float).T
-    assert 0 <= probabilities.min() and probabilities.max() <= 1
+    assert probabilities.min() >= 0 and probabilities.max() <= 1
     assert abs(probabilities.mean() - outcomes.mean()) < 0.05
     assert 0 < trained.weighing.threshold < 1
 
@@ -89,9 +89,9 @@ def test_choices(trained):
     with pytest.raises(InputError, match="every label of the branch is excluded"):
         suggest(trained, papers, both)
     for wrong, message in (
-        (dict(limit=0), "limit is 0"),
-        (dict(threshold=2), "threshold is 2"),
-        (dict(parents="x"), "'x'"),
+        ({"limit": 0}, "limit is 0"),
+        ({"threshold": 2}, "threshold is 2"),
+        ({"parents": "x"}, "'x'"),
     ):
         with pytest.raises(InputError, match=message):
             TagChoice(**wrong)
