@@ -94,7 +94,7 @@ def suggest(
     The names of labels are looked for in titles and abstracts, and meanings are compared. A trained tagger also knows
     the papers that it was trained on. Each tag has a probability and a reason.
 
-    Example: sciprism tag refs.bib --vocabulary uat.ttl -o tags.csv
+    Example: sciprism tag suggest refs.bib --vocabulary uat.ttl -o tags.csv
     """
     from sciprism.cli.tag_inputs import choose_tags
     from sciprism.uses.tagging.writing import choose_format
