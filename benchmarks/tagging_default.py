@@ -20,7 +20,7 @@ from sciprism.arrays import Floats, Rows
 from sciprism.encoders.encoder import Encoder
 from sciprism.files import write_lines
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.evidence import NAME_FEATURES, NEAR_FEATURES, EvidenceCollector
+from sciprism.uses.tagging.evidence import FEATURES, NAME_FEATURES, NEAR_FEATURES, EvidenceCollector
 from sciprism.uses.tagging.label_side import LabelSide
 from sciprism.uses.tagging.nearest import NearestPapers
 from sciprism.uses.tagging.paper_vectors import TagVectors
@@ -38,6 +38,8 @@ WHOLE, PART = 3000, 1000
 PARTS, PART_LABELS = 4, 300
 NEAR_PAPERS = 2000
 HELD_OUT = 0.2
+UNSEEN = ("preferred", "alternative")
+"""Features that these data cannot teach: the descriptors have no alternative names here. They weigh as the others."""
 STEPS = 200
 """Steps of the calibration that are stored."""
 
@@ -76,11 +78,11 @@ def collect(papers: Sequence[Paper], vectors: Floats, parts: Parts, near: bool) 
     return np.concatenate(features), np.concatenate(right), np.concatenate(owners), relevant
 
 
-def fit(features: Floats, right: Floats, owners: Floats, relevant: int, columns: int, seed: int) -> Weighing:
+def fit(features: Floats, right: Floats, owners: Floats, relevant: int, columns: list[int], seed: int) -> Weighing:
     """Fit a ranker on most papers; calibrate it and choose its threshold on the others."""
     held_out = np.random.default_rng(seed).random(int(owners.max()) + 1) < HELD_OUT
     held = held_out[owners]
-    ranker = Ranker.fit(features[~held], right[~held], range(columns), seed=seed)
+    ranker = Ranker.fit(features[~held], right[~held], columns, seed=seed)
     scores, outcome = ranker.score(features[held]), right[held].astype(np.float64)
     whole = Calibration.fit(scores, outcome)
     places = np.unique(np.quantile(whole.scores, np.linspace(0, 1, STEPS)))
@@ -105,10 +107,10 @@ def main() -> None:
     encode = TagVectors(Encoder.load())
     vectors, label_vectors = encode.encode_papers(papers), encode.encode_labels(data.vocabulary.labels)
     found = {}
-    for name, columns, near in (
-        ("names", len(NAME_FEATURES), False),
-        ("names and papers", len(NAME_FEATURES) + len(NEAR_FEATURES), True),
-    ):
+    for name, near in (("names", False), ("names and papers", True)):
+        columns = [
+            FEATURES.index(each) for each in (*NAME_FEATURES, *(NEAR_FEATURES if near else ())) if each not in UNSEEN
+        ]
         parts = list_vocabularies(data.vocabulary, label_vectors, tags, np.random.default_rng(0))
         weighing = fit(*collect(papers, vectors, parts, near), columns, 0)
         found[name] = rounded(weighing_to_json(weighing))

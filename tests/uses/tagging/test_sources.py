@@ -148,3 +148,13 @@ def test_the_ranker_learns_what_is_not_linear_and_keeps_it_in_json():
     again = Ranker.from_json(ranker.to_json())
     np.testing.assert_array_equal(again.score(test), ranker.score(test))
     assert Ranker.fit(features, right, [1, 3]).score(test).tolist() == ranker.score(test).tolist(), "seeded"
+
+
+def test_a_feature_that_was_constant_in_training_is_no_evidence():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(500, 2)).astype(np.float32)
+    features[:, 1] = 2.302585
+    ranker = Ranker.fit(features, (features[:, 0] > 0).astype(np.float32), [0, 1])
+    other = features.copy()
+    other[:, 1] = 1.0
+    np.testing.assert_allclose(ranker.score(other), ranker.score(features), atol=1e-5)

@@ -18,6 +18,8 @@ BATCH = 4096
 RATE = 3e-3
 WEIGHT_DECAY = 1e-4
 MIN_DEVIATION = 1e-2
+CONSTANT = np.float32(1e12)
+"""The scale of a feature that was constant in training."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +66,7 @@ class Ranker:
         chosen = np.ascontiguousarray(features[:, list(columns)])
         mean = chosen.mean(axis=0)
         scale = chosen.std(axis=0)
-        scale[scale < MIN_DEVIATION] = 1  # a constant: its rounding errors are no evidence
+        scale[scale < MIN_DEVIATION] = CONSTANT  # nothing was learned of it: no value of it is evidence
         chosen -= mean
         chosen /= scale
         network = _train(torch.from_numpy(chosen), torch.from_numpy(right.astype(np.float32)), seed)
