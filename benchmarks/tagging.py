@@ -42,6 +42,8 @@ MAX_HIDDEN_PAPERS = 300
 RESAMPLES = 10_000
 SETS = ("biomimicry", "arxiv", "mesh", "mesh unseen", "alternative labels", "feedback", "speed")
 OURS = "ours, trained"
+MIN_PAPERS = 20
+"""A group of labels that fewer papers have is not scored."""
 GROUPS = {"common (100 papers or more)": (100, np.inf), "medium (10 to 99)": (10, 100), "rare (1 to 9)": (1, 10)}
 Ranked = dict[str, list[Rows]]
 
@@ -149,19 +151,23 @@ def score_groups(
     counts: Doubles,
     only_unseen: bool,
 ) -> dict[str, Any]:
-    """Score all labels, and labels by how many training papers have them: only labels of the group are ranked."""
-    groups = {"all": np.ones(len(counts), bool)}
-    groups |= {name: (counts >= low) & (counts < high) for name, (low, high) in GROUPS.items()}
-    groups["unseen (no training paper)"] = counts == 0
-    if only_unseen:
-        groups = {name: groups[name] for name in ("all", "unseen (no training paper)")}
-    found = {}
-    for name, allowed in groups.items():
+    """Score all labels, and labels by how many training papers have them.
+
+    Of each group only its labels count, in the order of all; unseen labels are ranked alone, as in zero-shot tagging.
+    """
+    bands = {name: (counts >= low) & (counts < high) for name, (low, high) in GROUPS.items()}
+    unseen = counts == 0
+    found, everything = {}, np.ones(len(counts), bool)
+    deep = {way: rank(papers, vectors, everything) for way, rank in ways.items()}
+    for name, allowed in ({"all": everything} | ({} if only_unseen else bands)).items():
         truth = [{row for row in each if allowed[row]} for each in gold]
-        if sum(map(bool, truth)) >= 20:
-            ranked = {way: rank(papers, vectors, allowed) for way, rank in ways.items()}
-            found[name] = summarise(ranked, truth)
-            print_group(name, found[name])
+        if sum(map(bool, truth)) >= MIN_PAPERS:
+            found[name] = summarise({way: [each[allowed[each]] for each in rows] for way, rows in deep.items()}, truth)
+    truth = [{row for row in each if unseen[row]} for each in gold]
+    if sum(map(bool, truth)) >= MIN_PAPERS:
+        found["unseen"] = summarise({way: rank(papers, vectors, unseen) for way, rank in ways.items()}, truth)
+    for name, facts in found.items():
+        print_group(name, facts)
     return found
 
 

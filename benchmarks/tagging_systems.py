@@ -22,7 +22,7 @@ from sciprism.uses.tagging.term_matrix import Terms
 from sciprism.uses.tagging.vocabulary import Vocabulary
 from sciprism.uses.tagging.words import stems_of
 
-DEPTH = 20
+DEPTH = 200
 """Labels that are ranked for each paper."""
 Mask = NDArray[np.bool_]
 System = Callable[[Sequence[Paper], Floats, Mask], list[Rows]]
