@@ -15,9 +15,9 @@ from sciprism.cli.tag_inputs import (
     TaggedPapersInput,
     open_tagger,
     open_vectors,
-    read_papers_with_vectors,
     read_tagged,
     read_vocabulary,
+    stream_papers,
 )
 from sciprism.cli.tag_output import print_report_card, print_suggestions, print_trained, write_suggestions
 from sciprism.errors import InputError
@@ -106,7 +106,7 @@ def suggest(
     source = TaggedPapersInput(tagged, None, tags_in, skip_bad) if tagged else None
     opened = open_tagger(tagger, vocabulary or [], language, vectors, source)
     choice.allowed(opened.vocabulary)  # before the work: unknown names
-    read = read_papers_with_vectors(papers, vectors, skip_bad)
+    read = stream_papers(papers, vectors, skip_bad)
     if output is None:
         print_suggestions(opened, read, choice, as_json=as_json)
     else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,45 @@ def read_papers_with_vectors(name: str, vectors: TagVectors, skip_bad: bool) -> 
     if not papers:
         raise InputError(f"{name} has no paper that can be tagged")
     return papers, encode_papers(papers, vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperBlocks:
+    """Papers with their vectors, block by block, and how many there are in all."""
+
+    total: int
+    blocks: Iterable[tuple[list[Paper], Floats]]
+
+
+def stream_papers(name: str, vectors: TagVectors, skip_bad: bool) -> PaperBlocks:
+    """Return papers and vectors in blocks: stored ones of a collection, else encoded where they are needed.
+
+    A file is read once before, so that a bad record is found before the work; standard input is held in memory.
+    """
+    from sciprism.papers import ReadReport, read_papers
+    from sciprism.store import StoredCollection
+
+    if _is_collection(name):
+        stored = StoredCollection.open(name)
+        return PaperBlocks(len(stored), vectors.iterate_collection(stored))
+    report = ReadReport()
+    papers = read_papers([name], skip_bad=skip_bad, report=report)
+    again = name != "-" and not Path(name).is_fifo()
+    held = [] if again else list(papers)
+    with ProgressDisplay("reading", "papers") as display:
+        total = sum(1 for _ in display.count(papers)) if again else len(held)
+    print_skip_counts(report.files, error=True)
+    if not total:
+        raise InputError(f"{name} has no paper that can be tagged")
+    source = read_papers([name], skip_bad=skip_bad) if again else iter(held)
+    return PaperBlocks(total, _encode_blocks(source, vectors))
+
+
+def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tuple[list[Paper], Floats]]:
+    from sciprism.uses.tagging.paper_vectors import PAPER_BLOCK
+
+    while block := list(islice(papers, PAPER_BLOCK)):
+        yield block, vectors.encode_papers(block)
 
 
 def encode_papers(papers: Sequence[Paper], vectors: TagVectors) -> Floats:

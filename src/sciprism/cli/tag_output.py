@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from sciprism.cli.printing import plain_console, print_facts, print_table
 from sciprism.cli.progress import ProgressDisplay
 
 if TYPE_CHECKING:
-    from sciprism.arrays import Floats
+    from sciprism.cli.tag_inputs import PaperBlocks
     from sciprism.papers import Paper
     from sciprism.uses.tagging.feedback import FeedbackReport
     from sciprism.uses.tagging.report import LabelErrors, TagReportCard
@@ -23,21 +24,19 @@ if TYPE_CHECKING:
 MAX_NAMED = 5
 """Unknown tags that are named; all are counted."""
 
-PapersRead = tuple["list[Paper]", "Floats"]
 
-
-def print_suggestions(tagger: Tagger, read: PapersRead, choice: TagChoice, *, as_json: bool) -> None:
+def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, as_json: bool) -> None:
     """Print the tags of each paper, with probability and reason."""
     tagged = _suggest(tagger, read, choice)
     if as_json:
-        found = [each.to_json() for each in tagged]
+        found = [each.to_json() for _, each in tagged]
         print_json("sciprism.tag/1", {**_describe(tagger, choice), "papers": found})
         return
     from rich.padding import Padding
     from rich.text import Text
 
     console = plain_console()
-    for number, paper in enumerate(tagged):
+    for number, (_, paper) in enumerate(tagged):
         console.print(Text(f"{chr(10) if number else ''}{paper.title or '(no title)'}  [{paper.id}]", "bold"))
         for tag in paper.tags:
             console.print(Text(f"  {tag.probability:.2f}  {tag.label}"))
@@ -47,7 +46,7 @@ def print_suggestions(tagger: Tagger, read: PapersRead, choice: TagChoice, *, as
 
 
 def write_suggestions(
-    tagger: Tagger, read: PapersRead, choice: TagChoice, output: tuple[Path, str], *, as_json: bool
+    tagger: Tagger, read: PaperBlocks, choice: TagChoice, output: tuple[Path, str], *, as_json: bool
 ) -> None:
     """Write the tags of papers to a file of a format, and print how many there are."""
     from sciprism.uses.tagging.writing import write_tags
@@ -55,12 +54,12 @@ def write_suggestions(
     path, format = output
     counts = list[int]()
 
-    def count() -> Iterator[PaperTags]:
-        for paper in _suggest(tagger, read, choice):
-            counts.append(len(paper.tags))
-            yield paper
+    def count() -> Iterator[tuple[Paper, PaperTags]]:
+        for paper, tags in _suggest(tagger, read, choice):
+            counts.append(len(tags.tags))
+            yield paper, tags
 
-    write_tags(path, format, read[0], count())
+    write_tags(path, format, count())
     facts = {"output": str(path), "format": format, "papers": len(counts), "tags": sum(counts)}
     untagged = counts.count(0)
     if as_json:
@@ -119,10 +118,15 @@ def _print_unused(report: TagReport) -> None:
         print(f"{report.unused:,} papers of the table of tags are not among the papers")
 
 
-def _suggest(tagger: Tagger, read: PapersRead, choice: TagChoice) -> Iterator[PaperTags]:
-    papers, vectors = read
-    with ProgressDisplay("tagging", "papers", len(papers)) as display:
-        yield from display.count(paper for block in tagger.suggest(papers, vectors, choice) for paper in block)
+def _suggest(tagger: Tagger, read: PaperBlocks, choice: TagChoice) -> Iterator[tuple[Paper, PaperTags]]:
+    """Yield papers with their tags, with a display of progress."""
+    with ProgressDisplay("tagging", "papers", read.total) as display:
+        pairs = (
+            pair
+            for papers, vectors in read.blocks
+            for pair in zip(papers, chain.from_iterable(tagger.suggest(papers, vectors, choice)), strict=True)
+        )
+        yield from display.count(pairs)
 
 
 def _describe(tagger: Tagger, choice: TagChoice) -> dict[str, object]:

@@ -28,7 +28,7 @@ TAGGED = [PaperTags("a", 'Of "quotes", commas', (TAG,)), PaperTags("b", "None", 
 
 
 def write(folder: Path, name: str) -> str:
-    write_tags(folder / name, choose_format(folder / name, ""), PAPERS, TAGGED)
+    write_tags(folder / name, choose_format(folder / name, ""), zip(PAPERS, TAGGED, strict=True))
     return (folder / name).read_text(encoding="utf-8")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from sciprism.store.live_papers import iterate_papers, iterate_vectors
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
+PAPER_BLOCK = 4096
+"""Papers that are in memory together, where they are only tagged."""
 FORMATS: tuple[Format, ...] = ("proximity", "search", "classification")
 """Formats in whose space papers and labels may both be, the better one first."""
 
@@ -56,6 +58,14 @@ class TagVectors:
         """Return the vectors of papers, (n, e)."""
         self._cached.watch(progress)
         return self._cached.encode(list(papers), format=self.format, role="paper")
+
+    def iterate_collection(self, stored: StoredCollection) -> Iterator[tuple[list[Paper], Floats]]:
+        """Yield the papers of a collection and their stored vectors in blocks; InputError as `read_collection`."""
+        stored.check_encoder(self.encoder)
+        space = self.encoder.space(self.format, "paper")
+        for start in range(0, len(stored.live), PAPER_BLOCK):
+            rows = stored.live[start : start + PAPER_BLOCK]
+            yield stored.papers(rows), stored.read_rows(space, rows).block(0, len(rows))
 
     def read_collection(self, stored: StoredCollection) -> tuple[list[Paper], Floats]:
         """Return the papers of a collection and their stored vectors; InputError where another model made them."""

@@ -32,9 +32,9 @@ def choose_format(output: Path, format: str) -> str:
     return format or SUFFIXES[output.suffix.lower()]
 
 
-def write_tags(output: Path, format: str, papers: Sequence[Paper], tagged: Iterable[PaperTags]) -> None:
-    """Write the tags of papers, in the papers' order, whole or not at all."""
-    write_lines(output, _format_lines(format, papers, tagged), errors="replace")
+def write_tags(output: Path, format: str, tagged: Iterable[tuple[Paper, PaperTags]]) -> None:
+    """Write papers' tags, whole or not at all; one paper after the other is in memory."""
+    write_lines(output, _format_lines(format, tagged), errors="replace")
 
 
 def to_annif_results(paper: PaperTags) -> dict[str, Any]:
@@ -46,20 +46,25 @@ def to_annif_results(paper: PaperTags) -> dict[str, Any]:
     return {"document_id": paper.id, "results": results}
 
 
-def _format_lines(format: str, papers: Sequence[Paper], tagged: Iterable[PaperTags]) -> Iterator[str]:
+def _format_lines(format: str, tagged: Iterable[tuple[Paper, PaperTags]]) -> Iterator[str]:
     if format == "csv":
         yield _csv_line(COLUMNS)
-        for each in tagged:
+        for _, each in tagged:
             for tag in each.tags:
                 facts = (tag.rank, tag.uri, tag.notation, tag.label, f"{tag.probability:.4f}", tag.why)
                 yield _csv_line([each.id, each.title, *facts, ""])
     elif format == "jsonl":
-        for each in tagged:
+        for _, each in tagged:
             yield json.dumps(each.to_json(), ensure_ascii=False)
     elif format == "annif-json":
-        yield json.dumps([to_annif_results(each) for each in tagged], ensure_ascii=False, indent=1)
+        yield "["
+        separator = ""
+        for _, each in tagged:
+            yield separator + json.dumps(to_annif_results(each), ensure_ascii=False)
+            separator = ","
+        yield "]"
     else:  # Annif's short-text corpus: the text, a tab, the subjects
-        for paper, each in zip(papers, tagged, strict=True):
+        for paper, each in tagged:
             text = " ".join(f"{paper.title} {paper.abstract}".split())
             yield f"{text}\t" + " ".join(f"<{tag.uri}>" for tag in each.tags)
 
