@@ -9,9 +9,10 @@ import typer
 from typer.core import TyperGroup
 
 from sciprism.cli.json_documents import print_json
-from sciprism.cli.options import AsJson, Seed, SkipBad
+from sciprism.cli.options import AsJson, Reader, Seed, SkipBad
 from sciprism.cli.progress import ProgressDisplay
 from sciprism.cli.tag_inputs import (
+    PaperInput,
     TaggedPapersInput,
     open_tagger,
     open_vectors,
@@ -86,13 +87,13 @@ def suggest(
     branch: Branch = None,
     parents: Parents = "keep",
     model: ModelName = "",
+    reader: Reader = "",
     skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
     """Suggest tags for papers. `sciprism tag PAPERS` is the same: the word suggest may be left out.
 
-    The names of labels are looked for in titles and abstracts, and meanings are compared. A trained tagger also knows
-    the papers that it was trained on. Each tag has a probability and a reason.
+    Names of labels are looked for, meanings compared. Each tag has a probability and a reason.
 
     Example: sciprism tag suggest refs.bib --vocabulary uat.ttl -o tags.csv
     """
@@ -103,10 +104,10 @@ def suggest(
     file_format = choose_format(output, format) if output is not None else ""
     choice = choose_tags(limit, threshold, exclude or [], branch or [], parents)
     vectors = open_vectors(model, tagger, [papers])
-    source = TaggedPapersInput(tagged, None, tags_in, skip_bad) if tagged else None
+    source = TaggedPapersInput(PaperInput(tagged, "", skip_bad), None, tags_in) if tagged else None
     opened = open_tagger(tagger, vocabulary or [], language, vectors, source)
     choice.allowed(opened.vocabulary)  # before the work: unknown names
-    read = stream_papers(papers, vectors, skip_bad)
+    read = stream_papers(PaperInput(papers, reader, skip_bad), vectors)
     if output is None:
         print_suggestions(opened, read, choice, as_json=as_json)
     else:
@@ -122,6 +123,7 @@ def train(
     tags_in: TagField = "keywords",
     language: Language = "",
     model: ModelName = "",
+    reader: Reader = "",
     skip_bad: SkipBad = False,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -139,7 +141,7 @@ def train(
         raise InputError("name the vocabulary with --vocabulary FILE")
     labels, notes = read_vocabulary(vocabulary, language)
     vectors = open_vectors(model, None, [papers])
-    data, report = read_tagged(TaggedPapersInput(papers, tags, tags_in, skip_bad), labels, vectors)
+    data, report = read_tagged(TaggedPapersInput(PaperInput(papers, reader, skip_bad), tags, tags_in), labels, vectors)
     with ProgressDisplay("training", "papers", len(data.papers)) as display:
         label_vectors = vectors.encode_labels(labels.labels)
         learned = fit(
@@ -161,6 +163,7 @@ def feedback(
     papers: JudgedPapers = "",
     output: NewTagger = None,
     model: ModelName = "",
+    reader: Reader = "",
     skip_bad: SkipBad = False,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -180,7 +183,7 @@ def feedback(
     check_output(target)
     judgements = read_judgements(reviewed)
     before = load_tagger(tagger)
-    found, vectors = read_judged_papers(before, judgements, papers, (model, tagger), skip_bad)
+    found, vectors = read_judged_papers(before, judgements, PaperInput(papers, reader, skip_bad), (model, tagger))
     with ProgressDisplay("training", "papers") as display:
         learned, report = learn_from_feedback(
             before,
@@ -206,6 +209,7 @@ def report(
     threshold: Threshold = None,
     count: Annotated[int, typer.Option("-k", help="Labels to show of each kind.")] = 10,
     model: ModelName = "",
+    reader: Reader = "",
     skip_bad: SkipBad = False,
     as_json: AsJson = False,
 ) -> None:
@@ -220,7 +224,9 @@ def report(
     choice = choose_tags(limit, threshold, [], [], "keep")
     vectors = open_vectors(model, tagger, [papers])
     opened = open_tagger(tagger, vocabulary or [], language, vectors, None)
-    data, read = read_tagged(TaggedPapersInput(papers, tags, tags_in, skip_bad), opened.vocabulary, vectors)
+    data, read = read_tagged(
+        TaggedPapersInput(PaperInput(papers, reader, skip_bad), tags, tags_in), opened.vocabulary, vectors
+    )
     with ProgressDisplay("tagging", "papers", len(data.papers)) as display:
         blocks = opened.suggest(data.papers, data.vectors, choice)
         suggested = list(display.count(paper for block in blocks for paper in block))

@@ -15,7 +15,7 @@ from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.arrays import Floats
-    from sciprism.papers import Paper
+    from sciprism.papers import Paper, ReadReport
     from sciprism.uses.tagging.paper_vectors import TagVectors
     from sciprism.uses.tagging.suggestions import TagChoice
     from sciprism.uses.tagging.tag_files import Judgement, TagReport
@@ -28,13 +28,21 @@ MAX_NOTES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class TaggedPapersInput:
-    """Where tagged papers are: a file, folder or collection; a table of their tags, or the field that has them."""
+class PaperInput:
+    """Where papers are: a file, folder or collection; how a file is read."""
 
-    papers: str
+    name: str
+    reader: str = ""
+    skip_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedPapersInput:
+    """Where tagged papers are, and their tags: in a table, or in a field of the papers."""
+
+    papers: PaperInput
     table: Path | None = None
     field: str = "keywords"
-    skip_bad: bool = False
 
     def __post_init__(self) -> None:
         if self.field not in ("keywords", "fields"):
@@ -116,18 +124,18 @@ def open_tagger(
     return build_zero_shot(labels, label_vectors, tagged=data)
 
 
-def read_papers_with_vectors(name: str, vectors: TagVectors, skip_bad: bool) -> tuple[list[Paper], Floats]:
+def read_papers_with_vectors(source: PaperInput, vectors: TagVectors) -> tuple[list[Paper], Floats]:
     """Return papers and their vectors: stored ones of a collection, else encoded ones."""
-    from sciprism.papers import ReadReport, read_papers
+    from sciprism.papers import ReadReport
     from sciprism.store import StoredCollection
 
-    if _is_collection(name):
-        return vectors.read_collection(StoredCollection.open(name))
+    if _is_collection(source.name):
+        return vectors.read_collection(StoredCollection.open(source.name))
     report = ReadReport()
-    papers = list(read_papers([name], skip_bad=skip_bad, report=report))
+    papers = list(_read(source, report))
     print_skip_counts(report.files, error=True)
     if not papers:
-        raise InputError(f"{name} has no paper that can be tagged")
+        raise InputError(f"{source.name} has no paper that can be tagged")
     return papers, encode_papers(papers, vectors)
 
 
@@ -139,28 +147,34 @@ class PaperBlocks:
     blocks: Iterable[tuple[list[Paper], Floats]]
 
 
-def stream_papers(name: str, vectors: TagVectors, skip_bad: bool) -> PaperBlocks:
+def stream_papers(source: PaperInput, vectors: TagVectors) -> PaperBlocks:
     """Return papers and vectors in blocks: stored ones of a collection, else encoded where they are needed.
 
     A file is read once before, so that a bad record is found before the work; standard input is held in memory.
     """
-    from sciprism.papers import ReadReport, read_papers
+    from sciprism.papers import ReadReport
     from sciprism.store import StoredCollection
 
-    if _is_collection(name):
-        stored = StoredCollection.open(name)
+    if _is_collection(source.name):
+        stored = StoredCollection.open(source.name)
         return PaperBlocks(len(stored), vectors.iterate_collection(stored))
     report = ReadReport()
-    papers = read_papers([name], skip_bad=skip_bad, report=report)
-    again = name != "-" and not Path(name).is_fifo()
+    papers = _read(source, report)
+    again = source.name != "-" and not Path(source.name).is_fifo()
     held = [] if again else list(papers)
     with ProgressDisplay("reading", "papers") as display:
         total = sum(1 for _ in display.count(papers)) if again else len(held)
     print_skip_counts(report.files, error=True)
     if not total:
-        raise InputError(f"{name} has no paper that can be tagged")
-    source = read_papers([name], skip_bad=skip_bad) if again else iter(held)
-    return PaperBlocks(total, _encode_blocks(source, vectors))
+        raise InputError(f"{source.name} has no paper that can be tagged")
+    opened = _read(source, ReadReport()) if again else iter(held)
+    return PaperBlocks(total, _encode_blocks(opened, vectors))
+
+
+def _read(source: PaperInput, report: ReadReport) -> Iterator[Paper]:
+    from sciprism.papers import read_papers
+
+    return read_papers([source.name], reader=source.reader, skip_bad=source.skip_bad, report=report)
 
 
 def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tuple[list[Paper], Floats]]:
@@ -184,11 +198,12 @@ def read_tagged(
     from sciprism.uses.tagging.tag_matrix import TagMatrix
     from sciprism.uses.tagging.tagged_papers import TaggedPapers
 
-    if source.table is None and is_annif_corpus(Path(source.papers)):
-        papers, named = read_annif_corpus(Path(source.papers))
+    path = Path(source.papers.name)
+    if source.table is None and not source.papers.reader and is_annif_corpus(path):
+        papers, named = read_annif_corpus(path)
         rows = encode_papers(papers, vectors)
     else:
-        papers, rows = read_papers_with_vectors(source.papers, vectors, source.skip_bad)
+        papers, rows = read_papers_with_vectors(source.papers, vectors)
         if source.table is not None:
             table = read_tag_table(source.table)
             named = [table.pop(paper.id, []) for paper in papers]
@@ -201,30 +216,30 @@ def read_tagged(
         where = f"--tags {source.table}" if source.table else f"the field {source.field} (--tags-in)"
         examples = ", ".join(repr(name) for name, _ in report.unknown.most_common(3))
         found = f"; not in the vocabulary: {examples}" if examples else "; there are no tags"
-        raise InputError(f"{source.papers}: no paper has a tag of the vocabulary in {where}{found}")
+        raise InputError(f"{source.papers.name}: no paper has a tag of the vocabulary in {where}{found}")
     matrix = TagMatrix.build((tags[number] for number in usable), len(vocabulary))
     return TaggedPapers([papers[number] for number in usable], rows[usable], matrix), report
 
 
 def read_judged_papers(
-    tagger: Tagger, judgements: Sequence[Judgement], name: str, model: tuple[str, Path], skip_bad: bool
+    tagger: Tagger, judgements: Sequence[Judgement], source: PaperInput, model: tuple[str, Path]
 ) -> tuple[list[Paper], Floats]:
     """Return the judged papers whose text the tagger lacks, with their vectors. model: as named, and the tagger."""
     import numpy as np
 
-    from sciprism.papers import read_papers
+    from sciprism.papers import ReadReport
     from sciprism.store import StoredCollection
     from sciprism.uses.tagging.feedback import list_unknown_papers
 
     needed = list_unknown_papers(tagger, judgements)
-    if not needed or not name:
+    if not needed or not source.name:
         return [], np.empty((0, tagger.label_vectors.shape[1]), np.float32)
     vectors = open_vectors(*model, [])
-    if _is_collection(name):
-        papers, rows = vectors.read_collection(StoredCollection.open(name))
+    if _is_collection(source.name):
+        papers, rows = vectors.read_collection(StoredCollection.open(source.name))
         chosen = [number for number, paper in enumerate(papers) if paper.id in needed]
         return [papers[number] for number in chosen], rows[chosen]
-    papers = [paper for paper in read_papers([name], skip_bad=skip_bad) if paper.id in needed]
+    papers = [paper for paper in _read(source, ReadReport()) if paper.id in needed]
     return papers, encode_papers(papers, vectors)
 
 

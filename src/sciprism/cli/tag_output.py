@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from sciprism.cli.json_documents import print_json
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from sciprism.uses.tagging.tag_files import TagReport
     from sciprism.uses.tagging.tagger import Tagger
 
+INDENT = " " * 8
+"""Before a reason in the terminal."""
 MAX_NAMED = 5
 """Unknown tags that are named; all are counted."""
 
@@ -32,7 +35,6 @@ def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, a
         found = [each.to_json() for _, each in tagged]
         print_json("sciprism.tag/1", {**_describe(tagger, choice), "papers": found})
         return
-    from rich.padding import Padding
     from rich.text import Text
 
     console = plain_console()
@@ -40,7 +42,8 @@ def print_suggestions(tagger: Tagger, read: PaperBlocks, choice: TagChoice, *, a
         console.print(Text(f"{chr(10) if number else ''}{paper.title or '(no title)'}  [{paper.id}]", "bold"))
         for tag in paper.tags:
             console.print(Text(f"  {tag.probability:.2f}  {tag.label}"))
-            console.print(Padding(Text(tag.why, "dim"), (0, 0, 0, 8)))
+            for line in wrap(tag.why, console.width - len(INDENT)):
+                console.print(Text(INDENT + line, "dim"))
         if not paper.tags:
             console.print("  no tag above the threshold")
 
