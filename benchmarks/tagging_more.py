@@ -25,7 +25,7 @@ from sciprism.uses.tagging.zero_shot import build_zero_shot
 from tagging_data import TaggingData, read_rows, read_uat
 
 ASTRONOMY = "Astronomy"
-FEEDBACK_PAPERS = 1000
+FEEDBACK_PAPERS = 500
 SHOWN = 5
 TIMED_PAPERS = 10_000
 

@@ -77,6 +77,13 @@ def test_threshold_of_best_f1_by_hand():
     assert choose_threshold(np.array([0.9, 0.2, 0.8, 0.7]), np.array([1.0, 0, 0, 1]), 3) == 0.7
 
 
+def test_blocks_of_papers_change_nothing(trained, monkeypatch):
+    papers = build_papers(9, seed=6).papers
+    whole = suggest(trained, papers)
+    monkeypatch.setattr("sciprism.uses.tagging.tagger.MAX_SCORES", 4 * len(trained.vocabulary))
+    assert [(paper.id, names(paper)) for paper in suggest(trained, papers)] == [(p.id, names(p)) for p in whole]
+
+
 def test_choices(trained):
     papers = build_papers(5, seed=3).papers
     few = suggest(trained, papers, TagChoice(threshold=0, limit=2))

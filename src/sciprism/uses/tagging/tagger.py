@@ -24,7 +24,13 @@ from sciprism.uses.tagging.tagged_papers import TaggedPapers
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 PAPER_BLOCK = 256
-"""Papers whose candidates are collected together: their scores of 30,000 labels take 30 MB a source."""
+MAX_SCORES = 1 << 23
+"""Scores of one source in memory, papers by labels: 32 MB; a larger vocabulary takes fewer papers at once."""
+
+
+def block_size(labels: int) -> int:
+    """Return how many papers' candidates are collected together."""
+    return max(1, min(PAPER_BLOCK, MAX_SCORES // labels))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +96,10 @@ class Tagger:
         allowed = choice.allowed(self.vocabulary)
         if len(papers) != len(vectors):
             raise InputError(f"{len(papers)} papers and {len(vectors)} vectors; each paper needs one")
-        for start in range(0, len(papers), PAPER_BLOCK):
-            block = papers[start : start + PAPER_BLOCK]
-            evidence = self.collect(block, vectors[start : start + PAPER_BLOCK], allowed)
+        size = block_size(len(self.vocabulary))
+        for start in range(0, len(papers), size):
+            block = papers[start : start + size]
+            evidence = self.collect(block, vectors[start : start + size], allowed)
             probabilities = self.weighing.weigh(evidence.features)
             starts = np.searchsorted(evidence.papers, np.arange(len(block) + 1))
             yield [

@@ -16,7 +16,7 @@ from sciprism.uses.tagging.paper_space import DIRECTIONS, PaperSpace
 from sciprism.uses.tagging.ranker import Calibration, Ranker
 from sciprism.uses.tagging.sources import Sources
 from sciprism.uses.tagging.tagged_papers import TaggedPapers
-from sciprism.uses.tagging.tagger import PAPER_BLOCK, Learned, Tagger, Weighing
+from sciprism.uses.tagging.tagger import Learned, Tagger, Weighing, block_size
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 FOLDS = 5
@@ -116,8 +116,7 @@ def rank_out_of_fold(
         hidden = np.flatnonzero(rng.random(data.tags.labels) < settings.hidden_share)
         tags = data.tags.take(inside).without(hidden)
         sources = Sources.fit(located[inside], tags, collector.side.vectors, [matches[i] for i in inside])
-        for start in range(0, len(outside), PAPER_BLOCK):
-            rows = outside[start : start + PAPER_BLOCK]
+        for rows in np.array_split(outside, -(-len(outside) // block_size(data.tags.labels))):
             parts.append(_rank_block(collector, data, prepared, sources, rows))
             done += len(rows)
             if progress is not None:
