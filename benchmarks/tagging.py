@@ -4,7 +4,8 @@ Sets: MeSH headings of PubMed papers (27,455 descriptors), once with all labels 
 from the training papers' tags; arXiv categories; functions of the biomimicry taxonomy (zero-shot and trained); the
 alternative labels of the Unified Astronomy Thesaurus, found in titles of papers, for a tagger that does not know them;
 feedback on suggestions. Everything is trained on the train split and scored on test (--dev: on dev, for choices).
-Intervals: paired bootstrap over papers. omikuji runs in an environment of its own, whose Python --omikuji names.
+The rankers of "no training" were trained on tags of the PubMed train papers (tagging_default.py), also of labels
+that "mesh unseen" hides. Intervals: paired bootstrap over papers. omikuji runs in an environment of its own, whose Python --omikuji names.
 Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/tagging.py --omikuji ENVIRONMENT/bin/python -o results/tagging.json
