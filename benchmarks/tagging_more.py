@@ -114,24 +114,5 @@ def speed(data: TaggingData, encoder: Any) -> dict[str, Any]:
         vectors = timed("encode papers", lambda: encode.encode_papers(papers))
     zero = timed("open the vocabulary", lambda: build_zero_shot(Vocabulary(data.vocabulary.labels), label_vectors))
     tags = timed("tag without training", lambda: [paper for block in zero.suggest(papers, vectors) for paper in block])
-    rows = data.rows("train")
-    training = TaggedPapers(
-        [data.papers[i] for i in rows], encode_again(papers, vectors, rows, encoder, data), data.tags.take(rows)
-    )
-    tagger = timed("train", lambda: train(data.vocabulary, label_vectors, training))
-    timed(
-        "tag with the trained tagger", lambda: [paper for block in tagger.suggest(papers, vectors) for paper in block]
-    )
     found["tags without training"] = sum(len(paper.tags) for paper in tags)
-    return found
-
-
-def encode_again(papers: list[Paper], vectors: Any, rows: Any, encoder: Any, data: TaggingData) -> Any:
-    """Return the vectors of the training papers: those of the timed ones, the others encoded."""
-    inside, outside = rows[rows < len(papers)], rows[rows >= len(papers)]
-    encode = TagVectors(encoder)
-    found = np.empty((len(rows), vectors.shape[1]), np.float32)
-    found[rows < len(papers)] = vectors[inside]
-    if len(outside):
-        found[rows >= len(papers)] = encode.encode_papers([data.papers[i] for i in outside])
     return found
