@@ -5,8 +5,8 @@ from the training papers' tags; arXiv categories; functions of the biomimicry ta
 alternative labels of the Unified Astronomy Thesaurus, found in titles of papers, for a tagger that does not know them;
 feedback on suggestions. Everything is trained on the train split and scored on test (--dev: on dev, for choices).
 The rankers of "no training" were trained on tags of the PubMed train papers (tagging_default.py), also of labels
-that "mesh unseen" hides. Intervals: paired bootstrap over papers. omikuji runs in an environment of its own, whose Python --omikuji names.
-Run from the repository root:
+that "mesh unseen" hides. Intervals: paired bootstrap over papers. omikuji
+runs in an environment of its own, whose Python --omikuji names. Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/tagging.py --omikuji ENVIRONMENT/bin/python -o results/tagging.json
 """
