@@ -133,6 +133,43 @@ def test_skos_concepts_that_are_no_labels(folder: Path):
     assert reasons == [f"{SHORE}a has no skos:prefLabel", "a concept without an IRI (a blank node)"]
 
 
+def test_skos_names_in_the_language_asked_for():
+    options = ReadOptions(language="de")
+    labels = list(label_readers["skos"].read(InputFile(SAMPLE["skos"]), options))
+    assert [(label.name, label.synonyms) for label in labels if isinstance(label, Label)] == [
+        ("Tang", ("Blasentang",)),
+        ("seaweed", ()),  # it has no German name
+        ("Lappentang", ("Dulse",)),
+    ]
+    assert isinstance(labels[1], Label) and labels[1].definition == "Große Algen."
+
+
+def test_skos_regional_names_serve_where_the_language_has_none(folder: Path):
+    path = folder / "regional.ttl"
+    head = SAMPLE["skos"].read_text().split("shore:scheme")[0]
+    path.write_text(head + 'shore:a a skos:Concept ; skos:prefLabel "red"@en, "vermelho"@pt-BR .')
+    [label] = label_readers["skos"].read(InputFile(path), ReadOptions(language="pt"))
+    assert isinstance(label, Label) and label.name == "vermelho"
+
+
+def test_skos_deprecated_hidden_and_repeated_names(folder: Path):
+    path = folder / "deprecated.ttl"
+    head = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n" + SAMPLE["skos"].read_text().split("shore:scheme")[0]
+    path.write_text(
+        head
+        + 'shore:old a skos:Concept ; skos:prefLabel "old"@en ; owl:deprecated true .\n'
+        + 'shore:ended a skos:Concept, owl:DeprecatedClass ; skos:prefLabel "ended"@en .\n'
+        + 'shore:kept a skos:Concept ; skos:prefLabel "kept"@en ; owl:deprecated false ; skos:hiddenLabel "ketp"@en .\n'
+        + 'shore:two a skos:Concept ; skos:prefLabel "one"@en, "other"@en .\n'
+    )
+    report = ReadReport()
+    labels = {label.id.removeprefix(SHORE): label for label in read_labels(path, report=report)}
+    assert set(labels) == {"kept", "two"} and labels["kept"].synonyms == ("ketp",)
+    assert report.files[0].note == (
+        "2 deprecated concepts left out, 1 concept has several preferred names in one language: the first is used"
+    )
+
+
 def test_skos_value_that_does_not_fit_its_type_is_not_logged(folder: Path, caplog: pytest.LogCaptureFixture):
     path = folder / "typed.ttl"
     path.write_text(SAMPLE["skos"].read_text().replace('"1.2"', '"x"^^<http://www.w3.org/2001/XMLSchema#integer>'))

@@ -41,6 +41,7 @@ from sciprism.cli.reproduce import reproduce
 from sciprism.cli.results import results
 from sciprism.cli.search import search
 from sciprism.cli.similar import similar
+from sciprism.cli.tag import tag
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
@@ -90,7 +91,7 @@ for command in (*USE, *SCIENCE):
     )
 
 
-for name, group in {"prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
+for name, group in {"tag": tag, "prepare": prepare, "tokenizer": tokenizer, "results": results}.items():
     for each in group.registered_commands:
         assert each.callback is not None
         work = each.callback if group is prepare else show_work(f"{name} {each.callback.__name__}", each.callback)

@@ -67,6 +67,7 @@ class ReadOptions:
     ids that are row numbers recur from file to file. Ids derived from a DOI or the text stay as they are.
     required_column: the field that a table must have.
     encoding: of all text files without a byte order mark; empty: UTF-8, or what their bytes look like.
+    language: of the names of a vocabulary that has several, such as "de"; empty: English.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class ReadOptions:
     ids_per_file: bool = False
     required_column: str = "title"
     encoding: str = ""
+    language: str = ""
 
     def check(self) -> None:
         """Raise InputError for an unknown encoding, or a prefix that does not stay as it is in an id."""
@@ -90,9 +92,9 @@ class InputFile:
     of a text that is not UTF-8 (else empty), `redecoded_lines` counts the lines that needed it,
     `damaged_characters` those replaced by U+FFFD and `removed_characters` the control characters removed.
     Readers set `record_line`, where they know it, to the line in which the last record begins, and count in
-    `omitted` what is no paper ("attachment"); `unread_sheets` are those of a workbook that hold something too.
-    encoding: decodes the text, unless a byte order mark does; else it is UTF-8 or guessed (`guessed`). part: what
-    is read of the file (`zotero.sqlite#PART`, a sheet); else the reader chooses.
+    `omitted` what is no paper ("attachment"); `unread_sheets` are those of a workbook that hold something too;
+    `remarks` say what else was left out. encoding: decodes the text, unless a byte order mark does; else it is UTF-8
+    or guessed (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader chooses.
     """
 
     def __init__(self, path: Path, *, encoding: str = "", part: str = "") -> None:
@@ -106,6 +108,7 @@ class InputFile:
         self.removed_characters = 0
         self.omitted = Counter[str]()
         self.unread_sheets: tuple[str, ...] = ()
+        self.remarks: list[str] = []
         self.record_line: int | None = None
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None

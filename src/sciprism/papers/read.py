@@ -298,7 +298,7 @@ def _describe_repairs(file: InputFile) -> str:
         notes.append(f"not papers: {counts}")
     if file.unread_sheets:
         notes.append(f"{_count_noun(len(file.unread_sheets), 'other sheet')} not read")
-    return ", ".join(notes)
+    return ", ".join([*notes, *file.remarks])
 
 
 def _describe_sheets(file: InputFile) -> str:

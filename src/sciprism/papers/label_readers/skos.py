@@ -1,6 +1,7 @@
 """SKOS vocabularies in RDF/XML, Turtle or N-Triples.
 
-The whole graph is held in memory. Ids are the concepts' IRIs. English is preferred among several languages.
+The whole graph is held in memory. Ids are the concepts' IRIs. Names are in English or the chosen language, where a
+concept has one; hidden labels are synonyms too. Deprecated concepts are left out and counted.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
@@ -44,7 +46,15 @@ class SkosReader:
         graph = rdflib.Graph()
         fault = _parse_graph(graph, file)
         number = 0
-        for number, label in enumerate(_build_labels(graph), 1):
+        concepts = _list_concepts(graph)
+        if deprecated := _list_deprecated(graph, concepts):
+            noun = "concept" if len(deprecated) == 1 else "concepts"
+            file.remarks.append(f"{len(deprecated):,} deprecated {noun} left out")
+        if repeated := _count_repeated_names(graph, concepts):
+            noun = "concept has" if repeated == 1 else "concepts have"
+            file.remarks.append(f"{repeated:,} {noun} several preferred names in one language: the first is used")
+        current = (concept for concept in concepts if concept not in deprecated)
+        for number, label in enumerate(_build_labels(graph, current, _Languages(options.language)), 1):
             yield BadRecord(number, None, label) if isinstance(label, str) else label
         if fault is not None:
             yield BadRecord(number + 1, *fault)
@@ -113,13 +123,38 @@ def _silence_logger(logger_name: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _build_labels(graph: Graph) -> Iterator[Label | str]:
-    """Yield a label for each concept, or the reason why it is unusable."""
-    from rdflib import RDF, SKOS, URIRef
+def _list_concepts(graph: Graph) -> list[Any]:
+    from rdflib import RDF, SKOS
 
     concepts = dict.fromkeys(graph.subjects(RDF.type, SKOS.Concept)) or dict.fromkeys(
         graph.subjects(SKOS.prefLabel, None)
     )
+    return list(concepts)
+
+
+def _list_deprecated(graph: Graph, concepts: Iterable[Any]) -> set[Any]:
+    """Return the concepts that are deprecated in the way of OWL: by a value of true, or by their class."""
+    from rdflib import OWL, RDF
+
+    def is_deprecated(concept: Any) -> bool:
+        marks = {str(value).lower() for value in graph.objects(concept, OWL.deprecated)}
+        return bool(marks & {"true", "1"}) or (concept, RDF.type, OWL.DeprecatedClass) in graph
+
+    return {concept for concept in concepts if is_deprecated(concept)}
+
+
+def _count_repeated_names(graph: Graph, concepts: Iterable[Any]) -> int:
+    """Count concepts that may be two with one IRI: SKOS allows one preferred name in each language."""
+    from rdflib import SKOS
+
+    names = (_collect_texts(graph, concept, SKOS.prefLabel) for concept in concepts)
+    return sum(any(len(texts) > 1 for texts in each.values()) for each in names)
+
+
+def _build_labels(graph: Graph, concepts: Iterable[Any], languages: _Languages) -> Iterator[Label | str]:
+    """Yield a label for each concept, or the reason why it is unusable."""
+    from rdflib import SKOS, URIRef
+
     for concept in concepts:
         if not isinstance(concept, URIRef):
             yield "a concept without an IRI (a blank node)"
@@ -128,8 +163,9 @@ def _build_labels(graph: Graph) -> Iterator[Label | str]:
         if not names:
             yield f"{concept} has no skos:prefLabel"
             continue
-        language = min(names, key=_rank_language)
-        others = [*names[language][1:], *_collect_texts(graph, concept, SKOS.altLabel).get(language, [])]
+        language = languages.choose(names)
+        other_names = (_collect_texts(graph, concept, kind) for kind in (SKOS.altLabel, SKOS.hiddenLabel))
+        others = [*names[language][1:], *(text for found in other_names for text in found.get(language, []))]
         above = [*graph.objects(concept, SKOS.broader), *graph.subjects(SKOS.narrower, concept)]
         described = (_collect_texts(graph, concept, kind) for kind in (SKOS.definition, SKOS.scopeNote))
         definition: dict[str, list[str]] = next(filter(None, described), {})
@@ -137,7 +173,7 @@ def _build_labels(graph: Graph) -> Iterator[Label | str]:
             id=str(concept),
             name=names[language][0],
             synonyms=tuple(dict.fromkeys(others)),
-            definition=" ".join(definition[min(definition, key=_rank_language)]) if definition else "",
+            definition=" ".join(definition[languages.choose(definition)]) if definition else "",
             broader=tuple(dict.fromkeys(str(node) for node in above if isinstance(node, URIRef))),
             codes=tuple(dict.fromkeys(str(code) for code in graph.objects(concept, SKOS.notation))),
         )
@@ -156,9 +192,20 @@ def _collect_texts(graph: Graph, concept: Any, kind: Any) -> dict[str, list[str]
     return texts
 
 
-def _rank_language(language: str) -> tuple[bool, bool, str]:
-    """Return a sort key of languages: English, then none, then by code."""
-    return language != "en", language != "", language
+@dataclass(frozen=True, slots=True)
+class _Languages:
+    """The order of languages: the wanted one and its regional forms, English, none, the others by code."""
+
+    wanted: str = ""
+
+    def choose(self, texts: Mapping[str, list[str]]) -> str:
+        """Return the language to read."""
+        return min(texts, key=self._rank)
+
+    def _rank(self, language: str) -> tuple[bool, bool, bool, bool, str]:
+        wanted = self.wanted.lower().replace("_", "-")
+        regional = bool(wanted) and language.startswith(f"{wanted}-")
+        return bool(wanted) and language != wanted, not regional, language != "en", language != "", language
 
 
 label_readers.register("skos")(SkosReader())

@@ -1,0 +1,272 @@
+"""Tag papers: ours, trained and without training, against name matching, BM25, nearest vectors and omikuji.
+
+Sets: MeSH headings of PubMed papers (27,455 descriptors), once with all labels and once with 1,000 labels removed
+from the training papers' tags; arXiv categories; functions of the biomimicry taxonomy (zero-shot and trained); the
+alternative labels of the Unified Astronomy Thesaurus, found in titles of papers, for a tagger that does not know them;
+feedback on suggestions. Everything is trained on the train split and scored on test (--dev: on dev, for choices).
+The rankers of "no training" were trained on tags of the PubMed train papers (tagging_default.py), also of labels
+that "mesh unseen" hides. Intervals: paired bootstrap over papers. omikuji
+runs in an environment of its own, whose Python --omikuji names. Run from the repository root:
+
+    SCIPRISM_DATA=... python benchmarks/tagging.py --omikuji ENVIRONMENT/bin/python -o results/tagging.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tagging_more as more
+import tagging_systems as systems
+from measurement import build_parser, provenance, write_result
+from sciprism.arrays import Doubles, Floats, Rows
+from sciprism.encoders.encoder import Encoder
+from sciprism.uses.tagging.label_side import LabelSide
+from sciprism.uses.tagging.paper_vectors import TagVectors
+from sciprism.uses.tagging.report import score_ranking
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
+from sciprism.uses.tagging.training import TrainingSettings, train
+from sciprism.uses.tagging.zero_shot import build_zero_shot
+from tagging_data import TaggingData, read_arxiv, read_biomimicry, read_mesh, read_uat
+
+METRICS = ("P@1", "P@5", "nDCG@5", "F1@5")
+HIDDEN = 1000
+MAX_HIDDEN_PAPERS = 300
+"""A label of more training papers is not hidden: without Humans, no tagger is like any real one."""
+RESAMPLES = 10_000
+SETS = ("biomimicry", "arxiv", "mesh", "mesh unseen", "alternative labels", "feedback", "speed")
+OURS = "ours, trained"
+MIN_PAPERS = 20
+"""A group of labels that fewer papers have is not scored."""
+GROUPS = {"common (100 papers or more)": (100, np.inf), "medium (10 to 99)": (10, 100), "rare (1 to 9)": (1, 10)}
+Ranked = dict[str, list[Rows]]
+
+
+def score(ranked: Sequence[Rows], gold: Sequence[set[int]]) -> Doubles:
+    """Return the metrics of each paper that has a right label, (n, metrics)."""
+    rows = [score_ranking(found.tolist(), truth)[:4] for found, truth in zip(ranked, gold, strict=True) if truth]
+    return np.array(rows).reshape(-1, len(METRICS))
+
+
+def macro_f1(ranked: Sequence[Rows], gold: Sequence[set[int]]) -> float:
+    """Return the mean over labels that a paper has of the F1 of the first five suggestions."""
+    counts: dict[int, list[int]] = {}
+    for found, truth in zip(ranked, gold, strict=True):
+        first = set(found[:5].tolist())
+        for row in first | truth:
+            each = counts.setdefault(row, [0, 0, 0])
+            each[0] += row in first and row in truth
+            each[1] += row in first
+            each[2] += row in truth
+    f1 = [2 * hits / (guessed + right) for hits, guessed, right in counts.values() if right]
+    return float(np.mean(f1)) if f1 else 0.0
+
+
+def compare(scores: dict[str, Doubles], baseline: str) -> dict[str, Any]:
+    """Return how much `OURS` is ahead of the other systems in nDCG@5, with 95 % intervals."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for name, values in scores.items():
+        if name == baseline:
+            continue
+        difference = scores[baseline][:, 2] - values[:, 2]
+        means = difference[rng.integers(0, len(difference), (RESAMPLES, len(difference)))].mean(axis=1)
+        low, high = np.percentile(means, [2.5, 97.5])
+        found[name] = {"difference": round(difference.mean(), 4), "low": round(low, 4), "high": round(high, 4)}
+    return found
+
+
+def summarise(ranked: Ranked, gold: Sequence[set[int]], baseline: str = OURS) -> dict[str, Any]:
+    """Return the means of all systems, macro F1@5, and differences to one of them."""
+    scores = {name: score(each, gold) for name, each in ranked.items()}
+    means = {
+        name: dict(zip(METRICS, (round(float(mean), 4) for mean in values.mean(axis=0)), strict=True))
+        | {"macro F1@5": round(macro_f1(ranked[name], gold), 4)}
+        for name, values in scores.items()
+    }
+    papers = len(next(iter(scores.values())))
+    return {"papers": papers, "scores": means, f"{baseline}, ahead by nDCG@5": compare(scores, baseline)}
+
+
+def run(
+    data: TaggingData, encode: TagVectors, args: argparse.Namespace, *, hidden: Rows | None = None
+) -> dict[str, Any]:
+    """Train on one set and score all systems on its test papers; hidden: labels that no training paper has."""
+    rows, test = data.rows("train"), data.rows("dev" if args.dev else "test")
+    if args.most:
+        rng = np.random.default_rng(0)
+        rows, test = (np.sort(rng.permutation(each)[: args.most]) for each in (rows, test))
+    tags = data.tags.take(rows)
+    if hidden is not None:
+        tags = tags.without(hidden)
+    papers = [data.papers[i] for i in rows]
+    vectors, label_vectors = encode.encode_papers(papers), encode.encode_labels(data.vocabulary.labels)
+    kept = np.flatnonzero(np.diff(tags.starts) > 0)
+    training = TaggedPapers([papers[i] for i in kept], vectors[kept], tags.take(kept))
+    start = time.perf_counter()
+    tagger = train(data.vocabulary, label_vectors, training, settings=TrainingSettings(seed=args.seed))
+    trained = time.perf_counter() - start
+    side = LabelSide.build(data.vocabulary.labels, label_vectors)
+    ways: dict[str, systems.System] = {
+        OURS: systems.ours(tagger),
+        "ours, no training": systems.ours(build_zero_shot(data.vocabulary, label_vectors)),
+        "ours, no training, similar papers": systems.ours(
+            build_zero_shot(data.vocabulary, label_vectors, tagged=training)
+        ),
+        "name matching": systems.name_matching(side),
+        "BM25 over labels": systems.bm25_labels(data.vocabulary),
+        "nearest label vector": systems.nearest_labels(side, vectors.mean(axis=0)),
+        "nearest papers": systems.nearest_papers(training),
+    }
+    if args.omikuji:
+        ways["omikuji"] = systems.omikuji(args.omikuji, training, len(data.vocabulary))
+    test_papers = [data.papers[i] for i in test]
+    test_vectors = encode.encode_papers(test_papers)
+    gold = [set(data.tags[i].tolist()) for i in test]
+    facts = {
+        "train papers": len(training.papers),
+        "test papers": len(test),
+        "labels": len(data.vocabulary),
+        "labels with training papers": int((tags.counts() > 0).sum()),
+        "tags not in the vocabulary": data.unknown,
+        "seconds of training": round(trained, 1),
+        "threshold": round(tagger.weighing.threshold, 4),
+    }
+    facts["calibration"] = calibration(tagger, test_papers, test_vectors, gold)
+    facts["groups"] = score_groups(ways, test_papers, test_vectors, gold, tags.counts(), hidden is not None)
+    return facts
+
+
+def score_groups(
+    ways: dict[str, systems.System],
+    papers: list[Any],
+    vectors: Floats,
+    gold: list[set[int]],
+    counts: Doubles,
+    only_unseen: bool,
+) -> dict[str, Any]:
+    """Score all labels, and labels by how many training papers have them.
+
+    Of each group only its labels count, in the order of all; unseen labels are ranked alone, as in zero-shot tagging.
+    """
+    bands = {name: (counts >= low) & (counts < high) for name, (low, high) in GROUPS.items()}
+    unseen = counts == 0
+    found, everything = {}, np.ones(len(counts), bool)
+    deep = {way: rank(papers, vectors, everything) for way, rank in ways.items()}
+    for name, allowed in ({"all": everything} | ({} if only_unseen else bands)).items():
+        truth = [{row for row in each if allowed[row]} for each in gold]
+        if sum(map(bool, truth)) >= MIN_PAPERS:
+            found[name] = summarise({way: [each[allowed[each]] for each in rows] for way, rows in deep.items()}, truth)
+    truth = [{row for row in each if unseen[row]} for each in gold]
+    if sum(map(bool, truth)) >= MIN_PAPERS:
+        found["unseen"] = summarise({way: rank(papers, vectors, unseen) for way, rank in ways.items()}, truth)
+    for name, facts in found.items():
+        print_group(name, facts)
+    return found
+
+
+def print_group(name: str, facts: dict[str, Any]) -> None:
+    """Print the scores of one group of labels."""
+    print(f"{name}: {facts['papers']} papers")
+    for system, means in facts["scores"].items():
+        print(f"  {system:<36}" + "".join(f"{metric} {value:.4f}  " for metric, value in means.items()), flush=True)
+
+
+def calibration(tagger: Any, papers: list[Any], vectors: Floats, gold: list[set[int]]) -> dict[str, Any]:
+    """Return the mean probability and the share of right candidates in ten bins, their mean difference, and F1."""
+    values, right, hits, guesses = [], [], 0, 0
+    for start in range(0, len(papers), 256):
+        evidence = tagger.collect(papers[start : start + 256], vectors[start : start + 256])
+        values.append(tagger.weighing.weigh(evidence.features))
+        pairs = zip(evidence.papers.tolist(), evidence.labels.tolist(), strict=True)
+        right.append(np.array([label in gold[start + paper] for paper, label in pairs], float))
+    probability, outcome = np.concatenate(values), np.concatenate(right)
+    bins = np.minimum((probability * 10).astype(int), 9)
+    table = [
+        {
+            "from": number / 10,
+            "candidates": int((bins == number).sum()),
+            "probability": round(float(probability[bins == number].mean()), 4),
+            "right": round(float(outcome[bins == number].mean()), 4),
+        }
+        for number in range(10)
+        if (bins == number).any()
+    ]
+    error = sum(abs(each["probability"] - each["right"]) * each["candidates"] for each in table) / len(bins)
+    chosen = probability >= tagger.weighing.threshold
+    hits, guesses = outcome[chosen].sum(), chosen.sum()
+    f1 = 2 * hits / (guesses + sum(map(len, gold)))
+    return {"bins": table, "expected error": round(error, 4), "micro F1 at the threshold": round(float(f1), 4)}
+
+
+def choose_hidden(data: TaggingData) -> Rows:
+    """Return the labels to hide from training: used by dev and test papers, and by few enough training papers."""
+    counts = data.tags.take(data.rows("train")).counts()
+    used = data.tags.take(data.rows("dev", "test")).counts()
+    possible = np.flatnonzero((counts > 0) & (counts < MAX_HIDDEN_PAPERS) & (used > 0))
+    return np.sort(np.random.default_rng(0).choice(possible, HIDDEN, replace=False))
+
+
+def main() -> None:
+    parser = build_parser(__doc__)
+    parser.add_argument("--omikuji", type=Path, help="the Python of an environment that has omikuji")
+    parser.add_argument("--dev", action="store_true", help="score dev papers")
+    parser.add_argument("--sets", default=",".join(SETS), help="which sets to run")
+    parser.add_argument("--most", type=int, default=0, help="only so many papers of each split, for choices")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    data = Path(os.environ.get("SCIPRISM_DATA", "data"))
+    encoder = Encoder.load()
+    encode = TagVectors(encoder)
+    for name in args.sets.split(","):
+        print(f"== {name}")
+        began = resource.getrusage(resource.RUSAGE_SELF)
+        measured = measure(name, data, encode, args)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        facts = {
+            "split": "dev" if args.dev else "test",
+            "seed": args.seed,
+            "encoder": {key: encode.facts[key] for key in ("name", "fingerprint", "format", "space")},
+            "peak memory MB": round(used.ru_maxrss / 1024),
+            "processor seconds": round(used.ru_utime + used.ru_stime - began.ru_utime - began.ru_stime),
+        }
+        write_result(args.output, provenance(["numpy", "torch", "bm25s"], **facts, measured=measured), name)
+
+
+def measure(name: str, data: Path, encode: TagVectors, args: argparse.Namespace) -> dict[str, Any]:
+    """Measure one set or part."""
+    if name == "speed":
+        return more.speed(read_mesh(data), encode.encoder)
+    if name in ("feedback", "alternative labels"):
+        part = more.feedback(read_mesh(data), encode) if name == "feedback" else more.alternative_labels(data, encode)
+        ways, papers, gold = part
+        labels = len(read_mesh(data).vocabulary) if name == "feedback" else len(read_uat(data))
+        return compare_ways(ways, papers, encode.encode_papers(papers), gold, labels)
+    if name.startswith("mesh"):
+        read = read_mesh(data)
+        return run(read, encode, args, hidden=choose_hidden(read) if name == "mesh unseen" else None)
+    if name == "arxiv":
+        return run(read_arxiv(data, {"train": 4000, "dev": 1000, "test": 1000}), encode, args)
+    return run(read_biomimicry(data), encode, args)
+
+
+def compare_ways(
+    ways: dict[str, systems.System], papers: list[Any], vectors: Floats, gold: list[set[int]], labels: int
+) -> dict[str, Any]:
+    """Score systems on papers with all labels allowed; differences are to the first system."""
+    allowed = np.ones(labels, bool)
+    ranked = {way: rank(papers, vectors, allowed) for way, rank in ways.items()}
+    found = summarise(ranked, gold, next(iter(ways)))
+    print_group("all", found)
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The systems of the tagging benchmark: ours and the baselines, each ranks labels for papers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import bm25s
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.arrays import Floats, Rows
+from sciprism.papers.records import Paper
+from sciprism.uses.tagging.label_side import LabelSide
+from sciprism.uses.tagging.nearest import NearestPapers
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
+from sciprism.uses.tagging.tagger import PAPER_BLOCK, Tagger
+from sciprism.uses.tagging.term_matrix import Terms
+from sciprism.uses.tagging.vocabulary import Vocabulary
+from sciprism.uses.tagging.words import stems_of
+
+DEPTH = 200
+"""Labels that are ranked for each paper."""
+Mask = NDArray[np.bool_]
+System = Callable[[Sequence[Paper], Floats, Mask], list[Rows]]
+"""Papers, their vectors and the labels that may be ranked -> of each paper its labels, best first."""
+
+OMIKUJI = """
+import json, sys, omikuji
+model = omikuji.Model.train_on_data(sys.argv[1], omikuji.Model.default_hyper_param(), n_threads=2)
+found = []
+with open(sys.argv[2]) as file:
+    next(file)
+    for line in file:
+        pairs = (pair.split(":") for pair in line.split()[1:])
+        found.append(model.predict([(int(a), float(b)) for a, b in pairs], beam_size=10, top_k=int(sys.argv[3])))
+json.dump(found, open(sys.argv[4], "w"))
+"""
+OMIKUJI_TOP = 500
+"""Labels that omikuji predicts for each paper, before those that may not be ranked are removed."""
+
+
+def top_rows(scores: Floats, allowed: Mask) -> list[Rows]:
+    """Return of each row of scores (b, labels) the best allowed labels with a score above zero."""
+    scores = np.where(allowed, scores, -np.inf)
+    count = min(DEPTH, scores.shape[1])
+    best = np.argpartition(-scores, count - 1, axis=1)[:, :count]
+    found = []
+    for line, rows in zip(scores, best, strict=True):
+        rows = rows[np.lexsort((rows, -line[rows]))]
+        found.append(rows[line[rows] > 0])
+    return found
+
+
+def ours(tagger: Tagger) -> System:
+    """Rank by the probability of a tagger."""
+
+    def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
+        found = []
+        for start in range(0, len(papers), PAPER_BLOCK):
+            block = slice(start, start + PAPER_BLOCK)
+            evidence = tagger.collect(papers[block], vectors[block], allowed)
+            scores = tagger.weighing.ranker.score(evidence.features)
+            for number in range(len(papers[block])):
+                part = np.flatnonzero(evidence.papers == number)
+                found.append(evidence.labels[part[np.argsort(-scores[part], kind="stable")]][:DEPTH])
+        return found
+
+    return rank
+
+
+def name_matching(side: LabelSide) -> System:
+    """Rank labels whose names are found: in the title first, then by how often, longer names first."""
+
+    def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
+        found = []
+        for paper in papers:
+            matches = side.matcher.find(paper.title, paper.abstract)
+            rows = [row for row in matches if allowed[row]]
+            key = {row: (-(each := matches[row]).title, -each.abstract, each.inside, -each.words) for row in rows}
+            found.append(np.array(sorted(rows, key=lambda row: key[row])[:DEPTH], np.int64))
+        return found
+
+    return rank
+
+
+def bm25_labels(vocabulary: Vocabulary) -> System:
+    """Rank labels by BM25: each label's names and definition is a document, the paper the query."""
+    texts = [" ".join((label.name, *label.synonyms, label.definition)) for label in vocabulary.labels]
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+
+    def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
+        queries = bm25s.tokenize(
+            [f"{paper.title} {paper.abstract}" for paper in papers],
+            stopwords="en",
+            return_ids=False,
+            show_progress=False,
+        )
+        found: list[Rows] = []
+        for query in queries:
+            known = index.get_tokens_ids(sorted(set(query)))
+            found += top_rows(index.get_scores_from_ids(known)[None], allowed)
+        return found
+
+    return rank
+
+
+def nearest_labels(side: LabelSide, centre: Floats) -> System:
+    """Rank labels by the cosine of their vectors; those of papers and of labels are each around their mean."""
+
+    def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
+        found: list[Rows] = []
+        for start in range(0, len(vectors), PAPER_BLOCK):
+            cosines = side.compare(vectors[start : start + PAPER_BLOCK] - centre).numpy()
+            found += top_rows(cosines + 2, allowed)
+        return found
+
+    return rank
+
+
+def nearest_papers(data: TaggedPapers) -> System:
+    """Rank labels by the votes of the nearest training papers, weighted by their cosines."""
+    near = NearestPapers(data.vectors, data.tags)
+
+    def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
+        found: list[Rows] = []
+        for start in range(0, len(vectors), PAPER_BLOCK):
+            found += top_rows(near.vote(vectors[start : start + PAPER_BLOCK]).shares, allowed)
+        return found
+
+    return rank
+
+
+def omikuji(python: Path, data: TaggedPapers, labels: int) -> System:
+    """Train omikuji (three Parabel trees, its defaults) in an environment of its own, on TF-IDF of words."""
+    words = [stems_of(f"{paper.title} {paper.abstract}") for paper in data.papers]
+    terms = Terms.learn(words)
+
+    def write(path: Path, papers: list[list[str]], tags: Sequence[Sequence[int]]) -> None:
+        matrix = terms.weigh(papers)
+        lines = [f"{len(papers)} {matrix.width} {labels}"]
+        for number, each in enumerate(tags):
+            part = slice(matrix.starts[number], matrix.starts[number + 1])
+            pairs = sorted(zip(matrix.terms[part].tolist(), matrix.weights[part].tolist(), strict=True))
+            lines.append(",".join(map(str, each)) + " " + " ".join(f"{term}:{weight:.6f}" for term, weight in pairs))
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def rank(papers: Sequence[Paper], vectors: Floats, allowed: Mask) -> list[Rows]:
+        with tempfile.TemporaryDirectory() as folder:
+            train, test, out = (Path(folder) / name for name in ("train.txt", "test.txt", "out.json"))
+            write(train, words, [data.tags[i].tolist() for i in range(len(words))])
+            write(test, [stems_of(f"{paper.title} {paper.abstract}") for paper in papers], [[0]] * len(papers))
+            arguments = [python, "-c", OMIKUJI, train, test, str(OMIKUJI_TOP), out]
+            subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            predicted = json.loads(out.read_text(encoding="utf-8"))
+        return [np.array([row for row, _ in each if allowed[row]][:DEPTH], np.int64) for each in predicted]
+
+    return rank

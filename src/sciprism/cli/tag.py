@@ -1,0 +1,245 @@
+"""`sciprism tag`: suggest labels of a vocabulary for papers; learn from tagged ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from sciprism.cli.json_documents import print_json
+from sciprism.cli.options import AsJson, Reader, Seed, SkipBad
+from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.tag_inputs import (
+    PaperInput,
+    TaggedPapersInput,
+    open_tagger,
+    open_vectors,
+    read_tagged,
+    read_vocabulary,
+    stream_papers,
+)
+from sciprism.cli.tag_output import print_report_card, print_suggestions, print_trained, write_suggestions
+from sciprism.errors import InputError
+
+DEFAULT = "suggest"
+"""The command of `sciprism tag PAPERS`."""
+
+
+class TagGroup(TyperGroup):
+    """A group whose first word may be left out: `sciprism tag PAPERS` suggests tags."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, with the default command where none is named."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+tag = typer.Typer(
+    cls=TagGroup,
+    no_args_is_help=True,
+    help="Suggest labels of a vocabulary: sciprism tag PAPERS --vocabulary FILE. Train on tagged papers, learn from "
+    "reviewed suggestions, report errors.",
+)
+
+Papers = Annotated[str, typer.Argument(help="A file or folder of papers, or a collection of `sciprism embed`.")]
+TaggerFolder = Annotated[Path, typer.Argument(help="A folder made by `sciprism tag train`.")]
+VocabularyFiles = Annotated[
+    list[Path] | None,
+    typer.Option(help="SKOS (Turtle, RDF/XML), MeSH XML, CSV, TSV or JSONL; repeatable."),
+]
+Language = Annotated[str, typer.Option(help="Language of the labels' names, such as de; else English.")]
+TagField = Annotated[str, typer.Option("--tags-in", help="Where the papers have their tags: keywords or fields.")]
+TagTable = Annotated[Path | None, typer.Option("--tags", help="A table with columns paper, uri: the papers' tags.")]
+TaggerOption = Annotated[Path | None, typer.Option("--tagger", help="A trained tagger, which has its vocabulary.")]
+OutputFile = Annotated[
+    Path | None, typer.Option("-o", "--output", help="The file: .csv, .jsonl, .tsv or .json (both Annif's).")
+]
+FileFormat = Annotated[str, typer.Option(help="csv, jsonl, annif-tsv or annif-json; else by the suffix.")]
+SimilarPapers = Annotated[str, typer.Option(help="Papers with tags, whose similar papers vote, without training.")]
+Excluded = Annotated[
+    list[str] | None, typer.Option(help="A label never to suggest, or a .txt with one a line; repeatable.")
+]
+Branch = Annotated[list[str] | None, typer.Option(help="Only this label and those below it; repeatable.")]
+Parents = Annotated[str, typer.Option(help="Labels above suggested ones: keep, drop or add.")]
+JudgedPapers = Annotated[str, typer.Option(help="The judged papers, where the tagger was not trained on them.")]
+NewTagger = Annotated[Path | None, typer.Option("-o", "--output", help="The new tagger; else it replaces the old.")]
+ModelName = Annotated[str, typer.Option("--model", help="Model of the vectors: folder, packaged name or hub id.")]
+Limit = Annotated[int, typer.Option(help="Tags for each paper.")]
+Threshold = Annotated[float | None, typer.Option(help="The lowest probability; else the one of best F1.")]
+
+
+@tag.command(DEFAULT)
+def suggest(
+    papers: Papers,
+    vocabulary: VocabularyFiles = None,
+    tagger: TaggerOption = None,
+    output: OutputFile = None,
+    format: FileFormat = "",
+    tagged: SimilarPapers = "",
+    tags_in: TagField = "keywords",
+    language: Language = "",
+    limit: Limit = 10,
+    threshold: Threshold = None,
+    exclude: Excluded = None,
+    branch: Branch = None,
+    parents: Parents = "keep",
+    model: ModelName = "",
+    reader: Reader = "",
+    skip_bad: SkipBad = False,
+    as_json: AsJson = False,
+) -> None:
+    """Suggest tags for papers. `sciprism tag PAPERS` is the same: the word suggest may be left out.
+
+    Names of labels are looked for, meanings compared. Each tag has a probability and a reason.
+
+    Example: sciprism tag suggest refs.bib --vocabulary uat.ttl -o tags.csv
+    """
+    from sciprism.cli.tag_inputs import choose_tags
+    from sciprism.uses.tagging.writing import choose_format
+
+    _check_one(tagger, vocabulary, tagged)
+    file_format = choose_format(output, format) if output is not None else ""
+    choice = choose_tags(limit, threshold, exclude or [], branch or [], parents)
+    vectors = open_vectors(model, tagger, [papers])
+    source = TaggedPapersInput(PaperInput(tagged, "", skip_bad), None, tags_in) if tagged else None
+    opened = open_tagger(tagger, vocabulary or [], language, vectors, source)
+    choice.allowed(opened.vocabulary)  # before the work: unknown names
+    read = stream_papers(PaperInput(papers, reader, skip_bad), vectors)
+    if output is None:
+        print_suggestions(opened, read, choice, as_json=as_json)
+    else:
+        write_suggestions(opened, read, choice, (output, file_format), as_json=as_json)
+
+
+@tag.command("train")
+def train(
+    papers: Annotated[str, typer.Argument(help="Tagged papers: a file, a collection, or Annif's corpus (.tsv).")],
+    vocabulary: VocabularyFiles = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The tagger to write, a folder.")] = Path("tagger"),
+    tags: TagTable = None,
+    tags_in: TagField = "keywords",
+    language: Language = "",
+    model: ModelName = "",
+    reader: Reader = "",
+    skip_bad: SkipBad = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train a tagger on tagged papers; labels that no paper has are still suggested, by their names.
+
+    Example: sciprism tag train tagged.jsonl --vocabulary mesh.xml -o tagger
+    """
+    from sciprism.uses.tagging.storage import check_output, save_tagger
+    from sciprism.uses.tagging.training import TrainingSettings
+    from sciprism.uses.tagging.training import train as fit
+
+    check_output(output)
+    if not vocabulary:
+        raise InputError("name the vocabulary with --vocabulary FILE")
+    labels, notes = read_vocabulary(vocabulary, language)
+    vectors = open_vectors(model, None, [papers])
+    data, report = read_tagged(TaggedPapersInput(PaperInput(papers, reader, skip_bad), tags, tags_in), labels, vectors)
+    with ProgressDisplay("training", "papers", len(data.papers)) as display:
+        label_vectors = vectors.encode_labels(labels.labels)
+        learned = fit(
+            labels,
+            label_vectors,
+            data,
+            settings=TrainingSettings(seed=seed),
+            progress=lambda done, _: display.update(done),
+        )
+    learned.encoder = vectors.facts
+    save_tagger(learned, output)
+    print_trained(output, learned, report, notes, as_json=as_json)
+
+
+@tag.command("feedback")
+def feedback(
+    tagger: TaggerFolder,
+    reviewed: Annotated[Path, typer.Argument(help="Suggestions as CSV with yes or no in the column verdict.")],
+    papers: JudgedPapers = "",
+    output: NewTagger = None,
+    model: ModelName = "",
+    reader: Reader = "",
+    skip_bad: SkipBad = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train a tagger again with accepted and rejected suggestions.
+
+    Example: sciprism tag feedback tagger tags.csv --papers refs.bib
+    """
+    from sciprism.cli.tag_inputs import read_judged_papers
+    from sciprism.cli.tag_output import print_feedback
+    from sciprism.uses.tagging.feedback import learn_from_feedback
+    from sciprism.uses.tagging.storage import check_output, load_tagger, save_tagger
+    from sciprism.uses.tagging.tag_files import read_judgements
+    from sciprism.uses.tagging.training import TrainingSettings
+
+    target = output or tagger
+    check_output(target)
+    judgements = read_judgements(reviewed)
+    before = load_tagger(tagger)
+    found, vectors = read_judged_papers(before, judgements, PaperInput(papers, reader, skip_bad), (model, tagger))
+    with ProgressDisplay("training", "papers") as display:
+        learned, report = learn_from_feedback(
+            before,
+            judgements,
+            found,
+            vectors,
+            settings=TrainingSettings(seed=seed),
+            progress=lambda done, _: display.update(done),
+        )
+    save_tagger(learned, target)
+    print_feedback(target, report, as_json=as_json)
+
+
+@tag.command("report")
+def report(
+    papers: Annotated[str, typer.Argument(help="Tagged papers that the tagger was not trained on.")],
+    vocabulary: VocabularyFiles = None,
+    tagger: TaggerOption = None,
+    tags: TagTable = None,
+    tags_in: TagField = "keywords",
+    language: Language = "",
+    limit: Limit = 10,
+    threshold: Threshold = None,
+    count: Annotated[int, typer.Option("-k", help="Labels to show of each kind.")] = 10,
+    model: ModelName = "",
+    reader: Reader = "",
+    skip_bad: SkipBad = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare suggestions with the tags of papers: scores, and the labels most often wrong or missed.
+
+    Example: sciprism tag report test.jsonl --tagger tagger
+    """
+    from sciprism.cli.tag_inputs import choose_tags
+    from sciprism.uses.tagging.report import compare_tags
+
+    _check_one(tagger, vocabulary)
+    choice = choose_tags(limit, threshold, [], [], "keep")
+    vectors = open_vectors(model, tagger, [papers])
+    opened = open_tagger(tagger, vocabulary or [], language, vectors, None)
+    data, read = read_tagged(
+        TaggedPapersInput(PaperInput(papers, reader, skip_bad), tags, tags_in), opened.vocabulary, vectors
+    )
+    with ProgressDisplay("tagging", "papers", len(data.papers)) as display:
+        blocks = opened.suggest(data.papers, data.vectors, choice)
+        suggested = list(display.count(paper for block in blocks for paper in block))
+    gold = [data.tags[number].tolist() for number in range(len(data.papers))]
+    card = compare_tags(opened.vocabulary, suggested, gold)
+    if as_json:
+        print_json("sciprism.tag-report/1", card.to_json(count))
+    else:
+        print_report_card(card, read, count)
+
+
+def _check_one(tagger: Path | None, vocabulary: list[Path] | None, tagged: str = "") -> None:
+    if (tagger is None) == (not vocabulary):
+        raise InputError("name one of --vocabulary FILE and --tagger FOLDER")
+    if tagged and tagger is not None:
+        raise InputError("--tagged goes with --vocabulary; a tagger knows the papers it was trained on")

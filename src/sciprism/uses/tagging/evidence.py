@@ -1,0 +1,209 @@
+"""What speaks for each candidate label of a paper, as numbers that a ranker weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sciprism.arrays import Floats, Rows
+from sciprism.papers.records import Paper
+from sciprism.uses.tagging.label_side import LabelSide
+from sciprism.uses.tagging.name_matches import ALTERNATIVE, DERIVED, PREFERRED, Match
+from sciprism.uses.tagging.nearest import NearestPapers, Votes
+from sciprism.uses.tagging.sources import Sources
+from sciprism.uses.tagging.vocabulary import Vocabulary
+
+CANDIDATES = 50
+"""Labels of each source that are considered for a paper."""
+MAX_LINKS = 8
+"""Labels directly above and below each that are looked at."""
+NAME_FEATURES = (
+    "in title", "in abstract", "place", "words", "inside longer", "exact", "preferred", "alternative", "derived",
+    "coverage", "coverage rank", "rarity", "cosine", "cosine above mean", "cosine rank", "parent named", "child named",
+)  # fmt: skip
+"""What the vocabulary and the paper alone give."""
+NEAR_FEATURES = ("near", "votes", "votes rank", "near papers")
+TRAINED_FEATURES = (
+    "seen", "log papers", "linear", "linear rank", "compatibility", "compatibility rank", "name rate",
+    "named rate", "parent linear", "child linear",
+)  # fmt: skip
+FEATURES = (*NAME_FEATURES, *NEAR_FEATURES, *TRAINED_FEATURES)
+"""All columns of the evidence, in their order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Candidates of some papers. papers, labels: (c,), of each candidate; features: (c, f)."""
+
+    papers: Rows
+    labels: Rows
+    features: Floats
+    matches: list[dict[int, Match]]
+    neighbours: int
+
+
+class EvidenceCollector:
+    """Collect candidates and what speaks for them: from the labels alone, from near papers, from fitted sources."""
+
+    def __init__(self, vocabulary: Vocabulary, side: LabelSide) -> None:
+        self.side = side
+        self._label_vectors = torch.from_numpy(side.vectors)
+        self._up, self._down = _pad(vocabulary.parents), _pad(vocabulary.children)
+
+    def collect(
+        self,
+        papers: Sequence[Paper],
+        vectors: Floats,
+        *,
+        near: NearestPapers | None = None,
+        sources: Sources | None = None,
+        located: Floats | None = None,
+        matches: list[dict[int, Match]] | None = None,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> Evidence:
+        """Return the candidates of a block of papers.
+
+        vectors: (b, e), around their mean. located: (b, d), the same papers where near papers and sources have theirs.
+        allowed: which labels may be candidates (labels,); the first of these of each source are, too.
+        """
+        if matches is None:
+            matches = self.find_names(papers)
+        votes = near.vote(located) if near is not None and located is not None else None
+        scores = self._score(papers, vectors, votes, sources, located)
+        ranks = {name: _rank(each) for name, each in scores.items()}
+        chosen = _choose(ranks, matches)
+        if allowed is not None and not allowed.all():
+            chosen = (chosen | _choose_allowed(scores, allowed)) & allowed
+        owners, labels = np.nonzero(chosen)
+        columns = self._compare_names(owners, labels, matches, scores["cosine"])
+        columns |= {name: each.numpy()[owners, labels] for name, each in scores.items()}
+        columns |= {f"{name} rank": np.log1p(each[owners, labels]) for name, each in ranks.items()}
+        if votes is not None:
+            share = votes.first[owners, labels] / np.float32(max(1, votes.neighbours))
+            columns |= {"near papers": share, "near": np.ones(len(owners), np.float32)}
+        if sources is not None:
+            columns |= self._weigh_sources(owners, labels, sources, scores, columns)
+        features = np.zeros((len(owners), len(FEATURES)), np.float32)
+        for number, name in enumerate(FEATURES):
+            features[:, number] = columns.get(name, 0)
+        return Evidence(owners, labels, features, matches, votes.neighbours if votes is not None else 0)
+
+    def _score(
+        self,
+        papers: Sequence[Paper],
+        vectors: Floats,
+        votes: Votes | None,
+        sources: Sources | None,
+        located: Floats | None,
+    ) -> dict[str, torch.Tensor]:
+        """Return the scores of all labels by each source that there is, (b, labels)."""
+        scores = {"coverage": self.side.cover(papers), "cosine": self.side.compare(vectors)}
+        if votes is not None:
+            scores["votes"] = torch.from_numpy(votes.shares)
+        if sources is not None and located is not None:
+            scores["linear"] = sources.score_linear(located)
+            scores["compatibility"] = sources.score_compatibility(located, self._label_vectors)
+        return scores
+
+    def find_names(self, papers: Sequence[Paper]) -> list[dict[int, Match]]:
+        """Return what is found of the labels' names in each paper."""
+        return [self.side.matcher.find(paper.title, paper.abstract) for paper in papers]
+
+    def _compare_names(
+        self, owners: Rows, labels: Rows, matches: list[dict[int, Match]], cosines: torch.Tensor
+    ) -> dict[str, Floats]:
+        """Return the columns of names found, and of cosines within each paper."""
+        found = np.zeros((len(owners), 9), np.float32)
+        for place, (owner, label) in enumerate(zip(owners.tolist(), labels.tolist(), strict=True)):
+            if (match := matches[owner].get(label)) is not None:
+                found[place] = _describe(match)
+        named = np.zeros((len(matches), cosines.shape[1] + 1), np.float32)
+        for owner, each in enumerate(matches):
+            named[owner, list(each)] = 1
+        means, deviations = cosines.mean(dim=1).numpy(), cosines.std(dim=1).numpy()
+        above = (cosines.numpy()[owners, labels] - means[owners]) / np.maximum(deviations[owners], 1e-6)
+        return dict(zip(FEATURES[:9], found.T, strict=True)) | {
+            "rarity": self.side.rarity[labels],
+            "cosine above mean": above,
+            "parent named": named[owners[:, None], self._up[labels]].max(axis=1),
+            "child named": named[owners[:, None], self._down[labels]].max(axis=1),
+        }
+
+    def _weigh_sources(
+        self,
+        owners: Rows,
+        labels: Rows,
+        sources: Sources,
+        scores: dict[str, torch.Tensor],
+        columns: dict[str, Floats],
+    ) -> dict[str, Floats]:
+        """Return the columns of fitted sources beyond their scores."""
+        counts = sources.counts[labels]
+        linear = torch.nn.functional.pad(scores["linear"], (0, 1)).numpy()  # a column for labels without parents
+        wide = scores["compatibility"]
+        means, deviations = wide.mean(dim=1).numpy(), wide.std(dim=1).numpy()
+        rate = sources.name_rate[labels].astype(np.float32)
+        named = (columns["in title"] + columns["in abstract"]) > 0
+        return {
+            "seen": (counts > 0).astype(np.float32),
+            "log papers": np.log1p(counts).astype(np.float32),
+            "compatibility": (wide.numpy()[owners, labels] - means[owners]) / np.maximum(deviations[owners], 1e-6),
+            "name rate": rate,
+            "named rate": rate * named,
+            "parent linear": linear[owners[:, None], self._up[labels]].max(axis=1),
+            "child linear": linear[owners[:, None], self._down[labels]].max(axis=1),
+        }
+
+
+def _describe(match: Match) -> tuple[float, ...]:
+    """Return the columns of a name that was found, the first of `FEATURES`."""
+    return (
+        np.log1p(match.title),
+        np.log1p(match.abstract),
+        1 - match.place,
+        match.words,
+        match.inside,
+        match.exact,
+        match.kind == PREFERRED,
+        match.kind == ALTERNATIVE,
+        match.kind == DERIVED,
+    )
+
+
+def _rank(scores: torch.Tensor) -> Floats:
+    """Return the rank of each label, from 0, of those of the first `CANDIDATES`; of others twice that number."""
+    count = min(CANDIDATES, scores.shape[1])
+    best = scores.topk(count, dim=1)
+    ranks = torch.full(scores.shape, 2.0 * CANDIDATES)
+    places = torch.arange(count, dtype=torch.float32).expand(len(scores), -1)
+    ranks.scatter_(1, best.indices, torch.where(best.values > 0, places, 2.0 * CANDIDATES))
+    found: Floats = ranks.numpy()
+    return found
+
+
+def _choose(ranks: dict[str, Floats], matches: list[dict[int, Match]]) -> NDArray[np.bool_]:
+    """Mark the candidates (b, labels): the first of each source, and those whose names are found."""
+    chosen: NDArray[np.bool_] = np.logical_or.reduce([each < CANDIDATES for each in ranks.values()])
+    for owner, found in enumerate(matches):
+        chosen[owner, list(found)] = True
+    return chosen
+
+
+def _choose_allowed(scores: dict[str, torch.Tensor], allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the first of each source among the allowed labels (b, labels)."""
+    barred = torch.from_numpy(~allowed)
+    inside = [_rank(each.masked_fill(barred, -torch.inf)) < CANDIDATES for each in scores.values()]
+    chosen: NDArray[np.bool_] = np.logical_or.reduce(inside)
+    return chosen
+
+
+def _pad(links: Sequence[Sequence[int]]) -> Rows:
+    """Return links as a matrix (labels, `MAX_LINKS`); missing ones point beyond the last label."""
+    padded = np.full((len(links), MAX_LINKS), len(links))
+    for row, each in enumerate(links):
+        padded[row, : len(each)] = each[:MAX_LINKS]
+    return padded

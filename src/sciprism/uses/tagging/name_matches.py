@@ -1,0 +1,139 @@
+"""Find the names of labels in titles and abstracts, whatever their number, and where they are."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sciprism.papers.records import Label
+from sciprism.uses.tagging.words import TextWord, split_words, stems_of
+
+MAX_WORDS = 12
+"""Names of more words are not looked for."""
+PREFERRED, ALTERNATIVE, DERIVED = 0, 1, 2
+"""Kinds of names: the label's own; an alternative one; one without the qualifier, or turned round at the comma."""
+_QUALIFIER = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
+
+
+class Match(NamedTuple):
+    """What was found of one label in one paper.
+
+    kind: of the best name. title: the times in the title; abstract: in the abstract. place: words before the
+    first, as a share of the text. words: of the longest name found. inside: whether each place is part of a longer
+    name of another label. exact: whether letters agree, plural and all. text: as it is printed.
+    """
+
+    kind: int
+    title: int
+    abstract: int
+    place: float
+    words: int
+    inside: bool
+    exact: bool
+    text: str
+
+    @property
+    def where(self) -> str:
+        """Return where it is: title or abstract."""
+        return "title" if self.title else "abstract"
+
+
+class _Name(NamedTuple):
+    stems: tuple[str, ...]
+    row: int
+    kind: int
+    name: str
+
+
+@dataclass(slots=True)
+class _Found:
+    name: _Name
+    start: int
+    stop: int
+    in_title: bool
+    text: str
+    inside: bool = False
+
+
+class NameMatcher:
+    """An index of the names of labels, which finds them word by word."""
+
+    def __init__(self, labels: Sequence[Label]) -> None:
+        self._names: defaultdict[str, list[_Name]] = defaultdict(list)
+        for row, label in enumerate(labels):
+            seen = set[tuple[str, ...]]()
+            for kind, name in list_names(label):
+                stems = tuple(stems_of(name))
+                if 0 < len(stems) <= MAX_WORDS and stems not in seen and not _is_too_short(stems):
+                    seen.add(stems)
+                    self._names[stems[0]].append(_Name(stems, row, kind, name.casefold()))
+        for names in self._names.values():
+            names.sort(key=lambda each: -len(each.stems))
+
+    def find(self, title: str, abstract: str) -> dict[int, Match]:
+        """Return row -> what was found of the labels in a paper."""
+        titles, abstracts = split_words(title), split_words(abstract)
+        found = [*self._scan(title, titles, in_title=True), *self._scan(abstract, abstracts, in_title=False)]
+        by_row: defaultdict[int, list[_Found]] = defaultdict(list)
+        for each in found:
+            by_row[each.name.row].append(each)
+        total = max(1, len(titles) + len(abstracts))
+        return {row: _describe(each, len(titles), total) for row, each in by_row.items()}
+
+    def _scan(self, text: str, words: list[TextWord], *, in_title: bool) -> Iterator[_Found]:
+        """Yield every name at every place; one inside a longer one is marked."""
+        stems = [word.stem for word in words]
+        longest = 0  # end of the longest names that began before this word
+        for start, first in enumerate(stems):
+            end = longest
+            for name in self._names.get(first, ()):
+                stop = start + len(name.stems)
+                if name.stems == tuple(stems[start:stop]):
+                    printed = text[words[start].start : words[stop - 1].stop]
+                    yield _Found(name, start, stop, in_title, printed, inside=stop <= longest or stop < end)
+                    end = max(end, stop)
+            longest = max(longest, end)
+
+
+def list_names(label: Label) -> Iterator[tuple[int, str]]:
+    """Yield kind and text of every name of a label: "Pain, Low Back" also as "Low Back Pain"."""
+    yield PREFERRED, label.name
+    for name in label.synonyms:
+        yield ALTERNATIVE, name
+    for name in (label.name, *label.synonyms):
+        yield from ((DERIVED, other) for other in _derive_names(name))
+
+
+def _derive_names(name: str) -> Iterator[str]:
+    plain = _QUALIFIER.sub("", name)
+    if plain and plain != name:
+        yield plain
+    parts = [part.strip() for part in plain.split(", ")]
+    if len(parts) == 2 and all(parts):
+        yield f"{parts[1]} {parts[0]}"
+    elif len(parts) > 2 and all(parts):
+        yield " ".join(reversed(parts))
+
+
+def _is_too_short(stems: Iterable[str]) -> bool:
+    """Tell whether a name is one Latin letter or digit: it is found in nearly every text."""
+    letters = "".join(stems)
+    return len(letters) == 1 and letters.isascii()
+
+
+def _describe(found: list[_Found], title_words: int, total: int) -> Match:
+    best = min(found, key=lambda each: (not each.in_title, each.name.kind, -len(each.name.stems), each.start))
+    places = [each.start + (0 if each.in_title else title_words) for each in found]
+    return Match(
+        kind=min(each.name.kind for each in found),
+        title=sum(each.in_title for each in found),
+        abstract=sum(not each.in_title for each in found),
+        place=min(places) / total,
+        words=max(len(each.name.stems) for each in found),
+        inside=all(each.inside for each in found),
+        exact=any(each.text.casefold() == each.name.name for each in found),
+        text=best.text,
+    )

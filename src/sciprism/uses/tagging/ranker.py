@@ -1,0 +1,135 @@
+"""The ranker: a small network from the evidence of a candidate to the probability that it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from sciprism.arrays import Doubles, Floats
+
+HIDDEN = (64, 32)
+EPOCHS = 4
+BATCH = 4096
+RATE = 3e-3
+WEIGHT_DECAY = 1e-4
+MIN_DEVIATION = 1e-2
+CONSTANT = np.float32(1e12)
+"""The scale of a feature that was constant in training."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """A step function from raw to calibrated probabilities. scores: ascending, (s,); probabilities: (s,)."""
+
+    scores: Doubles
+    probabilities: Doubles
+
+    @classmethod
+    def fit(cls, scores: Doubles, right: Doubles) -> Calibration:
+        """Fit by isotonic regression (pool adjacent violators), in bins of equal scores."""
+        order = np.argsort(scores, kind="stable")
+        values, weights, places = list[float](), list[float](), list[float]()
+        for score, outcome in zip(scores[order].tolist(), right[order].tolist(), strict=True):
+            values.append(outcome)
+            weights.append(1.0)
+            places.append(score)
+            while len(values) > 1 and values[-2] >= values[-1]:
+                total = weights[-2] + weights[-1]
+                values[-2] = (values[-2] * weights[-2] + values[-1] * weights[-1]) / total
+                places[-2] = (places[-2] * weights[-2] + places[-1] * weights[-1]) / total
+                weights[-2] = total
+                del values[-1], weights[-1], places[-1]
+        return cls(np.array(places), np.array(values))
+
+    def apply(self, scores: Doubles) -> Doubles:
+        """Return calibrated probabilities, between the steps by interpolation."""
+        return np.interp(scores, self.scores, self.probabilities)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranker:
+    """A network over some features of the evidence. mean, scale: (f,) of the features; layers: weights and biases."""
+
+    columns: tuple[int, ...]
+    mean: Floats
+    scale: Floats
+    layers: tuple[tuple[Floats, Floats], ...]
+
+    @classmethod
+    def fit(cls, features: Floats, right: Floats, columns: Sequence[int], *, seed: int = 0) -> Ranker:
+        """Train on candidates (c, f) and whether each is right (c,), by cross-entropy."""
+        chosen = np.ascontiguousarray(features[:, list(columns)])
+        mean = chosen.mean(axis=0)
+        scale = chosen.std(axis=0)
+        scale[scale < MIN_DEVIATION] = CONSTANT  # nothing was learned of it: no value of it is evidence
+        chosen -= mean
+        chosen /= scale
+        network = _train(torch.from_numpy(chosen), torch.from_numpy(right.astype(np.float32)), seed)
+        layers = tuple(
+            (each.weight.detach().numpy(), each.bias.detach().numpy())
+            for each in network
+            if isinstance(each, nn.Linear)
+        )
+        return cls(tuple(columns), mean, scale, layers)
+
+    def score(self, features: Floats) -> Doubles:
+        """Return the log odds of candidates (c, f), (c,)."""
+        values = (features[:, list(self.columns)] - self.mean) / self.scale
+        for number, (weight, bias) in enumerate(self.layers):
+            values = values @ weight.T + bias
+            if number < len(self.layers) - 1:
+                values = np.maximum(values, 0)
+        return values[:, 0].astype(np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ranker as JSON values."""
+        layers = [{"weight": weight.tolist(), "bias": bias.tolist()} for weight, bias in self.layers]
+        return {
+            "columns": list(self.columns),
+            "mean": self.mean.tolist(),
+            "scale": self.scale.tolist(),
+            "layers": layers,
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Ranker:
+        """Return a ranker of the JSON of `to_json`."""
+        layers = tuple(
+            (np.array(each["weight"], np.float32), np.array(each["bias"], np.float32)) for each in values["layers"]
+        )
+        mean, scale = (np.array(values[name], np.float32) for name in ("mean", "scale"))
+        return cls(tuple(values["columns"]), mean, scale, layers)
+
+
+def _train(features: torch.Tensor, right: torch.Tensor, seed: int) -> nn.Sequential:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = _build(features.shape[1])
+        optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=WEIGHT_DECAY)
+        batches = max(1, -(-len(features) // BATCH))
+        epochs = max(EPOCHS, min(200, 400 // batches))
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=epochs * batches)
+        for _ in range(epochs):
+            order = torch.randperm(len(features))
+            for start in range(0, len(features), BATCH):
+                rows = order[start : start + BATCH]
+                scores = network(features[rows])[:, 0]
+                loss = nn.functional.binary_cross_entropy_with_logits(scores, right[rows])
+                optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+                schedule.step()
+    return network
+
+
+def _build(width: int) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for size in HIDDEN:
+        layers += [nn.Linear(width, size), nn.ReLU()]
+        width = size
+    return nn.Sequential(*layers, nn.Linear(width, 1))

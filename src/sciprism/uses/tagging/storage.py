@@ -1,0 +1,132 @@
+"""A tagger as a folder: written whole or not at all, compared with its checksums when it is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sciprism.arrays import Floats
+from sciprism.checksums import check_folder, write_checksums
+from sciprism.errors import InputError
+from sciprism.files import create_draft, explain_write_errors, recover_folder, replace_folder, write_json, write_lines
+from sciprism.papers.records import Label, Paper
+from sciprism.uses.tagging.nearest import NearestPapers
+from sciprism.uses.tagging.paper_space import PaperSpace
+from sciprism.uses.tagging.sources import Sources
+from sciprism.uses.tagging.tag_matrix import TagMatrix
+from sciprism.uses.tagging.tagged_papers import TaggedPapers
+from sciprism.uses.tagging.tagger import Learned, Tagger
+from sciprism.uses.tagging.term_matrix import Terms
+from sciprism.uses.tagging.vocabulary import Vocabulary
+from sciprism.uses.tagging.zero_shot import read_weighing, weighing_to_json
+
+FORMAT = "sciprism.tagger/1"
+FACTS_FILE = "tagger.json"
+_REMEDY = "train it again with `sciprism tag train`"
+
+
+def is_tagger(folder: Path) -> bool:
+    """Tell whether a folder holds a tagger."""
+    return (folder / FACTS_FILE).is_file()
+
+
+def check_output(folder: Path) -> None:
+    """Raise InputError where a tagger cannot be written: the path is a file, or a folder of something else."""
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not is_tagger(folder)):
+        raise InputError(f"{folder} exists and is no tagger; name another folder")
+
+
+def save_tagger(tagger: Tagger, folder: Path) -> None:
+    """Write a trained tagger with the papers it was trained on, in place of one that was there."""
+    learned, data = tagger.learned, tagger.training
+    if learned.space is None or learned.sources is None or data is None:
+        raise InputError("only a trained tagger is stored; a vocabulary alone needs no training")
+    check_output(folder)
+    with explain_write_errors(folder):
+        recover_folder(folder)
+        draft = create_draft(folder)
+        write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
+        write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
+        write_json(draft / "terms.json", list(learned.space.terms.known), indent=None)
+        np.savez(draft / "arrays.npz", **_collect_arrays(tagger, learned.space, learned.sources, data))
+        judged = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
+        facts = {
+            "format": FORMAT,
+            "encoder": tagger.encoder,
+            "facts": tagger.facts,
+            "judged": judged,
+            "weighing": weighing_to_json(tagger.weighing),
+        }
+        write_json(draft / FACTS_FILE, facts)
+        write_checksums(draft)
+        replace_folder(folder, draft)
+
+
+def load_tagger(folder: Path) -> Tagger:
+    """Read a tagger. Raises InputError where the folder is none, DamagedFileError where a file is damaged."""
+    recover_folder(folder)
+    if not is_tagger(folder):
+        raise InputError(f"{folder} is no tagger: it has no {FACTS_FILE}; make one with `sciprism tag train`")
+    check_folder(folder)
+    facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
+    if facts.get("format") != FORMAT:
+        raise InputError(f"{folder} is a tagger of format {facts.get('format')!r}, not {FORMAT}; {_REMEDY}")
+    try:
+        vocabulary = Vocabulary(map(Label.from_json, _read_lines(folder / "vocabulary.jsonl")))
+        papers = [Paper.from_json(row) for row in _read_lines(folder / "papers.jsonl")]
+        terms = json.loads((folder / "terms.json").read_text(encoding="utf-8"))
+        with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
+            values = {name: arrays[name] for name in arrays.files}
+        weighing = read_weighing(facts["weighing"])
+    except (OSError, KeyError, ValueError) as error:
+        raise InputError(f"{folder} is incomplete or damaged ({error}); {_REMEDY}") from error
+    judged = {int(paper): frozenset(labels) for paper, labels in facts["judged"].items()}
+    tags = TagMatrix(values["tag_starts"], values["tag_rows"], len(vocabulary))
+    data = TaggedPapers(papers, _full(values["vectors"]), tags, judged)
+    known = Terms({term: number for number, term in enumerate(terms)}, values["idf"])
+    space = PaperSpace(known, _full(values["directions"]), values["centre"])
+    sources = _build_sources(values, NearestPapers(space.locate(papers, data.vectors), tags))
+    label_vectors = _full(values["label_vectors"])
+    learned = Learned(sources.near, space, sources)
+    return Tagger(vocabulary, label_vectors, weighing, learned, facts["encoder"], facts["facts"], data)
+
+
+def _collect_arrays(tagger: Tagger, space: PaperSpace, sources: Sources, data: TaggedPapers) -> dict[str, Any]:
+    return {
+        "label_vectors": tagger.label_vectors.astype(np.float16),
+        "vectors": data.vectors.astype(np.float16),
+        "tag_starts": data.tags.starts,
+        "tag_rows": data.tags.rows,
+        "idf": space.terms.idf,
+        "directions": space.directions.astype(np.float16),
+        "centre": space.centre,
+        "linear": sources.linear.astype(np.float16),
+        "compatibility": sources.compatibility.astype(np.float16),
+        "name_rate": sources.name_rate,
+    }
+
+
+def _build_sources(values: dict[str, Any], near: NearestPapers) -> Sources:
+    counts = near.tags.counts()
+    seen = np.flatnonzero(counts)
+    linear, compatibility = _full(values["linear"]), _full(values["compatibility"])
+    return Sources(seen, counts, linear, compatibility, near, values["name_rate"])
+
+
+def _full(values: Any) -> Floats:
+    full: Floats = values.astype(np.float32)
+    return full
+
+
+def _json_lines(records: Iterable[Label | Paper]) -> Iterable[str]:
+    return (json.dumps(record.to_json(), ensure_ascii=False) for record in records)
+
+
+def _read_lines(path: Path) -> Iterable[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)

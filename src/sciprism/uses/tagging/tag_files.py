@@ -1,0 +1,133 @@
+"""Tags in files: of papers with keywords, in tables of paper and tag, in Annif's corpora; and judgements of tags."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sciprism.errors import InputError
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.records import Paper
+from sciprism.papers.table_columns import cell_getter, guess_columns
+from sciprism.papers.table_rows import detect_layout, read_rows
+from sciprism.uses.tagging.vocabulary import Vocabulary
+
+_HEADERS = {
+    "paper": "paper paperid document documentid docid id",
+    "tag": "uri tag label subject concept notation term",
+    "verdict": "verdict judgement judgment accepted decision",
+}
+_YES = frozenset(["yes", "y", "true", "1", "+", "accept", "accepted", "right", "ok", "x"])
+_NO = frozenset(["no", "n", "false", "0", "-", "reject", "rejected", "wrong"])
+_ANNIF = re.compile(r"[^\t\n]+\t\s*<[^>\n]+>")
+_URI = re.compile(r"<([^>]+)>")
+
+
+@dataclass(slots=True)
+class TagReport:
+    """What became of the tags that were read.
+
+    unknown: tags that no label has, or several, and how often. untagged: papers without a known tag. unused: papers
+    of a table that are not among the papers.
+    """
+
+    tags: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    untagged: int = 0
+    unused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a person said of one tag of one paper."""
+
+    paper: str
+    tag: str
+    accepted: bool
+
+
+def resolve_tags(
+    papers: Sequence[Paper], named: Iterable[Iterable[str]], vocabulary: Vocabulary
+) -> tuple[list[list[int]], TagReport]:
+    """Return the rows of each paper's tags, given by id, notation or name, and what could not be found."""
+    report, found = TagReport(), list[list[int]]()
+    for names in named:
+        rows = list[int]()
+        for name in names:
+            if (row := vocabulary.find(name)) is None:
+                report.unknown[name] += 1
+            else:
+                rows.append(row)
+        found.append(rows)
+        report.tags += len(rows)
+        report.untagged += not rows
+    assert len(found) == len(papers)
+    return found, report
+
+
+def read_tag_table(path: Path) -> dict[str, list[str]]:
+    """Return paper -> tags of a table with columns paper and uri, tag or label: one tag a row.
+
+    Rows that a person rejected are left out, so reviewed suggestions can be read.
+    """
+    tags: defaultdict[str, list[str]] = defaultdict(list)
+    for each in _read_table(path, judged=False):
+        if each.accepted:
+            tags[each.paper].append(each.tag)
+    return dict(tags)
+
+
+def read_judgements(path: Path) -> list[Judgement]:
+    """Return the judged rows of a table with columns paper, uri and verdict; rows without a verdict are left out.
+
+    Raises InputError for a verdict that is neither yes nor no, or a table without any.
+    """
+    found = list(_read_table(path, judged=True))
+    if not found:
+        raise InputError(f"{path} has no verdict; write yes or no into the column verdict of some rows")
+    return found
+
+
+def is_annif_corpus(path: Path) -> bool:
+    """Tell whether a file is Annif's short-text corpus: text, a tab, URIs in angle brackets."""
+    return path.is_file() and _ANNIF.match(InputFile(path).head()) is not None
+
+
+def read_annif_corpus(path: Path) -> tuple[list[Paper], list[list[str]]]:
+    """Return the texts of Annif's short-text corpus as papers, and the URIs of each."""
+    papers, tags = list[Paper](), list[list[str]]()
+    for number, (line, text) in enumerate(InputFile(path).lines(), 1):
+        words, tab, subjects = text.rstrip("\n").partition("\t")
+        if not words.strip():
+            continue
+        if not tab:
+            raise InputError(f"{path}, line {line}: no tab between the text and its subjects")
+        papers.append(Paper(id=str(number), title=words.strip()))
+        tags.append(_URI.findall(subjects))
+    return papers, tags
+
+
+def _read_table(path: Path, *, judged: bool) -> Iterator[Judgement]:
+    file = InputFile(path)
+    layout = detect_layout(file.head(), _guess_columns)
+    columns = _guess_columns(layout.headers)
+    for name, shown in {"paper": "paper", "tag": "uri", **({"verdict": "verdict"} if judged else {})}.items():
+        if name not in columns:
+            listed = ", ".join(filter(None, layout.headers))
+            raise InputError(f"{path} has no column {shown!r}; its columns: {listed}; its first line must name it")
+    for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
+        if fault:
+            raise InputError(f"{path}, row {number}: {fault}")
+        text = cell_getter(cells, columns)
+        verdict = text("verdict").strip().casefold()
+        if verdict not in _YES | _NO | {""}:
+            raise InputError(f"{path}, row {number}: the verdict {text('verdict')!r} is neither yes nor no")
+        if text("paper") and text("tag") and (verdict or not judged):
+            yield Judgement(text("paper"), text("tag").strip("<>"), verdict not in _NO)
+
+
+def _guess_columns(headers: Sequence[str]) -> dict[str, int]:
+    return guess_columns(headers, _HEADERS)

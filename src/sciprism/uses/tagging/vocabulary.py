@@ -1,0 +1,174 @@
+"""A vocabulary to tag with: its labels, the ways to name them, their hierarchy."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+
+from sciprism.errors import InputError
+from sciprism.papers.records import Label
+from sciprism.uses.tagging.words import stems_of
+
+_TREE_NUMBER = re.compile(r"[A-Z]\d\d(?:\.\d{3})*")
+_MAX_SHOWN = 5
+
+
+class Vocabulary:
+    """Labels, numbered from 0 in their order; parents: of each label the rows directly above it.
+
+    notes: what was repaired: links of the hierarchy that close a circle, or lead to no label.
+    Raises InputError for a vocabulary without labels, or two labels of one id.
+    """
+
+    def __init__(self, labels: Iterable[Label]) -> None:
+        self.labels = _distinct(labels)
+        if not self.labels:
+            raise InputError("the vocabulary has no labels; name another file")
+        self.rows = {label.id: row for row, label in enumerate(self.labels)}
+        self.notes: list[str] = []
+        self.parents = self._link(_with_tree_parents(self.labels))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """Return of each label the rows directly below it."""
+        below: list[list[int]] = [[] for _ in self.labels]
+        for row, above in enumerate(self.parents):
+            for parent in above:
+                below[parent].append(row)
+        return below
+
+    def find(self, name: str) -> int | None:
+        """Return the row of a label by its id, a notation, or a name; None where no label or several have it."""
+        name = name.strip()
+        if name in self.rows:
+            return self.rows[name]
+        exact, folded = name.casefold(), _fold(name)
+        for known, key in (
+            (self._codes, name),
+            (self._preferred, exact),
+            (self._alternative, exact),
+            (self._folded, folded),
+        ):
+            if len(found := known.get(key, ())) == 1:
+                return next(iter(found))
+            if found:
+                return None
+        return None
+
+    def find_named(self, name: str, option: str) -> int:
+        """Return the row of a label that an option names; InputError where there is none."""
+        from sciprism.similar_names import most_similar
+
+        if (row := self.find(name)) is not None:
+            return row
+        near = ", ".join(map(repr, most_similar(name, [label.name for label in self.labels])))
+        raise InputError(
+            f"{option} {name!r} is no id, notation or name of one label of the vocabulary; the nearest: {near}"
+        )
+
+    def above(self, row: int) -> set[int]:
+        """Return all rows above a label, directly or through others."""
+        return _reach(row, self.parents)
+
+    def below(self, row: int) -> set[int]:
+        """Return all rows below a label, directly or through others."""
+        return _reach(row, self.children)
+
+    @cached_property
+    def _codes(self) -> dict[str, set[int]]:
+        return _group((code, row) for row, label in enumerate(self.labels) for code in label.codes)
+
+    @cached_property
+    def _preferred(self) -> dict[str, set[int]]:
+        return _group((label.name.casefold(), row) for row, label in enumerate(self.labels))
+
+    @cached_property
+    def _alternative(self) -> dict[str, set[int]]:
+        return _group((name.casefold(), row) for row, label in enumerate(self.labels) for name in label.synonyms)
+
+    @cached_property
+    def _folded(self) -> dict[str, set[int]]:
+        """Return names without plural forms, accents and punctuation."""
+        return _group(
+            (_fold(name), row) for row, label in enumerate(self.labels) for name in (label.name, *label.synonyms)
+        )
+
+    def _link(self, labels: Sequence[Label]) -> list[list[int]]:
+        """Return the parents of each label; links that lead nowhere or in a circle are noted and left out."""
+        parents = [[self.rows[id] for id in label.broader if id in self.rows] for label in labels]
+        lost = sum(id not in self.rows for label in labels for id in label.broader)
+        if lost:
+            self.notes.append(f"{lost:,} broader labels are not in the vocabulary; they are ignored")
+        while True:
+            try:
+                TopologicalSorter(dict(enumerate(parents))).prepare()
+                return parents
+            except CycleError as error:
+                circle: list[int] = error.args[1]
+                above, row = circle[0], circle[1]  # graphlib: each is a predecessor of the next
+                parents[row] = [parent for parent in parents[row] if parent != above]
+                names = " < ".join(self.labels[each].name for each in circle[: _MAX_SHOWN + 1])
+                self.notes.append(
+                    f"the hierarchy has a circle: {names}; {self.labels[above].name!r} above "
+                    f"{self.labels[row].name!r} is ignored"
+                )
+
+
+def _distinct(labels: Iterable[Label]) -> tuple[Label, ...]:
+    """Return the labels, an equal one of two files once. Raises InputError for two labels of one id."""
+    found: dict[str, Label] = {}
+    for label in labels:
+        known = found.setdefault(label.id, label)
+        if known.name != label.name:
+            raise InputError(
+                f"two labels have the id {label.id}: {known.name!r} and {label.name!r}; give each its own, or name "
+                "one vocabulary"
+            )
+        if known != label:  # one concept, described in two files
+            found[label.id] = replace(
+                known,
+                synonyms=tuple(dict.fromkeys((*known.synonyms, *label.synonyms))),
+                definition=known.definition or label.definition,
+                broader=tuple(dict.fromkeys((*known.broader, *label.broader))),
+                codes=tuple(dict.fromkeys((*known.codes, *label.codes))),
+            )
+    return tuple(found.values())
+
+
+def _with_tree_parents(labels: Sequence[Label]) -> Sequence[Label]:
+    """Return MeSH descriptors with the ones above them, where a file has tree numbers and no broader labels."""
+    if any(label.broader for label in labels):
+        return labels
+    owners = {code: label.id for label in labels for code in label.codes if _TREE_NUMBER.fullmatch(code)}
+    above = {label.id: [code.rpartition(".")[0] for code in label.codes if code in owners] for label in labels}
+    return [
+        replace(label, broader=tuple(dict.fromkeys(owners[code] for code in above[label.id] if code in owners)))
+        for label in labels
+    ]
+
+
+def _reach(row: int, links: Sequence[Sequence[int]]) -> set[int]:
+    reached, waiting = set[int](), list(links[row])
+    while waiting:
+        if (next_row := waiting.pop()) not in reached:
+            reached.add(next_row)
+            waiting += links[next_row]
+    return reached
+
+
+def _group(pairs: Iterator[tuple[str, int]]) -> dict[str, set[int]]:
+    groups: defaultdict[str, set[int]] = defaultdict(set)
+    for key, row in pairs:
+        groups[key].add(row)
+    return dict(groups)
+
+
+def _fold(name: str) -> str:
+    return " ".join(stems_of(name)) or name.casefold()

@@ -1,0 +1,211 @@
+"""`sciprism tag`: suggest, train, feedback, report, as a person runs them."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from build_commands import run
+from build_tagging import TOPICS, build_papers
+
+VOCABULARY = """id,name,synonyms,broader,codes
+sky,Astronomy,,,1
+t0,Galaxies,galactic system,sky,1.1
+t1,Dark matter,,sky,1.2
+life,Biology,,,2
+t2,Enzymes,,life,2.1
+t3,Vaccines,,life,2.2
+t4,Earthquakes,,,3
+t5,Glaciers,,,4
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder with a vocabulary, tagged papers and papers to tag."""
+    folder = tmp_path_factory.mktemp("tag")
+    (folder / "subjects.csv").write_text(VOCABULARY)
+    for name, count, seed in (("tagged.jsonl", 60, 0), ("new.jsonl", 8, 1)):
+        data = build_papers(count, seed)
+        rows = [
+            {**paper.to_json(), "keywords": [list(TOPICS)[row] for row in data.tags[number]] + ["unknown term"]}
+            for number, paper in enumerate(data.papers)
+        ]
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+@pytest.fixture
+def command(home, monkeypatch, capsys):
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("SCIPRISM_CACHE", str(home / "cache"))
+    return lambda *words: run(monkeypatch, capsys, *words)
+
+
+@pytest.fixture
+def tagger(command):
+    if not Path("tagger").exists():
+        status, out, err = command("tag", "train", "tagged.jsonl", "--vocabulary", "subjects.csv", "-o", "tagger")
+        assert status == 0, err
+        assert "tagged papers" in out and "60 tags are not in the vocabulary: unknown term" in out
+    return "tagger"
+
+
+def rows_of(path):
+    with Path(path).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_papers_are_tagged_with_a_vocabulary_alone(command):
+    status, out, err = command("tag", "new.jsonl", "--vocabulary", "subjects.csv", "-o", "tags.csv")
+    assert status == 0, err
+    assert out.startswith("tags.csv: ") and " tags of 8 papers" in out
+    titles = {row["paper"]: row["title"] for row in rows_of("tags.csv")}
+    best = {row["paper"]: row["label"] for row in rows_of("tags.csv") if row["rank"] == "1"}
+    assert all(title == f"On {best[paper]}" for paper, title in titles.items()) and len(best) == 8
+    first = rows_of("tags.csv")[0]
+    assert first["why"].startswith("found in title: ") and first["uri"].startswith("t") and "." in first["notation"]
+
+
+def test_the_word_suggest_may_be_left_out_and_options_may_come_first(command):
+    words = ["--vocabulary", "subjects.csv", "--limit", "1", "--threshold", "0", "--json"]
+    outputs = [
+        command("tag", *order, *words)[1] if order else command("tag", *words, "new.jsonl")[1]
+        for order in (["new.jsonl"], ["suggest", "new.jsonl"], [])
+    ]
+    assert outputs[0] == outputs[1] == outputs[2]
+    document = json.loads(outputs[0])
+    assert document["schema"] == "sciprism.tag/1" and not document["trained"] and document["labels"] == 8
+    assert [len(paper["tags"]) for paper in document["papers"]] == [1] * 8
+    assert set(document["papers"][0]["tags"][0]) == {"rank", "uri", "notation", "label", "probability", "why"}
+
+
+def test_a_table_for_people_fits_80_columns(command):
+    status, out, _ = command("tag", "new.jsonl", "--vocabulary", "subjects.csv")
+    assert status == 0 and max(map(len, out.splitlines())) <= 80 and "found in title" in out
+    none = command("tag", "new.jsonl", "--vocabulary", "subjects.csv", "--threshold", "1", "--branch", "4")[1]
+    assert "no tag above the threshold" in none
+
+
+def test_a_tagger_is_trained_used_and_reported(command, tagger):
+    status, out, err = command("tag", "new.jsonl", "--tagger", tagger, "-o", "trained.jsonl")
+    assert status == 0, err
+    found = [json.loads(line) for line in Path("trained.jsonl").read_text().splitlines()]
+    assert any("nearest papers" in tag["why"] for paper in found for tag in paper["tags"])
+    status, out, _ = command("tag", "report", "new.jsonl", "--tagger", tagger, "-k", "2")
+    assert status == 0 and out.splitlines()[0].split() == ["papers", "P@1", "P@5", "nDCG@5", "F1@5", "F1"]
+    scores = json.loads(command("tag", "report", "new.jsonl", "--tagger", tagger, "--json")[1])["scores"]
+    assert scores["papers"] == 8 and scores["ndcg_5"] > 0.9
+
+
+def test_training_gives_the_same_again(command, tagger):
+    command("tag", "train", "tagged.jsonl", "--vocabulary", "subjects.csv", "-o", "again", "--json")
+    outputs = [command("tag", "new.jsonl", "--tagger", each, "--json")[1] for each in (tagger, "again")]
+    assert outputs[0] == outputs[1]
+
+
+def test_tags_from_a_table_and_from_annifs_corpus(command, tagger):
+    command("tag", "tagged.jsonl", "--tagger", tagger, "--limit", "2", "-o", "table.csv")
+    command("tag", "tagged.jsonl", "--tagger", tagger, "--limit", "2", "-o", "corpus.tsv")
+    words = ("--vocabulary", "subjects.csv", "--json")
+    table = json.loads(command("tag", "train", "tagged.jsonl", "--tags", "table.csv", "-o", "from-table", *words)[1])
+    corpus = json.loads(command("tag", "train", "corpus.tsv", "-o", "from-corpus", *words)[1])
+    assert table["tags"]["tags"] == corpus["tags"]["tags"] > 60 and table["schema"] == "sciprism.tag-train/1"
+
+
+def test_feedback_replaces_the_tagger_or_makes_another(command, tagger):
+    command("tag", "new.jsonl", "--tagger", tagger, "-o", "review.csv")
+    rows = rows_of("review.csv")
+    with Path("review.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows([row | {"verdict": "yes" if row["rank"] == "1" else "no"} for row in rows])
+    words = ("tag", "feedback", tagger, "review.csv")
+    assert "name the file that has them" in command(*words)[2]
+    status, out, err = command(*words, "--papers", "new.jsonl", "-o", "taught")
+    assert status == 0, err
+    accepted = sum(row["rank"] == "1" for row in rows)
+    assert out.startswith(f"taught: {accepted} accepted and {len(rows) - accepted} rejected tags of 8 papers")
+    before = Path(tagger, "tagger.json").read_bytes()
+    assert command("tag", "feedback", "taught", "review.csv", "-o", "taught", "--json")[0] == 0, "it has the papers now"
+    assert Path(tagger, "tagger.json").read_bytes() == before
+
+
+def test_a_collection_is_tagged_with_its_vectors(command, tagger):
+    assert command("embed", "new.jsonl", "-o", "vecs")[0] == 0
+    outputs = [command("tag", papers, "--tagger", tagger, "--json")[1] for papers in ("vecs", "new.jsonl")]
+    labels = [[[tag["label"] for tag in paper["tags"]] for paper in json.loads(out)["papers"]] for out in outputs]
+    assert labels[0] == labels[1]
+
+
+def test_similar_tagged_papers_vote_without_training(command):
+    words = ("--vocabulary", "subjects.csv", "--tagged", "tagged.jsonl", "--threshold", "0", "--json")
+    document = json.loads(command("tag", "new.jsonl", *words)[1])
+    assert any("of 5 nearest papers" in tag["why"] for paper in document["papers"] for tag in paper["tags"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["new.jsonl"], "name one of --vocabulary FILE and --tagger FOLDER"),
+        (["new.jsonl", "--vocabulary", "subjects.csv", "--tagger", "x"], "name one of"),
+        (["new.jsonl", "--tagger", "cache"], "cache is no tagger"),
+        (["new.jsonl", "--vocabulary", "nowhere.ttl"], "nowhere.ttl: no such file"),
+        (["nowhere.bib", "--vocabulary", "subjects.csv"], "nowhere.bib: no such file"),
+        (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "tags.pdf"], "no format is known for .pdf"),
+        (["new.jsonl", "--vocabulary", "subjects.csv", "--branch", "Galaxy clusters"], "the nearest: 'Galaxies'"),
+        (["new.jsonl", "--vocabulary", "subjects.csv", "--parents", "some"], "parents 'some' is not one of keep"),
+        (
+            ["new.jsonl", "--vocabulary", "subjects.csv", "--tagged", "new.jsonl", "--tags-in", "title"],
+            "--tags-in 'title'",
+        ),
+        (["train", "new.jsonl", "-o", "x"], "name the vocabulary"),
+        (["train", "new.jsonl", "--vocabulary", "subjects.csv", "-o", "x"], "8 papers have tags of the vocabulary"),
+        (
+            ["train", "tagged.jsonl", "--vocabulary", "subjects.csv", "--tags-in", "fields", "-o", "x"],
+            "there are no tags",
+        ),
+        (["train", "tagged.jsonl", "--vocabulary", "subjects.csv", "-o", "cache"], "exists and is no tagger"),
+    ],
+)
+def test_wrong_requests_say_what_to_do(command, words, message):
+    Path("cache").mkdir(exist_ok=True)
+    Path("cache/file").write_text("")
+    status, out, err = command("tag", *words)
+    assert status == 2 and message in err.replace("\n", " ") and "Traceback" not in err and not out
+    assert not Path("x").exists()
+
+
+def test_notes_on_a_vocabulary_are_printed(command):
+    Path("circle.csv").write_text("id,name,broader\na,Galaxies,b\nb,Dark matter,a\nc,Enzymes,gone\n")
+    status, _, err = command("tag", "new.jsonl", "--vocabulary", "circle.csv", "--json")
+    assert status == 0 and "the hierarchy has a circle" in err and "1 broader labels are not in the vocabulary" in err
+    Path("double.csv").write_text("id,name,codes\na,Galaxies,1\na,Dark matter,2\n")
+    assert (
+        "two labels have the id a: 'Galaxies' and 'Dark matter'"
+        in command("tag", "new.jsonl", "--vocabulary", "double.csv")[2]
+    )
+
+
+def test_excluded_labels_from_a_file(command):
+    Path("never.txt").write_text("Galaxies\n\nt1\n")
+    words = (
+        "--vocabulary",
+        "subjects.csv",
+        "--threshold",
+        "0",
+        "--exclude",
+        "never.txt",
+        "--exclude",
+        "Enzymes",
+        "--json",
+    )
+    found = json.loads(command("tag", "new.jsonl", *words)[1])
+    assert not {"Galaxies", "Dark matter", "Enzymes"} & {tag["label"] for p in found["papers"] for tag in p["tags"]}
+
+
+def test_help_names_the_commands(command):
+    status, out, _ = command("tag", "--help")
+    assert status == 0 and all(word in out for word in ("suggest", "train", "feedback", "report"))
+    assert "sciprism tag suggest" in command("tag", "suggest", "--help")[1]

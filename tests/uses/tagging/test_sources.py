@@ -1,0 +1,160 @@
+"""Matrices, sources and the ranker against plain computations."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from build_tagging import build_papers, build_vocabulary, label_vectors
+from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector
+from sciprism.uses.tagging.label_side import LabelSide
+from sciprism.uses.tagging.nearest import NearestPapers
+from sciprism.uses.tagging.paper_space import PaperSpace
+from sciprism.uses.tagging.ranker import Calibration, Ranker
+from sciprism.uses.tagging.sources import COMPATIBILITY_RIDGE, RIDGE, Sources
+from sciprism.uses.tagging.tag_matrix import TagMatrix
+from sciprism.uses.tagging.term_matrix import Terms, truncated_svd
+
+TEXTS = [text.split() for text in ("a b b c", "b c", "c c c d", "a d", "zz", "")]
+
+
+def test_term_weights_by_hand():
+    terms = Terms.learn(TEXTS)
+    assert set(terms.known) == set("abcd"), "zz is in one text alone"
+    matrix = terms.weigh([["b", "b", "c", "unknown"], []])
+    idf = {word: np.log(7 / (1 + count)) + 1 for word, count in {"b": 2, "c": 3}.items()}
+    expected = np.array([(1 + np.log(2)) * idf["b"], idf["c"]])
+    row = matrix.dense()[0]
+    np.testing.assert_allclose(row[[terms.known["b"], terms.known["c"]]], expected / np.linalg.norm(expected), 1e-6)
+    assert not matrix.dense()[1].any()
+
+
+def test_sparse_products_are_those_of_the_dense_matrix():
+    rng = np.random.default_rng(0)
+    terms = Terms.learn(TEXTS)
+    matrix = terms.weigh(TEXTS)
+    right = rng.normal(size=(matrix.width, 5)).astype(np.float32)
+    np.testing.assert_allclose(matrix.multiply(torch.from_numpy(right)), matrix.dense() @ right, atol=1e-6)
+    np.testing.assert_array_equal(matrix.transpose().dense(), matrix.dense().T)
+    rows = np.array([4, 2, 0, 2])
+    np.testing.assert_array_equal(matrix.take(rows).dense(), matrix.dense()[rows])
+
+
+def test_directions_are_the_leading_singular_vectors():
+    rng = np.random.default_rng(0)
+    texts = [[f"w{each}" for each in rng.integers(0, 40, 30)] for _ in range(60)]
+    matrix = Terms.learn(texts).weigh(texts)
+    found = truncated_svd(matrix, 3, rounds=8)
+    exact = np.linalg.svd(matrix.dense(), full_matrices=False)[2][:3].T
+    np.testing.assert_allclose(np.abs((found * exact).sum(axis=0)), 1, atol=1e-3)
+
+
+def test_tag_matrix():
+    tags = TagMatrix.build([[2, 0, 2], [], [1]], 4)
+    assert [tags[paper].tolist() for paper in range(3)] == [[0, 2], [], [1]]
+    assert tags.counts().tolist() == [1, 1, 1, 0]
+    assert tags.has(np.array([0, 0, 2]), np.array([2, 1, 1])).tolist() == [1, 0, 1]
+    assert [tags.without(np.array([0, 1]))[paper].tolist() for paper in range(3)] == [[2], [], []]
+    assert tags.take([2, 0])[0].tolist() == [1]
+    values = np.arange(6, dtype=np.float32).reshape(3, 2)
+    np.testing.assert_array_equal(tags.sum_rows(values), [[0, 1], [4, 5], [0, 1], [0, 0]])
+
+
+def fit():
+    vocabulary, data = build_vocabulary(), build_papers(40)
+    side = LabelSide.build(vocabulary.labels, label_vectors(vocabulary))
+    collector = EvidenceCollector(vocabulary, side)
+    space = PaperSpace.learn(data.papers, data.vectors, directions=8)
+    located = space.locate(data.papers, data.vectors)
+    matches = collector.find_names(data.papers)
+    return collector, data, located, Sources.fit(located, data.tags, side.vectors, matches)
+
+
+def test_linear_and_compatibility_scores_by_their_formulas():
+    collector, data, located, sources = fit()
+    dense = np.zeros((len(data.papers), data.tags.labels))
+    dense[data.tags.owners(), data.tags.rows] = 1
+    gram = located.astype(float).T @ located
+    expected = located @ np.linalg.solve(gram + RIDGE * np.eye(len(gram)), located.T @ dense)
+    np.testing.assert_allclose(sources.score_linear(located), expected, atol=1e-3)
+    first, second = COMPATIBILITY_RIDGE
+    own, counts = collector.side.vectors[sources.seen], dense.sum(axis=0)[sources.seen]
+    pulled = located.T @ dense[:, sources.seen] / np.sqrt(counts) @ own
+    left = np.linalg.solve(gram + first * np.eye(len(gram)), pulled)
+    both = left @ np.linalg.inv(own.T @ own + second * np.eye(own.shape[1]))
+    vectors = torch.from_numpy(collector.side.vectors)
+    scores = sources.score_compatibility(located, vectors)
+    np.testing.assert_allclose(scores, located @ both @ collector.side.vectors.T, atol=1e-3)
+
+
+def test_name_rates_by_hand():
+    _, data, _, sources = fit()
+    named = np.array([f"On {name}" in {paper.title for paper in data.papers} for name in ("Galaxies", "nothing")])
+    assert named[0] and sources.name_rate[0] > 0.95, "a paper that names Galaxies has the label"
+    assert (sources.name_rate <= 1).all()
+
+
+def test_nearest_papers_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows, queries = rng.normal(size=(50, 6)).astype(np.float32), rng.normal(size=(7, 6)).astype(np.float32)
+    near = NearestPapers(rows, TagMatrix.build([[i % 3] for i in range(50)], 3))
+    monkeypatch.setattr("sciprism.uses.tagging.nearest.PAPER_BLOCK", 8)
+    found, cosines = near.find(queries)
+    unit = lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)  # noqa: E731
+    exact = unit(queries) @ unit(rows).T
+    np.testing.assert_array_equal(found, np.argsort(-exact, axis=1)[:, : found.shape[1]])
+    votes = near.vote(queries)
+    np.testing.assert_allclose(votes.shares.sum(axis=1), 1, atol=1e-5)
+    expected = [np.bincount(row[:5] % 3, minlength=3) for row in found]
+    np.testing.assert_array_equal(votes.first, expected)
+    assert votes.neighbours == 5 and cosines[0, 0] == cosines[0].max()
+
+
+def test_coverage_is_the_share_of_the_name_by_rarity():
+    collector, _data, _, _ = fit()
+    vocabulary = build_vocabulary()
+    row = vocabulary.find("Dark matter")
+    from sciprism.papers.records import Paper
+
+    papers = [Paper(id="a", title="dark matters"), Paper(id="b", title="dark"), Paper(id="c", title="none of it")]
+    cover = collector.side.cover(papers)[:, row].tolist()
+    assert cover[0] == 1 and 0 < cover[1] < 1 and cover[2] == 0
+
+
+def test_only_allowed_labels_are_candidates():
+    collector, data, _, _ = fit()
+    allowed = np.zeros(data.tags.labels, bool)
+    allowed[[3, 6]] = True
+    found = collector.collect(data.papers[:5], data.vectors[:5], allowed=allowed)
+    assert set(found.labels.tolist()) == {3, 6}
+    assert found.features.shape[1] == len(FEATURES) and np.isfinite(found.features).all()
+
+
+def test_isotonic_calibration_by_hand():
+    scores = np.array([1.0, 2, 3, 4, 5, 6])
+    found = Calibration.fit(scores, np.array([0.0, 1, 0, 0, 1, 1])).apply(scores)
+    # 2, 3 and 4 are pooled at 3 with 1/3, 5 and 6 at 5.5 with 1; the others are between the steps
+    np.testing.assert_allclose(found, [0, 1 / 6, 1 / 3, 1 / 3 + 2 / 3 / 2.5, 1 / 3 + 2 / 3 * 2 / 2.5, 1])
+    assert (np.diff(Calibration.fit(scores, scores % 2).apply(np.linspace(0, 9, 50))) >= 0).all()
+
+
+def test_the_ranker_learns_what_is_not_linear_and_keeps_it_in_json():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(4000, 4)).astype(np.float32)
+    right = (features[:, 1] * features[:, 3] > 0).astype(np.float32)
+    ranker = Ranker.fit(features, right, [1, 3])
+    test = rng.normal(size=(500, 4)).astype(np.float32)
+    assert ((ranker.score(test) > 0) == (test[:, 1] * test[:, 3] > 0)).mean() > 0.9
+    again = Ranker.from_json(ranker.to_json())
+    np.testing.assert_array_equal(again.score(test), ranker.score(test))
+    assert Ranker.fit(features, right, [1, 3]).score(test).tolist() == ranker.score(test).tolist(), "seeded"
+
+
+def test_a_feature_that_was_constant_in_training_is_no_evidence():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(500, 2)).astype(np.float32)
+    features[:, 1] = 2.302585
+    ranker = Ranker.fit(features, (features[:, 0] > 0).astype(np.float32), [0, 1])
+    other = features.copy()
+    other[:, 1] = 1.0
+    np.testing.assert_allclose(ranker.score(other), ranker.score(features), atol=1e-5)

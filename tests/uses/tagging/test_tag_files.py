@@ -1,0 +1,98 @@
+"""Tags in files, and suggested tags written to files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from build_tagging import build_vocabulary
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.uses.tagging.suggestions import PaperTags, Tag
+from sciprism.uses.tagging.tag_files import (
+    Judgement,
+    is_annif_corpus,
+    read_annif_corpus,
+    read_judgements,
+    read_tag_table,
+    resolve_tags,
+)
+from sciprism.uses.tagging.writing import choose_format, write_tags
+
+PAPERS = [Paper(id="a", title='Of "quotes", commas', abstract="Two\nlines."), Paper(id="b", title="None")]
+TAG = Tag(rank=1, uri="http://x/1", notation="N1", label="Dark, matter", probability=0.91234, why="found in title: 'x'")
+TAGGED = [PaperTags("a", 'Of "quotes", commas', (TAG,)), PaperTags("b", "None", ())]
+
+
+def write(folder: Path, name: str) -> str:
+    write_tags(folder / name, choose_format(folder / name, ""), zip(PAPERS, TAGGED, strict=True))
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def test_a_csv_comes_back_as_tags_and_as_judgements(tmp_path: Path):
+    [row] = csv.DictReader(write(tmp_path, "tags.csv").splitlines())
+    assert row["probability"] == "0.9123" and row["label"] == "Dark, matter" and row["title"] == 'Of "quotes", commas'
+    assert read_tag_table(tmp_path / "tags.csv") == {"a": ["http://x/1"]}
+    with pytest.raises(InputError, match="no verdict; write yes or no"):
+        read_judgements(tmp_path / "tags.csv")
+    text = (tmp_path / "tags.csv").read_text()
+    (tmp_path / "tags.csv").write_text(text.rstrip("\n") + "No\n")
+    assert read_judgements(tmp_path / "tags.csv") == [Judgement("a", "http://x/1", False)]
+    assert read_tag_table(tmp_path / "tags.csv") == {}, "a rejected tag is none"
+
+
+def test_annif_shapes(tmp_path: Path):
+    results = json.loads(write(tmp_path, "tags.json"))
+    expected = {"uri": "http://x/1", "label": "Dark, matter", "notation": "N1", "score": 0.91234}
+    assert results == [{"document_id": "a", "results": [expected]}, {"document_id": "b", "results": []}]
+    assert write(tmp_path, "tags.tsv") == 'Of "quotes", commas Two lines.\t<http://x/1>\nNone\t\n'
+    assert is_annif_corpus(tmp_path / "tags.tsv") and not is_annif_corpus(tmp_path / "tags.json")
+    papers, tags = read_annif_corpus(tmp_path / "tags.tsv")
+    assert [paper.title for paper in papers] == ['Of "quotes", commas Two lines.', "None"]
+    assert tags == [["http://x/1"], []]
+
+
+def test_json_lines(tmp_path: Path):
+    first, second = map(json.loads, write(tmp_path, "tags.jsonl").splitlines())
+    assert first["id"] == "a" and first["tags"][0]["why"] == "found in title: 'x'" and second["tags"] == []
+
+
+def test_unknown_formats_are_refused(tmp_path: Path):
+    with pytest.raises(InputError, match=r"no format is known for \.xlsx"):
+        choose_format(tmp_path / "tags.xlsx", "")
+    with pytest.raises(InputError, match="format 'xml' is not one of csv"):
+        choose_format(tmp_path / "tags.csv", "xml")
+    assert choose_format(tmp_path / "tags.txt", "csv") == "csv"
+
+
+def test_tags_are_resolved_and_unknown_ones_counted():
+    named = [["Galaxies", "t1", "nothing"], ["nothing"], []]
+    rows, report = resolve_tags([*PAPERS, PAPERS[0]], named, build_vocabulary())
+    assert rows == [[0, 1], [], []]
+    assert (report.tags, report.unknown["nothing"], report.untagged) == (2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("paper,title\na,x\n", "no column 'uri'"),
+        ("uri,verdict\nx,yes\n", "no column 'paper'"),
+        ("paper,uri,verdict\na,x,perhaps\n", "row 1: the verdict 'perhaps' is neither yes nor no"),
+        ("paper,uri\na,x\n", "no column 'verdict'"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path: Path, text: str, message: str):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_judgements(path)
+
+
+def test_a_corpus_line_without_a_tab_is_named(tmp_path: Path):
+    path = tmp_path / "c.tsv"
+    path.write_text("A text\t<http://x/1>\nanother\n")
+    with pytest.raises(InputError, match=r"line 2: no tab"):
+        read_annif_corpus(path)
