@@ -20,6 +20,9 @@ Systems and tasks of your own: [custom tasks](custom-tasks.md).
 GROUPS = {
     "Encode": ["Encoder"],
     "Search": ["Collection", "Hit", "EmbedReport", "DeleteReport"],
+    "Tag": ["tag", "TagChoice"],
+    "Match": ["match", "MatchSettings", "MatchFiles"],
+    "Recommend": ["recommend", "RecommendSettings"],
     "Read": ["read_papers", "read_labels", "Paper", "Label"],
     "Evaluate": ["evaluate", "Results"],
     "Train": ["read_recipe", "plan_training", "train"],

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from sciprism.training.recipe_file import read_recipe
     from sciprism.training.run import train
     from sciprism.uses.collection import Collection
+    from sciprism.uses.matching import MatchFiles, MatchSettings, match
     from sciprism.uses.rankings import Hit
+    from sciprism.uses.recommending import RecommendSettings, recommend
+    from sciprism.uses.tagging import TagChoice, tag
 
 __version__ = "0.1.0"
 __all__ = [
@@ -26,14 +29,21 @@ __all__ = [
     "Hit",
     "InputError",
     "Label",
+    "MatchFiles",
+    "MatchSettings",
     "Paper",
+    "RecommendSettings",
     "Results",
+    "TagChoice",
     "__version__",
     "evaluate",
+    "match",
     "plan_training",
     "read_labels",
     "read_papers",
     "read_recipe",
+    "recommend",
+    "tag",
     "train",
 ]
 
@@ -45,13 +55,20 @@ _MODULES = {
     "Hit": "uses.rankings",
     "InputError": "errors",
     "Label": "papers",
+    "MatchFiles": "uses.matching",
+    "MatchSettings": "uses.matching",
     "Paper": "papers",
+    "RecommendSettings": "uses.recommending",
     "Results": "evaluation",
+    "TagChoice": "uses.tagging",
     "evaluate": "evaluation",
+    "match": "uses.matching",
     "plan_training": "training.plan",
     "read_labels": "papers",
     "read_papers": "papers",
     "read_recipe": "training.recipe_file",
+    "recommend": "uses.recommending",
+    "tag": "uses.tagging",
     "train": "training.run",
 }
 """Public name -> its module in the package."""

@@ -83,25 +83,10 @@ def read_vocabulary(paths: Sequence[Path], language: str) -> tuple[Vocabulary, l
 
 def open_vectors(model: str, tagger: Path | None, inputs: Sequence[str]) -> TagVectors:
     """Load the model of the vectors: as named, that of the tagger or of an input collection, or the default."""
-    import json
-
-    from sciprism.encoders.encoder import Encoder
     from sciprism.store import StoredCollection
-    from sciprism.uses.collection import load_encoder
-    from sciprism.uses.tagging.paper_vectors import TagVectors, check_same_vectors
-    from sciprism.uses.tagging.storage import FACTS_FILE, is_tagger
+    from sciprism.uses.tagging.call import load_vectors
 
-    if tagger is not None:
-        if not is_tagger(tagger):
-            raise InputError(f"{tagger} is no tagger: it has no {FACTS_FILE}; make one with `sciprism tag train`")
-        facts = json.loads((tagger / FACTS_FILE).read_text(encoding="utf-8"))["encoder"]
-        vectors = TagVectors(Encoder.load(model or facts["name"]))
-        check_same_vectors(facts, vectors)
-        return vectors
-    collections = [name for name in inputs if _is_collection(name)]
-    if collections:
-        return TagVectors(load_encoder(StoredCollection.open(collections[0]), model))
-    return TagVectors(Encoder.load(model or None))
+    return load_vectors(model, tagger, [StoredCollection.open(name) for name in inputs if _is_collection(name)])
 
 
 def open_tagger(
