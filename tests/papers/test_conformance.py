@@ -20,7 +20,7 @@ BUILT_PATHS: dict[str, Path] = {}
 
 
 BUILT = {"zotero": ("zotero.sqlite", build_zotero)}  # binary formats: a file name, and what writes the sample
-TEXTS = sorted(paper_readers.keys() - BUILT - {"excel"})
+TEXTS = sorted(paper_readers.keys() - BUILT - {"excel", "parquet"})
 
 
 @pytest.fixture(scope="session", autouse=True)

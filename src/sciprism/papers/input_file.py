@@ -42,8 +42,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8"),
 )
-# Zip (Excel, OpenDocument), the container of .xls, SQLite: not text, so no encoding is guessed.
-_BINARY_MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"SQLite format 3\x00")
+# Zip (Excel, OpenDocument), the container of .xls, SQLite, Parquet: not text, so no encoding is guessed.
+_BINARY_MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"SQLite format 3\x00", b"PAR1")
 _SPACING_CONTROL = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x9f\ufeff\ufffe]")
 # Control characters and invalid bytes in one pattern: every line is searched only once.
@@ -113,6 +113,11 @@ class InputFile:
     def name(self) -> str:
         """Return the lower-case file name without a final `.gz`: what suffixes are compared with."""
         return self.path.name.lower().removesuffix(".gz")
+
+    @property
+    def full_name(self) -> str:
+        """Return the file as places name it, with the part that is read of it."""
+        return f"{self.path}#{self.part}" if self.part else str(self.path)
 
     def locate(self, number: int, line: int | None) -> str:
         """Name a record by its first line, else by its number."""

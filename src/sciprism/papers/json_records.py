@@ -18,7 +18,8 @@ JsonObject = Mapping[str, Any]
 KEYED_RECORDS = r'\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{[^{}]*"(?:title|abstract)"\s*:'
 """Pattern of the head of one object, id -> record with a title or an abstract."""
 NOT_READ = "record that cannot be read"
-_MAX_REASON_CHARS = 300  # a reason quotes the value, which may be a whole book
+MAX_REASON_CHARS = 300
+"""Characters of a reason: it quotes the value, which may be a whole book."""
 
 
 @dataclass(slots=True)
@@ -53,7 +54,7 @@ class JsonReader(Generic[T]):
                     continue
                 yield self.build(value)
             except ValueError as error:
-                yield BadRecord(number, line, str(error)[:_MAX_REASON_CHARS])
+                yield BadRecord(number, line, str(error)[:MAX_REASON_CHARS])
 
 
 def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[str, JsonObject]]:
@@ -63,7 +64,7 @@ def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[st
         if isinstance(value, dict):
             yield location, value
         else:
-            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:_MAX_REASON_CHARS])
+            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:MAX_REASON_CHARS])
 
 
 def get_path(value: Any, *keys: str) -> Any:
