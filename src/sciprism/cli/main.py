@@ -33,6 +33,7 @@ from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
 from sciprism.cli.models import models
 from sciprism.cli.overlap import overlap
+from sciprism.cli.parts import merge, status
 from sciprism.cli.prepare import prepare
 from sciprism.cli.progress import show_work
 from sciprism.cli.reproduce import reproduce
@@ -63,7 +64,7 @@ app = typer.Typer(
 )
 
 
-USE = (inspect, embed, index, search, similar, delete, describe, models, export, verify)
+USE = (inspect, embed, merge, status, index, search, similar, delete, describe, models, export, verify)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
@@ -78,8 +79,9 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 
 
 for command in (*USE, *SCIENCE):
-    writes = command in (index, export, delete)
-    shown = show_work(command.__name__, command) if command in (export, verify, compare, overlap) else command
+    writes = command in (index, export, delete, merge)
+    slow = command in (export, verify, compare, overlap, merge)
+    shown = show_work(command.__name__, command) if slow else command
     app.command(cls=Command)(with_explained_failures(shown, stored=STORED.get(command), writes=writes))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 from sciprism.errors import InputError
@@ -50,26 +50,31 @@ class PartNumber:
         return f"{self.number}-of-{self.count}"
 
 
-@dataclass(frozen=True, slots=True)
 class InputShare:
-    """The records that one part reads. owners: file, as `InputFile.full_name` has it -> its part, or EVERY_PART."""
+    """The records that one part reads."""
 
-    part: PartNumber
-    owners: Mapping[str, int] = field(repr=False)
+    def __init__(self, part: PartNumber, owners: Mapping[str, int]) -> None:
+        """owners: file, as `InputFile.full_name` has it -> its part, or EVERY_PART; in the order of the input."""
+        self.part = part
+        self._owners = owners
+        self._first = {file: number % part.count for number, file in enumerate(owners)}
 
     def reads_file(self, file: str) -> bool:
         """Return whether the part reads any record of a file."""
         return self._find_owner(file) in (EVERY_PART, self.part.number)
 
     def reads_record(self, file: str, number: int) -> bool:
-        """Return whether the part reads a record of a file; number: from 1."""
+        """Return whether the part reads a record of a file; number: from 1.
+
+        The parts take turns; each file begins with another part, so that many short files are divided evenly.
+        """
         owner = self._find_owner(file)
         if owner == EVERY_PART:
-            return (number - 1) // BLOCK_RECORDS % self.part.count == self.part.number - 1
+            return ((number - 1) // BLOCK_RECORDS + self._first[file]) % self.part.count == self.part.number - 1
         return owner == self.part.number
 
     def _find_owner(self, file: str) -> int:
-        if (owner := self.owners.get(file)) is None:
+        if (owner := self._owners.get(file)) is None:
             raise InputError(f"{file} was not in the input when it was divided; parts need the same input")
         return owner
 

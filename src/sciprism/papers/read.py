@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +22,7 @@ MAX_DETAILED = 1000
 """Skipped records that are kept with their reasons; all are counted."""
 
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
+_PATTERN = re.compile(r"[*?[]")
 _NO_OPTIONS = ReadOptions()
 
 
@@ -297,14 +297,15 @@ class _RecordStream(Generic[Record]):
 
 
 def _match_pattern(path: Path) -> list[Path]:
-    """Return the files that a pattern such as `works/*/part_*.gz` matches, sorted; else the path itself."""
-    name = str(path)
-    if not glob.has_magic(name) or path.exists() or _split_part(path)[1]:
+    """Return the files and folders that a pattern such as `works/*/part_*.gz` matches, sorted; else the path itself."""
+    if not _PATTERN.search(str(path)) or path.exists() or _split_part(path)[1]:
         return [path]
-    found = sorted(map(Path, glob.glob(name, recursive=True)))
+    start = Path(path.anchor)
+    matches = start.glob(str(path.relative_to(start)))
+    found = {each for each in matches if not any(name.startswith(".") for name in each.parts)}
     if not found:
-        raise InputError(f"{name}: no file or folder matches this pattern")
-    return found
+        raise InputError(f"{path}: no file or folder matches this pattern")
+    return sorted(each for each in found if found.isdisjoint(each.parents))
 
 
 def _split_part(path: Path) -> tuple[Path, str]:

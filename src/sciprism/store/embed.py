@@ -182,12 +182,12 @@ class _EmbeddingRun:
             self.report.replaced += 1
             return True
         if same:
-            self._bad(paper, f"it came before with another text, {_describe(known)}; keep one of the two")
+            self._bad(paper, f"it came before with another text, {describe_paper(known)}; keep one of the two")
         else:
             advice = "" if of_this_input else "; if it is the same paper, replace the stored one with --replace"
             self._bad(
                 paper,
-                f"another paper has this id, {_describe(known)}; give each its own id, "
+                f"another paper has this id, {describe_paper(known)}; give each its own id, "
                 f"with --ids-per-file or --id-prefix TEXT for instance{advice}",
             )
         return False
@@ -225,7 +225,7 @@ class _EmbeddingRun:
             self.report.reasons.append(message)
 
 
-def _describe(paper: Paper) -> str:
+def describe_paper(paper: Paper) -> str:
     """Name a known paper by its title and the place where it was read."""
     where = paper.place or "its file was not recorded"
     return f"{_quote(paper)} ({where})"

@@ -89,7 +89,7 @@ def _is_vector(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    return listed and (pa.types.is_floating(kind.value_type) or pa.types.is_int8(kind.value_type))
+    return bool(listed) and bool(pa.types.is_floating(kind.value_type) or pa.types.is_int8(kind.value_type))
 
 
 def _find_json_builder(names: list[str]) -> Callable[[JsonObject], Paper] | None:
