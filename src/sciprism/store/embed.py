@@ -215,7 +215,7 @@ class _EmbeddingRun:
 
     def _bad(self, paper: Paper, reason: str) -> None:
         where = paper.place or f"number {self.report.read} of the input"
-        message = f"{where}: paper {paper.id!r}, {_quote(paper)}: {reason}"
+        message = f"{where}: paper {paper.id!r}, {quote_title(paper)}: {reason}"
         if not self._skip_bad:
             raise InputError(f"{message}; or skip such papers with --skip-bad")
         self.report.bad += 1
@@ -228,10 +228,11 @@ class _EmbeddingRun:
 def describe_paper(paper: Paper) -> str:
     """Name a known paper by its title and the place where it was read."""
     where = paper.place or "its file was not recorded"
-    return f"{_quote(paper)} ({where})"
+    return f"{quote_title(paper)} ({where})"
 
 
-def _quote(paper: Paper) -> str:
+def quote_title(paper: Paper) -> str:
+    """Quote the beginning of a paper's title, else of its abstract."""
     return repr((paper.title or paper.abstract)[:MAX_QUOTED])
 
 

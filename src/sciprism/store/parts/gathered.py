@@ -14,7 +14,7 @@ from sciprism.arrays import Rows
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper, Place
 from sciprism.store.collection import StoredCollection
-from sciprism.store.parts.plan import Plan
+from sciprism.store.parts.plan import PartsPlan
 
 RECORD_BITS = 40
 """Bits of a record's number in a position of the input; above them is the number of its file."""
@@ -41,7 +41,7 @@ class GatheredShards:
     order, but for files that it begins in the middle of a shard, and blocks of a divided file.
     """
 
-    def __init__(self, plan: Plan, parts: dict[int, StoredCollection]) -> None:
+    def __init__(self, plan: PartsPlan, parts: dict[int, StoredCollection]) -> None:
         self._parts = parts
         self._files = {file.name: number for number, file in enumerate(plan.files)}
         self._shares = {part.number: plan.share(part) for part in plan.numbers()}

@@ -23,7 +23,7 @@ from sciprism.store.manifest import (
     ShardRecord,
     read_manifest,
 )
-from sciprism.store.parts.plan import Plan
+from sciprism.store.parts.plan import PartsPlan
 from sciprism.store.parts.state import PARTS_FOLDER, part_folder
 
 JOURNAL_NAME = "merge.json"
@@ -60,7 +60,7 @@ def read_journal(folder: Path) -> MergeJournal | None:
         raise InputError(f"{path} is damaged; {remedy}") from None
 
 
-def carry_out(folder: Path, plan: Plan, journal: MergeJournal) -> Manifest:
+def carry_out(folder: Path, plan: PartsPlan, journal: MergeJournal) -> Manifest:
     """Put all shards in their places and commit the collection with its manifest; what is done is not done again.
 
     A kill before the last step leaves no collection, and parts whose shards are in one of two places.
@@ -116,7 +116,7 @@ def _renumber(record: ShardRecord, names: dict[str, str]) -> ShardRecord:
     return record.model_copy(update={"files": {names[name]: file for name, file in record.files.items()}})
 
 
-def _subfolders(folder: Path, plan: Plan) -> Iterator[Path]:
+def _subfolders(folder: Path, plan: PartsPlan) -> Iterator[Path]:
     yield folder / "papers"
     for space in plan.spaces.values():
         yield folder / "vectors" / space.folder

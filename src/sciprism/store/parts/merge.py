@@ -17,11 +17,11 @@ from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.store.collection import StoredCollection
 from sciprism.store.deletion import write_rows
-from sciprism.store.embed import MAX_REASONS, describe_paper
+from sciprism.store.embed import MAX_REASONS, describe_paper, quote_title
 from sciprism.store.manifest import MANIFEST_NAME, InputRecord, Manifest, read_manifest
 from sciprism.store.parts.gathered import ROWS, GatheredShards
 from sciprism.store.parts.journal import MergeJournal, carry_out, read_journal, remove_parts, write_journal
-from sciprism.store.parts.plan import Plan, read_plan
+from sciprism.store.parts.plan import PartsPlan, read_plan
 from sciprism.store.parts.state import (
     PARTS_FOLDER,
     PartState,
@@ -97,7 +97,7 @@ def _count(report: MergeReport, manifest: Manifest) -> None:
         report.bad = manifest.input.bad
 
 
-def _prepare(folder: Path, plan: Plan, skip_bad: bool, report: MergeReport) -> MergeJournal:
+def _prepare(folder: Path, plan: PartsPlan, skip_bad: bool, report: MergeReport) -> MergeJournal:
     """Check all parts, and return the order of their shards and what repeats."""
     states = _check_states(folder, plan)
     parts = {number.number: _open_part(folder, plan, number) for number in plan.numbers()}
@@ -151,7 +151,7 @@ def _compare(gathered: GatheredShards, name: str, rows: Rows, firsts: Rows) -> n
 
 
 def _explain(paper: Paper, known: Paper, same: bool) -> str:
-    where = f"{paper.place}: paper {paper.id!r}, {describe_paper(paper)}"
+    where = f"{paper.place}: paper {paper.id!r}, {quote_title(paper)}"
     if same:
         return f"{where}: it came before with another text, {describe_paper(known)}; keep one of the two"
     return (
@@ -160,11 +160,11 @@ def _explain(paper: Paper, known: Paper, same: bool) -> str:
     )
 
 
-def _read_states(folder: Path, plan: Plan) -> list[PartState | None]:
+def _read_states(folder: Path, plan: PartsPlan) -> list[PartState | None]:
     return [read_state(folder, part) for part in plan.numbers()]
 
 
-def _check_states(folder: Path, plan: Plan) -> list[PartState]:
+def _check_states(folder: Path, plan: PartsPlan) -> list[PartState]:
     """Return the states of all parts. Raises InputError unless each is done, of this plan, and not at work."""
     known = {part.folder for part in plan.numbers()}
     for path in sorted((folder / PARTS_FOLDER).glob("*-of-*")):
@@ -184,7 +184,7 @@ def _is_done(state: PartState | None) -> bool:
 
 
 def _list_problems(
-    folder: Path, plan: Plan, states: dict[PartNumber, PartState | None], active: set[PartNumber]
+    folder: Path, plan: PartsPlan, states: dict[PartNumber, PartState | None], active: set[PartNumber]
 ) -> Iterator[str]:
     for part, state in states.items():
         again = f"run it again with --part {part}"
@@ -202,7 +202,7 @@ def _list_problems(
             yield f"part {part} has no collection any more; {again}"
 
 
-def _open_part(folder: Path, plan: Plan, part: PartNumber) -> StoredCollection:
+def _open_part(folder: Path, plan: PartsPlan, part: PartNumber) -> StoredCollection:
     """Open the collection of a part. Raises InputError where it is not as its worker left it."""
     stored = StoredCollection.open(part_folder(folder, part))
     manifest = stored.manifest
@@ -219,7 +219,7 @@ def _open_part(folder: Path, plan: Plan, part: PartNumber) -> StoredCollection:
     return stored
 
 
-def _check_inputs(folder: Path, plan: Plan) -> None:
+def _check_inputs(folder: Path, plan: PartsPlan) -> None:
     """Raise InputError where two parts read different bytes of one file."""
     seen: dict[str, tuple[PartNumber, str]] = {}
     for part in plan.numbers():

@@ -74,7 +74,7 @@ class ReadingRecord(_PlanModel):
     abstracts: list[PlannedFile]
 
 
-class Plan(_PlanModel):
+class PartsPlan(_PlanModel):
     """What all parts of a collection have in common."""
 
     layout: int = PLAN_LAYOUT
@@ -107,7 +107,7 @@ class Plan(_PlanModel):
         return (PartNumber(number, self.parts) for number in range(1, self.parts + 1))
 
 
-def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, count: int) -> Plan:
+def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, count: int) -> PartsPlan:
     """Return the plan of an input in `count` parts. Raises InputError for standard input and pipes."""
     files = list_paper_files(source.paths, reader=source.reader, options=source.options)
     for file in files:
@@ -119,7 +119,7 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
         raise InputError(f"{twice} is named twice; parts need each file once")
     owners = divide_files([file.path.stat().st_size for file in files], count)
     options = source.options
-    return Plan(
+    return PartsPlan(
         parts=count,
         encoder=EncoderRecord(
             name=encoder.name,
@@ -143,7 +143,7 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
     )
 
 
-def ensure_plan(folder: Path, plan: Plan) -> Plan:
+def ensure_plan(folder: Path, plan: PartsPlan) -> PartsPlan:
     """Write the plan of a folder if it has none, and return the stored one. Raises InputError where it differs."""
     if not (folder / PLAN_NAME).exists():
         _create(folder / PLAN_NAME, seal_json(plan.model_dump_json(indent=1)))
@@ -156,7 +156,7 @@ def ensure_plan(folder: Path, plan: Plan) -> Plan:
     return stored
 
 
-def read_plan(folder: Path) -> Plan:
+def read_plan(folder: Path) -> PartsPlan:
     """Read the plan of a folder's parts. Raises InputError where it has none or a damaged one."""
     path = folder / PLAN_NAME
     try:
@@ -165,7 +165,7 @@ def read_plan(folder: Path) -> Plan:
         command = shlex.join(["sciprism", "embed", "FILES", "-o", str(folder), "--part", "1/8"])
         raise InputError(f"{folder} holds no parts (no {PLAN_NAME}); a first part is made with: {command}") from None
     try:
-        plan = Plan.model_validate_json(text)
+        plan = PartsPlan.model_validate_json(text)
     except ValidationError as error:
         raise InputError(
             f"{path} is no plan of parts, or it is damaged ({error.errors()[0]['msg']}); {REMEDY}"
@@ -214,7 +214,7 @@ def _hash_samples(path: Path, size: int) -> str:
     return hash_bytes(b"".join(pieces))
 
 
-def _list_differences(stored: Plan, wanted: Plan) -> Iterator[str]:
+def _list_differences(stored: PartsPlan, wanted: PartsPlan) -> Iterator[str]:
     if stored.checksum == wanted.checksum:
         return
     if stored.parts != wanted.parts:
@@ -242,7 +242,9 @@ def _list_differences(stored: Plan, wanted: Plan) -> Iterator[str]:
 def _compare_files(stored: Sequence[PlannedFile], wanted: Sequence[PlannedFile], kind: str) -> Iterator[str]:
     old, new = ({file.name: file for file in files} for files in (stored, wanted))
     gone, more = [name for name in old if name not in new], [name for name in new if name not in old]
-    changed = [name for name in old if name in new and old[name] != new[name]]
+    # a changed size may move other files to other parts
+    bytes_of = [{name: (file.size, file.checksum) for name, file in files.items()} for files in (old, new)]
+    changed = [name for name in old if name in new and bytes_of[0][name] != bytes_of[1][name]]
     for names, what in ((gone, "missing now"), (more, "new"), (changed, "changed since")):
         if names:
             yield f"{len(names):,} {kind}{'s' * (len(names) > 1)} {what} ({names[0]})"

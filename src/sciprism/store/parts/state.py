@@ -187,7 +187,10 @@ class PartReporter:
         self._write()
 
     def update(self, **values: object) -> None:
-        """Change fields of the state. Raises RunFailedError where another worker has taken the part over."""
+        """Change fields of the state; a new stage is written at once.
+
+        Raises RunFailedError where another worker has taken the part over.
+        """
         if self._other and values.get("stage") != "failed":
             raise RunFailedError(
                 f"part {self._part} of {self._folder} is also run by {self._other}; this run stops, that one continues"
@@ -196,6 +199,8 @@ class PartReporter:
             for name, value in values.items():
                 setattr(self._state, name, value)
             self._state.seconds = round(time.monotonic() - self._began, 1)
+        if values.get("stage") in ACTIVE:
+            self._write()
 
     def restart_clock(self) -> None:
         """Count the seconds from now: the papers that are counted next take the time."""

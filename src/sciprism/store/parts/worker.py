@@ -19,7 +19,7 @@ from sciprism.store.embed import MAX_REASONS, EmbedReport, embed
 from sciprism.store.layout import CollectionLayout
 from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
 from sciprism.store.parts.journal import JOURNAL_NAME
-from sciprism.store.parts.plan import PartInput, Plan, build_plan, ensure_plan
+from sciprism.store.parts.plan import PartInput, PartsPlan, build_plan, ensure_plan
 from sciprism.store.parts.state import (
     PARTS_FOLDER,
     PartInputRecord,
@@ -89,7 +89,7 @@ def embed_part(
 
 
 @contextmanager
-def _open_part(folder: Path, plan: Plan, part: PartNumber) -> Iterator[bool]:
+def _open_part(folder: Path, plan: PartsPlan, part: PartNumber) -> Iterator[bool]:
     """Hold the part's lock while it is worked at; yield whether all parts are merged already."""
     _refuse_collection(folder)
     (folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def _refuse_collection(folder: Path) -> None:
             raise InputError(f"{folder} holds {min(foreign)} but no {PLAN_NAME}; name a new folder for the parts")
 
 
-def _refuse_active(folder: Path, plan: Plan, part: PartNumber) -> None:
+def _refuse_active(folder: Path, plan: PartsPlan, part: PartNumber) -> None:
     """Raise InputError where a worker of another machine is at the part, or the part is of another plan."""
     state = read_state(folder, part)
     if state is None:
@@ -142,7 +142,7 @@ class _Worker:
         source: PartInput,
         encoder: Encoder,
         folder: Path,
-        plan: Plan,
+        plan: PartsPlan,
         part: PartNumber,
         progress: Callable[[Step], None],
     ) -> None:
