@@ -92,6 +92,10 @@ def embed_part(
 def _open_part(folder: Path, plan: PartsPlan, part: PartNumber) -> Iterator[bool]:
     """Hold the part's lock while it is worked at; yield whether all parts are merged already."""
     _refuse_collection(folder)
+    if (folder / MANIFEST_NAME).exists():
+        ensure_plan(folder, plan)
+        yield True
+        return
     (folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
     busy = f"part {part} of {folder} is being written by another sciprism process; wait until it ends"
     with lock_file(lock_path(folder, part), busy, timeout=PROBE_SECONDS):
