@@ -1,10 +1,16 @@
-"""Divide the files of an input among the workers that embed it: each gets whole files, and blocks of large ones."""
+"""Divide the files of an input among the workers that embed it.
+
+The input is a line as long as the bytes of all files, cut into equal parts. A file goes to the part in which it lies;
+one that lies in several is divided among these by blocks of records. So a part reads few files besides its own, and
+its papers are neighbours in the input.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Self
 
 from sciprism.errors import InputError
@@ -12,10 +18,15 @@ from sciprism.errors import InputError
 BLOCK_RECORDS = 256
 """Records of a divided file that one part takes in a row: a batch of the encoder."""
 FILES_PER_PART = 4
-"""A file larger than the share of one part, divided by this, is itself divided: else parts would be unequal."""
-EVERY_PART = 0
-"""Owner of a file whose blocks of records all parts divide."""
+"""A file smaller than a part divided by this is not divided: it goes to the part in which its middle lies."""
+MIN_SHARE = 32
+"""A part reads no file of which it would get less than a part divided by this."""
+MAX_WEIGHT = 16
+"""Blocks of the part that has most of a file, until the turns repeat."""
 MAX_PARTS = 100_000
+
+Weight = tuple[int, int]
+"""A part, from 1, and its share of a file."""
 
 _PART = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 
@@ -53,45 +64,71 @@ class PartNumber:
 class InputShare:
     """The records that one part reads."""
 
-    def __init__(self, part: PartNumber, owners: Mapping[str, int]) -> None:
-        """owners: file, as `InputFile.full_name` has it -> its part, or EVERY_PART; in the order of the input."""
+    def __init__(self, part: PartNumber, division: Mapping[str, Sequence[Weight]]) -> None:
+        """division: file, as `InputFile.full_name` has it -> the parts that read it (`divide_files`)."""
         self.part = part
-        self._owners = owners
-        self._first = {file: number % part.count for number, file in enumerate(owners)}
+        self._division = division
+        self._turns: dict[str, tuple[int, ...]] = {}
 
     def reads_file(self, file: str) -> bool:
         """Return whether the part reads any record of a file."""
-        return self._find_owner(file) in (EVERY_PART, self.part.number)
+        return self.part.number in self._find_turns(file)
 
     def reads_record(self, file: str, number: int) -> bool:
-        """Return whether the part reads a record of a file; number: from 1.
+        """Return whether the part reads a record of a file; number: from 1."""
+        turns = self._find_turns(file)
+        return turns[(number - 1) // BLOCK_RECORDS % len(turns)] == self.part.number
 
-        The parts take turns; each file begins with another part, so that many short files are divided evenly.
-        """
-        owner = self._find_owner(file)
-        if owner == EVERY_PART:
-            return ((number - 1) // BLOCK_RECORDS + self._first[file]) % self.part.count == self.part.number - 1
-        return owner == self.part.number
-
-    def _find_owner(self, file: str) -> int:
-        if (owner := self._owners.get(file)) is None:
-            raise InputError(f"{file} was not in the input when it was divided; parts need the same input")
-        return owner
+    def _find_turns(self, file: str) -> tuple[int, ...]:
+        if file not in self._turns:
+            if file not in self._division:
+                raise InputError(f"{file} was not in the input when it was divided; parts need the same input")
+            self._turns[file] = take_turns(self._division[file])
+        return self._turns[file]
 
 
-def divide_files(sizes: Sequence[int], count: int) -> list[int]:
-    """Return the part of each file, or EVERY_PART for one that is divided by blocks of records.
+def divide_files(sizes: Sequence[int], count: int) -> list[tuple[Weight, ...]]:
+    """Return of each file the parts that read it, each with its weight: its blocks of all, until the turns repeat.
 
-    Large files are divided, and the others go, the largest first, to the part that has the fewest bytes: no part
-    has more than 1 / FILES_PER_PART above the mean, and nothing but the sizes decides.
+    Nothing but the sizes and their order decides. No part has more than 1 / FILES_PER_PART above the mean, or so.
     """
-    limit = sum(sizes) / (FILES_PER_PART * count)
-    owners, loads = [EVERY_PART] * len(sizes), [0] * count
-    if count == 1:
-        return [1] * len(sizes)
-    for file in sorted(range(len(sizes)), key=lambda each: (-sizes[each], each)):
-        if sizes[file] <= limit:
-            part = min(range(count), key=lambda each: loads[each])
-            owners[file] = part + 1
-            loads[part] += sizes[file]
-    return owners
+    share = max(sum(sizes), 1)  # of one part, where a byte has the length `count`
+    found: list[tuple[Weight, ...]] = []
+    start = 0
+    for size in sizes:
+        stop = start + size * count
+        first, last = (min(place // share, count - 1) for place in (start, max(stop - 1, start)))
+        if (stop - start) * FILES_PER_PART <= share or first == last:
+            found.append(((min((start + stop) // 2 // share, count - 1) + 1, 1),))
+        else:
+            overlaps = {
+                part + 1: min(stop, (part + 1) * share) - max(start, part * share) for part in range(first, last + 1)
+            }
+            largest = max(overlaps.values())
+            retained = {part: each for part, each in overlaps.items() if each * MIN_SHARE >= share or each == largest}
+            found.append(_weigh(retained, largest))
+        start = stop
+    return found
+
+
+def _weigh(overlaps: Mapping[int, int], largest: int) -> tuple[Weight, ...]:
+    weights = {part: max(1, round(each * MAX_WEIGHT / largest)) for part, each in overlaps.items()}
+    divisor = gcd(*weights.values())
+    return tuple((part, weight // divisor) for part, weight in weights.items())
+
+
+def take_turns(weights: Sequence[Weight]) -> tuple[int, ...]:
+    """Return the part of each block until the turns repeat: each as often as its weight, and evenly spread.
+
+    >>> take_turns([(1, 2), (2, 1)])
+    (1, 2, 1)
+    """
+    total = sum(weight for _, weight in weights)
+    credit, turns = dict.fromkeys((part for part, _ in weights), 0), []
+    for _ in range(total):
+        for part, weight in weights:
+            credit[part] += weight
+        turn = max(credit, key=lambda part: credit[part])  # the first of equals
+        credit[turn] -= total
+        turns.append(turn)
+    return tuple(turns)

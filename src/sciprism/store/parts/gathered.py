@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Rows
 from sciprism.errors import InputError
+from sciprism.papers.division import InputShare
 from sciprism.papers.records import Paper, Place
 from sciprism.store.collection import StoredCollection
 from sciprism.store.parts.plan import PartsPlan
@@ -44,7 +45,8 @@ class GatheredShards:
     def __init__(self, plan: PartsPlan, parts: dict[int, StoredCollection]) -> None:
         self._parts = parts
         self._files = {file.name: number for number, file in enumerate(plan.files)}
-        self._shares = {part.number: plan.share(part) for part in plan.numbers()}
+        division = {file.name: file.parts for file in plan.files}
+        self._shares = {part.number: InputShare(part, division) for part in plan.numbers()}
         found = [
             (self._find_first_position(part, first), part, shard, record.rows)
             for part, stored in parts.items()

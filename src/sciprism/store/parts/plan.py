@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sciprism.checksums import hash_bytes, read_sealed, seal_json
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, sync_folder
-from sciprism.papers.division import InputShare, PartNumber, divide_files
+from sciprism.papers.division import InputShare, PartNumber, Weight, divide_files
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.read import Paths, list_paper_files
 from sciprism.store.layout import DEFAULT_DTYPE, DEFAULT_FORMATS, DEFAULT_SHARD_SIZE, CollectionLayout, group_by_space
@@ -54,12 +54,12 @@ class _PlanModel(BaseModel):
 
 
 class PlannedFile(_PlanModel):
-    """A file of the input: its size (bytes), a checksum of samples of its bytes, its part (0: divided by blocks)."""
+    """A file of the input: its size (bytes), a checksum of samples of its bytes, and the parts that read it."""
 
     name: str
     size: int
     checksum: str
-    part: int = 0
+    parts: list[Weight] = []
 
 
 class ReadingRecord(_PlanModel):
@@ -100,7 +100,7 @@ class PartsPlan(_PlanModel):
 
     def share(self, part: PartNumber) -> InputShare:
         """Return the records that a part reads."""
-        return InputShare(part, {file.name: file.part for file in self.files})
+        return InputShare(part, {file.name: file.parts for file in self.files})
 
     def numbers(self) -> Iterator[PartNumber]:
         """Yield all parts."""
@@ -117,7 +117,7 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{twice} is named twice; parts need each file once")
-    owners = divide_files([file.path.stat().st_size for file in files], count)
+    division = divide_files([file.path.stat().st_size for file in files], count)
     options = source.options
     return PartsPlan(
         parts=count,
@@ -139,7 +139,7 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
             missing_abstract=source.missing_abstract,
             abstracts=[_describe_file(Path(name), name) for name in source.abstracts],
         ),
-        files=[_describe_file(f.path, f.full_name, part) for f, part in zip(files, owners, strict=True)],
+        files=[_describe_file(f.path, f.full_name, parts) for f, parts in zip(files, division, strict=True)],
     )
 
 
@@ -197,9 +197,9 @@ def _create(path: Path, content: bytes) -> None:
         sync_folder(path.parent)
 
 
-def _describe_file(path: Path, name: str, part: int = 0) -> PlannedFile:
+def _describe_file(path: Path, name: str, parts: Sequence[Weight] = ()) -> PlannedFile:
     size = path.stat().st_size if path.is_file() else 0
-    return PlannedFile(name=name, size=size, checksum=_hash_samples(path, size) if size else "", part=part)
+    return PlannedFile(name=name, size=size, checksum=_hash_samples(path, size) if size else "", parts=list(parts))
 
 
 def _hash_samples(path: Path, size: int) -> str:
