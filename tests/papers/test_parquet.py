@@ -115,3 +115,12 @@ def test_damaged_and_packed_files(tmp_path: Path) -> None:
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match=r"not a Parquet file that can be read: .*; fetch it again; fix it"):
         list(read_papers([path]))
+
+
+def test_a_collection_in_the_folder_of_its_input_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path / "papers.parquet", [{"id": "a", "title": "T"}])
+    embed(read_papers([tmp_path]), FakeEncoder(), tmp_path / "c")
+    report = ReadReport()
+    assert len(list(read_papers([tmp_path], report=report))) == 1 and report.ignored == 4
+    with pytest.raises(InputError, match="no file in a known format in this folder"):
+        list(read_papers([tmp_path / "c"]))

@@ -167,9 +167,13 @@ class _RecordStream(Generic[Record]):
                 yield InputFile(path, encoding=encoding, part=part), path.name
                 continue
             count = 0
-            for inner in sorted(item for item in path.rglob("*") if item.is_file()):
+            inside = sorted(item for item in path.rglob("*") if item.is_file())
+            collections = {
+                item.parent for item in inside if item.name == "manifest.json" and _is_collection(item.parent)
+            }
+            for inner in inside:
                 file = InputFile(inner, encoding=encoding)
-                if self._is_readable(file):
+                if collections.isdisjoint(inner.parents) and self._is_readable(file):
                     count += 1
                     yield file, inner.relative_to(path).as_posix()
                 else:
@@ -306,6 +310,13 @@ def _match_pattern(path: Path) -> list[Path]:
     if not found:
         raise InputError(f"{path}: no file or folder matches this pattern")
     return sorted(each for each in found if found.isdisjoint(each.parents))
+
+
+def _is_our_manifest(path: Path) -> bool:
+    """Say whether a file is that of a collection: what `embed` writes may lie in the folder of its input."""
+    with path.open("rb") as file:
+        head = file.read(1 << 12)
+    return all(key in head for key in (b'"layout"', b'"encoder"', b'"fingerprint"'))
 
 
 def _split_part(path: Path) -> tuple[Path, str]:
