@@ -168,9 +168,7 @@ class _RecordStream(Generic[Record]):
                 continue
             count = 0
             inside = sorted(item for item in path.rglob("*") if item.is_file())
-            collections = {
-                item.parent for item in inside if item.name == "manifest.json" and _is_collection(item.parent)
-            }
+            collections = {item.parent for item in inside if item.name == "manifest.json" and _is_our_manifest(item)}
             for inner in inside:
                 file = InputFile(inner, encoding=encoding)
                 if collections.isdisjoint(inner.parents) and self._is_readable(file):
