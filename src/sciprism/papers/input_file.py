@@ -59,6 +59,10 @@ class BadRecord:
     reason: str
 
 
+NOT_WANTED = BadRecord(0, None, "it is of another part of the input")
+"""Stands for a record that is not needed (`InputFile.wanted`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """How files are read. columns: our field names -> a table's headers, where the file is a table.
@@ -92,7 +96,8 @@ class InputFile:
     Readers set `record_line`, where they know it, to the line in which the last record begins, and count in
     `omitted` what is no paper ("attachment"). encoding: decodes the text, unless a byte order mark does; else it is
     UTF-8 or guessed (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader
-    chooses.
+    chooses. `wanted` says, where it is set, whether a record is needed, by its number among those that are yielded,
+    from 1: a reader may yield `NOT_WANTED` in its place, and save the work.
     """
 
     def __init__(self, path: Path, *, encoding: str = "", part: str = "") -> None:
@@ -105,6 +110,7 @@ class InputFile:
         self.damaged_characters = 0
         self.removed_characters = 0
         self.omitted = Counter[str]()
+        self.wanted: Callable[[int], bool] | None = None
         self.record_line: int | None = None
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.papers.bibliographic_fields import find_year
-from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.input_file import NOT_WANTED, BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_values import JsonLayout, read_json_values
 
 T = TypeVar("T")
@@ -45,7 +45,11 @@ class JsonReader(Generic[T]):
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[T | BadRecord]:  # noqa: ARG002 (protocol)
         """Yield a record for every object of the file."""
+        wanted = None if self.find_omission else file.wanted  # an omitted object has no number
         for number, line, value, reason in read_json_values(file, self.layout):
+            if wanted and not wanted(number):
+                yield NOT_WANTED
+                continue
             try:
                 if reason or not isinstance(value, dict):
                     raise ValueError(reason or f"{value!r} is not an object")

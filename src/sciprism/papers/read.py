@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -209,6 +210,7 @@ class _RecordStream(Generic[Record]):
         if file.part and not getattr(self.readers[counts.format], "reads_parts", False):
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         prefix, number = self._find_prefix(file.path, name), 0
+        file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
         try:
             items = self.readers[counts.format].read(file, self.options)
             for number, item in enumerate(items, 1):

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sciprism.errors import InputError
+from sciprism.papers.division import BLOCK_RECORDS
 from sciprism.papers.file_copies import copy_file
-from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.input_file import NOT_WANTED, BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_records import MAX_REASON_CHARS, JsonObject, JsonReader
 from sciprism.papers.paper_columns import build_paper, known_headers
 from sciprism.papers.readers.registry import paper_readers
@@ -25,8 +27,8 @@ from sciprism.papers.table_columns import cell_getter, find_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 1024
-"""Rows that are decoded at once."""
+ROWS = BLOCK_RECORDS
+"""Rows that are decoded at once: so many in a row are of one part, where parts divide a file."""
 _MAGIC = "PAR1"
 _TEXTS = ("title", "abstract", "text", "display_name")
 """Columns whose values are never JSON, though they may begin like it."""
@@ -54,6 +56,11 @@ class PaperParquetReader:
                 build = _find_json_builder(names) if not options.columns else None
                 build = build or _find_table_builder(file.path, names, options)
                 for batch in table.iter_batches(ROWS, columns=names):
+                    numbers = range(number + 1, number + 1 + len(batch))
+                    if file.wanted and not any(map(file.wanted, numbers)):
+                        number += len(batch)
+                        yield from repeat(NOT_WANTED, len(batch))
+                        continue
                     for row in batch.to_pylist():
                         number += 1
                         row |= {name: dict(row[name]) for name in maps if row[name] is not None}
