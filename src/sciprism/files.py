@@ -178,6 +178,8 @@ def lock_file(path: Path, busy: str, *, timeout: float = 0) -> Iterator[None]:
             lock.acquire()
         except Timeout:
             raise InputError(busy) from None
+        except NotImplementedError:
+            raise InputError(f"{path.parent}: this file system has no locks; name a folder on another disk") from None
     try:
         yield
     finally:
@@ -193,7 +195,7 @@ def is_locked(path: Path) -> bool:
             return False
     except Timeout:
         return True
-    except OSError:
+    except (OSError, NotImplementedError):
         return False
 
 
