@@ -3,7 +3,8 @@
 The papers are embedded by the command line: by one process with two threads, and by two workers at once with one
 thread each, from one file (divided by blocks of records) and from 40 files (whole files). What is compared: papers,
 vectors, and the answers to titles of other papers as queries. The million rows have short texts and random vectors
-of 384 numbers in float16; one in a hundred papers recurs in the file of another part. Run from the repository root:
+of 384 numbers in float16; one in a hundred papers recurs in the file of another part. Each run is stored when it ends.
+Run from the repository root:
 
     python benchmarks/parts.py --data DATA -o results/parts.json
 """
@@ -13,7 +14,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -238,19 +238,16 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("SCIPRISM_DATA"), required="SCIPRISM_DATA" not in os.environ
     )
-    parser.add_argument("--rows", type=int, nargs="*", default=[ROWS // 4, ROWS])
+    parser.add_argument(
+        "--runs", nargs="*", default=["real", str(ROWS // 4), str(ROWS)], help="real, or numbers of rows"
+    )
     args = parser.parse_args()
-    result: dict[str, Any] = {"seed": 0}
-    with TemporaryDirectory() as name:
-        result["real"] = measure_real(args.data, Path(name))
+    for run in args.runs:
+        with TemporaryDirectory() as name:
+            result = measure_real(args.data, Path(name)) if run == "real" else measure_synthetic(Path(name), int(run))
         print(json.dumps(result, indent=1), flush=True)
-        for rows in args.rows:
-            folder = Path(name) / f"synthetic-{rows}"
-            folder.mkdir()
-            result[f"{rows:,} synthetic rows"] = measure_synthetic(folder, rows)
-            shutil.rmtree(folder)
-            print(json.dumps(result, indent=1), flush=True)
-    write_result(args.output, provenance(["torch", "sciprism", "numpy", "pyarrow"], **result))
+        label = "real papers" if run == "real" else f"{int(run):,} synthetic rows"
+        write_result(args.output, provenance(["torch", "sciprism", "numpy", "pyarrow"], **result), label)
 
 
 if __name__ == "__main__":
