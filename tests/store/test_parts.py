@@ -440,3 +440,13 @@ def test_a_damaged_plan_is_refused(files: list[Path], parts: Path) -> None:
     for use in (lambda: run(files, parts, "1/3"), lambda: merge(parts), lambda: read_status(parts)):
         with pytest.raises(InputError, match="damaged"):
             use()
+
+
+def test_parts_of_workers_with_disks_of_their_own_are_gathered(
+    files: list[Path], whole: dict[str, Any], tmp_path: Path
+) -> None:
+    for part in (1, 2):
+        run(files, tmp_path / f"disk{part}", f"{part}/2")
+    shutil.copytree(tmp_path / "disk2" / "parts", tmp_path / "disk1" / "parts", dirs_exist_ok=True)
+    merge(tmp_path / "disk1")
+    assert describe(tmp_path / "disk1") == whole
