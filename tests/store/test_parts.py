@@ -421,6 +421,7 @@ def test_folders_that_hold_something_else_are_refused(files: list[Path], tmp_pat
     with pytest.raises(InputError, match=r"holds thesis.tex but no parts.json"):
         run(files, tmp_path / "other", "1/2")
     embed(some_papers(3), FakeEncoder(), tmp_path / "c")
+    assert (read_status(tmp_path / "c").stage, read_status(tmp_path / "c").papers) == ("collection", 3)
     with pytest.raises(InputError, match="is a collection; parts make a new one"):
         run(files, tmp_path / "c", "1/2")
     with pytest.raises(InputError, match="is a file"):

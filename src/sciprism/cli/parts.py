@@ -169,8 +169,9 @@ def status(folder: PartsFolder, as_json: AsJson = False) -> None:
         totals = {"total": found.total, "rate": found.rate, "seconds_left": found.seconds_left, **found.count()}
         print_json("sciprism.status/1", {"collection": str(folder), **asdict(found), "summary": totals})
         return
-    if found.stage == "merged":
-        print(f"{folder} is merged and holds {found.papers:,} papers")
+    if found.stage in ("merged", "collection"):
+        made = "is merged" if found.stage == "merged" else "was made without parts"
+        print(f"{folder} {made} and holds {found.papers:,} papers")
         return
     _print_status(folder, found)
 

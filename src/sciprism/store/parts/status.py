@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from sciprism.papers.division import PartNumber
-from sciprism.store.manifest import MANIFEST_NAME, read_manifest
+from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
 from sciprism.store.parts.journal import JOURNAL_NAME
 from sciprism.store.parts.plan import read_plan
 from sciprism.store.parts.state import ACTIVE, PARTS_FOLDER, PartState, find_active, read_state
@@ -32,9 +32,9 @@ class PartStatus:
 
 @dataclass(frozen=True, slots=True)
 class PartsStatus:
-    """All parts. stage: parts, merging, merged. papers: of a merged collection, else those done."""
+    """All parts. stage: also that of a collection made without parts. papers: of a collection, else those done."""
 
-    stage: Literal["parts", "merging", "merged"]
+    stage: Literal["parts", "merging", "merged", "collection"]
     papers: int
     parts: list[PartStatus]
 
@@ -65,7 +65,8 @@ def read_status(folder: Path | str) -> PartsStatus:
     """Return how far the parts of a folder are. Raises InputError for a folder without parts."""
     folder = Path(folder)
     if (folder / MANIFEST_NAME).exists():
-        return PartsStatus("merged", read_manifest(folder).papers, [])
+        stage: Literal["merged", "collection"] = "merged" if (folder / PLAN_NAME).exists() else "collection"
+        return PartsStatus(stage, read_manifest(folder).papers, [])
     plan = read_plan(folder)
     states = {part: read_state(folder, part) for part in plan.numbers()}
     states = {part: state if state and state.plan == plan.checksum else None for part, state in states.items()}
