@@ -157,19 +157,46 @@ def recover_folder(folder: Path) -> None:
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the system frees it when the process ends, even by a kill."""
+def lock_folder(folder: Path, *, timeout: float = 0) -> Iterator[None]:
+    """Hold the folder's lock; the system frees it when the process ends, even by a kill.
+
+    timeout: seconds to wait for another process. Raises InputError where that holds it longer.
+    """
+    busy = f"{folder} is being written by another sciprism process; wait until it ends"
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / LOCK_NAME, timeout=0)
+    with lock_file(folder / LOCK_NAME, busy, timeout=timeout):
+        yield
+
+
+@contextmanager
+def lock_file(path: Path, busy: str, *, timeout: float = 0) -> Iterator[None]:
+    """Hold a lock that is a file, as `lock_folder` does. busy: the message of the InputError."""
+    with explain_write_errors(path):
+        lock = FileLock(path, timeout=timeout)
         try:
             lock.acquire()
         except Timeout:
-            raise InputError(f"{folder} is being written by another sciprism process; wait until it ends") from None
+            raise InputError(busy) from None
+        except NotImplementedError:
+            raise InputError(f"{path.parent}: this file system has no locks; name a folder on another disk") from None
     try:
         yield
     finally:
         lock.release()
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds a lock; False too where its file cannot be opened for writing."""
+    if not path.exists():
+        return False
+    try:
+        with FileLock(path, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except (OSError, NotImplementedError):
+        return False
 
 
 def sha256(path: Path) -> str:

@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import contextmanager
 
-EVENTS = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "open")
+EVENTS = ("os.rename", "os.link", "os.remove", "os.rmdir", "os.mkdir", "open")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 

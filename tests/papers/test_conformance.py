@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from build_zotero import build_zotero
 from sciprism.errors import InputError
 from sciprism.papers import Paper, ReadReport, read_papers
+from sciprism.papers.division import InputShare, PartNumber
 from sciprism.papers.readers.registry import paper_readers
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -20,7 +21,7 @@ BUILT_PATHS: dict[str, Path] = {}
 
 
 BUILT = {"zotero": ("zotero.sqlite", build_zotero)}  # binary formats: a file name, and what writes the sample
-TEXTS = sorted(paper_readers.keys() - BUILT - {"excel"})
+TEXTS = sorted(paper_readers.keys() - BUILT - {"excel", "parquet"})
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -114,3 +115,13 @@ def test_noise_is_an_input_error_or_counted(name: str, noise: bytes, read) -> No
     except InputError:
         return
     assert papers or report.skipped_count
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_shares_of_a_sample_are_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader may leave out what another part reads, and must not lose or number it otherwise."""
+    monkeypatch.setattr("sciprism.papers.division.BLOCK_RECORDS", 1)
+    whole = {paper.place: paper for paper in read_papers([sample(name)])}
+    parts = [InputShare(PartNumber(part, 2), {str(sample(name)): [(1, 1), (2, 1)]}) for part in (1, 2)]
+    found = [{paper.place: paper for paper in read_papers([sample(name)], share=share)} for share in parts]
+    assert found[0] | found[1] == whole and not found[0].keys() & found[1].keys() and all(found)

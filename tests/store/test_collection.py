@@ -99,7 +99,7 @@ def damaged(tmp_path: Path) -> tuple[Path, Path]:
         ("[]", "not a manifest"),
         ('{"name": "a package"}', "layout: Field required"),
         ('{"layout": 1}', r"encoder: Field required.*embed into a new folder"),
-        ('{"layout": 3}', "has layout 3; this version of sciprism reads up to 2"),
+        ('{"layout": 4}', "has layout 4; this version of sciprism reads up to 3"),
     ],
 )
 def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) -> None:

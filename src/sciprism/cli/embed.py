@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
@@ -27,18 +26,19 @@ from sciprism.cli.options import (
     Reader,
     SkipBad,
     build_read_options,
-    split_names,
 )
+from sciprism.cli.parts import Part, embed_one_part, refuse_rules
 from sciprism.cli.printing import join_counts, print_skipped
 from sciprism.cli.progress import ProgressDisplay
-from sciprism.errors import InputError, InterruptedRunError
+from sciprism.cli.wanted_model import WantedModel, explain_interruption
+from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import Paper, ReadReport
     from sciprism.papers.abstracts import AbstractCompletion
-    from sciprism.store import CollectionLayout, EmbedReport
-    from sciprism.store.matrix import Dtype
+    from sciprism.store import EmbedReport
+    from sciprism.store.parts.plan import PartInput
 
 Replace = Annotated[
     bool, typer.Option("--replace", help="A paper replaces a stored one of its id, even where they differ.")
@@ -69,6 +69,7 @@ def embed(
     replace: Replace = False,
     skip_bad: SkipBad = False,
     prune: Prune = False,
+    part: Part = "",
     threads: Annotated[int, typer.Option(help="Processor cores to use; 0 is all.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -76,26 +77,35 @@ def embed(
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
-    from sciprism.papers import read_papers
-    from sciprism.store import embed as store
+    from sciprism.store.parts.plan import PartInput
 
     _use_threads(threads)
     options = build_read_options(columns, encoding, id_prefix, ids_per_file)
-    read = partial(read_papers, files, reader=reader, options=options, skip_bad=skip_bad)
-    encoder = _load_encoder(output, read, model, pooling, precision)
-    rules: dict[str, Any] = {"skip_bad": skip_bad, "replace": replace, "prune": prune}
-    write = partial(store, encoder=encoder, folder=output, layout=_choose_layout(encoder, formats, dtype), **rules)
-    piped = any(name == "-" or Path(name).is_fifo() for name in files)  # can be read once
-    with open_abstracts(abstracts, missing_abstract) as completion, _explain_interruption(output):
+    more: dict[str, Any] = {"abstracts": tuple(abstracts or ()), "missing_abstract": missing_abstract}
+    source = PartInput(paths=tuple(files), reader=reader, options=options, skip_bad=skip_bad, **more)
+    wanted = WantedModel(model, pooling, precision, formats, dtype)
+    if part:
+        refuse_rules(replace=replace, prune=prune)
+        embed_one_part(source, output, part, wanted, as_json)
+    else:
+        _embed_all(source, output, wanted, {"replace": replace, "prune": prune}, as_json)
+
+
+def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: dict[str, Any], as_json: bool) -> None:
+    from sciprism.papers import read_papers
+    from sciprism.store import embed as store
+    from sciprism.store.layout import check_folder
+
+    skip_bad = source.skip_bad
+    read = partial(read_papers, source.paths, reader=source.reader, options=source.options, skip_bad=skip_bad)
+    check_folder(output)
+    read()  # opens nothing, and names a missing file
+    encoder = wanted.load(output)
+    layout = wanted.choose_layout(encoder)
+    write = partial(store, encoder=encoder, folder=output, layout=layout, skip_bad=skip_bad, **rules)
+    piped = any(name == "-" or Path(name).is_fifo() for name in cast("tuple[str, ...]", source.paths))  # read once
+    with open_abstracts([*source.abstracts], source.missing_abstract) as completion, explain_interruption(output):
         _report(output, *_read_and_write(read, write, piped, completion), completion, as_json)
-
-
-def _choose_layout(encoder: Encoder, formats: str | None, dtype: str) -> CollectionLayout:
-    from sciprism.store import CollectionLayout
-
-    names = None if formats is None else split_names(formats)
-    chosen = tuple(encoder.formats) if names == ("all",) else names
-    return CollectionLayout(formats=chosen, dtype=cast("Dtype | None", dtype or None))
 
 
 def _read_and_write(
@@ -169,26 +179,6 @@ class _EncodedPapers:
             self._display.update(self._report.done - self._report.encoded + encoded, rated=encoded)
 
 
-@contextmanager
-def _explain_interruption(output: Path) -> Iterator[None]:
-    """Say of an interruption what this run stored."""
-    from sciprism.store.manifest import MANIFEST_NAME, read_manifest
-    from sciprism.store.unfinished import count_unfinished
-
-    def count_rows() -> int:
-        return read_manifest(output).rows if (output / MANIFEST_NAME).exists() else 0
-
-    before = count_rows()
-    try:
-        yield
-    except KeyboardInterrupt:
-        stored, saved = count_rows() - before, count_unfinished(output)
-        if not stored + saved:
-            raise InterruptedRunError("nothing was stored yet; the same command starts again") from None
-        what = join_counts({"papers are stored": stored, "vectors of the next ones are saved": saved})
-        raise InterruptedRunError(f"{what}; the same command continues where this one stopped") from None
-
-
 def _use_threads(threads: int) -> None:
     if threads < 0:
         raise InputError(f"--threads {threads} is not a number of processor cores")
@@ -196,33 +186,6 @@ def _use_threads(threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
-
-
-def _load_encoder(output: Path, read: Callable[[], object], model: str, pooling: str, precision: str) -> Encoder:
-    """Load the named model, else the collection's, else the default; first check `output` and the input's files."""
-    from sciprism.encoders.encoder import Encoder
-    from sciprism.store.layout import check_folder
-    from sciprism.store.manifest import MANIFEST_NAME, read_manifest
-
-    check_folder(output)
-    read()  # opens nothing, and names a missing file
-    max_length = None
-    if (output / MANIFEST_NAME).exists():
-        stored = read_manifest(output).encoder
-        used = str(stored.options.get("precision", "float32"))
-        if precision not in ("auto", used):
-            raise InputError(f"{output} was made in {used}, not {precision}; remove --precision to continue it")
-        precision = used
-        if not model:
-            model, pooling = stored.name, pooling or str(stored.options.get("pooling", ""))
-            max_length = cast("int | None", stored.options.get("max_length"))
-    if model and Path(model).expanduser().is_dir():
-        # the manifest keeps the name: a search may start elsewhere
-        model = str(Path(model).expanduser().resolve())
-    encoder = Encoder.load(model or None, pooling=pooling or None, max_length=max_length, precision=precision)
-    if half := encoder.options.get("precision"):
-        print(f"vectors are computed in {half}", file=sys.stderr)
-    return encoder
 
 
 def _report(output: Path, read: ReadReport, report: EmbedReport, completion: AbstractCompletion, as_json: bool) -> None:

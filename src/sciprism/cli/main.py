@@ -34,6 +34,7 @@ from sciprism.cli.inspect import inspect
 from sciprism.cli.match import match
 from sciprism.cli.models import models
 from sciprism.cli.overlap import overlap
+from sciprism.cli.parts import merge, status
 from sciprism.cli.prepare import prepare
 from sciprism.cli.progress import show_work
 from sciprism.cli.recommend import recommend
@@ -68,7 +69,22 @@ app = typer.Typer(
 )
 
 
-USE = (inspect, embed, index, search, similar, match, recommend, delete, describe, models, export, verify)
+USE = (
+    inspect,
+    embed,
+    merge,
+    status,
+    index,
+    search,
+    similar,
+    match,
+    recommend,
+    delete,
+    describe,
+    models,
+    export,
+    verify,
+)
 SCIENCE = (train, evaluate, compare, reproduce, overlap)
 STORED: dict[Callable[..., None], Stored] = {
     train: lambda options: _has(options["output"], "*/checkpoint", "*/model"),
@@ -83,8 +99,9 @@ def _has(folder: Path | None, *patterns: str) -> bool:
 
 
 for command in (*USE, *SCIENCE):
-    writes = command in (index, export, delete, match)
-    shown = show_work(command.__name__, command) if command in (export, verify, compare, overlap) else command
+    writes = command in (index, export, delete, match, merge)
+    slow = command in (export, verify, compare, overlap, merge)
+    shown = show_work(command.__name__, command) if slow else command
     summary = (command.__doc__ or "").partition("\n")[0]
     app.command(cls=Command, short_help=summary)(
         with_explained_failures(shown, stored=STORED.get(command), writes=writes)

@@ -42,8 +42,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8"),
 )
-# Zip (Excel, OpenDocument), the container of .xls, SQLite: not text, so no encoding is guessed.
-_BINARY_MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"SQLite format 3\x00")
+# Zip (Excel, OpenDocument), the container of .xls, SQLite, Parquet: not text, so no encoding is guessed.
+_BINARY_MARKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"SQLite format 3\x00", b"PAR1")
 _SPACING_CONTROL = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x9f\ufeff\ufffe]")
 # Control characters and invalid bytes in one pattern: every line is searched only once.
@@ -57,6 +57,10 @@ class BadRecord:
     number: int
     line: int | None
     reason: str
+
+
+NOT_WANTED = BadRecord(0, None, "it is of another part of the input")
+"""Stands for a record that is not needed (`InputFile.wanted`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +99,8 @@ class InputFile:
     `omitted` what is no paper ("attachment"); `unread_sheets` are those of a workbook that hold something too;
     `remarks` say what else was left out. encoding: decodes the text, unless a byte order mark does; else it is UTF-8
     or guessed (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader chooses.
+    `wanted` says, where it is set, whether a record is needed, by its number among those that are yielded, from 1: a
+    reader may yield `NOT_WANTED` in its place, and save the work.
     """
 
     def __init__(self, path: Path, *, encoding: str = "", part: str = "") -> None:
@@ -109,6 +115,7 @@ class InputFile:
         self.omitted = Counter[str]()
         self.unread_sheets: tuple[str, ...] = ()
         self.remarks: list[str] = []
+        self.wanted: Callable[[int], bool] | None = None
         self.record_line: int | None = None
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
@@ -117,6 +124,11 @@ class InputFile:
     def name(self) -> str:
         """Return the lower-case file name without a final `.gz`: what suffixes are compared with."""
         return self.path.name.lower().removesuffix(".gz")
+
+    @property
+    def full_name(self) -> str:
+        """Return the file as places name it, with the part that is read of it."""
+        return f"{self.path}#{self.part}" if self.part else str(self.path)
 
     def locate(self, number: int, line: int | None) -> str:
         """Name a record by its first line, else by its number."""

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.papers.bibliographic_fields import find_year
-from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
+from sciprism.papers.input_file import NOT_WANTED, BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_values import JsonLayout, read_json_values
 
 T = TypeVar("T")
@@ -18,7 +18,8 @@ JsonObject = Mapping[str, Any]
 KEYED_RECORDS = r'\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{[^{}]*"(?:title|abstract)"\s*:'
 """Pattern of the head of one object, id -> record with a title or an abstract."""
 NOT_READ = "record that cannot be read"
-_MAX_REASON_CHARS = 300  # a reason quotes the value, which may be a whole book
+MAX_REASON_CHARS = 300
+"""Characters of a reason: it quotes the value, which may be a whole book."""
 
 
 @dataclass(slots=True)
@@ -44,7 +45,11 @@ class JsonReader(Generic[T]):
 
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[T | BadRecord]:  # noqa: ARG002 (protocol)
         """Yield a record for every object of the file."""
+        wanted = None if self.find_omission else file.wanted  # an omitted object has no number
         for number, line, value, reason in read_json_values(file, self.layout):
+            if wanted and not wanted(number):
+                yield NOT_WANTED
+                continue
             try:
                 if reason or not isinstance(value, dict):
                     raise ValueError(reason or f"{value!r} is not an object")
@@ -53,7 +58,7 @@ class JsonReader(Generic[T]):
                     continue
                 yield self.build(value)
             except ValueError as error:
-                yield BadRecord(number, line, str(error)[:_MAX_REASON_CHARS])
+                yield BadRecord(number, line, str(error)[:MAX_REASON_CHARS])
 
 
 def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[str, JsonObject]]:
@@ -63,7 +68,7 @@ def read_json_objects(file: InputFile, dropped: DropReport) -> Iterator[tuple[st
         if isinstance(value, dict):
             yield location, value
         else:
-            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:_MAX_REASON_CHARS])
+            dropped.add(NOT_READ, f"{location}: {reason or 'not an object'}"[:MAX_REASON_CHARS])
 
 
 def get_path(value: Any, *keys: str) -> Any:

@@ -6,11 +6,13 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
 from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
+from sciprism.papers.division import InputShare
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, RecordReader
 from sciprism.papers.records import Label, Paper, Place
 
@@ -21,6 +23,7 @@ MAX_DETAILED = 1000
 """Skipped records that are kept with their reasons; all are counted."""
 
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
+_PATTERN = re.compile(r"[*?[]")
 _NO_OPTIONS = ReadOptions()
 
 
@@ -77,13 +80,14 @@ def read_papers(
     options: ReadOptions = _NO_OPTIONS,
     skip_bad: bool = False,
     report: ReadReport | None = None,
+    share: InputShare | None = None,
 ) -> Iterator[Paper]:
-    """Yield the papers of all files in the order given; folders are read in sorted order.
+    """Yield the papers of all files in the order given; folders and patterns are read in sorted order.
 
-    `-` is standard input; `FILE#PART` is one sheet of a workbook, or a part of `zotero.sqlite`. `reader` names the
-    format where it cannot be recognised. A bad record raises InputError; with `skip_bad` it is counted and listed
-    in `report`. A file that is not UTF-8 is a warning unless `options.encoding` says what it is. Papers know their
-    place.
+    `-` is standard input; `FILE#PART` is one sheet of a workbook, or a part of `zotero.sqlite`; a path with `*`, `?`
+    or `**` stands for the files that it matches. `reader` names the format where it cannot be recognised. A bad
+    record raises InputError; with `skip_bad` it is counted and listed in `report`. A file that is not UTF-8 is a
+    warning unless `options.encoding` says what it is. Papers know their place. share: read only these records.
 
     >>> from sciprism import read_papers
     >>> papers = list(read_papers("examples/landmarks/landmarks.bib"))
@@ -92,7 +96,15 @@ def read_papers(
     """
     from sciprism.papers.readers.registry import paper_readers
 
-    return _RecordStream(paper_readers, clean_paper, reader, options, skip_bad, report or ReadReport()).read(paths)
+    report = report or ReadReport()
+    return _RecordStream(paper_readers, clean_paper, reader, options, skip_bad, report, share).read(paths)
+
+
+def list_paper_files(paths: Paths, *, reader: str = "", options: ReadOptions = _NO_OPTIONS) -> list[InputFile]:
+    """List the files that `read_papers` would read, in its order. Raises InputError as it does."""
+    from sciprism.papers.readers.registry import paper_readers
+
+    return _RecordStream(paper_readers, clean_paper, reader, options, False, ReadReport()).list_files(paths)
 
 
 def read_labels(
@@ -122,35 +134,56 @@ class _RecordStream(Generic[Record]):
     options: ReadOptions
     skip_bad: bool
     report: ReadReport
+    share: InputShare | None = None
     prefixed: dict[str, Path] = field(default_factory=dict)  # file name before an id -> the file
 
     def read(self, paths: Paths) -> Iterator[Record]:
         """Check reader and paths at once; return an iterator over their records."""
+        return self._read_all(self._find_paths(paths))
+
+    def list_files(self, paths: Paths) -> list[InputFile]:
+        """Return the files of these paths. Raises InputError where two would give their papers the same ids."""
+        files = list(self._list_files(self._find_paths(paths)))
+        for file, name in files:
+            self._find_prefix(file.path, name)
+        return [file for file, _ in files]
+
+    def _find_paths(self, paths: Paths) -> list[tuple[Path, str]]:
+        """Check the reader; return paths that exist, with the part that is read of each."""
         if self.reader:
             self.readers[self.reader]  # raises InputError for an unknown name
         self.options.check()
         listed = [paths] if isinstance(paths, str | Path) else list(paths)
-        parts = [_split_part(Path(path)) for path in listed]
+        parts = [_split_part(path) for each in listed for path in _match_pattern(Path(each))]
         for path, _ in parts:
             if str(path) != "-" and not path.exists():
                 raise InputError(f"{path}: no such file or folder")
-        return self._read_all(parts)
+        return parts
 
-    def _read_all(self, parts: list[tuple[Path, str]]) -> Iterator[Record]:
+    def _list_files(self, parts: list[tuple[Path, str]]) -> Iterator[tuple[InputFile, str]]:
+        """Yield the files of all paths, each with its name in the folder that was named."""
         encoding = self.options.encoding
         for path, part in parts:
             if not path.is_dir():
-                yield from self._read_file(InputFile(path, encoding=encoding, part=part), path.name)
+                yield InputFile(path, encoding=encoding, part=part), path.name
                 continue
-            count = len(self.report.files)
-            for inner in sorted(item for item in path.rglob("*") if item.is_file()):
+            count = 0
+            inside = sorted(item for item in path.rglob("*") if item.is_file())
+            collections = {item.parent for item in inside if item.name == "manifest.json" and _is_our_manifest(item)}
+            for inner in inside:
                 file = InputFile(inner, encoding=encoding)
-                if self._is_readable(file):
-                    yield from self._read_file(file, inner.relative_to(path).as_posix())
+                if collections.isdisjoint(inner.parents) and self._is_readable(file):
+                    count += 1
+                    yield file, inner.relative_to(path).as_posix()
                 else:
                     self.report.ignored += 1
-            if len(self.report.files) == count:
+            if not count:
                 raise InputError(f"{path}: no file in a known format in this folder; name the files")
+
+    def _read_all(self, parts: list[tuple[Path, str]]) -> Iterator[Record]:
+        for file, name in self._list_files(parts):
+            if self.share is None or self.share.reads_file(file.full_name):
+                yield from self._read_file(file, name)
 
     def _is_readable(self, file: InputFile) -> bool:
         """Say whether a file of a folder holds records: a README.md that quotes one does not."""
@@ -166,7 +199,7 @@ class _RecordStream(Generic[Record]):
 
     def _read_file(self, file: InputFile, name: str) -> Iterator[Record]:
         """Yield the records of one file. name: of the file in the folder that was named."""
-        counts = FileReport(f"{file.path}#{file.part}" if file.part else str(file.path))
+        counts = FileReport(file.full_name)
         self.report.files.append(counts)
         if wrong := self._find_wrong_kind(file):
             self._skip(counts, None, None, wrong)
@@ -177,9 +210,12 @@ class _RecordStream(Generic[Record]):
         if file.part and not getattr(self.readers[counts.format], "reads_parts", False):
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         prefix, number = self._find_prefix(file.path, name), 0
+        file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
         try:
             items = self.readers[counts.format].read(file, self.options)
             for number, item in enumerate(items, 1):
+                if not self._reads(counts, number):
+                    continue
                 if isinstance(item, BadRecord):
                     self._skip(counts, item.number, item.line, item.reason)
                     continue
@@ -202,6 +238,9 @@ class _RecordStream(Generic[Record]):
                 warnings.warn(_describe_sheets(file), UnreadSheetsWarning, stacklevel=2)
         if not number:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
+
+    def _reads(self, counts: FileReport, number: int) -> bool:
+        return self.share is None or self.share.reads_record(counts.path, number)
 
     def _explain_unknown(self, file: InputFile) -> str:
         """Return that no reader knows a file."""
@@ -228,6 +267,8 @@ class _RecordStream(Generic[Record]):
         skipped = SkippedRecord(counts.path, number, line, reason)
         if not self.skip_bad:
             raise InputError(f"{skipped}; fix it or pass --skip-bad")
+        if number is None and not self._reads(counts, 1):  # another part counts this file
+            return
         counts.skipped += 1
         if len(self.report.skipped) < MAX_DETAILED:
             self.report.skipped.append(skipped)
@@ -259,6 +300,25 @@ class _RecordStream(Generic[Record]):
             for name, reader in self.readers.items()
         }
         return {name: lengths[name] for name in sorted(lengths, key=lambda name: -lengths[name]) if lengths[name]}
+
+
+def _match_pattern(path: Path) -> list[Path]:
+    """Return the files and folders that a pattern such as `works/*/part_*.gz` matches, sorted; else the path itself."""
+    if not _PATTERN.search(str(path)) or path.exists() or _split_part(path)[1]:
+        return [path]
+    start = Path(path.anchor)
+    matches = start.glob(str(path.relative_to(start)))
+    found = {each for each in matches if not any(name.startswith(".") for name in each.parts)}
+    if not found:
+        raise InputError(f"{path}: no file or folder matches this pattern")
+    return sorted(each for each in found if found.isdisjoint(each.parents))
+
+
+def _is_our_manifest(path: Path) -> bool:
+    """Say whether a file is that of a collection: what `embed` writes may lie in the folder of its input."""
+    with path.open("rb") as file:
+        head = file.read(1 << 12)
+    return all(key in head for key in (b'"layout"', b'"encoder"', b'"fingerprint"'))
 
 
 def _split_part(path: Path) -> tuple[Path, str]:

@@ -16,7 +16,7 @@ from sciprism.errors import DamagedFileError, InputError
 from sciprism.files import sha256
 from sciprism.papers.records import Paper
 from sciprism.store.known_papers import hash64
-from sciprism.store.manifest import Manifest, read_manifest
+from sciprism.store.manifest import Manifest, RowsRecord, read_manifest
 from sciprism.store.matrix import Matrix, open_matrix
 from sciprism.store.paper_filter import Filter, Mask
 from sciprism.store.paper_table import read_column, read_papers_at
@@ -24,6 +24,7 @@ from sciprism.store.paper_table import read_column, read_papers_at
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
+CHANGED = "damaged or changed: its checksum differs"
 OPEN_MATRICES = 256
 """Mapped files kept open; each needs a file handle, of which a process often has only 1024."""
 
@@ -46,17 +47,17 @@ def scales_file(folder: str, shard: int) -> str:
 class StoredCollection:
     """Papers and vectors on disk, read on demand; rows are numbered through all shards.
 
-    Superseded rows (a newer row of the same paper follows) and deleted ones stay in the files; every mask
+    Superseded rows (a newer row of the same paper follows), deleted and repeated ones stay in the files; every mask
     excludes them.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.manifest = manifest
+        self._remedy = f"restore it from a copy, or delete {folder} and embed the papers again"
         self._offsets: Rows = np.cumsum([0, *(shard.rows for shard in manifest.shards)], dtype=np.int64)
         self._files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
-        if manifest.deleted:
-            self._files[manifest.deleted.file] = manifest.deleted.checksum
+        self._files |= {each.file: each.checksum for each in manifest.row_files}
         self._checks: dict[str, BlockChecks] = {}
         self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(open_matrix, checks=self._checks_of))
 
@@ -69,7 +70,7 @@ class StoredCollection:
             size = path.stat().st_size if path.exists() else None
             if size != record.size:
                 state = "missing" if size is None else f"{size} bytes long instead of {record.size}"
-                raise collection._damaged(path, state)
+                raise collection.damaged(path, state)
         return collection
 
     def __len__(self) -> int:
@@ -84,7 +85,7 @@ class StoredCollection:
         """Compare the checksums of every file; DamagedFileError where one differs."""
         for each in self.file_states():
             if each.state != "ok":
-                raise self._damaged(self.folder / each.name, "damaged or changed: its checksum differs")
+                raise self.damaged(self.folder / each.name, CHANGED)
 
     def file_states(self) -> Iterator[FileState]:
         """Yield the state of every file that the manifest names, all bytes compared."""
@@ -142,14 +143,12 @@ class StoredCollection:
     @cached_property
     def deleted_rows(self) -> Rows:
         """Return the newest rows of deleted papers, ascending."""
-        deleted = self.manifest.deleted
-        if deleted is None:
-            return np.empty(0, np.int64)
-        path = self.folder / deleted.file
-        if sha256(path) != deleted.checksum.sha256:
-            raise self._damaged(path, "damaged or changed: its checksum differs")
-        found: Rows = np.load(path, allow_pickle=False)
-        return found
+        return _read_row_file(self, self.manifest.deleted)
+
+    @cached_property
+    def repeated_rows(self) -> Rows:
+        """Return the rows of papers that another part of the input had before, ascending."""
+        return _read_row_file(self, self.manifest.repeated)
 
     @cached_property
     def live(self) -> Rows:
@@ -188,28 +187,35 @@ class StoredCollection:
         if not filter or not self.manifest.shards:
             return live
         shards = enumerate(self.manifest.shards)
-        passes = np.concatenate([filter.passes(shard.rows, partial(self._column, i)) for i, shard in shards])
+        passes = np.concatenate([filter.passes(shard.rows, partial(self.shard_column, i)) for i, shard in shards])
         return passes if live is None else passes & live
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of numbers or flags over all rows."""
-        parts = [self._column(shard, name).to_numpy() for shard in range(len(self.manifest.shards))]
+        parts = [self.shard_column(shard, name).to_numpy() for shard in range(len(self.manifest.shards))]
         return np.concatenate(parts) if parts else np.empty(0, bool if name == "missing_abstract" else np.uint64)
 
     def columns(self, *names: str) -> Iterator[tuple[list[Any], ...]]:
         """Yield columns of the papers shard by shard."""
         for shard in range(len(self.manifest.shards)):
-            yield tuple(self._column(shard, name).to_pylist() for name in names)
+            yield tuple(self.shard_column(shard, name).to_pylist() for name in names)
+
+    def shard_column(self, shard: int, name: str):  # type: ignore[no-untyped-def]  # pyarrow has no types
+        """Return one column of a shard's papers, a chunked array of pyarrow."""
+        path = self.folder / papers_file(shard)
+        return read_column(path, self._checks_of(path), name)
 
     @cached_property
     def _sorted_ids(self) -> tuple[NDArray[np.uint64], Rows]:
         ids = self.column("id_hash")
         order = np.argsort(ids, kind="stable")
+        if len(self.repeated_rows):
+            order = order[np.isin(order, self.repeated_rows, invert=True, kind="table")]
         return ids[order].astype(np.uint64, copy=False), order
 
     @cached_property
     def _live(self) -> Mask | None:
-        if not self.manifest.superseded and not self.manifest.deleted:
+        if not self.manifest.superseded and not self.manifest.row_files:
             return None
         ids, order = self._sorted_ids
         newest = np.append(ids[1:] != ids[:-1], True)
@@ -217,10 +223,6 @@ class StoredCollection:
         live[order[newest]] = True
         live[self.deleted_rows] = False
         return live
-
-    def _column(self, shard: int, name: str):  # type: ignore[no-untyped-def]  # pyarrow has no types
-        path = self.folder / papers_file(shard)
-        return read_column(path, self._checks_of(path), name)
 
     def _shard_of(self, rows: NDArray[np.integer]) -> Rows:
         if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
@@ -233,16 +235,23 @@ class StoredCollection:
         if name not in self._checks:
             record = self._files[name]
             if record.blocks is None and sha256(path) != record.sha256:
-                raise self._damaged(path, "damaged or changed: its checksum differs")
+                raise self.damaged(path, CHANGED)
             self._checks[name] = BlockChecks(path, record.blocks or (), self._remedy)
         return self._checks[name]
 
-    @property
-    def _remedy(self) -> str:
-        return f"restore it from a copy, or delete {self.folder} and embed the papers again"
-
-    def _damaged(self, path: Path, state: str) -> DamagedFileError:
+    def damaged(self, path: Path, state: str) -> DamagedFileError:
+        """Return the error for a file in a state such as "missing"."""
         return DamagedFileError(f"{path} is {state}; {self._remedy}")
+
+
+def _read_row_file(stored: StoredCollection, record: RowsRecord | None) -> Rows:
+    if record is None:
+        return np.empty(0, np.int64)
+    path = stored.folder / record.file
+    if sha256(path) != record.checksum.sha256:
+        raise stored.damaged(path, CHANGED)
+    found: Rows = np.load(path, allow_pickle=False)
+    return found
 
 
 class _ShardMatrices(Sequence[Matrix]):

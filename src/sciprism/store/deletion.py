@@ -15,7 +15,7 @@ from sciprism.errors import InputError
 from sciprism.files import lock_folder, sha256, write_atomically
 from sciprism.store.collection import StoredCollection
 from sciprism.store.layout import DELETED_FOLDER
-from sciprism.store.manifest import DELETIONS_LAYOUT, DeletedRecord, FileChecksum, Manifest
+from sciprism.store.manifest import DELETIONS_LAYOUT, FileChecksum, Manifest, RowsRecord
 
 MAX_NAMED = 10
 
@@ -62,16 +62,18 @@ def mark_deleted(collection: StoredCollection, rows: Rows) -> Manifest:
     before = collection.manifest.deleted
     every = np.union1d(collection.deleted_rows, rows)
     number = int(Path(before.file).stem) + 1 if before else 0
-    name = f"{DELETED_FOLDER}/{number:06d}.npy"
-    path = collection.folder / name
-    write_atomically(path, partial(np.save, arr=every, allow_pickle=False))
-    record = DeletedRecord(
-        rows=len(every),
-        missing_abstracts=int(collection.column("missing_abstract")[every].sum()),
-        file=name,
-        checksum=FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path)),
-    )
-    return collection.manifest.model_copy(update={"deleted": record, "layout": DELETIONS_LAYOUT})
+    missing = int(collection.column("missing_abstract")[every].sum())
+    record = write_rows(collection.folder, f"{DELETED_FOLDER}/{number:06d}.npy", every, missing)
+    layout = max(collection.manifest.layout, DELETIONS_LAYOUT)
+    return collection.manifest.model_copy(update={"deleted": record, "layout": layout})
+
+
+def write_rows(folder: Path, name: str, rows: Rows, missing_abstracts: int) -> RowsRecord:
+    """Write a file of numbers of rows, and return its record for the manifest."""
+    path = folder / name
+    write_atomically(path, partial(np.save, arr=rows, allow_pickle=False))
+    checksum = FileChecksum(size=path.stat().st_size, sha256=sha256(path), blocks=hash_blocks(path))
+    return RowsRecord(rows=len(rows), missing_abstracts=missing_abstracts, file=name, checksum=checksum)
 
 
 def remove_former(collection: StoredCollection, manifest: Manifest) -> None:

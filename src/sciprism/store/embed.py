@@ -182,9 +182,10 @@ class _EmbeddingRun:
             self.report.replaced += 1
             return True
         if same:
-            self._bad(paper, f"it came before with another text, {_describe(known)}; keep one of the two")
+            self._bad(paper, f"it came before with another text, {describe_paper(known)}; keep one of the two")
         else:
-            self._bad(paper, f"another paper has this id, {_describe(known)}; {_advise(paper, known, of_this_input)}")
+            advice = _advise(paper, known, of_this_input)
+            self._bad(paper, f"another paper has this id, {describe_paper(known)}; {advice}")
         return False
 
     def _known_paper(self, row: int) -> Paper:
@@ -210,7 +211,7 @@ class _EmbeddingRun:
 
     def _bad(self, paper: Paper, reason: str) -> None:
         where = paper.place or f"number {self.report.read} of the input"
-        message = f"{where}: paper {paper.id!r}, {_quote(paper)}: {reason}"
+        message = f"{where}: paper {paper.id!r}, {quote_title(paper)}: {reason}"
         if not self._skip_bad:
             raise InputError(f"{message}; or skip such papers with --skip-bad")
         self.report.bad += 1
@@ -220,10 +221,10 @@ class _EmbeddingRun:
             self.report.reasons.append(message)
 
 
-def _describe(paper: Paper) -> str:
+def describe_paper(paper: Paper) -> str:
     """Name a known paper by its title and the place where it was read."""
     where = paper.place or "its file was not recorded"
-    return f"{_quote(paper)} ({where})"
+    return f"{quote_title(paper)} ({where})"
 
 
 def _advise(paper: Paper, known: Paper, of_this_input: bool) -> str:
@@ -234,7 +235,8 @@ def _advise(paper: Paper, known: Paper, of_this_input: bool) -> str:
     return f"give each its own id, with --ids-per-file or --id-prefix TEXT for instance{replace}"
 
 
-def _quote(paper: Paper) -> str:
+def quote_title(paper: Paper) -> str:
+    """Quote the beginning of a paper's title, else of its abstract."""
     return repr((paper.title or paper.abstract)[:MAX_QUOTED])
 
 

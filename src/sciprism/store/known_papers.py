@@ -82,16 +82,19 @@ class KnownPapers:
         hashes: NDArray[np.uint64],
         missing: NDArray[np.bool_],
         deleted: NDArray[np.int64],
+        repeated: NDArray[np.int64],
     ) -> None:
         """Load all stored rows: ids (n,), hashes of text and record (n, 2), missing abstracts (n,).
 
-        deleted: the newest rows of papers that are no longer known.
+        deleted: the newest rows of papers that are no longer known. repeated: rows that do not count.
         """
         self._ids = ids
         self._entries = np.zeros(len(ids), _ENTRY)
         self._entries["text"], self._entries["record"] = (hashes & _LOW_BITS).T
         self._entries["row"] = np.arange(len(ids))
         self._entries["missing"] = missing
+        if len(repeated):
+            self._ids, self._entries = np.delete(self._ids, repeated), np.delete(self._entries, repeated)
         self._sort()
         known = ~np.isin(self._entries["row"], deleted)
         self._ids, self._entries = self._ids[known], self._entries[known]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sciprism.errors import InputError
 from sciprism.files import LOCK_NAME, PARTIAL_SUFFIX
 from sciprism.store.collection import StoredCollection
-from sciprism.store.manifest import MANIFEST_NAME, EncoderRecord, Manifest, SpaceRecord
+from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, EncoderRecord, Manifest, SpaceRecord
 from sciprism.store.matrix import DTYPES, Dtype
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ def check_folder(folder: Path) -> None:
     """Raise InputError for a folder that holds other files than a collection's."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder for the collection")
+    if (folder / PLAN_NAME).exists() and not (folder / MANIFEST_NAME).exists():
+        raise InputError(
+            f"{folder} holds parts that are not merged; continue one with --part, or `sciprism merge` them"
+        )
     if folder.is_dir() and not (folder / MANIFEST_NAME).exists():
         foreign = {path.name for path in folder.iterdir()} - {LOCK_NAME, MANIFEST_NAME + PARTIAL_SUFFIX}
         if foreign:
@@ -120,7 +124,7 @@ def _remove_unfinished(collection: StoredCollection) -> None:
     """Delete the files of shards that were never committed; other files stay."""
     folder, manifest = collection.folder, collection.manifest
     committed = {folder / name for shard in manifest.shards for name in shard.files}
-    committed |= {folder / manifest.deleted.file} if manifest.deleted else set()
+    committed |= {folder / each.file for each in manifest.row_files}
     folders = [
         folder / "papers",
         folder / DELETED_FOLDER,

@@ -14,9 +14,13 @@ from sciprism.files import write_atomically
 from sciprism.store.matrix import Dtype
 
 MANIFEST_NAME = "manifest.json"
+PLAN_NAME = "parts.json"
+"""The file that says how the input of a collection was divided into parts."""
 LAYOUT_VERSION = 1
 DELETIONS_LAYOUT = 2
 """Layout of a collection with deleted papers: version 0.1, which would return them, refuses it."""
+REPEATS_LAYOUT = 3
+"""Layout of a merged collection with repeated rows: versions before parts, which would return them, refuse it."""
 MAX_SHOWN = 5
 """Collections that a message names."""
 
@@ -61,8 +65,8 @@ class ShardRecord(_ManifestModel):
     files: dict[str, FileChecksum]
 
 
-class DeletedRecord(_ManifestModel):
-    """The newest rows of deleted papers, and how many lack an abstract; their numbers are in a file."""
+class RowsRecord(_ManifestModel):
+    """Some rows that no search returns, and how many lack an abstract; their numbers are in a file."""
 
     rows: int
     missing_abstracts: int
@@ -83,7 +87,11 @@ class _LayoutVersion(_ManifestModel):
 
 
 class Manifest(_LayoutVersion):
-    """What a collection holds; `input` is None while a run is unfinished."""
+    """What a collection holds; `input` is None while a run is unfinished.
+
+    deleted: the newest rows of deleted papers. repeated: rows of papers that another part of the input had before;
+    they are as if they were not there.
+    """
 
     layout: int = LAYOUT_VERSION
     encoder: EncoderRecord
@@ -92,7 +100,8 @@ class Manifest(_LayoutVersion):
     spaces: dict[str, SpaceRecord]
     input: InputRecord | None = None
     shards: list[ShardRecord] = []
-    deleted: DeletedRecord | None = None
+    deleted: RowsRecord | None = None
+    repeated: RowsRecord | None = None
 
     @property
     def rows(self) -> int:
@@ -109,14 +118,19 @@ class Manifest(_LayoutVersion):
     @property
     def papers(self) -> int:
         """Count the papers."""
-        return self.rows - self.superseded - (self.deleted.rows if self.deleted else 0)
+        return self.rows - self.superseded - sum(each.rows for each in self.row_files)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def missing_abstracts(self) -> int:
         """Count the papers that were encoded by their title alone."""
         here = sum(shard.missing_abstracts - shard.superseded_missing_abstracts for shard in self.shards)
-        return here - (self.deleted.missing_abstracts if self.deleted else 0)
+        return here - sum(each.missing_abstracts for each in self.row_files)
+
+    @property
+    def row_files(self) -> list[RowsRecord]:
+        """List the files of rows that no search returns."""
+        return [each for each in (self.deleted, self.repeated) if each is not None]
 
     @property
     def formats(self) -> list[str]:
@@ -125,7 +139,8 @@ class Manifest(_LayoutVersion):
 
     def write(self, folder: Path) -> None:
         """Replace the folder's manifest atomically."""
-        content = seal_json(self.model_dump_json(indent=1, exclude={"deleted"} if self.deleted is None else None))
+        absent = {name for name in ("deleted", "repeated") if getattr(self, name) is None}
+        content = seal_json(self.model_dump_json(indent=1, exclude=absent))
         write_atomically(folder / MANIFEST_NAME, lambda file: file.write(content))
 
     @property
@@ -148,8 +163,8 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError(f"cannot read {path}: {error}") from error
     try:
         layout = _LayoutVersion.model_validate_json(text).layout
-        if layout not in (LAYOUT_VERSION, DELETIONS_LAYOUT):
-            raise InputError(f"{path} has layout {layout}; this version of sciprism reads up to {DELETIONS_LAYOUT}")
+        if layout not in (LAYOUT_VERSION, DELETIONS_LAYOUT, REPEATS_LAYOUT):
+            raise InputError(f"{path} has layout {layout}; this version of sciprism reads up to {REPEATS_LAYOUT}")
         manifest = Manifest.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
@@ -164,6 +179,9 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _explain_no_collection(path: Path) -> str:
     """Return what a path is instead of a collection, and a command that makes one and can be copied."""
+    if (path / PLAN_NAME).exists():
+        command = shlex.join(["sciprism", "merge", str(path)])
+        return f"{path} holds parts that are not merged; when `sciprism status` shows all as done: {command}"
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
         target, number = path.with_name(f"{path.stem}-vectors"), 2
         while target.exists() and not (target / MANIFEST_NAME).exists():

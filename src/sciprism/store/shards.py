@@ -42,7 +42,7 @@ def load_known_papers(collection: StoredCollection) -> KnownPapers:
     hashes = np.stack([collection.column("text_hash"), collection.column("record_hash")], axis=1)
     known = KnownPapers()
     missing = collection.column("missing_abstract")
-    known.load(collection.column("id_hash"), hashes, missing, collection.deleted_rows)
+    known.load(collection.column("id_hash"), hashes, missing, collection.deleted_rows, collection.repeated_rows)
     return known
 
 

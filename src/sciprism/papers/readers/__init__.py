@@ -12,6 +12,7 @@ from sciprism.papers.readers import (  # noqa: F401 - registered by their import
     nbib,
     openalex,
     openreview,
+    parquet,
     pubmed_xml,
     ris,
     semantic_scholar,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sciprism.papers.input_file import PaperReader
 from sciprism.papers.json_records import NOT_READ
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.readers.registry import paper_readers
@@ -12,6 +13,8 @@ from sciprism.papers.records import Paper
 from sciprism.text.documents.document import Document, DocumentFile, join_paragraphs
 from sciprism.text.documents.registry import document_readers
 
+_TABLES_OF_OTHERS = "parquet"
+"""Reader of papers whose files the reader of documents of the same name reads: text is in any column."""
 _PAPER_KEYS = re.compile(r'"(title|abstract|abstract_inverted_index)"\s*:')
 
 
@@ -21,13 +24,13 @@ class PaperDocumentReader:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """Return the suffixes of all paper formats."""
-        return tuple(dict.fromkeys(suffix for reader in paper_readers.values() for suffix in reader.suffixes))
+        return tuple(dict.fromkeys(suffix for reader in _list_readers() for suffix in reader.suffixes))
 
     def recognises(self, head: str) -> bool:
         """Ask every paper reader."""
         rows = head.lstrip()[:1] in ("{", "[")
         return not (rows and _PAPER_KEYS.search(head) is None) and any(
-            reader.recognises(head) for reader in paper_readers.values()
+            reader.recognises(head) for reader in _list_readers()
         )
 
     def read(self, file: DocumentFile) -> Iterator[Document]:
@@ -42,6 +45,10 @@ class PaperDocumentReader:
                 file.dropped.add(NOT_READ, name)
             for each in report.files:
                 file.note_repairs(each.note)
+
+
+def _list_readers() -> list[PaperReader]:
+    return [reader for name, reader in paper_readers.items() if name != _TABLES_OF_OTHERS]
 
 
 def build_document(paper: Paper) -> Document:

@@ -1,0 +1,151 @@
+"""Parquet files of papers: our own columns, a table's, or those of a JSON format such as OpenAlex works.
+
+Rows are read in small batches; a column of vectors is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sciprism.errors import InputError
+from sciprism.papers.division import BLOCK_RECORDS
+from sciprism.papers.file_copies import copy_file
+from sciprism.papers.input_file import NOT_WANTED, BadRecord, InputFile, ReadOptions
+from sciprism.papers.json_records import MAX_REASON_CHARS, JsonObject, JsonReader
+from sciprism.papers.paper_columns import build_paper, known_headers
+from sciprism.papers.readers.registry import paper_readers
+from sciprism.papers.records import Paper
+from sciprism.papers.table_columns import cell_getter, find_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = BLOCK_RECORDS
+"""Rows that are decoded at once: so many in a row are of one part, where parts divide a file."""
+_MAGIC = "PAR1"
+_TEXTS = ("title", "abstract", "text", "display_name")
+"""Columns whose values are never JSON, though they may begin like it."""
+
+
+class PaperParquetReader:
+    """Read one paper from each row; the names of the columns say which format the rows have."""
+
+    suffixes: tuple[str, ...] = (".parquet",)
+
+    def recognises(self, head: str) -> bool:
+        """Look for the mark of Parquet."""
+        return head.startswith(_MAGIC)
+
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+        """Yield the papers; raises InputError for a table without a title. A damaged file is one BadRecord."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        number = 0
+        try:
+            with _open_local(file) as path, parquet.ParquetFile(path) as table:
+                names = [field.name for field in table.schema_arrow if not _is_vector(field.type)]
+                maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
+                build = _find_json_builder(names) if not options.columns else None
+                build = build or _find_table_builder(file.path, names, options)
+                for batch in table.iter_batches(ROWS, columns=names):
+                    numbers = range(number + 1, number + 1 + len(batch))
+                    if file.wanted and not any(map(file.wanted, numbers)):
+                        number += len(batch)
+                        yield from repeat(NOT_WANTED, len(batch))
+                        continue
+                    for row in batch.to_pylist():
+                        number += 1
+                        row |= {name: dict(row[name]) for name in maps if row[name] is not None}
+                        yield _build(build, row, number)
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, InputError):
+                raise
+            reason = " ".join(str(error).split())[:MAX_REASON_CHARS]
+            yield BadRecord(number + 1, None, f"not a Parquet file that can be read: {reason}; fetch it again")
+
+
+paper_readers.register("parquet")(PaperParquetReader())
+
+
+@contextmanager
+def _open_local(file: InputFile) -> Iterator[Path]:
+    """Yield a file that can be read from any position: a packed one or a pipe is copied first."""
+    if _is_plain(file.path):
+        yield file.path
+        return
+    with copy_file(file) as copy:
+        yield copy
+
+
+def _is_plain(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(_MAGIC)) == _MAGIC.encode()
+
+
+def _is_vector(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return bool(listed) and bool(pa.types.is_floating(kind.value_type) or pa.types.is_int8(kind.value_type))
+
+
+def _find_json_builder(names: list[str]) -> Callable[[JsonObject], Paper] | None:
+    """Return the builder of the JSON format whose objects have these keys, if one has."""
+    head = json.dumps(dict.fromkeys(names, ""))
+    for reader in paper_readers.values():
+        if isinstance(reader, JsonReader) and reader.recognises(head):
+            build: Callable[[JsonObject], Paper] = reader.build
+            return build
+    return None
+
+
+def _find_table_builder(path: Path, names: list[str], options: ReadOptions) -> Callable[[JsonObject], Paper]:
+    known = known_headers(names)
+    columns = find_columns(path, names, known, chosen=options.columns, required=options.required_column)
+
+    def build(row: JsonObject) -> Paper:
+        return build_paper(cell_getter([_join(row.get(name)) for name in names], columns))
+
+    return build
+
+
+def _build(build: Callable[[JsonObject], Paper], row: dict[str, Any], number: int) -> Paper | BadRecord:
+    try:
+        return build({name: _to_json(name, value) for name, value in row.items()})
+    except ValueError as error:
+        return BadRecord(number, None, str(error)[:MAX_REASON_CHARS])
+
+
+def _to_json(name: str, value: Any) -> Any:
+    """Return a value as JSON has it; a text that holds an object or a list is parsed."""
+    if isinstance(value, str) and value[:1] in ("{", "[") and name not in _TEXTS:
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    if isinstance(value, float) and value != value:  # pandas writes a missing number as NaN
+        return None
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _join(value: Any) -> str:
+    """Return a cell as the text of a table."""
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None or isinstance(value, dict) else str(value)

@@ -1,0 +1,246 @@
+"""One worker: embed one part of an input into its own collection, and say how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sciprism.checksums import hash_file
+from sciprism.errors import InputError
+from sciprism.files import lock_file, lock_folder
+from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
+from sciprism.papers.division import PartNumber
+from sciprism.papers.read import ReadReport, list_paper_files, read_papers
+from sciprism.papers.records import Paper
+from sciprism.store.embed import MAX_REASONS, EmbedReport, embed
+from sciprism.store.layout import CollectionLayout
+from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
+from sciprism.store.parts.journal import JOURNAL_NAME
+from sciprism.store.parts.plan import PartInput, PartsPlan, build_plan, ensure_plan
+from sciprism.store.parts.state import (
+    PARTS_FOLDER,
+    PartInputRecord,
+    PartReporter,
+    PartState,
+    find_writing,
+    lock_path,
+    part_folder,
+    read_part_input,
+    read_state,
+    write_part_input,
+)
+from sciprism.store.shards import BATCH
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+
+LOCK_SECONDS = 60.0
+"""Longest wait for other workers that begin at the same time: each holds the folder's lock for milliseconds."""
+CHANGED_REMEDY = "restore the file and run the same command, or embed all parts into a new folder"
+PROBE_SECONDS = 2.0
+"""Longest wait for the lock of a part: `sciprism status` holds it for a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a worker is: reading or embedding, papers done, of how many, and those that took time."""
+
+    work: str
+    done: int
+    total: int | None
+    rated: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartReport:
+    """What became of a part: its counts, and what was skipped. finished_before: the run had nothing to do."""
+
+    part: PartNumber
+    counts: dict[str, int]
+    reasons: list[str]
+    papers: int
+    finished_before: bool = False
+    merged: bool = False
+
+
+def embed_part(
+    source: PartInput,
+    encoder: Encoder,
+    folder: Path | str,
+    part: PartNumber,
+    *,
+    layout: CollectionLayout | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> PartReport:
+    """Embed the share of one part into `folder/parts`; the same call continues an interrupted one.
+
+    All workers need the same input, encoder, layout and number of parts. Raises InputError where one differs from the
+    plan that the first worker wrote, where the input has changed, and where the part is at work already.
+    """
+    folder = Path(folder)
+    plan = build_plan(source, encoder, layout or CollectionLayout(), part.count)
+    with _open_part(folder, plan, part) as merged:
+        if merged:
+            return PartReport(part, {}, [], read_manifest(folder).papers, finished_before=True, merged=True)
+        return _Worker(source, encoder, folder, plan, part, progress or (lambda _step: None)).run()
+
+
+@contextmanager
+def _open_part(folder: Path, plan: PartsPlan, part: PartNumber) -> Iterator[bool]:
+    """Hold the part's lock while it is worked at; yield whether all parts are merged already."""
+    _refuse_collection(folder)
+    if (folder / MANIFEST_NAME).exists():
+        ensure_plan(folder, plan)
+        yield True
+        return
+    (folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
+    busy = f"part {part} of {folder} is being written by another sciprism process; wait until it ends"
+    with lock_file(lock_path(folder, part), busy, timeout=PROBE_SECONDS):
+        with lock_folder(folder, timeout=LOCK_SECONDS):
+            ensure_plan(folder, plan)
+            merged = (folder / MANIFEST_NAME).exists()
+            if (folder / PARTS_FOLDER / JOURNAL_NAME).exists() and not merged:
+                raise InputError(f"{folder} is being merged; continue with: sciprism merge {folder}")
+        if not merged:
+            _refuse_active(folder, plan, part)
+        yield merged
+
+
+def _refuse_collection(folder: Path) -> None:
+    """Raise InputError for a folder that holds something other than parts."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; name a folder for the parts")
+    if (folder / PLAN_NAME).exists():
+        return
+    if (folder / MANIFEST_NAME).exists():
+        raise InputError(
+            f"{folder} is a collection; parts make a new one: name a new folder, or add to it without --part"
+        )
+    if folder.is_dir():
+        foreign = {path.name for path in folder.iterdir()} - {PARTS_FOLDER}
+        if foreign := {name for name in foreign if not name.startswith(".")}:
+            raise InputError(f"{folder} holds {min(foreign)} but no {PLAN_NAME}; name a new folder for the parts")
+
+
+def _refuse_active(folder: Path, plan: PartsPlan, part: PartNumber) -> None:
+    """Raise InputError where a worker of another machine is at the part, or the part is of another plan."""
+    state = read_state(folder, part)
+    if state is None:
+        return
+    if (state.part, state.parts, state.plan) != (part.number, part.count, plan.checksum):
+        raise InputError(f"{part_folder(folder, part)} is not of this plan; delete it, and run part {part} again")
+    if find_writing(folder, {part: state}):
+        raise InputError(
+            f"part {part} of {folder} is being written by {state.host}, process {state.process}; wait until it ends"
+        )
+
+
+class _Worker:
+    """One run of a part, whose lock is held."""
+
+    def __init__(
+        self,
+        source: PartInput,
+        encoder: Encoder,
+        folder: Path,
+        plan: PartsPlan,
+        part: PartNumber,
+        progress: Callable[[Step], None],
+    ) -> None:
+        self._source, self._encoder, self._plan, self._part = source, encoder, plan, part
+        self._folder, self._progress = folder, progress
+        self._share = plan.share(part)
+        listed = list_paper_files(source.paths, reader=source.reader, options=source.options)
+        self._files = {file.full_name: file.path for file in listed if self._share.reads_file(file.full_name)}
+        state = PartState(part=part.number, parts=part.count, plan=plan.checksum, skip_bad=source.skip_bad)
+        self._reporter = PartReporter(folder, part, state)
+        self._checksums: dict[str, str] = {}
+
+    def run(self) -> PartReport:
+        """Embed what is not embedded yet."""
+        before = read_state(self._folder, self._part)
+        collection = part_folder(self._folder, self._part)
+        complete = (collection / MANIFEST_NAME).exists() and read_manifest(collection).input is not None
+        if before and before.stage == "done" and complete:
+            self._find_input()
+            papers = read_manifest(collection).papers
+            return PartReport(self._part, before.counts, before.reasons, papers, finished_before=True)
+        with self._reporter.report(), self._open_abstracts() as completion:
+            times = self._stat_files()
+            papers = self._find_input() or self._count(completion)
+            self._reporter.update(stage="embedding", papers=papers)
+            report, read = self._embed(completion, papers)
+            if times != self._stat_files():
+                raise InputError(f"a file of {self._part} changed while it was read; {CHANGED_REMEDY}")
+            counts = {name: value for name, value in asdict(report).items() if isinstance(value, int)}
+            counts |= {"unreadable": read.skipped_count, "without_abstract_skipped": completion.report.skipped}
+            reasons = [*map(str, read.skipped), *report.reasons][:MAX_REASONS]
+            self._reporter.update(stage="done", counts=counts, reasons=reasons, done=papers)
+        return PartReport(self._part, counts, reasons, report.papers)
+
+    def _embed(self, completion: AbstractCompletion, papers: int) -> tuple[EmbedReport, ReadReport]:
+        self._reporter.restart_clock()
+
+        def show(report: EmbedReport) -> None:
+            self._reporter.update(done=report.done, encoded=report.encoded)
+            self._progress(Step("embedding", report.done, papers, report.encoded))
+
+        found = ReadReport()
+        report = embed(
+            completion.complete(self._read(found)),
+            self._encoder,
+            part_folder(self._folder, self._part),
+            layout=self._plan.collection_layout,
+            skip_bad=self._source.skip_bad,
+            progress=show,
+        )
+        return report, found
+
+    def _count(self, completion: AbstractCompletion) -> int:
+        """Read the share once: a bad record is found now, and status knows how much is left."""
+        papers = 0
+        for papers, _ in enumerate(completion.complete(self._read(ReadReport())), 1):
+            if papers % BATCH == 0:
+                self._reporter.update(done=papers)
+                self._progress(Step("reading", papers, None, papers))
+        record = PartInputRecord(plan=self._plan.checksum, part=self._part.number, papers=papers, files=self._checksums)
+        write_part_input(self._folder, self._part, record)
+        return papers
+
+    def _find_input(self) -> int | None:
+        """Return how many papers the share has, where a run has counted them. Raises InputError for other bytes."""
+        known = read_part_input(self._folder, self._part)
+        self._checksums = {name: hash_file(path) for name, path in self._files.items()}
+        if known is None:
+            return None
+        changed = [name for name in self._checksums if known.files.get(name) != self._checksums[name]]
+        if changed:
+            raise InputError(f"{changed[0]} has changed since part {self._part} began; {CHANGED_REMEDY}")
+        return known.papers
+
+    def _read(self, report: ReadReport) -> Iterator[Paper]:
+        source = self._source
+        return read_papers(
+            source.paths,
+            reader=source.reader,
+            options=source.options,
+            skip_bad=source.skip_bad,
+            report=report,
+            share=self._share,
+        )
+
+    @contextmanager
+    def _open_abstracts(self) -> Iterator[AbstractCompletion]:
+        missing = self._source.missing_abstract
+        if not self._source.abstracts:
+            yield AbstractCompletion(missing=missing)
+            return
+        with AbstractIndex(list(self._source.abstracts)) as index:
+            yield AbstractCompletion(index, missing=missing)
+
+    def _stat_files(self) -> list[tuple[int, int]]:
+        stats = [path.stat() for path in self._files.values()]
+        return [(each.st_size, each.st_mtime_ns) for each in stats]
