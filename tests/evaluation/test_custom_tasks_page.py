@@ -37,7 +37,7 @@ def test_the_example_of_each_protocol_runs(protocol, tmp_path, monkeypatch, caps
         assert not stop.code, capsys.readouterr().err
     said = [words(line) for line in capsys.readouterr().err.splitlines()]
     assert printed.strip() and all(words(line) in said for line in printed.splitlines()), said
-    results = [json.loads(path.read_text()) for path in (tmp_path / "results").rglob("*.json")]
+    results = [json.loads(path.read_text()) for path in (tmp_path / "my-results").rglob("*.json")]
     assert {result["status"] for result in results} == {"done"}
     assert len(results) == len(printed.splitlines())
 

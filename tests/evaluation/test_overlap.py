@@ -152,7 +152,14 @@ def test_the_command_tells_people_and_machines(data, tmp_path):
     assert "not compared: npl: " in shown
 
 
-def test_a_wrong_test_is_refused(tmp_path):
+def test_a_wrong_input_is_refused(tmp_path):
+    done = command(tmp_path / "x.jsonl", "open/quick", "--data", tmp_path)
+    assert isinstance(done.exception, InputError) and "x.jsonl: no such file" in str(done.exception)
+    (tmp_path / "train.jsonl").write_text('{"query": "a", "pos": "b"}\n')
+    (tmp_path / "papers.jsonl").write_text("")
+    done = command(tmp_path / "train.jsonl", "no-such-suite")
+    assert f"the papers of prepared sources are in {tmp_path / 'papers.jsonl'}" in str(done.exception)
+    (tmp_path / "x.jsonl").write_text('{"id": "1", "title": "Own"}\n')
     done = command(tmp_path / "x.jsonl", "no-such-suite")
     assert isinstance(done.exception, InputError) and "neither a suite (" in str(done.exception)
     done = command(tmp_path / "x.jsonl", "open/quick", "--data", tmp_path)

@@ -55,7 +55,7 @@ def embed_one_part(source: PartInput, output: Path, part: str, wanted: WantedMod
         encoder = _load_encoder(output, wanted)
         with ProgressDisplay("reading", "papers") as display:
             layout = wanted.choose_layout(encoder)
-            report = embed_part(source, encoder, output, number, layout=layout, progress=_Shown(display).update)
+            report = embed_part(source, encoder, output, number, layout=layout, progress=_PartProgress(display).update)
     if as_json:
         document = {**asdict(report), "part": number.number, "parts": number.count, "output": str(output)}
         print_json("sciprism.embed-part/1", document)
@@ -87,7 +87,7 @@ def _load_encoder(output: Path, wanted: WantedModel) -> Encoder:
     return encoder
 
 
-class _Shown:
+class _PartProgress:
     """Shows how far a worker is."""
 
     def __init__(self, display: ProgressDisplay) -> None:

@@ -111,14 +111,14 @@ def _rank(
 
     try:
         with ProgressDisplay("reading", "papers") as display:
-            shown = _Shown(display)
+            shown = _RecommendProgress(display)
             return rank(**inputs, settings=settings, model=model, reading=reading, progress=shown.update)
     except KeyboardInterrupt:
         message = "nothing was written; vectors computed so far are cached, and the same command continues"
         raise InterruptedRunError(message) from None
 
 
-class _Shown:
+class _RecommendProgress:
     """Shows the work at hand."""
 
     def __init__(self, display: ProgressDisplay) -> None:

@@ -231,11 +231,7 @@ class _RecordStream(Generic[Record]):
                 yield record
         finally:
             counts.note = _describe_repairs(file)
-            if file.guessed:
-                guess = f"{counts.path}: not UTF-8, read as {file.encoding}, a guess; --encoding NAME decides"
-                warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
-            if file.unread_sheets:
-                warnings.warn(_describe_sheets(file), UnreadSheetsWarning, stacklevel=2)
+            _warn_of_choices(file, counts.path)
         if not number:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
 
@@ -361,9 +357,15 @@ def _describe_repairs(file: InputFile) -> str:
     return ", ".join([*notes, *file.remarks])
 
 
-def _describe_sheets(file: InputFile) -> str:
-    names = ", ".join(map(repr, file.unread_sheets))
-    return f"{file.path}: the first sheet with a title column was read, not {names}; choose one with {file.path}#SHEET"
+def _warn_of_choices(file: InputFile, path: str) -> None:
+    """Warn of what was chosen for the user: a guessed encoding, one sheet of several."""
+    if file.guessed:
+        guess = f"{path}: not UTF-8, read as {file.encoding}, a guess; --encoding NAME decides"
+        warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
+    if file.unread_sheets:
+        names = ", ".join(map(repr, file.unread_sheets))
+        choice = f"the first sheet with a title column was read, not {names}; choose one with {path}#SHEET"
+        warnings.warn(f"{path}: {choice}", UnreadSheetsWarning, stacklevel=2)
 
 
 def _count_noun(number: int, noun: str) -> str:

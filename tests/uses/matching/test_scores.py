@@ -7,7 +7,7 @@ import pytest
 
 from sciprism import InputError, Paper
 from sciprism.uses.matching import Reviewer, candidates, expertise, score_pairs
-from sciprism.uses.matching.candidates import CandidateCounts, ForbiddenPairs, find_candidates
+from sciprism.uses.matching.candidates import ForbiddenPairs, LeastCandidates, find_candidates
 from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles
 from sciprism.uses.matching.profiles import build_profiles
 from sciprism.uses.matching.scoring import Scoring
@@ -74,7 +74,7 @@ def test_candidates_are_the_best_allowed_pairs_of_both_sides(monkeypatch):
     allowed = scores.copy()
     allowed[np.arange(20), scores.argmax(axis=1)] = -np.inf
     members = [np.array([4, 7, 9])]
-    found = find_candidates(scorer, submissions, forbidden, CandidateCounts(3, 2), members=members)
+    found = find_candidates(scorer, submissions, forbidden, LeastCandidates(3, 2), members=members)
     pairs = set(zip(found.papers.tolist(), found.reviewers.tolist(), strict=True))
     expected = {(p, r) for p in range(20) for r in np.argsort(-allowed[p])[:3]}
     expected |= {(p, r) for r in range(12) for p in np.argsort(-allowed[:, r])[:2]}

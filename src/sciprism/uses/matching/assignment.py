@@ -9,7 +9,7 @@ import numpy as np
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.errors import InputError
-from sciprism.uses.matching.candidates import CandidateCounts, PairTable, join_pairs
+from sciprism.uses.matching.candidates import LeastCandidates, PairTable, join_pairs
 from sciprism.uses.matching.fairness import assign_fairly, sum_by_paper
 from sciprism.uses.matching.feasibility import find_assignment
 from sciprism.uses.matching.inputs import MatchProgress
@@ -80,7 +80,7 @@ def find_pairs(task: AssignmentTask, progress: MatchProgress) -> PairTable:
     papers, reviewers = required.shape
     progress.begin("scoring", "submissions", papers)
     share = -(-settings.candidates * papers // (2 * reviewers))
-    counts = CandidateCounts(settings.candidates, min(papers, max(int(required.least.max()), share, 1)))
+    counts = LeastCandidates(settings.candidates, min(papers, max(int(required.least.max()), share, 1)))
     members = [np.flatnonzero(group.members) for group in required.groups]
     found = source.candidates(required.forbidden, counts, members, progress.update)
     stated = task.stated

@@ -76,7 +76,7 @@ class ForbiddenPairs:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateCounts:
+class LeastCandidates:
     """How many candidates each submission has at least, and each reviewer; fewer where conflicts leave fewer."""
 
     per_paper: int
@@ -87,7 +87,7 @@ def find_candidates(
     scorer: ExpertiseScorer,
     submissions: Floats,
     forbidden: ForbiddenPairs,
-    counts: CandidateCounts,
+    counts: LeastCandidates,
     *,
     members: list[Rows] | None = None,
     advance: Advance | None = None,

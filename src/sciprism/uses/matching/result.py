@@ -12,7 +12,7 @@ import numpy as np
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.uses.matching.pair_files import write_rows
-from sciprism.uses.matching.score_sources import NearPaper
+from sciprism.uses.matching.score_sources import ReviewerPaper
 
 HEADER = ("paper_id", "reviewer_id", "score", "bid", "reason")
 CONFLICT_HEADER = ("paper_id", "reviewer_id", "kind", "reason")
@@ -33,7 +33,7 @@ class AssignedPair:
     score: float
     bid: float
     value: float
-    papers: tuple[NearPaper, ...] = ()
+    papers: tuple[ReviewerPaper, ...] = ()
     notes: tuple[str, ...] = ()
     probability: float | None = None
 

@@ -12,8 +12,8 @@ from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.papers.records import Paper
 from sciprism.uses.matching.candidates import (
     Advance,
-    CandidateCounts,
     ForbiddenPairs,
+    LeastCandidates,
     PairTable,
     find_candidates,
 )
@@ -27,7 +27,7 @@ NEAREST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class NearPaper:
+class ReviewerPaper:
     """A paper of a reviewer, and its cosine with the submission."""
 
     title: str
@@ -39,7 +39,7 @@ class ScoreSource(Protocol):
     """Gives the scores of pairs, and why."""
 
     def candidates(
-        self, forbidden: ForbiddenPairs, counts: CandidateCounts, members: list[Rows], advance: Advance
+        self, forbidden: ForbiddenPairs, counts: LeastCandidates, members: list[Rows], advance: Advance
     ) -> PairTable:
         """Return the pairs to choose from."""
         ...
@@ -48,7 +48,7 @@ class ScoreSource(Protocol):
         """Return the scores of pairs; 0 where nothing is known."""
         ...
 
-    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[NearPaper, ...]]:
+    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:
         """Return of each pair the reviewer's papers nearest to the submission."""
         ...
 
@@ -62,7 +62,7 @@ class VectorScores:
     papers: Sequence[Paper]
 
     def candidates(
-        self, forbidden: ForbiddenPairs, counts: CandidateCounts, members: list[Rows], advance: Advance
+        self, forbidden: ForbiddenPairs, counts: LeastCandidates, members: list[Rows], advance: Advance
     ) -> PairTable:
         """Return the best allowed pairs of each submission and each reviewer."""
         found = find_candidates(self.scorer, self.submissions, forbidden, counts, members=members, advance=advance)
@@ -72,9 +72,9 @@ class VectorScores:
         """Return the scores of pairs; 0 for reviewers without papers."""
         return np.nan_to_num(self.scorer.score_pairs(self.submissions, papers, reviewers), nan=0.0).round(DIGITS)
 
-    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[NearPaper, ...]]:
+    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:
         """Return of each pair the reviewer's two nearest papers, by the cosine without weights."""
-        found: list[tuple[NearPaper, ...]] = [()] * len(papers)
+        found: list[tuple[ReviewerPaper, ...]] = [()] * len(papers)
         profiles = self.scorer.profiles
         order = np.argsort(reviewers, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
@@ -87,7 +87,7 @@ class VectorScores:
                 best = np.argsort(-row, kind="stable")[:NEAREST]
                 near = [(self.papers[profiles.rows[own][i]], round(float(row[i]), 4)) for i in best.tolist()]
                 found[pair] = tuple(
-                    NearPaper(paper.title or paper.abstract, paper.year, cosine) for paper, cosine in near
+                    ReviewerPaper(paper.title or paper.abstract, paper.year, cosine) for paper, cosine in near
                 )
         return found
 
@@ -104,7 +104,7 @@ class GivenScores:
     def candidates(
         self,
         forbidden: ForbiddenPairs,
-        counts: CandidateCounts,  # noqa: ARG002 (the sources' signature)
+        counts: LeastCandidates,  # noqa: ARG002 (the sources' signature)
         members: list[Rows],  # noqa: ARG002
         advance: Advance,  # noqa: ARG002
     ) -> PairTable:
@@ -120,6 +120,6 @@ class GivenScores:
         places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
         return np.where(self._keys[places] == wanted, self._table.scores[places], 0.0)
 
-    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[NearPaper, ...]]:  # noqa: ARG002
+    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:  # noqa: ARG002
         """Return nothing: a file gives no papers."""
         return [()] * len(papers)

@@ -54,7 +54,7 @@ def recommend(
     has no papers, collections do not compare, or a record cannot be used.
     """
     settings, report = settings or RecommendSettings(), progress or _report_nothing
-    inputs = _Inputs.open(library, new, unwanted, reading or FileReading())
+    inputs = _RecommendInputs.open(library, new, unwanted, reading or FileReading())
     space = SharedSpace(inputs.collections(), model)
     own = _read_all(inputs.library, space, "reading the library", report)
     if not own.papers:
@@ -78,7 +78,7 @@ def recommend(
 
 
 @dataclass(frozen=True, slots=True)
-class _Inputs:
+class _RecommendInputs:
     """The sources of the three inputs."""
 
     library: list[PaperSource]
@@ -86,7 +86,7 @@ class _Inputs:
     unwanted: list[PaperSource]
 
     @classmethod
-    def open(cls, library: PaperInput, new: PaperInput, unwanted: PaperInput, reading: FileReading) -> _Inputs:
+    def open(cls, library: PaperInput, new: PaperInput, unwanted: PaperInput, reading: FileReading) -> _RecommendInputs:
         """Open all inputs: what does not exist is an error before anything is encoded."""
         named = {"library": library, "new": new, "unwanted": unwanted}
         found = {name: open_sources(papers, reading, name) for name, papers in named.items()}
@@ -130,7 +130,7 @@ def _read_all(sources: Sequence[PaperSource], space: SharedSpace, work: str, rep
 
 
 def _sum_counts(
-    inputs: _Inputs, own: _OwnPapers, disliked: _OwnPapers, found: CandidateCounts, encoded: int
+    inputs: _RecommendInputs, own: _OwnPapers, disliked: _OwnPapers, found: CandidateCounts, encoded: int
 ) -> RecommendCounts:
     return RecommendCounts(
         library=len(own.papers),
