@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sciprism.uses.matching.candidates import CandidateCounts, ForbiddenPairs, PairTable
+from sciprism.uses.matching.candidates import ForbiddenPairs, LeastCandidates, PairTable
 from sciprism.uses.matching.problem import GroupMinimum, Requirements
 
 
@@ -76,7 +76,7 @@ class MatrixScores:
     def __init__(self, scores: np.ndarray) -> None:
         self.scores = scores
 
-    def candidates(self, forbidden, counts: CandidateCounts, members, advance) -> PairTable:
+    def candidates(self, forbidden, counts: LeastCandidates, members, advance) -> PairTable:
         pairs = build_pairs(self.scores, forbidden)
         rank = np.argsort(np.argsort(-self.scores, axis=1), axis=1)
         return pairs.take(np.flatnonzero(rank[pairs.papers, pairs.reviewers] < counts.per_paper))
