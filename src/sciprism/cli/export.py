@@ -50,9 +50,9 @@ def export(
     from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.export import default_format
     from sciprism.encoders.export import export as write
-    from sciprism.store.manifest import MANIFEST_NAME
+    from sciprism.store.manifest import is_collection
 
-    if (Path(model) / MANIFEST_NAME).exists():
+    if is_collection(model):
         _export_collection(Path(model), output, format, neighbours, as_json)
         return
     encoder = Encoder.load(model, pooling=pooling or None)

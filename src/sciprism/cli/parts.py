@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sciprism.papers.division import PartNumber
     from sciprism.store.parts import PartInput, PartsStatus
     from sciprism.store.parts.status import PartStatus
-    from sciprism.store.parts.worker import PartReport
+    from sciprism.store.parts.worker import PartReport, Step
 
 Part = Annotated[
     str, typer.Option(help="Embed part i/n of the input, such as 2/8, into a new folder; `merge` makes one of all.")
@@ -55,7 +55,11 @@ def embed_one_part(source: PartInput, output: Path, part: str, wanted: WantedMod
         encoder = _load_encoder(output, wanted)
         with ProgressDisplay("reading", "papers") as display:
             layout = wanted.choose_layout(encoder)
-            report = embed_part(source, encoder, output, number, layout=layout, progress=_PartProgress(display).update)
+
+            def show(step: Step) -> None:
+                display.show(step.work, "papers", step.done, step.total, rated=step.rated)
+
+            report = embed_part(source, encoder, output, number, layout=layout, progress=show)
     if as_json:
         document = {**asdict(report), "part": number.number, "parts": number.count, "output": str(output)}
         print_json("sciprism.embed-part/1", document)
@@ -85,20 +89,6 @@ def _load_encoder(output: Path, wanted: WantedModel) -> Encoder:
     if plan and plan.options.get("precision") != encoder.options.get("precision"):
         return wanted.load(output)
     return encoder
-
-
-class _PartProgress:
-    """Shows how far a worker is."""
-
-    def __init__(self, display: ProgressDisplay) -> None:
-        self._display, self._work = display, "reading"
-
-    def update(self, step: Any) -> None:
-        """Show a step of `embed_part`."""
-        if step.work != self._work:
-            self._work = step.work
-            self._display.begin(step.work, "papers", step.total)
-        self._display.update(step.done, rated=step.rated)
 
 
 def _print_part(output: Path, part: PartNumber, report: PartReport) -> None:

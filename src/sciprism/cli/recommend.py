@@ -111,24 +111,14 @@ def _rank(
 
     try:
         with ProgressDisplay("reading", "papers") as display:
-            shown = _RecommendProgress(display)
-            return rank(**inputs, settings=settings, model=model, reading=reading, progress=shown.update)
+
+            def show(work: str, done: int, total: int | None) -> None:
+                display.show(work, "papers", done, total)
+
+            return rank(**inputs, settings=settings, model=model, reading=reading, progress=show)
     except KeyboardInterrupt:
         message = "nothing was written; vectors computed so far are cached, and the same command continues"
         raise InterruptedRunError(message) from None
-
-
-class _RecommendProgress:
-    """Shows the work at hand."""
-
-    def __init__(self, display: ProgressDisplay) -> None:
-        self._display, self._work = display, ""
-
-    def update(self, work: str, done: int, total: int | None) -> None:
-        if work != self._work:
-            self._display.begin(work, "papers", total)
-            self._work = work
-        self._display.update(done)
 
 
 def _print(found: Recommendations, files: list[Path]) -> None:

@@ -84,9 +84,10 @@ def read_vocabulary(paths: Sequence[Path], language: str) -> tuple[Vocabulary, l
 def open_vectors(model: str, tagger: Path | None, inputs: Sequence[str]) -> TagVectors:
     """Load the model of the vectors: as named, that of the tagger or of an input collection, or the default."""
     from sciprism.store import StoredCollection
+    from sciprism.store.manifest import is_collection
     from sciprism.uses.tagging.call import load_vectors
 
-    return load_vectors(model, tagger, [StoredCollection.open(name) for name in inputs if _is_collection(name)])
+    return load_vectors(model, tagger, [StoredCollection.open(name) for name in inputs if is_collection(name)])
 
 
 def open_tagger(
@@ -113,8 +114,9 @@ def read_papers_with_vectors(source: PaperInput, vectors: TagVectors) -> tuple[l
     """Return papers and their vectors: stored ones of a collection, else encoded ones."""
     from sciprism.papers import ReadReport
     from sciprism.store import StoredCollection
+    from sciprism.store.manifest import is_collection
 
-    if _is_collection(source.name):
+    if is_collection(source.name):
         return vectors.read_collection(StoredCollection.open(source.name))
     report = ReadReport()
     papers = list(_read(source, report))
@@ -139,8 +141,9 @@ def stream_papers(source: PaperInput, vectors: TagVectors) -> PaperBlocks:
     """
     from sciprism.papers import ReadReport
     from sciprism.store import StoredCollection
+    from sciprism.store.manifest import is_collection
 
-    if _is_collection(source.name):
+    if is_collection(source.name):
         stored = StoredCollection.open(source.name)
         return PaperBlocks(len(stored), vectors.iterate_collection(stored))
     report = ReadReport()
@@ -214,22 +217,19 @@ def read_judged_papers(
 
     from sciprism.papers import ReadReport
     from sciprism.store import StoredCollection
+    from sciprism.store.manifest import is_collection
     from sciprism.uses.tagging.feedback import list_unknown_papers
 
     needed = list_unknown_papers(tagger, judgements)
     if not needed or not source.name:
         return [], np.empty((0, tagger.label_vectors.shape[1]), np.float32)
     vectors = open_vectors(*model, [])
-    if _is_collection(source.name):
+    if is_collection(source.name):
         papers, rows = vectors.read_collection(StoredCollection.open(source.name))
         chosen = [number for number, paper in enumerate(papers) if paper.id in needed]
         return [papers[number] for number in chosen], rows[chosen]
     papers = [paper for paper in _read(source, ReadReport()) if paper.id in needed]
     return papers, encode_papers(papers, vectors)
-
-
-def _is_collection(name: str) -> bool:
-    return name != "-" and (Path(name) / "manifest.json").is_file()
 
 
 def _read_names(path: Path) -> list[str]:

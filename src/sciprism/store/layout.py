@@ -70,18 +70,19 @@ def open_or_create(folder: Path, encoder: Encoder, layout: CollectionLayout) -> 
         _remove_unfinished(collection)
         return collection
     manifest = Manifest(
-        encoder=EncoderRecord(
-            name=encoder.name,
-            fingerprint=encoder.fingerprint,
-            distance=cast("Any", encoder.distance),
-            options=encoder.options,
-        ),
+        encoder=record_encoder(encoder),
         dtype=layout.dtype or DEFAULT_DTYPE,
         shard_size=layout.shard_size or DEFAULT_SHARD_SIZE,
         spaces=group_by_space(encoder, layout.formats or DEFAULT_FORMATS),
     )
     manifest.write(folder)
     return StoredCollection(folder, manifest)
+
+
+def record_encoder(encoder: Encoder) -> EncoderRecord:
+    """Return what a manifest or a plan states of its encoder."""
+    distance = cast("Any", encoder.distance)
+    return EncoderRecord(name=encoder.name, fingerprint=encoder.fingerprint, distance=distance, options=encoder.options)
 
 
 def group_by_space(encoder: Encoder, formats: tuple[str, ...]) -> dict[str, SpaceRecord]:

@@ -25,6 +25,11 @@ MAX_SHOWN = 5
 """Collections that a message names."""
 
 
+def is_collection(folder: str | Path) -> bool:
+    """Tell whether a path is the folder of a collection."""
+    return (Path(folder) / MANIFEST_NAME).is_file()
+
+
 class _ManifestModel(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,7 +18,14 @@ from sciprism.files import explain_write_errors, sync_folder
 from sciprism.papers.division import InputShare, PartNumber, Weight, divide_files
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.read import Paths, list_paper_files
-from sciprism.store.layout import DEFAULT_DTYPE, DEFAULT_FORMATS, DEFAULT_SHARD_SIZE, CollectionLayout, group_by_space
+from sciprism.store.layout import (
+    DEFAULT_DTYPE,
+    DEFAULT_FORMATS,
+    DEFAULT_SHARD_SIZE,
+    CollectionLayout,
+    group_by_space,
+    record_encoder,
+)
 from sciprism.store.manifest import PLAN_NAME, EncoderRecord, SpaceRecord
 from sciprism.store.matrix import Dtype
 
@@ -121,12 +128,7 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
     options = source.options
     return PartsPlan(
         parts=count,
-        encoder=EncoderRecord(
-            name=encoder.name,
-            fingerprint=encoder.fingerprint,
-            distance=cast("Any", encoder.distance),
-            options=encoder.options,
-        ),
+        encoder=record_encoder(encoder),
         dtype=layout.dtype or DEFAULT_DTYPE,
         shard_size=layout.shard_size or DEFAULT_SHARD_SIZE,
         spaces=group_by_space(encoder, layout.formats or DEFAULT_FORMATS),

@@ -14,11 +14,12 @@ from sciprism.errors import InputError
 from sciprism.files import cache_folder
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
+from sciprism.store.manifest import is_collection
 from sciprism.uses.matching.details import read_authorships
 from sciprism.uses.matching.reviewer_files import read_reviewers
 from sciprism.uses.matching.reviewers import Authorship, Reviewer
 from sciprism.uses.matching.settings import MatchFiles
-from sciprism.uses.matching.stored_papers import StoredVectors, is_collection, read_collection
+from sciprism.uses.matching.stored_papers import StoredVectors, read_collection
 
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol

@@ -10,9 +10,10 @@ from typing import Any
 from sciprism.errors import InputError
 from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
+from sciprism.store.manifest import is_collection
 from sciprism.uses.matching.details import first_of, read_records, read_texts
 from sciprism.uses.matching.reviewers import Reviewer
-from sciprism.uses.matching.stored_papers import is_collection, read_collection
+from sciprism.uses.matching.stored_papers import read_collection
 
 _KEYS = {
     "id": ("id", "reviewerid", "reviewer", "profileid", "userid", "user", "username"),

@@ -14,17 +14,12 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.live_papers import iterate_papers, iterate_vectors
-from sciprism.store.manifest import MANIFEST_NAME
+from sciprism.store.manifest import is_collection
 from sciprism.uses.collection import load_encoder
 from sciprism.uses.similar import choose_paper_space
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
-
-
-def is_collection(path: Path) -> bool:
-    """Tell whether a folder is a collection."""
-    return (path / MANIFEST_NAME).is_file()
 
 
 def read_collection(path: Path) -> list[Paper]:

@@ -15,7 +15,7 @@ from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.read import Paths, ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
-from sciprism.store.manifest import MANIFEST_NAME
+from sciprism.store.manifest import is_collection
 from sciprism.store.paper_table import has_no_abstract
 from sciprism.uses.collection import Collection
 from sciprism.uses.similar import choose_paper_space
@@ -185,7 +185,7 @@ def open_sources(papers: PaperInput, reading: FileReading, name: str = "input") 
     files: list[str | Path] = []
     sources: list[PaperSource] = []
     for path in papers:
-        if (Path(str(path)) / MANIFEST_NAME).is_file():
+        if is_collection(str(path)):
             sources.append(CollectionSource(StoredCollection.open(str(path))))
         else:
             files.append(str(path))
