@@ -161,7 +161,7 @@ def embed_synthetic(files: list[Path], folder: Path, part: int) -> None:
 
 
 def merge_alone(folder: Path, queue: Any) -> None:
-    """Merge in a process of its own, and return counts, seconds and peak memory."""
+    """Merge in a separate process, and return counts, seconds and peak memory."""
     before = read_peak_memory()
     began = time.perf_counter()
     report = merge(folder)

@@ -1,6 +1,6 @@
 """Recommend from large collections: papers a second, and whether memory stays flat.
 
-Papers are synthetic (random words and vectors of 384 numbers); each size is a process of its own. The library has 500
+Papers are synthetic (random words and vectors of 384 numbers); each size has a separate process. The library has 500
 papers in five groups. `peak_memory_mb` counts the mapped vectors, 1.5 kB a paper; `peak_private_mb` does not. Run from
 the repository root:
 
@@ -76,7 +76,7 @@ def private_memory_mb() -> int:
 
 
 def measure(folder: Path, results: Any) -> None:
-    """Put the facts of one run into a queue; in a process of its own, so that its peak is its own."""
+    """Put the facts of one run into a queue; in a separate process, so that its peak is its own."""
     private: list[int] = []
     before, began = peak_memory_mb(), time.perf_counter()
     found = recommend(

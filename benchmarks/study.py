@@ -1,7 +1,7 @@
 """A paper's models at the size of a laptop: trained, scored and set in tables, arm by arm.
 
 After an interruption the same command continues. A run is on file once it is scored: its facts are in the file of
-runs, its scores in the packs beside it. Then it is not trained again, on another machine neither, unless a later arm
+runs, its scores in the packs beside it. Then it is not trained again, nor on another machine, unless a later arm
 begins with it. Every arm is trained with the first seed, then those that are `seeded` with the others. The backbone
 reads as many tokens as the laptop recipes.
 """

@@ -6,7 +6,7 @@ alternative labels of the Unified Astronomy Thesaurus, found in titles of papers
 feedback on suggestions. Everything is trained on the train split and scored on test (--dev: on dev, for choices).
 The rankers of "no training" were trained on tags of the PubMed train papers (tagging_default.py), also of labels
 that "mesh unseen" hides. Intervals: paired bootstrap over papers. omikuji
-runs in an environment of its own, whose Python --omikuji names. Run from the repository root:
+runs in a separate environment, whose Python --omikuji names. Run from the repository root:
 
     SCIPRISM_DATA=... python benchmarks/tagging.py --omikuji ENVIRONMENT/bin/python -o results/tagging.json
 """

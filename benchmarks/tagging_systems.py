@@ -136,7 +136,7 @@ def nearest_papers(data: TaggedPapers) -> System:
 
 
 def omikuji(python: Path, data: TaggedPapers, labels: int) -> System:
-    """Train omikuji (three Parabel trees, its defaults) in an environment of its own, on TF-IDF of words."""
+    """Train omikuji (three Parabel trees, its defaults) in a separate environment, on TF-IDF of words."""
     words = [stems_of(f"{paper.title} {paper.abstract}") for paper in data.papers]
     terms = Terms.learn(words)
 

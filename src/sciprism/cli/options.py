@@ -65,7 +65,7 @@ def parse_columns(pairs: Iterable[str] | None) -> dict[str, str]:
 
 
 def _split_pairs(text: str) -> list[str]:
-    """Split "title=Titel,year=Jahr" at its commas, but not a header with commas of its own."""
+    """Split "title=Titel,year=Jahr" at its commas, but not a header that contains commas."""
     parts = text.split(",")
     return parts if all("=" in part for part in parts) else [text]
 
@@ -93,5 +93,5 @@ def exact_precision(precision: str) -> str:
 def folder_or_none(text: str) -> Path | None:
     """Return the path of the folder of data, None where the option is empty. InputError where it is none."""
     if text and not Path(text).is_dir():
-        raise InputError(f"--data {text}: no such folder (it is taken from SCIPRISM_DATA where --data is not given)")
+        raise InputError(f"--data {text}: no such folder; name one with --data or SCIPRISM_DATA")
     return Path(text) if text else None
