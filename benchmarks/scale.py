@@ -1,0 +1,168 @@
+"""A million papers in four parts with one worker killed twice, merged, then searched here and in databases.
+
+The texts are of real papers: a title and two sentences of its abstract, the second after the first, or the first
+after the last; so a paper of eight sentences gives eight records of different text. The titles of 200 papers that gave
+no record are the queries.
+Each stage is stored when it ends, and the next one needs what it left in FOLDER. Run from the repository root:
+
+    for stage in papers embed index push; do
+        python benchmarks/scale.py $stage FOLDER --data DATA -o results/scale.json
+    done
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+from measurement import build_parser, provenance, write_result
+from sciprism.store.parts import read_status
+from sciprism.text.sentences import split_sentences
+
+SOURCES = (
+    "arxiv_multidomain/papers-0.jsonl.gz",
+    "arxiv_multidomain/papers-1.jsonl.gz",
+    "conference_papers/papers-0.jsonl.gz",
+    "conference_papers/papers-1.jsonl.gz",
+    "conference_papers/papers-2.jsonl.gz",
+    "xmc_pubmed_mesh/papers.jsonl.gz",
+)
+FILES, PARTS, AT_ONCE, QUERIES = 32, 4, 2, 200
+QUERY_STEP = 700
+"""One in so many papers is a query and gives no record."""
+KILLED_PART, KILLED_AT = 3, (0.3, 0.7)
+"""The part whose worker is killed, and the shares of its papers at which."""
+
+
+def read_papers(data: Path) -> Iterator[dict[str, Any]]:
+    """Yield the real papers that have a title and an abstract."""
+    for source in SOURCES:
+        with gzip.open(data / source, "rt", encoding="utf-8") as file:
+            for line in file:
+                paper = json.loads(line)
+                if paper.get("title") and paper.get("abstract"):
+                    yield paper
+
+
+def vary(paper: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a record for each sentence of a paper's abstract, with the next one."""
+    sentences = split_sentences(paper["abstract"])
+    following = sentences[1:] + sentences[:1]
+    for number, pair in enumerate(zip(sentences, following, strict=True)):
+        abstract = " ".join(pair)
+        facts = {name: paper[name] for name in ("year", "venue") if paper.get(name)}
+        fields = [field] if (field := paper.get("field")) else []
+        yield {"id": f"{paper['id']}/{number}", "title": paper["title"], "abstract": abstract, "fields": fields} | facts
+
+
+def write_papers(options: Namespace) -> dict[str, Any]:
+    """Write the records, dealt to 32 files in turn, and the queries."""
+    folder = options.folder / "papers"
+    folder.mkdir(parents=True)
+    queries: list[str] = []
+    with ExitStack() as stack:
+        files = [stack.enter_context((folder / f"{number:02d}.jsonl").open("w")) for number in range(FILES)]
+        rows = deal(read_papers(options.data), files, queries, options.rows)
+    (options.folder / "queries.txt").write_text("".join(f"{query}\n" for query in queries))
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    return {"rows": rows, "queries": len(queries), "megabytes": round(size / 1e6), "sources": SOURCES}
+
+
+def deal(papers: Iterator[dict[str, Any]], files: list[TextIO], queries: list[str], rows: int) -> int:
+    """Write so many records to the files in turn, add queries, and return how many were written."""
+    written = 0
+    for number, paper in enumerate(papers):
+        if number % QUERY_STEP == 0 and len(queries) < QUERIES:
+            queries.append(" ".join(paper["title"].split()))
+            continue
+        for record in islice(vary(paper), rows - written):
+            files[written % len(files)].write(json.dumps(record) + "\n")
+            written += 1
+    return written
+
+
+def start_part(folder: Path, part: int) -> subprocess.Popen[bytes]:
+    """Start the worker of a part with one thread."""
+    words = ("embed", folder / "papers", "-o", folder / "vecs", "--part", f"{part}/{PARTS}", "--threads", 1)
+    log = (folder / f"part-{part}.log").open("ab")
+    command = [sys.executable, "-m", "sciprism", *map(str, words), "--dtype", "float16"]
+    return subprocess.Popen(command, stdout=log, stderr=log)
+
+
+def embed_parts(options: Namespace) -> dict[str, Any]:
+    """Run the workers, two at once; kill that of one part twice, and start it again."""
+    folder, began = options.folder, time.perf_counter()
+    waiting, kills = list(range(1, PARTS + 1)), list(KILLED_AT)
+    running: dict[int, subprocess.Popen[bytes]] = {}
+    killed: list[dict[str, Any]] = []
+    while waiting or running:
+        while waiting and len(running) < AT_ONCE:
+            part = waiting.pop(0)
+            running[part] = start_part(folder, part)
+        time.sleep(2)
+        if kills and KILLED_PART in running and (done := share_done(folder)) >= kills[0]:
+            running[KILLED_PART].send_signal(signal.SIGKILL)
+            running[KILLED_PART].wait()
+            killed.append({"at share of its papers": round(done, 3), "share kept": round(share_done(folder), 3)})
+            running[KILLED_PART] = start_part(folder, KILLED_PART)
+            kills.pop(0)
+        for part in [part for part, process in running.items() if process.poll() is not None]:
+            if running.pop(part).returncode:
+                raise RuntimeError(f"part {part} failed: {folder}/part-{part}.log")
+    seconds = time.perf_counter() - began
+    return {"parts": PARTS, "workers at once": AT_ONCE, "seconds": round(seconds), "killed": killed} | merge(folder)
+
+
+def share_done(folder: Path) -> float:
+    """Return which share of the papers of the killed part is stored."""
+    if not (folder / "vecs" / "parts.json").exists():
+        return 0.0
+    part = read_status(folder / "vecs").parts[KILLED_PART - 1]
+    return part.done / part.papers if part.papers else 0.0
+
+
+def merge(folder: Path) -> dict[str, Any]:
+    """Merge and verify by the commands; return their seconds and what they printed."""
+    merged, merge_seconds = run("merge", folder / "vecs", "--json")
+    _, verify_seconds = run("verify", folder / "vecs")
+    size = sum(path.stat().st_size for path in (folder / "vecs").rglob("*") if path.is_file())
+    found = {"papers": json.loads(merged)["papers"], "megabytes": round(size / 1e6)}
+    return {"merge": found | {"seconds": merge_seconds}, "seconds to verify all bytes": verify_seconds}
+
+
+def run(*words: Any) -> tuple[str, float]:
+    """Run a command of sciprism; return what it printed, and its seconds. Raises CalledProcessError."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "sciprism", *map(str, words)]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return printed, round(time.perf_counter() - began, 1)
+
+
+STAGES = {"papers": write_papers, "embed": embed_parts}
+
+
+def main() -> None:
+    """Run one stage."""
+    parser = build_parser(__doc__)
+    parser.add_argument("stage", choices=STAGES)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--data", type=Path, help="the folder of real data sets")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    options = parser.parse_args()
+    result = provenance(("torch", "sciprism", "numpy")) | STAGES[options.stage](options)
+    write_result(options.output, result, options.stage)
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
