@@ -112,3 +112,18 @@ def test_half_precision_is_near(encoder):
     _, found = gradients(encoder, PassSettings(chunk_tokens=64, precision="bfloat16"))
     one, other = (torch.cat([g.flatten() for g in each.values()]) for each in (exact, found))
     assert torch.nn.functional.cosine_similarity(one, other, dim=0) > 0.99
+
+
+def test_a_step_of_the_fused_optimizer_is_the_plain_one(tiny_model):
+    """The fused one takes a gradient to have its parameter's layout; that of facet maps comes transposed."""
+    encoder = Encoder.start(tiny_model, method="facets", options={"start": "kept"}, device="cpu")
+    stepped = []
+    _, found = gradients(encoder, PassSettings(chunk_tokens=1000))
+    for fused in (True, False):
+        weights = {name: p.detach().clone() for name, p in encoder.model.named_parameters() if name in found}
+        for name, weight in weights.items():
+            weight.grad = found[name]
+        torch.optim.AdamW(list(weights.values()), lr=0.1, fused=fused).step()
+        stepped.append(weights)
+    for name, weight in stepped[0].items():
+        torch.testing.assert_close(weight, stepped[1][name], msg=name)

@@ -129,7 +129,9 @@ def add_gradients(
 
     for found in _map(work, shares, device):
         for parameter, gradient in zip(parameters, found, strict=True):
-            parameter.grad = _add(parameter.grad, gradient)
+            total = _add(parameter.grad, gradient)
+            # The fused AdamW reads a gradient in its parameter's layout, whatever its strides are.
+            parameter.grad = None if total is None else total.contiguous()
 
 
 def count_threads(device: torch.device) -> int:
