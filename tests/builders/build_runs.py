@@ -43,15 +43,21 @@ def losses(run, stage="contrast"):
     return [row["loss"] for row in metrics(run, stage)]
 
 
-def by_two_and_by_one(path, changes, place, stage="contrast"):
-    """Return the losses of a run by two processes and by one."""
-    script = place / "several.py"
+def launch_two(path, changes, run):
+    """Carry a recipe out, or go on with it, by two processes."""
+    script = run.parent / "several.py"
     script.write_text(PROCESSES)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    launch += [str(script), str(path), str(place / "two"), *changes]
+    launch += [str(script), str(path), str(run), *changes]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(launch, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stderr[-6000:]
+    return done.stdout + done.stderr
+
+
+def by_two_and_by_one(path, changes, place, stage="contrast"):
+    """Return the losses of a run by two processes and by one."""
+    launch_two(path, changes, place / "two")
     assert json.loads((place / "two" / "run.json").read_text())["processes"] == 2
     run_recipe(read_recipe(path, changes), place / "one", device="cpu")
     return losses(place / "two", stage), losses(place / "one", stage)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -16,6 +16,8 @@ from sciprism.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from accelerate import PartialState
+
+Result = TypeVar("Result")
 
 
 class Processes:
@@ -36,6 +38,22 @@ class Processes:
         """Wait for all processes."""
         if self._state:
             self._state.wait_for_everyone()
+
+    def on_first(self, call: Callable[[], Result]) -> Result:
+        """Call a function in the first process, and return in all what it returned; its InputError is raised in all."""
+        if not self._state:
+            return call()
+        shared: list[Result | InputError | None] = [None]
+        if self.first:
+            try:
+                shared = [call()]
+            except InputError as error:
+                shared = [error]
+        dist.broadcast_object_list(shared, src=0, device=self.device)
+        (found,) = shared
+        if isinstance(found, InputError):
+            raise found
+        return cast(Result, found)
 
     def gather(self, rows: Tensor) -> Tensor:
         """Return the rows (n, ...) of all processes, in the order of their ranks; n may differ.

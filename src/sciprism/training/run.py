@@ -35,7 +35,8 @@ def train(plan: Plan, hooks: Hooks | None = None) -> Path:
     if processes.first:
         plan.folder.create()
         for changed in plan.changed:
-            hooks.on_message(f"{changed} has changed since the run began: results may differ in the last digits")
+            effect = "dropout is another" if changed == "processes" else "results may differ in the last digits"
+            hooks.on_message(f"{changed} has changed since the run began: {effect}")
     processes.wait()
     with lock_folder(plan.folder.path) if processes.first else nullcontext():
         for stage in plan.stages:

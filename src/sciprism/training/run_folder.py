@@ -182,8 +182,8 @@ class RunFolder:
     def compare(self) -> list[str]:
         """Return the facts that have changed since the run began; nothing where it is new.
 
-        Refused: another recipe's run, sources with other content, another number of processes. Paths of
-        sources may change, and the check against test papers is kept.
+        Refused: another recipe's run, sources with other content. Paths of sources may change, and the check
+        against test papers is kept. Another number of processes has the same batches, and other dropout.
         """
         if not self.begun:
             partial = {RUN, RUN + PARTIAL_SUFFIX, RECIPE + PARTIAL_SUFFIX}
@@ -200,7 +200,7 @@ class RunFolder:
             )
         differences = _differences(before, json.loads(json.dumps(self.facts)))
         changed = sorted(key for key in differences if not key.startswith(TEST_PAPERS))
-        decisive = [key for key in changed if key.startswith(("sources", "processes"))]
+        decisive = [key for key in changed if key.startswith("sources")]
         if decisive:
             raise InputError(f"{self.path}: the run cannot be resumed: {decisive[0]} has changed since it began")
         return changed
