@@ -83,15 +83,13 @@ def embed(
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
-    cluster = WantedCluster(ray, parts, threads, gpus_per_part, no_merge)
+    _use_threads(0 if ray else threads)
     options = build_read_options(columns, encoding, id_prefix, ids_per_file)
     source = _describe_input(files, reader, options, skip_bad, (abstracts, missing_abstract))
     wanted, rules = WantedModel(model, pooling, precision, formats, dtype), {"replace": replace, "prune": prune}
-    if cluster.is_asked(part):
+    if (cluster := WantedCluster(ray, parts, threads, gpus_per_part, no_merge)).is_asked(part):
         embed_on_cluster(source, output, wanted, cluster, rules, as_json)
-        return
-    _use_threads(threads)
-    if part:
+    elif part:
         embed_one_part(source, output, part, wanted, rules, as_json)
     else:
         _embed_all(source, output, wanted, rules, as_json)
