@@ -84,7 +84,7 @@ class RayCluster:
             yield
             return
         local = self.address == "local"
-        address = os.environ.get("RAY_ADDRESS", "auto") if self.address == "auto" else self.address
+        address = (os.environ.get("RAY_ADDRESS") or "auto") if self.address == "auto" else self.address
         if local:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         _check_address(address)
@@ -93,12 +93,11 @@ class RayCluster:
             options: dict[str, Any] = LOCAL_OPTIONS if local else {}
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
         except (OSError, RuntimeError, ValueError) as error:
-            found = (
-                "on this machine, and RAY_ADDRESS names none" if address == "auto" else f"{address}: {_shorten(error)}"
-            )
+            absent = address == "auto" and isinstance(error, ConnectionError)
+            why = "none is on this machine, and RAY_ADDRESS names none" if absent else " ".join(str(error).split())
             raise InputError(
-                f"no Ray cluster {found}; start one with `ray start`, name its address, or use local for this machine "
-                "alone"
+                f"no connection with a Ray cluster: {why}; start one with `ray start`, name its address, or use local "
+                "for this machine alone"
             ) from None
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)  # Ray's own would end the process without a word
@@ -178,7 +177,9 @@ def run_on_nodes(work: Callable[..., Any], nodes: list[RayNode], *arguments: Any
         try:
             results.append(ray.get(ref))
         except ray.exceptions.RayError as error:
-            raise InputError(f"{node.host} cannot run sciprism: {_shorten(error)}; see to it, or take it out") from None
+            raise InputError(
+                f"{node.host} cannot run sciprism: {find_last_line(error)}; see to it, or take it out"
+            ) from None
     return results
 
 
@@ -207,7 +208,8 @@ def _check_address(address: str) -> None:
         port = (found["host"].strip("[]"), int(found["port"]))
         socket.create_connection(port, timeout=CONNECT_SECONDS).close()
         if not found["client"]:
-            command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+            command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--skip-version-check"]
+            command += ["--address", address]
             subprocess.run(command, timeout=ANSWER_SECONDS, check=True, capture_output=True)
     except (OSError, OverflowError) as error:
         raise InputError(f"no Ray cluster at {address}: {error}; is it on, and is this its address?") from None
@@ -224,6 +226,6 @@ def _join(names: Iterable[str]) -> str:
     return (", ".join(shown[:MAX_SHOWN]) or "no node") + more
 
 
-def _shorten(error: Exception) -> str:
-    """Return the last line of an error: Ray puts a trace before it."""
+def find_last_line(error: Exception) -> str:
+    """Return the last line of an error of Ray, which puts a trace before it."""
     return next((line.strip() for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)

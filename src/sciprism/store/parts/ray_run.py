@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -27,7 +28,7 @@ from sciprism.store.parts.plan import (
     list_files,
     read_plan,
 )
-from sciprism.store.parts.ray_cluster import RayCluster, RayNode, check_nodes, run_on_nodes
+from sciprism.store.parts.ray_cluster import RayCluster, RayNode, check_nodes, find_last_line, run_on_nodes
 from sciprism.store.parts.state import PARTS_FOLDER, read_state
 from sciprism.store.parts.status import PartsStatus, read_status
 from sciprism.store.parts.worker import PartReport, embed_part, refuse_collection
@@ -41,14 +42,14 @@ PARTS_PER_SLOT = 2
 """Parts for each that runs at once, unless their number is given: a faster node then takes more of them."""
 PATIENCE = 60.0
 """Seconds that a part waits for a worker that still holds it: those of a lost node end after it."""
-POLL_SECONDS = 1.0
+POLL_SECONDS = 2.0
 STOP_SECONDS = 60.0
 """Longest wait for interrupted parts, which save what is computed."""
 LOST_SECONDS = 60.0
 """Longest wait for another node where none is left that is large enough."""
 
 Progress = Callable[[PartsStatus, Mapping[int, str]], None]
-"""Is called every second with how far the parts are, and with the failed ones of this run and why."""
+"""Is called every two seconds with how far the parts are, and with the failed ones of this run and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +150,27 @@ def _plan_on_node(job: _PartsJob, count: int) -> tuple[str, PartsPlan | str]:
     """Return Ray's id of this node, and the plan that it makes or why it cannot; some errors cannot be pickled."""
     import ray
 
-    node = ray.get_runtime_context().get_node_id()
+    here = ray.get_runtime_context().get_node_id()
     try:
         job.enter()
-        return node, job.build_plan(count)
+        return here, job.build_plan(count)
     except (InputError, OSError) as error:
-        return node, str(error)
+        return here, _name_failure(error)
 
 
 def _embed_on_node(job: _PartsJob, token: Path, part: PartNumber) -> PartReport | str:
     """Embed a part on a node; return what became of it, or why it failed."""
-    from platform import node
-
     try:
         job.enter()
         if not token.exists():
             raise InputError(f"it cannot see {job.folder} as the machine does that began the run")
         return job.embed(part)
     except (InputError, RunFailedError, OSError, MemoryError) as error:
-        return f"{error} (on {node()})"
+        return _name_failure(error)
+
+
+def _name_failure(error: Exception) -> str:
+    return f"{error} (on {platform.node()})"
 
 
 def _agree_on_plan(job: _PartsJob, nodes: list[RayNode], count: int) -> PartsPlan:
@@ -177,14 +180,18 @@ def _agree_on_plan(job: _PartsJob, nodes: list[RayNode], count: int) -> PartsPla
     """
     import ray
 
-    here, first = ray.get(_remote(_plan_on_node, job.cluster).remote(job, count))
+    try:
+        here, first = ray.get(_remote(_plan_on_node, job.cluster).remote(job, count))
+    except ray.exceptions.RayError as error:
+        raise InputError(f"no plan could be made on the cluster: {find_last_line(error)}") from None
     if isinstance(first, str):
         raise InputError(first)
     plan = ensure_plan(job.folder, first)
     rest = [node for node in nodes if node.id != here]
     for node, (_, other) in zip(rest, run_on_nodes(_plan_on_node, rest, job, count), strict=True):
-        difference = other if isinstance(other, str) else "; ".join(list_differences(plan, other))
-        if difference:
+        if isinstance(other, str):
+            raise InputError(other)
+        if difference := "; ".join(list_differences(plan, other)):
             raise InputError(f"{node.host} has not what the parts need: {difference}; all nodes need the same")
     return plan
 
@@ -257,8 +264,7 @@ class _RayRun:
         except ray.exceptions.RayTaskError as error:  # no failure that is foreseen: with its trace
             outcome = str(error)
         except ray.exceptions.RayError as error:
-            reason = str(error).strip().partition("\n")[0]
-            outcome = f"its worker died {RETRIES + 1} times: {reason}"
+            outcome = f"its worker died, and those after it: {str(error).strip().splitlines()[0]}"
         if isinstance(outcome, str):
             self._report.failed[part.number] = outcome
         else:
