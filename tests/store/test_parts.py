@@ -22,8 +22,9 @@ from sciprism.files import lock_file
 from sciprism.papers import read_papers
 from sciprism.papers.division import PartNumber
 from sciprism.store import CollectionLayout, StoredCollection, delete, embed
-from sciprism.store.parts import PartInput, embed_part, merge, read_status
+from sciprism.store.parts import PartInput, PartsStatus, embed_part, merge, read_status
 from sciprism.store.parts.state import lock_path, part_folder, read_state, state_path, write_state
+from sciprism.store.parts.status import PartStatus
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,31 @@ def test_parts_are_what_one_process_stores(
     assert (report.papers, report.duplicates, report.bad) == (PAPERS, 42, 0)
     assert before == {p.stat().st_ino for p in (tmp_path / "c" / "vectors").rglob("*.npy")}, "vectors were copied"
     assert not (tmp_path / "c" / "parts").exists()
+
+
+def test_a_part_waits_for_a_worker_that_still_holds_it(files: list[Path], parts: Path) -> None:
+    """As one of a lost machine may for a moment: `patience` says how long."""
+    held = threading.Event()
+
+    def hold() -> None:
+        with lock_file(lock_path(parts, PartNumber(1, 3)), "busy"):
+            held.set()
+            time.sleep(1.0)
+
+    worker = threading.Thread(target=hold)
+    worker.start()
+    held.wait()
+    source = PartInput(paths=files)
+    with pytest.raises(InputError, match="is being written by another sciprism process"):
+        embed_part(source, FakeEncoder(), parts, PartNumber(1, 3), layout=LAYOUT, patience=0)
+    assert embed_part(source, FakeEncoder(), parts, PartNumber(1, 3), layout=LAYOUT, patience=600).finished_before
+    worker.join()
+
+
+def test_the_papers_of_all_parts_are_estimated_from_those_counted() -> None:
+    parts = [PartStatus(1, "done", 100, 100), PartStatus(2, "embedding", 10, 200), PartStatus(3, "waiting")]
+    assert PartsStatus("parts", 110, parts).expected == 450
+    assert PartsStatus("parts", 0, parts[2:]).expected is None
 
 
 def test_one_file_without_repeats_is_stored_in_the_order_of_one_process(tmp_path: Path) -> None:

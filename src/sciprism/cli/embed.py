@@ -27,9 +27,10 @@ from sciprism.cli.options import (
     SkipBad,
     build_read_options,
 )
-from sciprism.cli.parts import Part, embed_one_part, refuse_rules
+from sciprism.cli.parts import Part, embed_one_part
 from sciprism.cli.printing import join_counts, print_skipped
 from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.ray_parts import GpusPerPart, NoMerge, PartCount, RayAddress, WantedCluster, embed_on_cluster
 from sciprism.cli.wanted_model import WantedModel, explain_interruption
 from sciprism.errors import InputError
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers import Paper, ReadReport
     from sciprism.papers.abstracts import AbstractCompletion
+    from sciprism.papers.input_file import ReadOptions
     from sciprism.store import EmbedReport
     from sciprism.store.parts.plan import PartInput
 
@@ -70,25 +72,36 @@ def embed(
     skip_bad: SkipBad = False,
     prune: Prune = False,
     part: Part = "",
-    threads: Annotated[int, typer.Option(help="Processor cores to use; 0 is all.")] = 0,
+    ray: RayAddress = "",
+    parts: PartCount = 0,
+    gpus_per_part: GpusPerPart = 0.0,
+    no_merge: NoMerge = False,
+    threads: Annotated[int, typer.Option(help="Processor cores to use; 0 is all, and of a --ray part 1.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Encode papers into a collection; the same command continues, and encodes what is new or changed.
 
     Example: sciprism embed refs.bib more.ris -o vecs/
     """
+    _use_threads(0 if ray else threads)
+    options = build_read_options(columns, encoding, id_prefix, ids_per_file)
+    source = _describe_input(files, reader, options, skip_bad, (abstracts, missing_abstract))
+    wanted, rules = WantedModel(model, pooling, precision, formats, dtype), {"replace": replace, "prune": prune}
+    if (cluster := WantedCluster(ray, parts, threads, gpus_per_part, no_merge)).is_asked(part):
+        embed_on_cluster(source, output, wanted, cluster, rules, as_json)
+    elif part:
+        embed_one_part(source, output, part, wanted, rules, as_json)
+    else:
+        _embed_all(source, output, wanted, rules, as_json)
+
+
+def _describe_input(
+    files: list[str], reader: str, options: ReadOptions, skip_bad: bool, abstracts: tuple[list[str] | None, str]
+) -> PartInput:
     from sciprism.store.parts.plan import PartInput
 
-    _use_threads(threads)
-    options = build_read_options(columns, encoding, id_prefix, ids_per_file)
-    more: dict[str, Any] = {"abstracts": tuple(abstracts or ()), "missing_abstract": missing_abstract}
-    source = PartInput(paths=tuple(files), reader=reader, options=options, skip_bad=skip_bad, **more)
-    wanted = WantedModel(model, pooling, precision, formats, dtype)
-    if part:
-        refuse_rules(replace=replace, prune=prune)
-        embed_one_part(source, output, part, wanted, as_json)
-    else:
-        _embed_all(source, output, wanted, {"replace": replace, "prune": prune}, as_json)
+    more: dict[str, Any] = {"abstracts": tuple(abstracts[0] or ()), "missing_abstract": abstracts[1]}
+    return PartInput(paths=tuple(files), reader=reader, options=options, skip_bad=skip_bad, **more)
 
 
 def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: dict[str, Any], as_json: bool) -> None:

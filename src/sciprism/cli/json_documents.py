@@ -11,6 +11,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.inspect/1": ("inspect", "files, and counts of papers or labels: missing, years, languages, duplicates"),
     "sciprism.embed/1": ("embed", "counts of papers read and stored, reasons of those skipped, abstracts"),
     "sciprism.embed-part/1": ("embed --part", "part, parts, output, counts, reasons of those skipped, papers"),
+    "sciprism.embed-ray/1": ("embed --ray", "collection, parts, done_before, counts, reasons, failed; merge or null"),
     "sciprism.merge/1": ("merge", "collection, parts, papers, counts of records read, repeated and bad"),
     "sciprism.status/1": ("status", "collection, stage, papers, parts: of each stage, papers, rate; summary"),
     "sciprism.index/1": ("index", "collection, built, papers"),

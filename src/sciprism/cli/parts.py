@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +21,7 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
     from sciprism.papers.division import PartNumber
-    from sciprism.store.parts import PartInput, PartsStatus
+    from sciprism.store.parts import MergeReport, PartInput, PartsStatus
     from sciprism.store.parts.status import PartStatus
     from sciprism.store.parts.worker import PartReport, Step
 
@@ -33,26 +33,29 @@ SHOWN_PARTS = 30
 """Parts that `status` lists, those that are not done first; --json has all."""
 
 
-def refuse_rules(*, replace: bool, prune: bool) -> None:
-    """Raise InputError for options that need a collection with papers."""
-    for name, given in (("--replace", replace), ("--prune", prune)):
+def refuse_rules(rules: Mapping[str, bool]) -> None:
+    """Raise InputError for options, replace and prune, that need a collection with papers."""
+    for name, given in rules.items():
         if given:
             raise InputError(
-                f"{name} is for a collection that has papers; parts make a new one: embed into it once it is merged"
+                f"--{name} is for a collection that has papers; parts make a new one: embed into it once it is merged"
             )
 
 
-def embed_one_part(source: PartInput, output: Path, part: str, wanted: WantedModel, as_json: bool) -> None:
+def embed_one_part(
+    source: PartInput, output: Path, part: str, wanted: WantedModel, rules: Mapping[str, bool], as_json: bool
+) -> None:
     """Embed one part of an input, and print its counts."""
     from sciprism.papers.division import PartNumber
     from sciprism.papers.read import list_paper_files
     from sciprism.store.parts import embed_part
     from sciprism.store.parts.state import part_folder
 
+    refuse_rules(rules)
     number = PartNumber.parse(part)
     list_paper_files(source.paths, reader=source.reader, options=source.options)  # before a model is loaded
-    with _interrupted_by_termination(), explain_interruption(part_folder(output, number)):
-        encoder = _load_encoder(output, wanted)
+    with interrupted_by_termination(), explain_interruption(part_folder(output, number)):
+        encoder = load_encoder(output, wanted)
         with ProgressDisplay("reading", "papers") as display:
             layout = wanted.choose_layout(encoder)
 
@@ -68,7 +71,7 @@ def embed_one_part(source: PartInput, output: Path, part: str, wanted: WantedMod
 
 
 @contextmanager
-def _interrupted_by_termination() -> Iterator[None]:
+def interrupted_by_termination() -> Iterator[None]:
     """Let a signal that ends the job (SLURM, Kubernetes) save what is computed, as Ctrl-C does."""
 
     def interrupt(*_: object) -> None:
@@ -81,7 +84,7 @@ def _interrupted_by_termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _load_encoder(output: Path, wanted: WantedModel) -> Encoder:
+def load_encoder(output: Path, wanted: WantedModel) -> Encoder:
     """Load the model; in the precision of the plan, if another worker has written it meanwhile."""
     known = find_stored_encoder(output)
     encoder = wanted.load(output)
@@ -130,6 +133,11 @@ def merge(
     if as_json:
         print_json("sciprism.merge/1", {"collection": str(folder), **asdict(report)})
         return
+    print_merge(folder, report)
+
+
+def print_merge(folder: Path, report: MergeReport) -> None:
+    """Print the counts of a merged collection."""
     if report.merged_before:
         print(f"{folder} is merged already; it holds {report.papers:,} papers")
         return

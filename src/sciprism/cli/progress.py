@@ -65,11 +65,17 @@ class ProgressDisplay:
             self._bar.update(self._bar.task_ids[0], completed=done, facts=self.describe_rate())
         self._print_line()
 
-    def show(self, work: str, unit: str, done: int, total: int | None, *, rated: int | None = None) -> None:
+    def show(
+        self, work: str, unit: str, done: int, total: int | None, *, rated: int | None = None, facts: str = ""
+    ) -> None:
         """Show how many of a piece of work are done; where it is another than before, it begins."""
         if work != self._work:
             self.begin(work, unit, total)
-        self.update(done, rated=rated)
+        elif total != self._total:
+            self._total = total
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], total=total)
+        self.update(done, rated=rated, facts=facts)
 
     def count(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield items, and show how many."""

@@ -73,18 +73,22 @@ def find_stored_encoder(output: Path) -> EncoderRecord | None:
 
 @contextmanager
 def explain_interruption(output: Path) -> Iterator[None]:
-    """Say of an interruption what this run stored."""
+    """Say of an interruption what this run stored, in a collection or its parts."""
     from sciprism.store.manifest import MANIFEST_NAME, read_manifest
+    from sciprism.store.parts.state import PARTS_FOLDER
     from sciprism.store.unfinished import count_unfinished
 
+    def find_folders() -> list[Path]:
+        return [output, *(output / PARTS_FOLDER).glob("*-of-*")]
+
     def count_rows() -> int:
-        return read_manifest(output).rows if (output / MANIFEST_NAME).exists() else 0
+        return sum(read_manifest(each).rows for each in find_folders() if (each / MANIFEST_NAME).exists())
 
     before = count_rows()
     try:
         yield
     except KeyboardInterrupt:
-        stored, saved = count_rows() - before, count_unfinished(output)
+        stored, saved = count_rows() - before, sum(map(count_unfinished, find_folders()))
         if not stored + saved:
             raise InterruptedRunError("nothing was stored yet; the same command starts again") from None
         what = join_counts({"papers are stored": stored, "vectors of the next ones are saved": saved})

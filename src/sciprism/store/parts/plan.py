@@ -16,7 +16,7 @@ from sciprism.checksums import hash_bytes, read_sealed, seal_json
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, sync_folder
 from sciprism.papers.division import InputShare, PartNumber, Weight, divide_files
-from sciprism.papers.input_file import ReadOptions
+from sciprism.papers.input_file import InputFile, ReadOptions
 from sciprism.papers.read import Paths, list_paper_files
 from sciprism.store.layout import (
     DEFAULT_DTYPE,
@@ -114,8 +114,8 @@ class PartsPlan(_PlanModel):
         return (PartNumber(number, self.parts) for number in range(1, self.parts + 1))
 
 
-def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, count: int) -> PartsPlan:
-    """Return the plan of an input in `count` parts. Raises InputError for standard input and pipes."""
+def list_files(source: PartInput) -> list[InputFile]:
+    """List the files of an input. Raises InputError for one that is missing or named twice, and for pipes."""
     files = list_paper_files(source.paths, reader=source.reader, options=source.options)
     for file in files:
         if not file.path.is_file():
@@ -124,6 +124,12 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{twice} is named twice; parts need each file once")
+    return files
+
+
+def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, count: int) -> PartsPlan:
+    """Return the plan of an input in `count` parts. Raises InputError as `list_files` does."""
+    files = list_files(source)
     division = divide_files([file.path.stat().st_size for file in files], count)
     options = source.options
     return PartsPlan(
@@ -150,7 +156,7 @@ def ensure_plan(folder: Path, plan: PartsPlan) -> PartsPlan:
     if not (folder / PLAN_NAME).exists():
         _create(folder / PLAN_NAME, seal_json(plan.model_dump_json(indent=1)))
     stored = read_plan(folder)
-    if difference := "; ".join(_list_differences(stored, plan)):
+    if difference := "; ".join(list_differences(stored, plan)):
         raise InputError(
             f"{folder} was begun with another plan: {difference}; repeat the first command with another part, "
             "or name a new folder"
@@ -216,7 +222,8 @@ def _hash_samples(path: Path, size: int) -> str:
     return hash_bytes(b"".join(pieces))
 
 
-def _list_differences(stored: PartsPlan, wanted: PartsPlan) -> Iterator[str]:
+def list_differences(stored: PartsPlan, wanted: PartsPlan) -> Iterator[str]:
+    """Yield what another plan has different from a stored one: parts, model, options, files."""
     if stored.checksum == wanted.checksum:
         return
     if stored.parts != wanted.parts:

@@ -49,6 +49,12 @@ class PartsStatus:
         return None if None in papers else sum(each or 0 for each in papers)
 
     @property
+    def expected(self) -> int | None:
+        """Return the papers of all parts: of one that has not counted its own, the mean of those that have."""
+        papers = [part.papers for part in self.parts if part.papers is not None]
+        return round(sum(papers) / len(papers) * len(self.parts)) if papers else None
+
+    @property
     def rate(self) -> float:
         """Return the papers a second of all workers."""
         return sum(part.rate or 0.0 for part in self.parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -41,7 +42,7 @@ LOCK_SECONDS = 60.0
 """Longest wait for other workers that begin at the same time: each holds the folder's lock for milliseconds."""
 CHANGED_REMEDY = "restore the file and run the same command, or embed all parts into a new folder"
 PROBE_SECONDS = 2.0
-"""Longest wait for the lock of a part: `sciprism status` holds it for a moment."""
+"""Shortest wait for the lock of a part: `sciprism status` holds it for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,42 +75,44 @@ def embed_part(
     *,
     layout: CollectionLayout | None = None,
     progress: Callable[[Step], None] | None = None,
+    patience: float = PROBE_SECONDS,
 ) -> PartReport:
     """Embed the share of one part into `folder/parts`; the same call continues an interrupted one.
 
     All workers need the same input, encoder, layout and number of parts. Raises InputError where one differs from the
-    plan that the first worker wrote, where the input has changed, and where the part is at work already.
+    plan that the first worker wrote, where the input has changed, and where the part is still at work elsewhere after
+    `patience` seconds.
     """
     folder = Path(folder)
     plan = build_plan(source, encoder, layout or CollectionLayout(), part.count)
-    with _open_part(folder, plan, part) as merged:
+    with _open_part(folder, plan, part, time.monotonic() + patience) as merged:
         if merged:
             return PartReport(part, {}, [], read_manifest(folder).papers, finished_before=True, merged=True)
         return _Worker(source, encoder, folder, plan, part, progress or (lambda _step: None)).run()
 
 
 @contextmanager
-def _open_part(folder: Path, plan: PartsPlan, part: PartNumber) -> Iterator[bool]:
+def _open_part(folder: Path, plan: PartsPlan, part: PartNumber, deadline: float) -> Iterator[bool]:
     """Hold the part's lock while it is worked at; yield whether all parts are merged already."""
-    _refuse_collection(folder)
+    refuse_collection(folder)
     if (folder / MANIFEST_NAME).exists():
         ensure_plan(folder, plan)
         yield True
         return
     (folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
     busy = f"part {part} of {folder} is being written by another sciprism process; wait until it ends"
-    with lock_file(lock_path(folder, part), busy, timeout=PROBE_SECONDS):
+    with lock_file(lock_path(folder, part), busy, timeout=max(deadline - time.monotonic(), 0)):
         with lock_folder(folder, timeout=LOCK_SECONDS):
             ensure_plan(folder, plan)
             merged = (folder / MANIFEST_NAME).exists()
             if (folder / PARTS_FOLDER / JOURNAL_NAME).exists() and not merged:
                 raise InputError(f"{folder} is being merged; continue with: sciprism merge {folder}")
         if not merged:
-            _refuse_active(folder, plan, part)
+            _refuse_active(folder, plan, part, deadline)
         yield merged
 
 
-def _refuse_collection(folder: Path) -> None:
+def refuse_collection(folder: Path) -> None:
     """Raise InputError for a folder that holds something other than parts."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder for the parts")
@@ -125,17 +128,19 @@ def _refuse_collection(folder: Path) -> None:
             raise InputError(f"{folder} holds {min(foreign)} but no {PLAN_NAME}; name a new folder for the parts")
 
 
-def _refuse_active(folder: Path, plan: PartsPlan, part: PartNumber) -> None:
-    """Raise InputError where a worker of another machine is at the part, or the part is of another plan."""
+def _refuse_active(folder: Path, plan: PartsPlan, part: PartNumber, deadline: float) -> None:
+    """Raise InputError where a worker of another machine stays at the part, or the part is of another plan."""
     state = read_state(folder, part)
     if state is None:
         return
     if (state.part, state.parts, state.plan) != (part.number, part.count, plan.checksum):
         raise InputError(f"{part_folder(folder, part)} is not of this plan; delete it, and run part {part} again")
-    if find_writing(folder, {part: state}):
-        raise InputError(
-            f"part {part} of {folder} is being written by {state.host}, process {state.process}; wait until it ends"
-        )
+    while find_writing(folder, {part: state}):
+        if time.monotonic() >= deadline:
+            raise InputError(
+                f"part {part} of {folder} is being written by {state.host}, process {state.process}; wait until it ends"
+            )
+        state = read_state(folder, part) or state
 
 
 class _Worker:
