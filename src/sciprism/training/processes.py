@@ -6,7 +6,7 @@ import atexit
 import os
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -39,21 +39,21 @@ class Processes:
         if self._state:
             self._state.wait_for_everyone()
 
-    def on_first(self, call: Callable[[], Result]) -> Result:
-        """Call a function in the first process, and return in all what it returned; its InputError is raised in all."""
+    def on_first(self, call: Callable[[], Result]) -> Result | None:
+        """Call a function in the first process alone; others get None. Its InputError is raised in all."""
         if not self._state:
             return call()
-        shared: list[Result | InputError | None] = [None]
+        found, error = None, ""
         if self.first:
             try:
-                shared = [call()]
-            except InputError as error:
-                shared = [error]
+                found = call()
+            except InputError as refused:
+                error = str(refused)
+        shared = [error]
         dist.broadcast_object_list(shared, src=0, device=self.device)
-        (found,) = shared
-        if isinstance(found, InputError):
-            raise found
-        return cast(Result, found)
+        if shared[0]:
+            raise InputError(shared[0])
+        return found
 
     def gather(self, rows: Tensor) -> Tensor:
         """Return the rows (n, ...) of all processes, in the order of their ranks; n may differ.
