@@ -34,7 +34,8 @@ def write_index(index: Any, path: Path) -> None:
             import_faiss().write_index(index, str(part))
         except RuntimeError as error:  # faiss has no other error
             raise OSError(str(error)) from error
-        flush_to_disk(part)
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
         part.replace(path)
 
 
@@ -44,9 +45,3 @@ def read_index(path: Path, flags: int = 0) -> Any:
         return import_faiss().read_index(str(path), flags)
     except RuntimeError:
         raise DamagedFileError(f"{path} is missing or damaged") from None
-
-
-def flush_to_disk(path: Path) -> None:
-    """Wait until a file's bytes are on the disk."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

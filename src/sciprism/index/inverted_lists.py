@@ -10,18 +10,19 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from sciprism.arrays import Floats, Rows
 from sciprism.checksums import BLOCK, BlockChecks, Bytes
-from sciprism.files import explain_write_errors, write_json
+from sciprism.files import write_atomically, write_json
 from sciprism.index.build_record import IndexChecks, Settings
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for
-from sciprism.index.faiss_files import flush_to_disk, import_faiss, metric_of, read_index, write_index
+from sciprism.index.faiss_files import import_faiss, metric_of, read_index, write_index
 from sciprism.index.recall import K, double
 from sciprism.store import StoredCollection
 
@@ -39,7 +40,13 @@ ADD_ROWS = 1 << 14
 DIMENSIONS_PER_BYTE = 4
 """Dimensions of a vector that share a byte of its code."""
 TRAINED_NAME = "trained.faiss"
-LISTS_SUFFIX = ".ivfdata"
+LISTS_SUFFIX = ".lists"
+SIZES_SUFFIX = ".sizes.npy"
+ID_BYTES = 8
+"""Bytes of a row's number in a list."""
+CODE_ROUNDS = 10
+CODE_SAMPLES = 128
+"""Vectors for each of the 256 values of a byte of the code."""
 PROGRAM_BYTES = 600_000_000
 """Memory of the program itself and of all buffers but the training sample."""
 RESCORE_CODES = 1000
@@ -74,7 +81,7 @@ def make_plan(collection: StoredCollection, space: str, contents: str, memory: f
 
 
 def build(collection: StoredCollection, plan: Plan, draft: Path, path: Path, progress: Progress) -> None:
-    """Build the lists of a space: `path`, and next to it the lists, its name with the suffix .ivfdata.
+    """Build the lists of a space: centroids and code in `path`, the lists and their sizes next to it.
 
     Centroids and parts that an interrupted build left in the folder `draft` are used again.
     """
@@ -86,8 +93,8 @@ def build(collection: StoredCollection, plan: Plan, draft: Path, path: Path, pro
     if not trained.is_file():
         write_index(_train(collection, plan, progress), trained)
     parts = list(_write_parts(collection, plan, draft, progress))
-    progress(f"merging lists ({plan.space})", "", 0, None)
-    _merge(trained, parts, path)
+    work = f"merging lists ({plan.space})"
+    _merge(trained, parts, path, lambda done: progress(work, "lists", done, plan.lists))
 
 
 class InvertedLists:
@@ -96,24 +103,33 @@ class InvertedLists:
     depths: tuple[int, ...] = (K + EXTRA_CANDIDATES, 50, 100, 200, 400, 800)
 
     def __init__(self, path: Path, checks: IndexChecks | None = None) -> None:
-        faiss = import_faiss()
         lists = path.with_suffix(LISTS_SUFFIX)
         if checks is not None:
             checks.check_whole(lists.name)
-        self._index = read_index(path, faiss.IO_FLAG_READ_ONLY | faiss.IO_FLAG_ONDISK_SAME_DIR)
+        self._index = read_index(path)
         self._index.use_precomputed_table = -1  # it would take a hundred times the memory of the centroids
         self.efforts = double(1, self._index.nlist)
+        self._entry_bytes = self._index.code_size + ID_BYTES
         self._checks: BlockChecks | None = None
-        if not lists.is_file():  # of version 0.1: the lists are in the index
-            return
-        mapped = faiss.downcast_InvertedLists(self._index.invlists)
-        mapped.prefetch_nthread = 0  # starting its threads takes longer than a search
-        each = [mapped.lists.at(number) for number in range(self._index.nlist)]
-        self._starts = np.array([one.offset for one in each], np.int64)
-        self._sizes = np.array([one.size for one in each], np.int64)
-        self._entry_bytes = self._index.code_size + 8
-        self._content: Bytes = np.memmap(lists, np.uint8, "r")
-        self._checks = checks.open(lists.name) if checks is not None else BlockChecks(lists, (), "")
+        if lists.is_file():  # version 0.1 has the lists in the index
+            self._checks = checks.open(lists.name) if checks is not None else BlockChecks(lists, (), "")
+            self._sizes = np.load(path.with_suffix(SIZES_SUFFIX), allow_pickle=False)
+            self._starts = np.cumsum([0, *self._sizes[:-1]]) * self._entry_bytes
+            self._content: Bytes = np.memmap(lists, np.uint8, "r")
+            self._map(lists)
+
+    def _map(self, lists: Path) -> None:
+        """Give the index its lists, mapped and not read."""
+        faiss = import_faiss()
+        mapped = faiss.OnDiskInvertedLists(self._index.nlist, self._index.code_size, str(lists))
+        sizes = self._sizes.astype(np.uint64)  # has a name: a pointer does not keep it alive
+        mapped.set_all_lists_sizes(faiss.swig_ptr(sizes))
+        mapped.totsize, mapped.read_only = len(self._content), True
+        mapped.prefetch_nthread = 0  # to start its threads takes longer than a search
+        mapped.do_mmap()
+        self._index.replace_invlists(mapped, True)
+        mapped.this.disown()  # the index frees it
+        self._index.ntotal = int(self._sizes.sum())
 
     @property
     def settings(self) -> Settings:
@@ -168,6 +184,8 @@ def _train(collection: StoredCollection, plan: Plan, progress: Progress) -> Any:
     flat.this.disown()  # the index frees it
     index.own_fields = True
     index.use_precomputed_table = -1
+    index.pq.cp.niter, index.pq.cp.max_points_per_centroid = CODE_ROUNDS, CODE_SAMPLES
+    index.pq.cp.min_points_per_centroid = 1
     progress(f"training codes ({plan.space})", "", 0, None)
     index.train(sample)
     return index
@@ -222,16 +240,21 @@ def _read_blocks(collection: StoredCollection, space: str, shards: Sequence[int]
         yield np.concatenate(block)
 
 
-def _merge(trained: Path, parts: list[Path], path: Path) -> None:
-    """Merge the lists of all parts into one mapped file; in memory are only pages that the system may take back."""
-    from faiss.contrib.ondisk import merge_ondisk
+def _merge(trained: Path, parts: Sequence[Path], path: Path, on_merged: Callable[[int], None]) -> None:
+    """Write the lists of all parts to one file: of each list the codes, then the rows. Parts are mapped, not read."""
+    faiss = import_faiss()
+    indexes = [read_index(part, faiss.IO_FLAG_MMAP) for part in parts]
+    index = read_index(trained)
+    sizes = np.array([[each.invlists.list_size(i) for each in indexes] for i in range(index.nlist)], np.int64)
 
-    index, lists = read_index(trained), path.with_suffix(LISTS_SUFFIX)
-    lists.unlink(missing_ok=True)
-    with explain_write_errors(lists):
-        try:
-            merge_ondisk(index, [str(part) for part in parts], str(lists))
-        except RuntimeError as error:  # faiss has no other error
-            raise OSError(str(error)) from error
-        flush_to_disk(lists)
+    def write(file: BinaryIO) -> None:
+        for number in range(index.nlist):
+            for read, width in (("get_codes", index.code_size), ("get_ids", 1)):
+                for each, size in zip(indexes, sizes[number].tolist(), strict=True):
+                    if size:
+                        file.write(faiss.rev_swig_ptr(getattr(each.invlists, read)(number), size * width).data)
+            on_merged(number + 1)
+
+    write_atomically(path.with_suffix(LISTS_SUFFIX), write)
+    write_atomically(path.with_suffix(SIZES_SUFFIX), partial(np.save, arr=sizes.sum(axis=1), allow_pickle=False))
     write_index(index, path)
