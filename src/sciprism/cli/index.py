@@ -15,8 +15,11 @@ from sciprism.cli.ranked_list import CollectionFolder, Model
 
 if TYPE_CHECKING:
     from sciprism.arrays import Floats
-    from sciprism.index.approximate import BuiltIndex
+    from sciprism.index.approximate import BuildOptions, BuiltIndex
     from sciprism.store import StoredCollection
+
+Recall = Annotated[float, typer.Option(help="Share of the ten nearest papers that approximate search is to find.")]
+Memory = Annotated[float, typer.Option(help="GB of memory that building an approximate index may take.")]
 
 
 def index(
@@ -27,10 +30,8 @@ def index(
     lexical: Annotated[
         bool, typer.Option("--lexical", help="Add a BM25 index, for --mode lexical and hybrid.")
     ] = False,
-    recall: Annotated[
-        float, typer.Option(help="Share of the ten nearest papers that approximate search is to find.")
-    ] = 0.95,
-    memory: Annotated[float, typer.Option(help="GB of memory that building an approximate index may take.")] = 4.0,
+    recall: Recall = 0.95,
+    memory: Memory = 4.0,
     model: Model = "",
     as_json: AsJson = False,
 ) -> None:
@@ -42,34 +43,45 @@ def index(
     """
     from sciprism.errors import InputError
     from sciprism.files import lock_folder
-    from sciprism.index import approximate as by_vectors
     from sciprism.index import lexical as by_words
+    from sciprism.index.approximate import BuildOptions
     from sciprism.store import StoredCollection
 
     if not (approximate or lexical):
         raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")
-    options = by_vectors.BuildOptions(recall=recall, memory=memory)
+    options = BuildOptions(recall=recall, memory=memory)
     opened = StoredCollection.open(collection)
     built: list[BuiltIndex] = []
-    names: list[str] = []
     with lock_folder(collection), ProgressDisplay("checking files") as display:
         opened.verify()
         if approximate:
-            by_vectors.check_possible(opened)
-            titles = _encode_titles(opened, model)
-            built = by_vectors.build(opened, options, titles=titles, progress=display.show)
-            names += [f"approximate ({each.space})" for each in built]
+            built = _build_approximate(opened, options, model, display)
         if lexical:
             display.begin("lexical index", "papers", opened.rows)
             by_words.build(opened, on_rows=display.update)
-            names.append("lexical")
+    _print_built(opened, built, lexical=lexical, as_json=as_json)
+
+
+def _print_built(opened: StoredCollection, built: list[BuiltIndex], *, lexical: bool, as_json: bool) -> None:
+    """Print what was built, for people or as JSON."""
+    names = [f"approximate ({each.space})" for each in built] + ["lexical"] * lexical
     if as_json:
-        document = {"collection": str(collection), "built": names, "papers": len(opened)}
+        document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
         print_json("sciprism.index/1", document | {"approximate": [asdict(each) for each in built]})
-        return
-    print(f"{collection}: built {', '.join(names)} over {len(opened):,} papers")
-    for each in built:
-        print(_describe(each, recall))
+    else:
+        print(f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers")
+        print("".join(f"{_describe(each)}\n" for each in built), end="")
+
+
+def _build_approximate(
+    opened: StoredCollection, options: BuildOptions, model: str, display: ProgressDisplay
+) -> list[BuiltIndex]:
+    """Build the index of every space, measured with titles as queries."""
+    from sciprism.index import approximate
+
+    approximate.check_possible(opened)
+    titles = _encode_titles(opened, model)
+    return approximate.build(opened, options, titles=titles, progress=display.show)
 
 
 def _encode_titles(opened: StoredCollection, model: str) -> dict[str, Floats]:
@@ -87,10 +99,14 @@ def _encode_titles(opened: StoredCollection, model: str) -> dict[str, Floats]:
         return {}
 
 
-def _describe(built: BuiltIndex, wanted: float) -> str:
+def _describe(built: BuiltIndex) -> str:
     """Return what was built and its measured recall, as a line."""
     measured = ", ".join(f"{recall:.3f} with {name}" for name, recall in built.recall.items())
     facts = ", ".join(f"{name} {built.settings[name]}" for name in ("effort", "depth"))
     kind = "graph in memory" if built.kind == "hnsw" else f"{built.settings['lists']:,} lists on disk"
-    missed = "" if built.reached else f"; {wanted:g} was not reached, this is the best: search exactly for more"
+    missed = (
+        ""
+        if built.reached
+        else f"; {built.settings['recall_wanted']} was not reached, this is the best: search exactly for more"
+    )
     return f"{built.space}: {kind}; recall@10 {measured} as {built.queries:,} queries ({facts}){missed}"

@@ -56,7 +56,7 @@ FORMER_EFFORT = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ListsPlan:
     """What an unfinished build was begun with; it is continued only with the same."""
 
     contents: str
@@ -69,7 +69,7 @@ class Plan:
     faiss: str
 
 
-def make_plan(collection: StoredCollection, space: str, contents: str, memory: float) -> Plan:
+def make_plan(collection: StoredCollection, space: str, contents: str, memory: float) -> ListsPlan:
     """Choose lists, code and sample for a collection. memory: bytes that the build may take."""
     dim, rows = collection.manifest.spaces[space].dim, collection.rows
     fits = int((memory - PROGRAM_BYTES) / (4 * dim))
@@ -77,10 +77,10 @@ def make_plan(collection: StoredCollection, space: str, contents: str, memory: f
     samples = min(rows, fits, max(SAMPLES_PER_LIST * lists, 1 << 16))
     code_parts = next(size for size in range(max(1, dim // DIMENSIONS_PER_BYTE), 0, -1) if dim % size == 0)
     bits = min(8, samples.bit_length() - 1)
-    return Plan(contents, space, lists, code_parts, bits, samples, PART_ROWS, import_faiss().__version__)
+    return ListsPlan(contents, space, lists, code_parts, bits, samples, PART_ROWS, import_faiss().__version__)
 
 
-def build(collection: StoredCollection, plan: Plan, draft: Path, path: Path, progress: Progress) -> None:
+def build(collection: StoredCollection, plan: ListsPlan, draft: Path, path: Path, progress: Progress) -> None:
     """Build the lists of a space: centroids and code in `path`, the lists and their sizes next to it.
 
     Centroids and parts that an interrupted build left in the folder `draft` are used again.
@@ -111,7 +111,7 @@ class InvertedLists:
         self.efforts = double(1, self._index.nlist)
         self._entry_bytes = self._index.code_size + ID_BYTES
         self._checks: BlockChecks | None = None
-        if lists.is_file():  # version 0.1 has the lists in the index
+        if checks is None or checks.find_name(LISTS_SUFFIX):  # version 0.1 has the lists in the index
             self._checks = checks.open(lists.name) if checks is not None else BlockChecks(lists, (), "")
             self._sizes = np.load(path.with_suffix(SIZES_SUFFIX), allow_pickle=False)
             self._starts = np.cumsum([0, *self._sizes[:-1]]) * self._entry_bytes
@@ -164,7 +164,7 @@ class InvertedLists:
         self._checks.check_blocks(self._content, sorted(blocks))
 
 
-def _train(collection: StoredCollection, plan: Plan, progress: Progress) -> Any:
+def _train(collection: StoredCollection, plan: ListsPlan, progress: Progress) -> Any:
     """Return an empty index with centroids and code from a sample that is even through the collection."""
     faiss = import_faiss()
     distance = collection.manifest.encoder.distance
@@ -191,7 +191,7 @@ def _train(collection: StoredCollection, plan: Plan, progress: Progress) -> Any:
     return index
 
 
-def _sample(collection: StoredCollection, plan: Plan, progress: Progress) -> Floats:
+def _sample(collection: StoredCollection, plan: ListsPlan, progress: Progress) -> Floats:
     """Return vectors (samples, d) that are evenly spaced through the collection."""
     wanted = np.linspace(0, collection.rows - 1, plan.samples).astype(np.int64)
     sample = np.empty((len(wanted), collection.manifest.spaces[plan.space].dim), np.float32)
@@ -204,7 +204,7 @@ def _sample(collection: StoredCollection, plan: Plan, progress: Progress) -> Flo
     return sample
 
 
-def _write_parts(collection: StoredCollection, plan: Plan, draft: Path, progress: Progress) -> Iterator[Path]:
+def _write_parts(collection: StoredCollection, plan: ListsPlan, draft: Path, progress: Progress) -> Iterator[Path]:
     """Yield the files of all parts of the lists; those that are not there yet are written."""
     rows = [shard.rows for shard in collection.manifest.shards]
     part_of = (np.cumsum([0, *rows]) // plan.part_rows)[:-1]
