@@ -195,7 +195,7 @@ def _sample(collection: StoredCollection, plan: ListsPlan, progress: Progress) -
     """Return vectors (samples, d) that are evenly spaced through the collection."""
     wanted = np.linspace(0, collection.rows - 1, plan.samples).astype(np.int64)
     sample = np.empty((len(wanted), collection.manifest.spaces[plan.space].dim), np.float32)
-    ends = np.cumsum([shard.rows for shard in collection.manifest.shards])
+    ends = collection.row_ends
     bounds = [0, *np.searchsorted(wanted, ends)]
     for number, (shard, (start, stop)) in enumerate(zip(collection.vectors(plan.space), pairwise(bounds), strict=True)):
         rows = wanted[start:stop] - (ends[number] - len(shard))
