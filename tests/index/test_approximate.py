@@ -48,7 +48,7 @@ def make_vectors(seed: int, count: int) -> np.ndarray:
 def papers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clustered")
     papers = (Paper(id=str(n), title=f"Title {n}", year=1950 + n % 70) for n in range(ROWS))
-    embed(papers, ClusteredEncoder(), folder, layout=CollectionLayout(dtype="int8", shard_size=700))
+    embed(papers, ClusteredEncoder(), folder, layout=CollectionLayout(dtype="int8", shard_size=100))
     return folder
 
 
@@ -94,7 +94,8 @@ def test_lists_are_mapped_and_not_read(folder: Path) -> None:
     build(folder)
     [lists] = folder.rglob("*.lists")
     collection = StoredCollection.open(folder)
-    approximate.search(collection, "near", make_vectors(1, 3), 5, None)
+    approximate.search(collection, "near", make_vectors(1, 1), 1, None)
+    assert 0 < collection.open_matrix.cache_info().currsize < len(collection.manifest.shards)
     index, _, _ = approximate._load_index(collection, "near")
     mapped = faiss.downcast_InvertedLists(index._index.invlists)
     assert isinstance(mapped, faiss.OnDiskInvertedLists) and mapped.read_only and mapped.filename == str(lists)

@@ -166,7 +166,9 @@ def search(
         return exact.search(collection, space, queries, k, mask)
     distance = collection.manifest.encoder.distance
     depth = min(max(k + EXTRA_CANDIDATES, -(-depth * k // K)), collection.rows)
-    effort = min(int(effort / share), index.efforts[-1])  # of what is read, only a share can be found
+    effort = min(
+        int(index.widen(effort, depth) / share), index.efforts[-1]
+    )  # only a share of what is read may be found
     rows = index.find(normalize_for(queries, distance), depth, effort, _select(mask))
     return rescore(queries, collection.vectors(space), rows, k, distance)
 

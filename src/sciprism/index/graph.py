@@ -61,11 +61,15 @@ class Graph:
 
     def find(self, queries: Floats, depth: int, effort: int, selector: Any = None) -> Rows:
         """Return the candidates of each query (m, d): rows (m, depth), nearest first, -1 for none."""
-        params = import_faiss().SearchParametersHNSW(efSearch=max(effort, depth), sel=selector)
+        params = import_faiss().SearchParametersHNSW(efSearch=self.widen(effort, depth), sel=selector)
         rows: Rows = self._index.search(queries, depth, params=params)[1]
         return rows
+
+    def widen(self, effort: int, depth: int) -> int:
+        """Return the effort that so many candidates need, at least the given one."""
+        return max(effort, depth)
 
     def cost(self, queries: Floats, depth: int, effort: int) -> float:
         """Return what a search costs, to compare efforts; it is nearly the same for all queries."""
         del queries
-        return float(max(effort, depth))
+        return float(self.widen(effort, depth))

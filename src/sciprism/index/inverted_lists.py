@@ -147,6 +147,10 @@ class InvertedLists:
         self._index.search_preassigned_c(len(queries), faiss.swig_ptr(queries), depth, *pointers, False, params)
         return rows
 
+    def widen(self, effort: int, depth: int) -> int:
+        """Return the effort whose lists hold twice so many candidates on average, at least the given one."""
+        return max(effort, -(-2 * depth * self._index.nlist // self._index.ntotal))
+
     def cost(self, queries: Floats, depth: int, effort: int) -> float:
         """Return how many codes a search reads, and as many as it could in the time of its exact scores."""
         lists = self._index.quantizer.search(queries, effort)[1]

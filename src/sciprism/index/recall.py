@@ -73,6 +73,15 @@ class Choice:
         return min(mean for mean, _ in self.recall.values())
 
 
+def choose_papers(collection: StoredCollection, seed: int) -> Rows:
+    """Return the rows of QUERIES random papers, ascending; of all where there are fewer."""
+    mask = collection.mask()
+    live = None if mask is None else np.flatnonzero(mask)
+    count = min(QUERIES, len(collection))
+    rows: Rows = np.random.default_rng(seed).choice(collection.rows if live is None else live, count, replace=False)
+    return np.sort(rows)
+
+
 def build_queries(collection: StoredCollection, space: str, titles: Floats | None) -> list[QueryGroup]:
     """Return stored papers as queries, as `similar` has them, and queries as `search` has them, with exact answers.
 
@@ -81,9 +90,7 @@ def build_queries(collection: StoredCollection, space: str, titles: Floats | Non
     A paper is no answer to itself.
     """
     distance, shards = collection.manifest.encoder.distance, collection.vectors(space)
-    random = np.random.default_rng(0)
-    live = collection.live
-    rows = np.sort(random.choice(live, min(QUERIES, len(live)), replace=False))
+    rows = choose_papers(collection, 0)
     papers = normalize_for(collection.read_rows(space, rows).block(0, len(rows)), distance)
     groups = [("papers", papers, rows)]
     mask = collection.mask()
@@ -94,7 +101,7 @@ def build_queries(collection: StoredCollection, space: str, titles: Floats | Non
             scores[found == own[:, None]] = -np.inf
         order = np.argsort(-scores, axis=1, kind="stable")[:, : K + TIES]
         scores, found = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
-        needed = max(1, min(K, len(live) - (own is not None)))
+        needed = max(1, min(K, len(collection) - (own is not None)))
         found[(scores < scores[:, needed - 1 : needed]) | np.isneginf(scores)] = -1
         return QueryGroup(name, vectors, found, needed)
 
@@ -104,7 +111,7 @@ def build_queries(collection: StoredCollection, space: str, titles: Floats | Non
     last = np.maximum(first.answers[:, first.needed - 1], 0)
     neighbours = normalize_for(collection.read_rows(space, last).block(0, len(last)), distance)
     lengths = np.linalg.norm(neighbours - papers, axis=1, keepdims=True)
-    noise = random.standard_normal(papers.shape, np.float32)
+    noise = np.random.default_rng(0).standard_normal(papers.shape, np.float32)
     noise *= lengths / np.linalg.norm(noise, axis=1, keepdims=True)
     return [first, answer("perturbed papers", normalize_for(papers + noise, distance), None)]
 

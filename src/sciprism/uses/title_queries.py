@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sciprism.arrays import Floats
-from sciprism.index.recall import QUERIES
+from sciprism.index.recall import choose_papers
 from sciprism.store import StoredCollection
 from sciprism.uses.search import choose_query_space
 
@@ -21,7 +19,5 @@ def encode_titles(collection: StoredCollection, encoder: Encoder) -> dict[str, F
     Raises InputError where the collection has no vectors that compare with queries.
     """
     format, space = choose_query_space(collection, encoder)
-    live = collection.live
-    rows = np.sort(np.random.default_rng(1).choice(live, min(QUERIES, len(live)), replace=False))
-    titles = [paper.title for paper in collection.papers(rows) if paper.title]
+    titles = [paper.title for paper in collection.papers(choose_papers(collection, 1)) if paper.title]
     return {space: encoder.encode(titles, format=format, role="query")} if titles else {}
