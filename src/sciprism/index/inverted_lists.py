@@ -149,7 +149,7 @@ class InvertedLists:
 
     def widen(self, effort: int, depth: int) -> int:
         """Return the effort whose lists hold twice so many candidates on average, at least the given one."""
-        return max(effort, -(-2 * depth * self._index.nlist // self._index.ntotal))
+        return max(effort, -(-2 * depth * self.efforts[-1] // int(self._index.ntotal)))
 
     def cost(self, queries: Floats, depth: int, effort: int) -> float:
         """Return how many codes a search reads, and as many as it could in the time of its exact scores."""
@@ -199,7 +199,7 @@ def _sample(collection: StoredCollection, plan: ListsPlan, progress: Progress) -
     """Return vectors (samples, d) that are evenly spaced through the collection."""
     wanted = np.linspace(0, collection.rows - 1, plan.samples).astype(np.int64)
     sample = np.empty((len(wanted), collection.manifest.spaces[plan.space].dim), np.float32)
-    ends = collection.row_ends
+    ends = collection.vectors(plan.space).ends
     bounds = [0, *np.searchsorted(wanted, ends)]
     for number, (shard, (start, stop)) in enumerate(zip(collection.vectors(plan.space), pairwise(bounds), strict=True)):
         rows = wanted[start:stop] - (ends[number] - len(shard))

@@ -59,7 +59,7 @@ class StoredCollection:
         self._files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
         self._files |= {each.file: each.checksum for each in manifest.row_files}
         self._checks: dict[str, BlockChecks] = {}
-        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(self._open_matrix)
+        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(_open_shard, self))
 
     @classmethod
     def open(cls, folder: Path | str) -> StoredCollection:
@@ -80,11 +80,6 @@ class StoredCollection:
     def rows(self) -> int:
         """Count the stored rows, superseded ones included."""
         return int(self._offsets[-1])
-
-    @property
-    def row_ends(self) -> Rows:
-        """Return the number of rows up to the end of each shard."""
-        return self._offsets[1:]
 
     def verify(self) -> None:
         """Compare the checksums of every file; DamagedFileError where one differs."""
@@ -229,10 +224,6 @@ class StoredCollection:
         live[self.deleted_rows] = False
         return live
 
-    def _open_matrix(self, folder: str, shard: int) -> Matrix:
-        scales = self.folder / scales_file(folder, shard) if self.manifest.dtype == "int8" else None
-        return open_matrix(self.folder / values_file(folder, shard), scales, self._checks_of)
-
     def _shard_of(self, rows: NDArray[np.integer]) -> Rows:
         if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
             raise IndexError(f"rows {rows.min()}..{rows.max()} of a collection of {self.rows}")
@@ -253,6 +244,11 @@ class StoredCollection:
         return DamagedFileError(f"{path} is {state}; {self._remedy}")
 
 
+def _open_shard(stored: StoredCollection, folder: str, shard: int) -> Matrix:
+    scales = stored.folder / scales_file(folder, shard) if stored.manifest.dtype == "int8" else None
+    return open_matrix(stored.folder / values_file(folder, shard), scales, stored._checks_of)
+
+
 def _read_row_file(stored: StoredCollection, record: RowsRecord | None) -> Rows:
     if record is None:
         return np.empty(0, np.int64)
@@ -267,7 +263,7 @@ class ShardMatrices(Sequence[Matrix]):
     """The matrices of one space, shard by shard; ends: the rows up to the end of each, known without its file."""
 
     def __init__(self, collection: StoredCollection, folder: str) -> None:
-        self.ends = collection.row_ends
+        self.ends = collection._offsets[1:]
         self._collection = collection
         self._folder = folder
 
