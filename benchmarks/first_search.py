@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from statistics import median
@@ -66,7 +66,8 @@ def search_once(folder: Path, way: str) -> dict[str, float]:
     collection = StoredCollection.open(folder)
     if way == "as version 0.1":
         opened = lru_cache(OPEN_MATRICES)
-        collection.open_matrix = opened(lambda values, scales: Matrix(np.load(values, mmap_mode="c")))
+        load = partial(np.load, mmap_mode="c")
+        collection.open_matrix = opened(lambda space, shard: Matrix(load(folder / values_file(space, shard))))
     dim = collection.manifest.spaces[SPACE].dim
     query = np.random.default_rng(1).standard_normal((1, dim), dtype=np.float32)
     exact.search(collection, SPACE, query, 10, None)

@@ -268,14 +268,14 @@ def build_lexical(folder: Path) -> Kind:
 @register("graph index")
 def build_graph(folder: Path) -> Kind:
     build_collection(folder)
-    approximate.build(StoredCollection.open(folder), "hnsw")
+    approximate.build(StoredCollection.open(folder), approximate.BuildOptions("hnsw"))
     return Kind(list_files(folder, "index/**/0-near/*"), rankings("approximate"))
 
 
 @register("inverted lists")
 def build_inverted_lists(folder: Path) -> Kind:
     build_collection(folder)
-    approximate.build(StoredCollection.open(folder), "ivf")
+    approximate.build(StoredCollection.open(folder), approximate.BuildOptions("ivf"))
     return Kind(list_files(folder, "index/**/0-near/*"), rankings("approximate"))
 
 

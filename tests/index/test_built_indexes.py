@@ -28,7 +28,8 @@ def test_approximate_search_finds_what_exact_search_finds(
 ) -> None:
     pytest.importorskip("faiss")
     collection = build_collection(tmp_path, some_papers(400), dim=24, distance=distance)
-    assert approximate.build(collection, kind) == ["near"]
+    [built] = approximate.build(collection, approximate.BuildOptions(kind, 0.99))
+    assert (built.space, built.kind, built.reached) == ("near", kind, True)
     queries = np.random.default_rng(0).normal(size=(20, 24)).astype(np.float32)
     scores, rows = approximate.search(collection, "near", queries, 10, None)
     exact_scores, exact_rows = topk(queries, collection.vectors("near"), 10, distance=distance)
@@ -44,7 +45,7 @@ def test_approximate_search_finds_what_exact_search_finds(
 def test_a_filter_holds_in_approximate_search(tmp_path: Path, kind: approximate.IndexKind, share: float) -> None:
     pytest.importorskip("faiss")
     collection = build_collection(tmp_path, some_papers(400))
-    approximate.build(collection, kind)
+    approximate.build(collection, approximate.BuildOptions(kind))
     mask = np.random.default_rng(3).random(400) < share
     queries = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32)
     _, rows = approximate.search(collection, "near", queries, 8, mask)

@@ -1,8 +1,14 @@
-"""Approximate search with FAISS, for collections that are too large for exact search."""
+"""Approximate search with FAISS, for collections that are too large for exact search.
+
+Two kinds of index: a graph in memory (HNSW) for small collections, inverted lists on disk (IVF) for large ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import shutil
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -11,57 +17,142 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
-from sciprism.errors import InputError, MissingExtraError
-from sciprism.files import explain_write_errors
-from sciprism.index import build_record, exact
+from sciprism.errors import DamagedFileError, InputError
+from sciprism.files import explain_write_errors, sync_folder
+from sciprism.index import build_record, exact, graph, inverted_lists
+from sciprism.index.build_record import Settings
 from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore
+from sciprism.index.faiss_files import import_faiss
+from sciprism.index.graph import Graph
+from sciprism.index.inverted_lists import InvertedLists
+from sciprism.index.recall import K, build_queries, choose_settings
 from sciprism.index.registry import vector_searches
 from sciprism.store import StoredCollection
 
 IndexKind = Literal["hnsw", "ivf"]
 
-IVF_MIN_ROWS = 1_000_000
-"""Rows from which inverted lists are built: a graph would need too much time and memory."""
+IVF_MIN_ROWS = 200_000
+"""Rows from which inverted lists are built: reading a graph would take longer than exact search."""
 EXACT_BELOW_SHARE = 0.1
 """Share of rows that pass a filter below which exact search is faster, and complete."""
-HNSW_LINKS = 32
-"""Neighbours of a node of the graph."""
-IVF_SAMPLES_PER_LIST = 64
-HNSW_EF_SEARCH = 128
-"""Candidate nodes of a search in the graph."""
-IVF_PROBES = 32
-"""Inverted lists that a search reads."""
+DEFAULT_RECALL = 0.95
+DEFAULT_MEMORY_GB = 4.0
+MIN_MEMORY_GB = 1.0
+DRAFT_NAME = "unfinished"
+KINDS: dict[IndexKind, type[Graph] | type[InvertedLists]] = {"hnsw": Graph, "ivf": InvertedLists}
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How to build: recall@10 to reach, and the memory (GB) that the build may take. kind None: chosen by size."""
+
+    kind: IndexKind | None = None
+    recall: float = DEFAULT_RECALL
+    memory: float = DEFAULT_MEMORY_GB
+
+    def __post_init__(self) -> None:
+        if not 0 < self.recall <= 1:
+            raise InputError(f"recall {self.recall:g} is not a share above 0 and at most 1, such as 0.95")
+        if not self.memory >= MIN_MEMORY_GB:
+            raise InputError(f"memory {self.memory:g} GB is too little; give at least {MIN_MEMORY_GB:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIndex:
+    """An index of one space, with the settings that it records; recall: group of queries -> mean recall@10."""
+
+    space: str
+    kind: IndexKind
+    settings: Settings
+    recall: dict[str, float]
+    queries: int
+    reached: bool
+
+
+def choose_kind(collection: StoredCollection, space: str, memory: float) -> IndexKind:
+    """Return the kind for a collection: a graph below IVF_MIN_ROWS that fits half of the memory (GB), else lists."""
+    needed = graph.count_bytes(collection.rows, collection.manifest.spaces[space].dim)
+    return "hnsw" if collection.rows < IVF_MIN_ROWS and needed <= memory * 1e9 / 2 else "ivf"
 
 
 def build(
-    collection: StoredCollection, kind: IndexKind | None = None, *, on_rows: Callable[[int], None] | None = None
-) -> list[str]:
-    """Build an index of every space and return the spaces.
+    collection: StoredCollection,
+    options: BuildOptions | None = None,
+    *,
+    titles: Mapping[str, Floats] | None = None,
+    progress: Callable[[str, str, int, int | None], None] = lambda *_: None,
+) -> list[BuiltIndex]:
+    """Build an index of every space, with settings that reach the recall, and return what was reached.
 
-    kind None: chosen by the number of rows. on_rows: is told after each shard how many vectors are in it.
+    titles: space -> vectors (m, d) of titles encoded as queries, to measure with. progress: work, unit, how many, of
+    how many. A former index is in use until the new one replaces it, in one step. An interrupted build of inverted
+    lists is continued.
     """
-    faiss = _import_faiss()
-    if not collection.rows:
+    check_possible(collection)
+    options = options or BuildOptions()
+    titles = titles or {}
+    return [
+        _build_space(collection, space, options, titles.get(space), progress) for space in collection.manifest.spaces
+    ]
+
+
+def check_possible(collection: StoredCollection) -> None:
+    """Raise InputError for a collection without papers, MissingExtraError where FAISS is not installed."""
+    import_faiss()
+    if not len(collection):
         raise InputError(f"{collection.folder} holds no papers; there is nothing to index")
-    kind = kind or ("ivf" if collection.rows >= IVF_MIN_ROWS else "hnsw")
-    added = 0
-    for space in collection.manifest.spaces:
-        folder = _index_folder(collection, space)
-        build_record.delete_record(folder)
-        index = _create_index(collection, space, kind)
-        for shard in collection.vectors(space):
-            index.add(normalize_for(shard.block(0, len(shard)), collection.manifest.encoder.distance))
-            added += len(shard)
-            if on_rows is not None:
-                on_rows(added)
-        with explain_write_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                faiss.write_index(index, str(folder / "index.faiss"))
-            except RuntimeError as error:  # faiss has no other error
-                raise OSError(str(error)) from error
-        build_record.write_record(folder, collection, {"kind": kind})
-    return list(collection.manifest.spaces)
+
+
+def _build_space(
+    collection: StoredCollection,
+    space: str,
+    options: BuildOptions,
+    titles: Floats | None,
+    progress: Callable[[str, str, int, int | None], None],
+) -> BuiltIndex:
+    folder = _index_folder(collection, space)
+    draft = folder / DRAFT_NAME
+    with explain_write_errors(folder):
+        draft.mkdir(parents=True, exist_ok=True)
+    kind = options.kind or choose_kind(collection, space, options.memory)
+    path = _name_new(folder)
+    if kind == "hnsw":
+        graph.build(collection, space, path, progress)
+    else:
+        contents = build_record.hash_contents(collection)
+        plan = inverted_lists.make_plan(collection, space, contents, options.memory * 1e9)
+        inverted_lists.build(collection, plan, draft, path, progress)
+    index = KINDS[kind](path)
+    work = f"choosing settings ({space})"
+    progress(work, "", 0, None)
+    groups = build_queries(collection, space, titles)
+    selector = _select(collection.mask())
+    choice = choose_settings(
+        index, groups, options.recall, selector, lambda tried: progress(work, "settings", tried, None)
+    )
+    recall = {name: round(mean, 4) for name, (mean, _) in choice.recall.items()}
+    queries = sum(len(group.vectors) for group in groups)
+    settings: Settings = {"kind": kind, **index.settings, "effort": choice.effort, "depth": choice.depth}
+    settings |= {"recall_wanted": options.recall, "queries": queries}
+    settings |= {f"recall@{K} of {name}": mean for name, mean in recall.items()}
+    _commit(folder, collection, settings, path)
+    return BuiltIndex(space, kind, settings, recall, queries, choice.reached)
+
+
+def _commit(folder: Path, collection: StoredCollection, settings: Settings, path: Path) -> None:
+    """Make the new files the index, in one step, and remove all others."""
+    names = sorted(each.name for each in folder.glob(f"{path.stem}.*"))
+    sync_folder(folder)
+    build_record.write_record(folder, collection, settings, names)
+    shutil.rmtree(folder / DRAFT_NAME)
+    _remove_others(folder, names)
+
+
+def _remove_others(folder: Path, names: Collection[str]) -> None:
+    """Remove files that are no part of the index: those of a former one, or of a build that was killed."""
+    for path in folder.iterdir():
+        if path.is_file() and path.name not in (build_record.RECORD_NAME, *names):
+            path.unlink()
 
 
 @vector_searches.register("approximate")
@@ -69,58 +160,50 @@ def search(
     collection: StoredCollection, space: str, queries: Floats, k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
     """Return approximately the k best rows of each query, as `exact.topk` and with the same scores."""
-    index = _load_index(collection, space)
-    if mask is not None and mask.sum() < EXACT_BELOW_SHARE * collection.rows:
+    index, effort, depth = _load_index(collection, space)
+    share = 1.0 if mask is None else np.count_nonzero(mask) / collection.rows
+    if share < EXACT_BELOW_SHARE:
         return exact.search(collection, space, queries, k, mask)
-    wanted = min(k + EXTRA_CANDIDATES, collection.rows)
-    faiss = _import_faiss()
-    selector = None if mask is None else faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
-    if isinstance(index, faiss.IndexHNSW):
-        params = faiss.SearchParametersHNSW(efSearch=max(HNSW_EF_SEARCH, 2 * wanted), sel=selector)
-    else:
-        params = faiss.SearchParametersIVF(nprobe=min(IVF_PROBES, index.nlist), sel=selector)
     distance = collection.manifest.encoder.distance
-    _, rows = index.search(normalize_for(queries, distance), wanted, params=params)
+    depth = min(max(k + EXTRA_CANDIDATES, -(-depth * k // K)), collection.rows)
+    effort = min(
+        int(index.widen(effort, depth) / share), index.efforts[-1]
+    )  # only a share of what is read may be found
+    rows = index.find(normalize_for(queries, distance), depth, effort, _select(mask))
     return rescore(queries, collection.vectors(space), rows, k, distance)
 
 
-def _create_index(collection: StoredCollection, space: str, kind: IndexKind) -> Any:
-    faiss = _import_faiss()
-    manifest = collection.manifest
-    dim = manifest.spaces[space].dim
-    metric = faiss.METRIC_L2 if manifest.encoder.distance == "euclidean" else faiss.METRIC_INNER_PRODUCT
-    if kind == "hnsw":
-        return faiss.IndexHNSWFlat(dim, HNSW_LINKS, metric)
-    lists = max(1, min(int(4 * collection.rows**0.5), collection.rows // IVF_SAMPLES_PER_LIST))
-    flat = faiss.IndexFlatL2(dim) if metric == faiss.METRIC_L2 else faiss.IndexFlatIP(dim)
-    index = faiss.IndexIVFFlat(flat, dim, lists, metric)
-    flat.this.disown()  # the index frees it
-    index.own_fields = True
-    step = max(1, collection.rows // (lists * IVF_SAMPLES_PER_LIST))  # even through the whole collection
-    sample = [shard.take(np.arange(0, len(shard), min(step, len(shard)))) for shard in collection.vectors(space)]
-    index.train(normalize_for(np.concatenate(sample), manifest.encoder.distance))
-    return index
+def _select(mask: NDArray[np.bool_] | None) -> Any:
+    """Return what tells FAISS which rows may be found."""
+    return None if mask is None else import_faiss().IDSelectorBitmap(np.packbits(mask, bitorder="little"))
 
 
 @lru_cache(maxsize=4)
-def _load_index(collection: StoredCollection, space: str) -> Any:
-    faiss = _import_faiss()
+def _load_index(collection: StoredCollection, space: str) -> tuple[Graph | InvertedLists, int, int]:
+    """Return the index of a space, its effort and its depth; of a version before they were measured, those it had."""
+    import_faiss()
     folder = _index_folder(collection, space)
     checks = build_record.IndexChecks(folder, collection, "approximate")
-    checks.check_whole()
+    kind = KINDS["ivf" if checks.settings.get("kind") == "ivf" else "hnsw"]
+    path = folder / (checks.find_name(".faiss") or "index.faiss")
+    former = inverted_lists.FORMER_EFFORT if kind is InvertedLists else graph.FORMER_EFFORT
     try:
-        return faiss.read_index(str(folder / "index.faiss"))
-    except RuntimeError:
-        raise InputError(f"{folder / 'index.faiss'} is missing or damaged; {checks.remedy}") from None
+        index = kind(path, checks)
+    except DamagedFileError as error:
+        raise DamagedFileError(f"{str(error).removesuffix(f'; {checks.remedy}')}; {checks.remedy}") from None
+    return index, int(checks.settings.get("effort", former)), int(checks.settings.get("depth", 1))
+
+
+def _name_new(folder: Path) -> Path:
+    """Return a path for a new index, other than that of the index in use, after removing what a killed build left."""
+    try:
+        used = list(build_record.read_record(folder, "").files or ["index.faiss"])
+    except (FileNotFoundError, DamagedFileError):
+        used = []
+    _remove_others(folder, used)
+    numbers = (re.fullmatch(r"index-(\d+)\.faiss", name) for name in used)
+    return folder / f"index-{1 + max((int(found[1]) for found in numbers if found), default=0)}.faiss"
 
 
 def _index_folder(collection: StoredCollection, space: str) -> Path:
     return collection.folder / "index" / "approximate" / collection.manifest.spaces[space].folder
-
-
-def _import_faiss() -> Any:
-    try:
-        import faiss
-    except ImportError:
-        raise MissingExtraError("scale", "approximate search") from None
-    return faiss

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ from sciprism.files import write_atomically
 from sciprism.store import StoredCollection
 
 RECORD_NAME = "built_from.json"
+Settings = dict[str, str | int | float]
+"""Settings of an index by name, and what was measured when they were chosen."""
 
 
 class IndexFile(BaseModel):
@@ -36,7 +38,7 @@ class BuildRecord(BaseModel):
 
     contents: str
     rows: int
-    settings: dict[str, str | int | float]
+    settings: Settings
     files: dict[str, IndexFile] | None = None
 
 
@@ -51,11 +53,15 @@ def delete_record(folder: Path) -> None:
     (folder / RECORD_NAME).unlink(missing_ok=True)
 
 
-def write_record(folder: Path, collection: StoredCollection, settings: dict[str, str | int | float]) -> None:
-    """Write the record as the last step of a build, so that an interrupted build never counts."""
-    files = {
-        path.name: IndexFile(size=path.stat().st_size, blocks=hash_blocks(path)) for path in sorted(folder.iterdir())
-    }
+def write_record(
+    folder: Path, collection: StoredCollection, settings: Settings, names: Sequence[str] | None = None
+) -> None:
+    """Write the record as the last step of a build, so that an interrupted build never counts.
+
+    names: the files of the index, None for all in the folder. The record replaces that of a former index in one step.
+    """
+    paths = sorted(folder.iterdir()) if names is None else [folder / name for name in names]
+    files = {path.name: IndexFile(size=path.stat().st_size, blocks=hash_blocks(path)) for path in paths}
     record = BuildRecord(contents=hash_contents(collection), rows=collection.rows, settings=settings, files=files)
     content = seal_json(record.model_dump_json(indent=1))
     write_atomically(folder / RECORD_NAME, lambda file: file.write(content))
@@ -91,7 +97,12 @@ class IndexChecks:
                 f"the {kind} index of {collection.folder} is out of date: it was built from {record.rows} rows, "
                 f"and the collection has changed since (now {collection.rows} rows); {self.remedy}"
             )
+        self.settings = record.settings
         self._files = record.files or {}
+
+    def find_name(self, suffix: str) -> str | None:
+        """Return the name of the file with a suffix, None where the record has none."""
+        return next((name for name in self._files if name.endswith(suffix)), None)
 
     def open(self, name: str) -> BlockChecks:
         """Return the checks of one file, compared block by block later. Raises DamagedFileError for another size."""

@@ -14,6 +14,7 @@ from sciprism.index.matmul import inner_products
 from sciprism.index.registry import vector_searches
 from sciprism.parallel import map_threads
 from sciprism.store import Matrix, StoredCollection
+from sciprism.store.collection import ShardMatrices
 
 Distance = Literal["cosine", "dot", "euclidean"]
 
@@ -91,15 +92,20 @@ def similarity(query: Floats, vectors: Floats, distance: Distance) -> NDArray[np
     return scores
 
 
+def _row_ends(shards: Sequence[Matrix]) -> Rows:
+    """Return the number of rows up to the end of each shard; those of a collection are known without its files."""
+    return shards.ends if isinstance(shards, ShardMatrices) else np.cumsum([len(shard) for shard in shards], dtype=int)
+
+
 def _gather(shards: Sequence[Matrix], rows: Rows) -> Floats:
     """Return the vectors of rows (n,) from all shards; -1 gives the first row."""
-    ends = np.cumsum([len(shard) for shard in shards])
+    ends = _row_ends(shards)
     owners = np.searchsorted(ends, np.maximum(rows, 0), "right")
     vectors = np.empty((len(rows), shards[0].dim), np.float32)
     for shard in np.unique(owners):
         positions = np.flatnonzero(owners == shard)
-        first = ends[shard] - len(shards[shard])
-        vectors[positions] = shards[shard].take(np.maximum(rows[positions], 0) - first)
+        matrix = shards[shard]
+        vectors[positions] = matrix.take(np.maximum(rows[positions], 0) - (ends[shard] - len(matrix)))
     return vectors
 
 
@@ -111,8 +117,8 @@ def _candidates(
     Cores that shared each product would wait for each other after every block.
     """
     left = torch.from_numpy(normalize_for(queries, distance))
-    first_rows = np.cumsum([0, *(len(shard) for shard in shards)])
-    blocks = [(i, start) for i, shard in enumerate(shards) for start in range(0, len(shard), BLOCK)]
+    first_rows = np.concatenate([[0], _row_ends(shards)])
+    blocks = [(i, start) for i, size in enumerate(np.diff(first_rows)) for start in range(0, int(size), BLOCK)]
     size = max(1, -(-len(blocks) // torch.get_num_threads()))
     runs = [blocks[start : start + size] for start in range(0, len(blocks), size)] or [[]]
 

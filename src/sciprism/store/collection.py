@@ -59,7 +59,7 @@ class StoredCollection:
         self._files = {name: record for shard in manifest.shards for name, record in shard.files.items()}
         self._files |= {each.file: each.checksum for each in manifest.row_files}
         self._checks: dict[str, BlockChecks] = {}
-        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(open_matrix, checks=self._checks_of))
+        self.open_matrix = lru_cache(maxsize=OPEN_MATRICES)(partial(_open_shard, self))
 
     @classmethod
     def open(cls, folder: Path | str) -> StoredCollection:
@@ -156,7 +156,7 @@ class StoredCollection:
         mask = self.mask()
         return np.arange(self.rows) if mask is None else np.flatnonzero(mask)
 
-    def vectors(self, space: str) -> Sequence[Matrix]:
+    def vectors(self, space: str) -> ShardMatrices:
         """Return one mapped matrix per shard, opened on first use."""
         record = self.manifest.spaces.get(space)
         if record is None:
@@ -165,7 +165,7 @@ class StoredCollection:
                 f"{', '.join(self.manifest.formats)}), none of {space!r}; embed the papers for that format "
                 "into a new folder"
             )
-        return _ShardMatrices(self, record.folder)
+        return ShardMatrices(self, record.folder)
 
     def vector(self, row: int, space: str) -> Floats:
         """Return the stored vector (d,) of one row."""
@@ -244,6 +244,11 @@ class StoredCollection:
         return DamagedFileError(f"{path} is {state}; {self._remedy}")
 
 
+def _open_shard(stored: StoredCollection, folder: str, shard: int) -> Matrix:
+    scales = stored.folder / scales_file(folder, shard) if stored.manifest.dtype == "int8" else None
+    return open_matrix(stored.folder / values_file(folder, shard), scales, stored._checks_of)
+
+
 def _read_row_file(stored: StoredCollection, record: RowsRecord | None) -> Rows:
     if record is None:
         return np.empty(0, np.int64)
@@ -254,10 +259,11 @@ def _read_row_file(stored: StoredCollection, record: RowsRecord | None) -> Rows:
     return found
 
 
-class _ShardMatrices(Sequence[Matrix]):
-    """The matrices of one space, shard by shard."""
+class ShardMatrices(Sequence[Matrix]):
+    """The matrices of one space, shard by shard; ends: the rows up to the end of each, known without its file."""
 
     def __init__(self, collection: StoredCollection, folder: str) -> None:
+        self.ends = collection._offsets[1:]
         self._collection = collection
         self._folder = folder
 
@@ -267,7 +273,4 @@ class _ShardMatrices(Sequence[Matrix]):
     def __getitem__(self, shard: Any) -> Any:
         if not 0 <= shard < len(self):
             raise IndexError(shard)
-        stored = self._collection
-        scales = scales_file(self._folder, shard) if stored.manifest.dtype == "int8" else None
-        values = stored.folder / values_file(self._folder, shard)
-        return stored.open_matrix(values, stored.folder / scales if scales else None)
+        return self._collection.open_matrix(self._folder, int(shard))

@@ -115,8 +115,10 @@ def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
         if scales is None:
             factors = None
         else:
-            checks(scales).check(np.memmap(scales, np.uint8, "r"))
-            factors = np.load(scales)
+            whole: Bytes = np.fromfile(scales, np.uint8)
+            checks(scales).check(whole)
+            start, count, kind = _parse_header(whole[:HEADER].tobytes())
+            factors = whole[start:].view(kind).reshape(count)
     except InputError:
         raise
     except (ValueError, EOFError) as error:
