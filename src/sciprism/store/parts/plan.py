@@ -16,8 +16,9 @@ from sciprism.checksums import hash_bytes, read_sealed, seal_json
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, sync_folder
 from sciprism.papers.division import InputShare, PartNumber, Weight, divide_files
-from sciprism.papers.input_file import ReadOptions
-from sciprism.papers.read import Paths, list_paper_files
+from sciprism.papers.input_file import FilePath, ReadOptions
+from sciprism.papers.input_paths import Paths, file_size, find_file, tag_content
+from sciprism.papers.read import list_paper_files
 from sciprism.store.layout import (
     DEFAULT_DTYPE,
     DEFAULT_FORMATS,
@@ -124,7 +125,7 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{twice} is named twice; parts need each file once")
-    division = divide_files([file.path.stat().st_size for file in files], count)
+    division = divide_files([file_size(file.path) for file in files], count)
     options = source.options
     return PartsPlan(
         parts=count,
@@ -139,9 +140,9 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
             id_prefix=options.id_prefix,
             ids_per_file=options.ids_per_file,
             missing_abstract=source.missing_abstract,
-            abstracts=[_describe_file(Path(name), name) for name in source.abstracts],
+            abstracts=[_describe_file(find_file(name)) for name in source.abstracts],
         ),
-        files=[_describe_file(f.path, f.full_name, parts) for f, parts in zip(files, division, strict=True)],
+        files=[_describe_file(f.path, f.part, parts) for f, parts in zip(files, division, strict=True)],
     )
 
 
@@ -199,12 +200,13 @@ def _create(path: Path, content: bytes) -> None:
         sync_folder(path.parent)
 
 
-def _describe_file(path: Path, name: str, parts: Sequence[Weight] = ()) -> PlannedFile:
-    size = path.stat().st_size if path.is_file() else 0
-    return PlannedFile(name=name, size=size, checksum=_hash_samples(path, size) if size else "", parts=list(parts))
+def _describe_file(path: FilePath, part: str = "", parts: Sequence[Weight] = ()) -> PlannedFile:
+    size = file_size(path) if path.is_file() else 0
+    checksum = (tag_content(path) or _hash_samples(path, size)) if size else ""
+    return PlannedFile(name=f"{path}#{part}" if part else str(path), size=size, checksum=checksum, parts=list(parts))
 
 
-def _hash_samples(path: Path, size: int) -> str:
+def _hash_samples(path: FilePath, size: int) -> str:
     """Return a checksum of a small file, or of places of a large one."""
     with path.open("rb") as file:
         if size <= SAMPLES * SAMPLE:
