@@ -11,7 +11,7 @@ from sciprism.errors import InputError, MissingExtraError
 from sciprism.papers.remote.address import show_address
 from sciprism.papers.remote.bucket_failures import explain_failure
 from sciprism.papers.remote.failures import MissingObjectError, changed, retry
-from sciprism.papers.remote.object_file import BytesBody, ObjectBody, ObjectVersion
+from sciprism.papers.remote.object_file import BytesBody, ObjectBody, ObjectVersion, pull
 
 CONNECT_SECONDS = 20
 READ_SECONDS = 60
@@ -75,11 +75,11 @@ class BucketStore:
             yield
         except InputError:
             raise
-        except Exception as error:  # each library has its own; unknown ones are raised again
-            explained = explain_failure(error, address, anonymous=self.anonymous)
-            if explained is None:
-                raise
-            raise explained from None
+        except Exception as error:  # noqa: BLE001 (each library has its own; unknown ones are raised again)
+            raise self._explain(error, address) from None
+
+    def _explain(self, error: Exception, address: str) -> Exception:
+        return explain_failure(error, address, anonymous=self.anonymous) or error
 
 
 class S3Store(BucketStore):
@@ -125,41 +125,24 @@ class S3Store(BucketStore):
         return ObjectVersion(int(info["size"]), str(info.get("ETag") or "").strip('"'))
 
     def _fetch(self, address: str, version: ObjectVersion, start: int, stop: int) -> ObjectBody:
+        from fsspec.asyn import sync
+
         bucket, key, _ = self._files.split_path(address)
         options = {"Bucket": bucket, "Key": key, "Range": f"bytes={start}-{stop - 1}"}
         if version.tag:
             options["IfMatch"] = f'"{version.tag}"'
-        answer = self._files.call_s3("get_object", self._files.req_kw, **options)
-        if start + int(answer["ContentLength"]) != stop:
+
+        async def fetch() -> tuple[int, bytes, Exception | None]:
+            answer = await self._files._call_s3("get_object", self._files.req_kw, **options)
+            try:
+                return int(answer["ContentLength"]), *await pull(answer["Body"].read, stop - start)
+            finally:
+                answer["Body"].close()
+
+        length, content, failure = sync(self._files.loop, fetch)
+        if start + length != stop:
             raise changed(show_address(address))
-        return _StreamedBody(self, address, start, stop, answer["Body"])
-
-    def read_stream(self, address: str, stream: Any, count: int) -> bytes:
-        """Return at most `count` bytes of an answer."""
-        from fsspec.asyn import sync
-
-        with self._explained(address):
-            content: bytes = sync(self._files.loop, stream.read, count)
-        return content
-
-    def close_stream(self, stream: Any) -> None:
-        """Release the connection of an answer."""
-        self._files.loop.call_soon_threadsafe(stream.close)
-
-
-class _StreamedBody:
-    """A range whose bytes come while they are read."""
-
-    def __init__(self, store: S3Store, address: str, start: int, stop: int, stream: Any) -> None:
-        self.start = start
-        self.stop: int | None = stop
-        self._store, self._address, self._stream = store, address, stream
-
-    def read(self, count: int) -> bytes:
-        return self._store.read_stream(self._address, self._stream, count)
-
-    def close(self) -> None:
-        self._store.close_stream(self._stream)
+        return BytesBody(start, stop, content, failure and self._explain(failure, address))
 
 
 class GoogleStore(BucketStore):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sciprism.errors import InputError, MissingExtraError
 from sciprism.papers.remote.address import fixed_folder, is_signed, show_address
@@ -17,7 +17,9 @@ from sciprism.papers.remote.failures import (
     changed,
     retry,
 )
-from sciprism.papers.remote.object_file import ObjectBody, ObjectVersion
+from sciprism.papers.remote.object_file import FIRST_BLOCK, ObjectBody, ObjectVersion, pull
+
+Result = TypeVar("Result")
 
 CONNECT_SECONDS = 20
 READ_SECONDS = 60
@@ -27,7 +29,6 @@ MAX_DEPTH = 8
 _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
 _EXPIRED = re.compile(rb"expired", re.IGNORECASE)
 _TRANSIENT = (408, 425, 429)
-_HEAD = 4096
 
 
 class HttpStore:
@@ -50,8 +51,8 @@ class HttpStore:
         if address.partition("?")[0].endswith("/"):
             return None
         answer = retry(lambda: self._request(address, 0, 1), lambda: show_address(address))
-        self._close(answer)
-        return _version_of(answer)
+        answer.close()
+        return _version_of(answer.headers, answer.status)
 
     def list(self, folder: str) -> dict[str, ObjectVersion]:
         """Return address -> version of the files that the page of a folder links to, and those of its folders."""
@@ -71,26 +72,17 @@ class HttpStore:
     def open(self, address: str, version: ObjectVersion, start: int, stop: int | None) -> ObjectBody:
         """Ask for the bytes start..stop of a file. Raises InputError where it is not that version any more."""
         answer = self._request(address, start, stop)
-        found = _version_of(answer)
-        if (found.size, found.tag, found.tag or found.modified) != (
-            version.size,
-            version.tag,
-            version.tag or version.modified,
-        ):
-            self._close(answer)
-            raise changed(show_address(address))
+        found = _version_of(answer.headers, answer.status)
+        same = found.tag == version.tag if found.tag or version.tag else found.modified == version.modified
         span = _RANGE.fullmatch(answer.headers.get("Content-Range", "")) if answer.status == 206 else None
-        body = _HttpBody(self, address, answer)
-        body.start, body.stop = (int(span[1]), int(span[2]) + 1) if span and span[1] else (0, found.size)
-        if body.start > start:
-            body.close()
+        first, last = (int(span[1]), int(span[2]) + 1) if span and span[1] else (0, found.size)
+        if found.size != version.size or not same:
+            answer.close()
+            raise changed(show_address(address))
+        if first > start or (span and first < start):
+            answer.close()
             raise InputError(f"{show_address(address)}: the server sends other bytes than those it is asked for")
-        return body
-
-    def read(self, address: str, answer: Any, count: int) -> bytes:
-        """Return at most `count` bytes of an answer."""
-        content: bytes = self._run(address, lambda: answer.content.read(count))
-        return content
+        return _HttpBody(answer, first, last)
 
     def _find_file(self, address: str) -> ObjectVersion:
         version = self.find(address)
@@ -113,62 +105,85 @@ class HttpStore:
             elif depth:
                 yield from self._walk(link, depth - 1)
 
-    def _request(self, address: str, start: int, stop: int | None) -> Any:
-        """Return the answer to a request for a range, whose bytes are not read yet."""
+    def _request(self, address: str, start: int, stop: int | None) -> _Answer:
+        """Return the answer to a request for a range: all of it, or the beginning of a whole file."""
         options = dict(self._files.kwargs)
         span = f"bytes={start}-" + ("" if stop is None else str(stop - 1))
         headers = {**options.pop("headers", {}), "Range": span, "Accept-Encoding": "identity"}
 
-        async def ask() -> Any:
+        async def ask() -> _Answer:
             import yarl
 
             session = await self._files.set_session()
             url = yarl.URL(address, encoded="%" in address)  # a signature holds for these very characters
-            return await session.get(url, headers=headers, timeout=self._timeout, **options)
+            response = await session.get(url, headers=headers, timeout=self._timeout, **options)
+            wanted = stop - start if response.status == 206 and stop is not None else FIRST_BLOCK
+            return _Answer(self, address, response, *await pull(response.content.read, wanted))
 
-        answer = self._run(address, ask)
-        if answer.status in (200, 206) or (answer.status == 416 and _version_of(answer).size == 0):
+        answer = self.run(address, ask)
+        if answer.status in (200, 206) or (answer.status == 416 and _version_of(answer.headers, 416).size == 0):
             return answer
-        try:
-            head = self._run(address, lambda: answer.content.read(_HEAD))
-        finally:
-            self._close(answer)
-        raise _explain_status(address, answer, head)
+        answer.close()
+        raise _explain_status(address, answer)
 
-    def _run(self, address: str, action: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    def run(self, address: str, action: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Return the result of a coroutine of the session. Raises TransientError or InputError where it fails."""
         from fsspec.asyn import sync
 
         with _explained(address):
-            return sync(self._files.loop, action)
+            result: Result = sync(self._files.loop, action)
+        return result
 
-    def _close(self, answer: Any) -> None:
-        self._files.loop.call_soon_threadsafe(answer.close)
+    def release(self, response: Any) -> None:
+        """Close a connection, if its answer was not read to the end."""
+        self._files.loop.call_soon_threadsafe(response.close)
+
+
+class _Answer:
+    """An answer of a server: its headers, and its bytes, the first of which have come."""
+
+    def __init__(
+        self, store: HttpStore, address: str, response: Any, content: bytes, failure: Exception | None
+    ) -> None:
+        self.status: int = response.status
+        self.reason: str = response.reason or ""
+        self.headers: Mapping[str, str] = response.headers
+        self.content, self._failure = content, failure
+        self._store, self._address, self._response = store, address, response
+
+    def read(self, count: int) -> bytes:
+        """Return at most `count` bytes that follow, none at the end; what came before a failure first."""
+        if not self.content and self._failure is None:
+            wanted = max(count, FIRST_BLOCK)
+            pulled = self._store.run(self._address, lambda: pull(self._response.content.read, wanted))
+            self.content, self._failure = pulled
+        if not self.content and self._failure is not None:
+            with _explained(self._address):
+                raise self._failure
+        content, self.content = self.content[:count], self.content[count:]
+        return content
+
+    def close(self) -> None:
+        """Release the connection."""
+        self._store.release(self._response)
 
 
 class _HttpBody:
-    """The bytes of an answer."""
+    """The bytes of an answer, and where they are in the file."""
 
-    start = 0
-    stop: int | None = None
-
-    def __init__(self, store: HttpStore, address: str, answer: Any) -> None:
-        self._store, self._address, self._answer = store, address, answer
-
-    def read(self, count: int) -> bytes:
-        return self._store.read(self._address, self._answer, count)
-
-    def close(self) -> None:
-        self._store._close(self._answer)
+    def __init__(self, answer: _Answer, start: int, stop: int | None) -> None:
+        self.start, self.stop = start, stop
+        self.read, self.close = answer.read, answer.close
 
 
-def _version_of(answer: Any) -> ObjectVersion:
+def _version_of(headers: Mapping[str, str], status: int) -> ObjectVersion:
     """Return what the headers of an answer say of the whole file."""
-    tag, modified = answer.headers.get("ETag", ""), answer.headers.get("Last-Modified", "")
-    if answer.status in (206, 416):
-        span = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+    tag, modified = headers.get("ETag", ""), headers.get("Last-Modified", "")
+    if status in (206, 416):
+        span = _RANGE.fullmatch(headers.get("Content-Range", ""))
         total = span[3] if span else "*"
         return ObjectVersion(None if total == "*" else int(total), tag, modified)
-    length = answer.headers.get("Content-Length", "")
+    length = headers.get("Content-Length", "")
     return ObjectVersion(int(length) if length.isdecimal() else None, tag, modified, ranged=False)
 
 
@@ -193,12 +208,12 @@ def _explained(address: str) -> Iterator[None]:
         raise TransientError(f"the connection failed ({type(error).__name__})") from None
 
 
-def _explain_status(address: str, answer: Any, head: bytes) -> Exception:
+def _explain_status(address: str, answer: _Answer) -> Exception:
     pause = answer.headers.get("Retry-After", "")
     if answer.status in _TRANSIENT or answer.status >= 500:
-        words = f"the server answers {answer.status} {answer.reason or ''}".rstrip()
+        words = f"the server answers {answer.status} {answer.reason}".rstrip()
         return TransientError(words, float(pause) if pause.isdecimal() else 0.0)
-    return _explain_code(address, answer.status, head)
+    return _explain_code(address, answer.status, answer.content)
 
 
 def _explain_code(address: str, status: int, head: bytes) -> Exception:

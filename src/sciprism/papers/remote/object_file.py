@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from sciprism.papers.remote.address import show_address
@@ -11,7 +13,7 @@ from sciprism.papers.remote.failures import TransientError, retry
 
 FIRST_BLOCK = 1 << 16
 """Bytes of the first request: enough for the head of a file. Further ones grow while reading goes straight on."""
-LARGEST_BLOCK = 1 << 23
+LARGEST_BLOCK = 1 << 22
 SKIPPED = 1 << 18
 """Bytes that are skipped at once, where a server sends an object from its start only."""
 
@@ -54,20 +56,35 @@ class OpensObjects(Protocol):
 
 
 class BytesBody:
-    """A range that was fetched whole."""
+    """A range that was fetched; failure: what ended it early, raised after the bytes that came."""
 
-    def __init__(self, start: int, stop: int, content: bytes) -> None:
+    def __init__(self, start: int, stop: int, content: bytes, failure: Exception | None = None) -> None:
         self.start = start
         self.stop: int | None = stop
-        self._content = io.BytesIO(content)
+        self._content, self._failure = io.BytesIO(content), failure
 
     def read(self, count: int) -> bytes:
         """Return at most `count` bytes, none at the end."""
-        return self._content.read(count)
+        content = self._content.read(count)
+        if not content and self._failure is not None:
+            raise self._failure
+        return content
 
     def close(self) -> None:
         """Release the bytes."""
         self._content.close()
+
+
+async def pull(read: Callable[[int], Awaitable[bytes]], count: int) -> tuple[bytes, Exception | None]:
+    """Return the next `count` bytes of an answer, or fewer at its end; and the error that ended it, with what came."""
+    pieces: list[bytes] = []
+    try:
+        while count and (piece := await read(count)):
+            pieces.append(piece)
+            count -= len(piece)
+    except Exception as error:  # noqa: BLE001 (of any kind of connection: the caller raises it again)
+        return b"".join(pieces), error
+    return b"".join(pieces), None
 
 
 class ObjectFile(io.RawIOBase):
@@ -107,14 +124,18 @@ class ObjectFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer, and return how many; 0 at the end."""
+        """Fill a buffer, and return how many bytes came: fewer only at the end."""
+        filled = 0
+        while filled < len(buffer) and not self._is_at_end():
+            content = retry(partial(self._read, len(buffer) - filled), self._locate)
+            buffer[filled : filled + len(content)] = content
+            filled += len(content)
+            self._position += len(content)
+        return filled
+
+    def _is_at_end(self) -> bool:
         size = self._version.size
-        if not len(buffer) or self._ended or (size is not None and self._position >= size):
-            return 0
-        content = retry(lambda: self._read(len(buffer)), self._locate)
-        buffer[: len(content)] = content
-        self._position += len(content)
-        return len(content)
+        return self._ended if size is None else self._position >= size
 
     def close(self) -> None:
         """Release the connection."""
