@@ -176,7 +176,7 @@ def test_a_scheme_that_is_not_read_and_a_package_that_is_missing(monkeypatch: py
     for scheme, module in (("s3", "s3fs"), ("gs", "gcsfs"), ("https", "aiohttp")):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)
-            patch.setattr(sys.modules["fsspec.registry"], "_registry", {})
+            patch.delitem(sys.modules["fsspec.registry"]._registry, scheme, raising=False)
             open_store.cache_clear()
             with pytest.raises(MissingExtraError, match=rf'reading {scheme}:// addresses needs the "scale" extra'):
                 read(f"{scheme}://host/a.jsonl")

@@ -166,6 +166,7 @@ class _RecordStream(Generic[Record]):
     def _read_all(self, found: list[InputPath]) -> Iterator[Record]:
         for file, name in self._list_files(found):
             if self.share is None or self.share.reads_file(file.full_name):
+                file.md5 = find_md5(file.path)
                 yield from self._read_file(file, name)
 
     def _is_readable(self, file: InputFile) -> bool:
@@ -193,7 +194,6 @@ class _RecordStream(Generic[Record]):
         if file.part and not getattr(self.readers[counts.format], "reads_parts", False):
             raise InputError(f"{file.path}#{file.part}: a {counts.format} file has no parts; name {file.path} alone")
         prefix, number = self._find_prefix(file.path, name), 0
-        file.md5 = find_md5(file.path)
         file.wanted = partial(self.share.reads_record, counts.path) if self.share else None
         try:
             items = self.readers[counts.format].read(file, self.options)

@@ -58,8 +58,8 @@ def explain_failure(error: BaseException, address: str, *, anonymous: bool) -> E
     if code in _REFUSED or isinstance(error, PermissionError) or _FORBIDDEN in text:
         return _refuse(shown, scheme, anonymous)
     if code == "NoSuchBucket" or isinstance(error, FileNotFoundError) or code in ("NoSuchKey", "404"):
-        bucket = split_path(address)[0] if split_path(address) else ""
-        if code == "NoSuchBucket":
+        bucket, *key = split_path(address)
+        if code == "NoSuchBucket" or not key:
             return MissingObjectError(f"{shown}: no bucket {bucket!r}; check its name")
         return MissingObjectError(f"{shown}: no such object or folder; check the name, or list the bucket {bucket!r}")
     names = [kind.__name__ for each in _chain(error) for kind in type(each).__mro__]

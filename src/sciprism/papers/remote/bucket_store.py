@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from sciprism.errors import InputError, MissingExtraError
-from sciprism.papers.remote.address import show_address
+from sciprism.papers.remote.address import show_address, split_path
 from sciprism.papers.remote.bucket_failures import explain_failure
 from sciprism.papers.remote.failures import MissingObjectError, changed, retry
 from sciprism.papers.remote.object_file import BytesBody, ObjectBody, ObjectVersion, pull
@@ -39,6 +39,8 @@ class BucketStore:
     def match(self, pattern: str) -> dict[str, ObjectVersion | None]:
         """Return address -> version of the objects that a pattern matches, None of folders (a slash at their end)."""
         found = self._ask(pattern, lambda: self._files.glob(pattern, detail=True))
+        if not found:  # fsspec takes a bucket that may not be listed for an empty one
+            self.find(f"{self.scheme}://{split_path(pattern)[0]}")
         folders = [name.rstrip("/") for name, info in found.items() if info["type"] == "directory"]
         return {**self._select(found), **{f"{self.scheme}://{name}/": None for name in folders}}
 
