@@ -12,6 +12,7 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.request import Request, urlopen
 from zlib import crc32
 
 import pytest
@@ -195,6 +196,7 @@ def serve_buckets() -> Iterator[Any]:
     server.start()
     host, port = server.get_host_and_port()
     address = f"http://{host}:{port}"
+    urlopen(Request(f"{address}/moto-api/reset", method="POST")).close()  # buckets outlive a server of this process
     key = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
     try:
         with use_environment(AWS_ENDPOINT_URL=address, **key):

@@ -24,7 +24,7 @@ def command(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def works(tmp_path):
     (tmp_path / "works").mkdir()
-    return [write_papers(tmp_path / "works" / f"part_{n}.jsonl", some_papers(200, 200 * n)) for n in range(2)]
+    return [write_papers(tmp_path / "works" / f"part_{n}.jsonl", some_papers(60, 60 * n)) for n in range(2)]
 
 
 def test_parts_of_a_bucket(command, works, tiny_model):
@@ -40,12 +40,12 @@ def test_parts_of_a_bucket(command, works, tiny_model):
         assert command("merge", "vecs")[0] == 0
         assert command("embed", "works/part_*.jsonl", "-o", "local", *model)[0] == 0
         one, many = (StoredCollection.open(Path(name)) for name in ("local", "vecs"))
-        assert {paper.id: paper for paper in one.papers(range(400))} == {p.id: p for p in many.papers(range(400))}
+        assert {paper.id: paper for paper in one.papers(range(120))} == {p.id: p for p in many.papers(range(120))}
         assert many.papers([0])[0].place.file == "s3://bucket/works/part_0.jsonl"
         status, printed, _ = command("embed", "s3://bucket/works/", "-o", "vecs")  # a monthly update
-        assert status == 0 and "400 unchanged" in printed
+        assert status == 0 and "120 unchanged" in printed
         status, printed, _ = command("inspect", "s3://bucket/works/", "--json")
-        assert status == 0 and json.loads(printed)["papers"] == 400
+        assert status == 0 and json.loads(printed)["papers"] == 120
         status, _, error = command("embed", "s3://bucket/none.jsonl", "-o", "none")
         assert (
             status == 2 and error.startswith("sciprism: s3://bucket/none.jsonl: no such object") and "\n" in error[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -148,19 +149,21 @@ class _Answer:
         self.status: int = response.status
         self.reason: str = response.reason or ""
         self.headers: Mapping[str, str] = response.headers
-        self.content, self._failure = content, failure
+        self.start, self._failure = content, failure
+        self._pending = io.BytesIO(content)
         self._store, self._address, self._response = store, address, response
 
     def read(self, count: int) -> bytes:
         """Return at most `count` bytes that follow, none at the end; what came before a failure first."""
-        if not self.content and self._failure is None:
+        content = self._pending.read(count)
+        if not content and self._failure is None:
             wanted = max(count, FIRST_BLOCK)
-            pulled = self._store.run(self._address, lambda: pull(self._response.content.read, wanted))
-            self.content, self._failure = pulled
-        if not self.content and self._failure is not None:
+            more, self._failure = self._store.run(self._address, lambda: pull(self._response.content.read, wanted))
+            self._pending = io.BytesIO(more)
+            content = self._pending.read(count)
+        if not content and self._failure is not None:
             with _explained(self._address):
                 raise self._failure
-        content, self.content = self.content[:count], self.content[count:]
         return content
 
     def close(self) -> None:
@@ -213,7 +216,7 @@ def _explain_status(address: str, answer: _Answer) -> Exception:
     if answer.status in _TRANSIENT or answer.status >= 500:
         words = f"the server answers {answer.status} {answer.reason}".rstrip()
         return TransientError(words, float(pause) if pause.isdecimal() else 0.0)
-    return _explain_code(address, answer.status, answer.content)
+    return _explain_code(address, answer.status, answer.start)
 
 
 def _explain_code(address: str, status: int, head: bytes) -> Exception:
