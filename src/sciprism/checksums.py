@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal, Protocol
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -56,12 +56,20 @@ def hash_number(content: Any, seed: int = 0) -> int:
     return xxh3_64_intdigest(content, seed)
 
 
-def hash_file(path: Path) -> str:
+class OpensBytes(Protocol):
+    """What is opened as a file: a path, or an object of a store."""
+
+    def open(self, mode: Literal["rb"], /) -> BinaryIO:
+        """Open the bytes."""
+        ...
+
+
+def hash_file(path: OpensBytes) -> str:
     """Return one checksum of a whole file."""
     return hash_bytes("".join(hash_blocks(path)).encode())
 
 
-def hash_blocks(path: Path) -> list[str]:
+def hash_blocks(path: OpensBytes) -> list[str]:
     """Return the checksum of each block of a file."""
     with path.open("rb") as file:
         return [hash_bytes(block) for block in iter(lambda: file.read(BLOCK), b"")]

@@ -15,7 +15,8 @@ from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.identity import GENERIC_TITLES, hash_text, normalise_words
 from sciprism.papers.input_file import ReadOptions
-from sciprism.papers.read import FileReport, Paths, ReadReport, read_papers
+from sciprism.papers.input_paths import Paths
+from sciprism.papers.read import FileReport, ReadReport, read_papers
 from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
 
 MISSING_ABSTRACT = ("title", "skip", "fail")

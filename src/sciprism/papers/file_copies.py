@@ -20,13 +20,15 @@ def copy_file(file: InputFile, side_suffixes: tuple[str, ...] = ()) -> Iterator[
 
     A file that changes while it is copied is copied again; InputError after three attempts.
     """
-    sides = [file.path.with_name(file.path.name + suffix) for suffix in side_suffixes]
+    local = file.path if isinstance(file.path, Path) else None  # the bytes of an object are those of one version
+    sides = [local.with_name(local.name + suffix) for suffix in side_suffixes] if local else []
+    watched = [local, *sides] if local else []
     with TemporaryDirectory(prefix="sciprism-") as folder:
         copy = Path(folder) / "copy"
         for _ in range(_ATTEMPTS):
-            before = _stamps(file.path, *sides)
+            before = _stamps(*watched)
             _copy(file, copy, sides)
-            if _stamps(file.path, *sides) == before:
+            if _stamps(*watched) == before:
                 break
         else:
             raise InputError(f"{file.path} changes while it is read; close the program that writes it, or try again")

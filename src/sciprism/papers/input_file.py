@@ -26,9 +26,12 @@ from sciprism.papers.encodings import (
     redecode,
     replace_damage,
 )
+from sciprism.papers.md5_file import Md5Stream
 from sciprism.papers.records import Label, Paper
+from sciprism.papers.remote.objects import RemoteObject
 
 Record = TypeVar("Record", covariant=True)
+FilePath = Path | RemoteObject
 
 HEAD_BYTES = 1 << 16
 """Bytes of a file that readers see before one is chosen."""
@@ -100,11 +103,12 @@ class InputFile:
     `remarks` say what else was left out. encoding: decodes the text, unless a byte order mark does; else it is UTF-8
     or guessed (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader chooses.
     `wanted` says, where it is set, whether a record is needed, by its number among those that are yielded, from 1: a
-    reader may yield `NOT_WANTED` in its place, and save the work.
+    reader may yield `NOT_WANTED` in its place, and save the work. `listed_records` is how many records a manifest says
+    that it has; `md5` is the checksum that its bytes must have, "" where none is known.
     """
 
-    def __init__(self, path: Path, *, encoding: str = "", part: str = "") -> None:
-        self.path = path
+    def __init__(self, path: FilePath, *, encoding: str = "", part: str = "") -> None:
+        self.path: FilePath = path
         self.part = part
         self.chosen_encoding = check_encoding(encoding) if encoding else ""
         self.encoding = ""
@@ -117,6 +121,8 @@ class InputFile:
         self.remarks: list[str] = []
         self.wanted: Callable[[int], bool] | None = None
         self.record_line: int | None = None
+        self.listed_records: int | None = None
+        self.md5 = ""
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
 
@@ -185,9 +191,11 @@ class InputFile:
             plain = io.BufferedReader(_CheckedStream("standard input", sys.stdin.buffer))
         else:
             try:
-                file = self.path.open("rb", buffering=0)  # raw: closing the stream around it closes it
+                file: io.RawIOBase = self.path.open("rb", buffering=0)  # raw: closing the stream around it closes it
             except OSError as error:
                 raise InputError(f"{self.path}: cannot be opened: {error.strerror}") from error
+            if self.md5:
+                file = Md5Stream(file, str(self.path), self.md5)
             plain = io.BufferedReader(_CheckedStream(str(self.path), file), HEAD_BYTES)
         if plain.peek(2)[:2] != b"\x1f\x8b":
             return plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,17 +13,17 @@ from typing import Generic, TypeVar
 from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
 from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
 from sciprism.papers.division import InputShare
-from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions, RecordReader
+from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions, RecordReader
+from sciprism.papers.input_paths import InputPath, Paths, find_paths, list_files
+from sciprism.papers.md5_file import find_md5
 from sciprism.papers.records import Label, Paper, Place
 
 Record = TypeVar("Record", Paper, Label)
-Paths = Iterable[str | Path] | str | Path
 
 MAX_DETAILED = 1000
 """Skipped records that are kept with their reasons; all are counted."""
 
 _XML_ROOT = re.compile(r"\s*(?:<[?!][^>]*>\s*)*<([A-Za-z_][\w:.-]*)[\s/>]")
-_PATTERN = re.compile(r"[*?[]")
 _NO_OPTIONS = ReadOptions()
 
 
@@ -85,7 +85,8 @@ def read_papers(
     """Yield the papers of all files in the order given; folders and patterns are read in sorted order.
 
     `-` is standard input; `FILE#PART` is one sheet of a workbook, or a part of `zotero.sqlite`; a path with `*`, `?`
-    or `**` stands for the files that it matches. `reader` names the format where it cannot be recognised. A bad
+    or `**` stands for the files that it matches, a snapshot's manifest for those that it lists. `s3://`, `gs://` and
+    `https://` addresses are read as paths are. `reader` names the format where it cannot be recognised. A bad
     record raises InputError; with `skip_bad` it is counted and listed in `report`. A file that is not UTF-8 is a
     warning unless `options.encoding` says what it is. Papers know their place. share: read only these records.
 
@@ -135,7 +136,7 @@ class _RecordStream(Generic[Record]):
     skip_bad: bool
     report: ReadReport
     share: InputShare | None = None
-    prefixed: dict[str, Path] = field(default_factory=dict)  # file name before an id -> the file
+    prefixed: dict[str, FilePath] = field(default_factory=dict)  # file name before an id -> the file
 
     def read(self, paths: Paths) -> Iterator[Record]:
         """Check reader and paths at once; return an iterator over their records."""
@@ -148,41 +149,24 @@ class _RecordStream(Generic[Record]):
             self._find_prefix(file.path, name)
         return [file for file, _ in files]
 
-    def _find_paths(self, paths: Paths) -> list[tuple[Path, str]]:
+    def _find_paths(self, paths: Paths) -> list[InputPath]:
         """Check the reader; return paths that exist, with the part that is read of each."""
         if self.reader:
             self.readers[self.reader]  # raises InputError for an unknown name
         self.options.check()
-        listed = [paths] if isinstance(paths, str | Path) else list(paths)
-        parts = [_split_part(path) for each in listed for path in _match_pattern(Path(each))]
-        for path, _ in parts:
-            if str(path) != "-" and not path.exists():
-                raise InputError(f"{path}: no such file or folder")
-        return parts
+        return find_paths(paths)
 
-    def _list_files(self, parts: list[tuple[Path, str]]) -> Iterator[tuple[InputFile, str]]:
+    def _list_files(self, found: list[InputPath]) -> Iterator[tuple[InputFile, str]]:
         """Yield the files of all paths, each with its name in the folder that was named."""
-        encoding = self.options.encoding
-        for path, part in parts:
-            if not path.is_dir():
-                yield InputFile(path, encoding=encoding, part=part), path.name
-                continue
-            count = 0
-            inside = sorted(item for item in path.rglob("*") if item.is_file())
-            collections = {item.parent for item in inside if item.name == "manifest.json" and _is_our_manifest(item)}
-            for inner in inside:
-                file = InputFile(inner, encoding=encoding)
-                if collections.isdisjoint(inner.parents) and self._is_readable(file):
-                    count += 1
-                    yield file, inner.relative_to(path).as_posix()
-                else:
-                    self.report.ignored += 1
-            if not count:
-                raise InputError(f"{path}: no file in a known format in this folder; name the files")
+        return list_files(found, self.options.encoding, self._is_readable, self._ignore)
 
-    def _read_all(self, parts: list[tuple[Path, str]]) -> Iterator[Record]:
-        for file, name in self._list_files(parts):
+    def _ignore(self) -> None:
+        self.report.ignored += 1
+
+    def _read_all(self, found: list[InputPath]) -> Iterator[Record]:
+        for file, name in self._list_files(found):
             if self.share is None or self.share.reads_file(file.full_name):
+                file.md5 = find_md5(file.path)
                 yield from self._read_file(file, name)
 
     def _is_readable(self, file: InputFile) -> bool:
@@ -234,6 +218,9 @@ class _RecordStream(Generic[Record]):
             _warn_of_choices(file, counts.path)
         if not number:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
+        elif file.listed_records not in (None, number):
+            reason = f"{number:,} records, but {file.listed_records:,} in the manifest; fetch both again"
+            self._skip(counts, None, None, reason)
 
     def _reads(self, counts: FileReport, number: int) -> bool:
         return self.share is None or self.share.reads_record(counts.path, number)
@@ -245,14 +232,14 @@ class _RecordStream(Generic[Record]):
         found = f" (XML of <{root[1]}>)" if root else ""
         return f"{file.path}: not in a known format{found}; known: {known}; pass --reader NAME to force one"
 
-    def _find_prefix(self, path: Path, name: str) -> str:
+    def _find_prefix(self, path: FilePath, name: str) -> str:
         """Return what precedes the ids of one file."""
         if not self.options.ids_per_file:
             return self.options.id_prefix
         if str(path) == "-":
             raise InputError("--ids-per-file needs the name of a file; give --id-prefix TEXT to standard input")
         known = self.prefixed.setdefault(name, path)
-        if known.resolve() != path.resolve():
+        if known != path and (not isinstance(known, Path) or not known.samefile(str(path))):
             raise InputError(
                 f"{known} and {path} would have the same ids: both are {name}; name the folder that holds both, "
                 "or embed each with its own --id-prefix"
@@ -296,35 +283,6 @@ class _RecordStream(Generic[Record]):
             for name, reader in self.readers.items()
         }
         return {name: lengths[name] for name in sorted(lengths, key=lambda name: -lengths[name]) if lengths[name]}
-
-
-def _match_pattern(path: Path) -> list[Path]:
-    """Return the files and folders that a pattern such as `works/*/part_*.gz` matches, sorted; else the path itself."""
-    if not _PATTERN.search(str(path)) or path.exists() or _split_part(path)[1]:
-        return [path]
-    start = Path(path.anchor)
-    matches = start.glob(str(path.relative_to(start)))
-    found = {each for each in matches if not any(name.startswith(".") for name in each.parts)}
-    if not found:
-        raise InputError(f"{path}: no file or folder matches this pattern")
-    return sorted(each for each in found if found.isdisjoint(each.parents))
-
-
-def _is_our_manifest(path: Path) -> bool:
-    """Say whether a file is that of a collection: what `embed` writes may lie in the folder of its input."""
-    with path.open("rb") as file:
-        head = file.read(1 << 12)
-    return all(key in head for key in (b'"layout"', b'"encoder"', b'"fingerprint"'))
-
-
-def _split_part(path: Path) -> tuple[Path, str]:
-    """Split `zotero.sqlite#COLLECTION` into the file and what is read of it; other paths have no part."""
-    name = str(path)
-    if not path.exists():
-        for mark in re.finditer("#", name):
-            if Path(name[: mark.start()]).is_file():
-                return Path(name[: mark.start()]), name[mark.end() :]
-    return path, ""
 
 
 def _find_fault(record: Paper | Label) -> str:

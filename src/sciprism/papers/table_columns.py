@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from pathlib import Path
 
 from sciprism.errors import InputError
+from sciprism.papers.input_file import FilePath
 
 _MIN_SIMILARITY = 0.7
 
@@ -31,7 +31,7 @@ def guess_columns(headers: Sequence[str], known: Mapping[str, str]) -> dict[str,
 
 
 def find_columns(
-    path: Path, headers: Sequence[str], known: Mapping[str, str], *, chosen: Mapping[str, str], required: str
+    path: FilePath, headers: Sequence[str], known: Mapping[str, str], *, chosen: Mapping[str, str], required: str
 ) -> dict[str, int]:
     """Return field -> column: as the user chose (field -> header), else as guessed from `known` headers.
 

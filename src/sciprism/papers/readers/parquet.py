@@ -12,20 +12,22 @@ from datetime import date, datetime
 from decimal import Decimal
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sciprism.errors import InputError
 from sciprism.papers.division import BLOCK_RECORDS
 from sciprism.papers.file_copies import copy_file
-from sciprism.papers.input_file import NOT_WANTED, BadRecord, InputFile, ReadOptions
+from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFile, ReadOptions
 from sciprism.papers.json_records import MAX_REASON_CHARS, JsonObject, JsonReader
 from sciprism.papers.paper_columns import build_paper, known_headers
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.papers.records import Paper
+from sciprism.papers.remote.objects import RemoteObject
 from sciprism.papers.table_columns import cell_getter, find_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import parquet
 
 ROWS = BLOCK_RECORDS
 """Rows that are decoded at once: so many in a row are of one part, where parts divide a file."""
@@ -50,16 +52,15 @@ class PaperParquetReader:
 
         number = 0
         try:
-            with _open_local(file) as path, parquet.ParquetFile(path) as table:
+            with _open_table(file) as source, parquet.ParquetFile(source) as table:
                 names = [field.name for field in table.schema_arrow if not _is_vector(field.type)]
                 maps = [field.name for field in table.schema_arrow if pa.types.is_map(field.type)]
                 build = _find_json_builder(names) if not options.columns else None
                 build = build or _find_table_builder(file.path, names, options)
-                for batch in table.iter_batches(ROWS, columns=names):
-                    numbers = range(number + 1, number + 1 + len(batch))
-                    if file.wanted and not any(map(file.wanted, numbers)):
-                        number += len(batch)
-                        yield from repeat(NOT_WANTED, len(batch))
+                for batch in _read_batches(table, names, file.wanted):
+                    if isinstance(batch, int):
+                        number += batch
+                        yield from repeat(NOT_WANTED, batch)
                         continue
                     for row in batch.to_pylist():
                         number += 1
@@ -75,18 +76,41 @@ class PaperParquetReader:
 paper_readers.register("parquet")(PaperParquetReader())
 
 
+def _read_batches(
+    table: parquet.ParquetFile, names: list[str], wanted: Callable[[int], bool] | None
+) -> Iterator[pa.RecordBatch | int]:
+    """Yield the rows in batches; of those of which none is wanted, their number. Such groups of rows are not read."""
+    number = 0
+    for group in range(table.num_row_groups):
+        rows = table.metadata.row_group(group).num_rows
+        if wanted and not any(map(wanted, range(number + 1, number + 1 + rows))):
+            number += rows
+            yield rows
+            continue
+        for batch in table.iter_batches(ROWS, row_groups=[group], columns=names):
+            numbers = range(number + 1, number + 1 + len(batch))
+            number += len(batch)
+            yield batch if not wanted or any(map(wanted, numbers)) else len(batch)
+
+
 @contextmanager
-def _open_local(file: InputFile) -> Iterator[Path]:
-    """Yield a file that can be read from any position: a packed one or a pipe is copied first."""
-    if _is_plain(file.path):
+def _open_table(file: InputFile) -> Iterator[Path | BinaryIO]:
+    """Yield a file that can be read from any position: a packed one or a pipe is copied first.
+
+    Of an object only the ranges of the columns are fetched, where its server sends ranges.
+    """
+    if not _is_plain(file.path):
+        with copy_file(file) as copy:
+            yield copy
+    elif isinstance(file.path, Path):
         yield file.path
-        return
-    with copy_file(file) as copy:
-        yield copy
+    else:
+        with file.path.open("rb") as stream:
+            yield stream
 
 
-def _is_plain(path: Path) -> bool:
-    if not path.is_file():
+def _is_plain(path: FilePath) -> bool:
+    if not path.is_file() or (isinstance(path, RemoteObject) and not path.version.ranged):
         return False
     with path.open("rb") as stream:
         return stream.read(len(_MAGIC)) == _MAGIC.encode()
@@ -109,7 +133,7 @@ def _find_json_builder(names: list[str]) -> Callable[[JsonObject], Paper] | None
     return None
 
 
-def _find_table_builder(path: Path, names: list[str], options: ReadOptions) -> Callable[[JsonObject], Paper]:
+def _find_table_builder(path: FilePath, names: list[str], options: ReadOptions) -> Callable[[JsonObject], Paper]:
     known = known_headers(names)
     columns = find_columns(path, names, known, chosen=options.columns, required=options.required_column)
 

@@ -16,8 +16,9 @@ from sciprism.checksums import hash_bytes, read_sealed, seal_json
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, sync_folder
 from sciprism.papers.division import InputShare, PartNumber, Weight, divide_files
-from sciprism.papers.input_file import InputFile, ReadOptions
-from sciprism.papers.read import Paths, list_paper_files
+from sciprism.papers.input_file import FilePath, InputFile, ReadOptions
+from sciprism.papers.input_paths import Paths, file_size, find_file, tag_content
+from sciprism.papers.read import list_paper_files
 from sciprism.store.layout import (
     DEFAULT_DTYPE,
     DEFAULT_FORMATS,
@@ -130,7 +131,7 @@ def list_files(source: PartInput) -> list[InputFile]:
 def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, count: int) -> PartsPlan:
     """Return the plan of an input in `count` parts. Raises InputError as `list_files` does."""
     files = list_files(source)
-    division = divide_files([file.path.stat().st_size for file in files], count)
+    division = divide_files([file_size(file.path) for file in files], count)
     options = source.options
     return PartsPlan(
         parts=count,
@@ -145,9 +146,9 @@ def build_plan(source: PartInput, encoder: Encoder, layout: CollectionLayout, co
             id_prefix=options.id_prefix,
             ids_per_file=options.ids_per_file,
             missing_abstract=source.missing_abstract,
-            abstracts=[_describe_file(Path(name), name) for name in source.abstracts],
+            abstracts=[_describe_file(find_file(name)) for name in source.abstracts],
         ),
-        files=[_describe_file(f.path, f.full_name, parts) for f, parts in zip(files, division, strict=True)],
+        files=[_describe_file(f.path, f.part, parts) for f, parts in zip(files, division, strict=True)],
     )
 
 
@@ -205,12 +206,13 @@ def _create(path: Path, content: bytes) -> None:
         sync_folder(path.parent)
 
 
-def _describe_file(path: Path, name: str, parts: Sequence[Weight] = ()) -> PlannedFile:
-    size = path.stat().st_size if path.is_file() else 0
-    return PlannedFile(name=name, size=size, checksum=_hash_samples(path, size) if size else "", parts=list(parts))
+def _describe_file(path: FilePath, part: str = "", parts: Sequence[Weight] = ()) -> PlannedFile:
+    size = file_size(path) if path.is_file() else 0
+    checksum = (tag_content(path) or _hash_samples(path, size)) if size else ""
+    return PlannedFile(name=f"{path}#{part}" if part else str(path), size=size, checksum=checksum, parts=list(parts))
 
 
-def _hash_samples(path: Path, size: int) -> str:
+def _hash_samples(path: FilePath, size: int) -> str:
     """Return a checksum of a small file, or of places of a large one."""
     with path.open("rb") as file:
         if size <= SAMPLES * SAMPLE:

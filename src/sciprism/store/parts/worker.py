@@ -14,6 +14,7 @@ from sciprism.errors import InputError
 from sciprism.files import lock_file, lock_folder
 from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
 from sciprism.papers.division import PartNumber
+from sciprism.papers.input_paths import read_stamp, tag_content
 from sciprism.papers.read import ReadReport, list_paper_files, read_papers
 from sciprism.papers.records import Paper
 from sciprism.store.embed import MAX_REASONS, EmbedReport, embed
@@ -218,7 +219,7 @@ class _Worker:
     def _find_input(self) -> int | None:
         """Return how many papers the share has, where a run has counted them. Raises InputError for other bytes."""
         known = read_part_input(self._folder, self._part)
-        self._checksums = {name: hash_file(path) for name, path in self._files.items()}
+        self._checksums = {name: tag_content(path) or hash_file(path) for name, path in self._files.items()}
         if known is None:
             return None
         changed = [name for name in self._checksums if known.files.get(name) != self._checksums[name]]
@@ -246,6 +247,5 @@ class _Worker:
         with AbstractIndex(list(self._source.abstracts)) as index:
             yield AbstractCompletion(index, missing=missing)
 
-    def _stat_files(self) -> list[tuple[int, int]]:
-        stats = [path.stat() for path in self._files.values()]
-        return [(each.st_size, each.st_mtime_ns) for each in stats]
+    def _stat_files(self) -> list[tuple[int | None, int | str]]:
+        return [read_stamp(path) for path in self._files.values()]

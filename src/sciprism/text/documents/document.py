@@ -53,8 +53,10 @@ class DocumentFile:
 
     @property
     def path(self) -> Path:
-        """Return the path of the file."""
-        return self.input_file.path
+        """Return the path of the file; documents are read from disks."""
+        path = self.input_file.path
+        assert isinstance(path, Path)
+        return path
 
     def note_repairs(self, note: str) -> None:
         """Count the file as repaired, with a note how; does nothing for an empty note."""

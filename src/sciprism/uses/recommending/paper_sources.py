@@ -12,7 +12,8 @@ from sciprism.arrays import Floats
 from sciprism.errors import InputError
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.input_file import ReadOptions
-from sciprism.papers.read import Paths, ReadReport, read_papers
+from sciprism.papers.input_paths import Paths
+from sciprism.papers.read import ReadReport, read_papers
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
 from sciprism.store.manifest import is_collection

@@ -1,0 +1,161 @@
+"""Find input files: paths, folders, patterns, addresses of objects, and the files that a manifest lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from sciprism.checksums import hash_bytes
+from sciprism.errors import InputError
+from sciprism.papers.input_file import FilePath, InputFile
+from sciprism.papers.remote.address import WEB, is_address, parse_address, scheme_of, show_address
+from sciprism.papers.remote.failures import MissingObjectError
+from sciprism.papers.remote.objects import RemoteFolder, RemoteObject, find_remote
+from sciprism.papers.snapshot_manifest import expand_manifest
+
+Paths = Iterable[str | Path] | str | Path
+InputPath = tuple[FilePath | RemoteFolder, str]
+"""A file or folder that exists, and the part that is read of a file."""
+
+_PATTERN = re.compile(r"[*?[]")
+
+
+def find_paths(paths: Paths) -> list[InputPath]:
+    """Return the files and folders of paths, patterns and addresses. Raises InputError where there is none."""
+    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    found: list[InputPath] = []
+    for each in listed:
+        if is_address(each):
+            found += _find_address(str(each))
+            continue
+        for path, part in (_split_part(path) for path in _match_pattern(Path(each))):
+            if str(path) != "-" and not path.exists():
+                raise InputError(f"{path}: no such file or folder")
+            found.append((path, part))
+    return found
+
+
+def find_file(text: str) -> FilePath:
+    """Return the one file of a path or an address."""
+    if not is_address(text):
+        return Path(text)
+    (path, _), *others = _find_address(text)
+    if isinstance(path, RemoteFolder) or others:
+        raise InputError(f"{show_address(text)}: not one file; name the files")
+    return path
+
+
+def list_files(
+    found: Iterable[InputPath], encoding: str, reads: Callable[[InputFile], bool], ignore: Callable[[], None]
+) -> Iterator[tuple[InputFile, str]]:
+    """Yield the files of paths, each with its name in the folder that was named; a manifest stands for its files.
+
+    reads: says whether a file of a folder is one of papers. ignore: is called for each other one. Raises InputError for
+    a folder without a file of papers, and for a manifest whose files are missing or of another size.
+    """
+    for path, part in found:
+        if isinstance(path, RemoteFolder) or (isinstance(path, Path) and path.is_dir()):
+            yield from _list_folder(path, encoding, reads, ignore)
+            continue
+        file = InputFile(path, encoding=encoding, part=part)
+        entries = [] if part else expand_manifest(file)
+        for entry in entries:
+            listed = InputFile(entry.path, encoding=encoding)
+            listed.listed_records = entry.records
+            yield listed, entry.name
+        if not entries:
+            yield file, path.name
+
+
+def tag_content(path: FilePath) -> str:
+    """Return a checksum of an object's size and tag, which change with its bytes; "" where only the bytes say it."""
+    if not isinstance(path, RemoteObject) or not path.version.tag:
+        return ""
+    return hash_bytes(f"{path.version.size} {path.version.tag}".encode())
+
+
+def file_size(path: FilePath) -> int:
+    """Return the bytes of a file. Raises InputError for an object whose server does not say it."""
+    if not isinstance(path, RemoteObject):
+        return path.stat().st_size
+    if path.version.size is None:
+        raise InputError(f"{path}: the server does not say how long it is, so it cannot be divided; copy it first")
+    return path.version.size
+
+
+def read_stamp(path: FilePath) -> tuple[int | None, int | str]:
+    """Return the size of a file and its time of change, of an object its tag, as they are now."""
+    if isinstance(path, RemoteObject):
+        version = path.find_version()
+        return version.size, version.tag or version.modified
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _find_address(text: str) -> list[InputPath]:
+    """Return what an address stands for; `ADDRESS#PART` is a part of an object, where no object has that name."""
+    address, mark, part = text.rpartition("#")
+    if mark and scheme_of(parse_address(text)) in WEB:  # a server never sees what follows the mark
+        return [(each, part) for each in find_remote(address)]
+    try:
+        return [(each, "") for each in find_remote(text)]
+    except MissingObjectError:
+        if not mark:
+            raise
+        return [(each, part) for each in find_remote(address)]
+
+
+def _list_folder(
+    path: Path | RemoteFolder, encoding: str, reads: Callable[[InputFile], bool], ignore: Callable[[], None]
+) -> Iterator[tuple[InputFile, str]]:
+    """Yield the readable files of a folder, those of collections excepted: `embed` may write there."""
+    inside: dict[str, FilePath]
+    if isinstance(path, RemoteFolder):
+        inside = dict(path.files)
+    else:
+        inside = {each.relative_to(path).as_posix(): each for each in sorted(path.rglob("*")) if each.is_file()}
+    collections = {
+        name.removesuffix("manifest.json")
+        for name, each in inside.items()
+        if each.name == "manifest.json" and _is_our_manifest(each)
+    }
+    count = 0
+    for name, each in inside.items():
+        file = InputFile(each, encoding=encoding)
+        if not name.startswith(tuple(collections)) and reads(file):
+            count += 1
+            yield file, name
+        else:
+            ignore()
+    if not count:
+        raise InputError(f"{path}: no file in a known format in this folder; name the files")
+
+
+def _match_pattern(path: Path) -> list[Path]:
+    """Return the files and folders that a pattern such as `works/*/part_*.gz` matches, sorted; else the path itself."""
+    if not _PATTERN.search(str(path)) or path.exists() or _split_part(path)[1]:
+        return [path]
+    start = Path(path.anchor)
+    matches = start.glob(str(path.relative_to(start)))
+    found = {each for each in matches if not any(name.startswith(".") for name in each.parts)}
+    if not found:
+        raise InputError(f"{path}: no file or folder matches this pattern")
+    return sorted(each for each in found if found.isdisjoint(each.parents))
+
+
+def _is_our_manifest(path: FilePath) -> bool:
+    """Say whether a file is that of a collection: what `embed` writes may lie in the folder of its input."""
+    with path.open("rb") as file:
+        head = file.read(1 << 12)
+    return all(key in head for key in (b'"layout"', b'"encoder"', b'"fingerprint"'))
+
+
+def _split_part(path: Path) -> tuple[Path, str]:
+    """Split `zotero.sqlite#COLLECTION` into the file and what is read of it; other paths have no part."""
+    name = str(path)
+    if not path.exists():
+        for mark in re.finditer("#", name):
+            if Path(name[: mark.start()]).is_file():
+                return Path(name[: mark.start()]), name[mark.end() :]
+    return path, ""

@@ -1,0 +1,1 @@
+"""Input from object stores and web servers: addresses, their objects, and files that survive dropped connections."""

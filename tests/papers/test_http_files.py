@@ -1,0 +1,227 @@
+"""Files of web servers: whatever the connection does, the same papers; else one line that says what to do."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from build_servers import FileServer, serve_files, use_environment
+from fake_encoder import some_papers
+from sciprism.errors import InputError, MissingExtraError
+from sciprism.papers import Paper, ReadReport, read_papers
+from sciprism.papers.remote.failures import TRIES
+from sciprism.papers.remote.objects import RemoteObject, find_remote, open_store
+
+SAMPLES = Path(__file__).parent / "samples"
+PAPERS = [replace(paper, keywords=("k",)) for paper in some_papers(700)]
+LINES = "".join(json.dumps(paper.to_json()) + "\n" for paper in PAPERS).encode()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FileServer]:
+    with serve_files() as running, use_environment(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sciprism.papers.remote.failures.BACKOFF", 0.0)
+        yield running
+
+
+def read(*addresses: str, **options: Any) -> list[Paper]:
+    return list(read_papers(addresses, **options))
+
+
+@settings(max_examples=40)
+@given(
+    drops=st.lists(st.integers(0, len(LINES)), max_size=TRIES - 1),
+    more=st.lists(st.integers(1, len(LINES)), max_size=40),
+    packed=st.booleans(),
+    ranges=st.booleans(),
+    tags=st.booleans(),
+    lengths=st.booleans(),
+)
+def test_any_cut_of_the_connection_yields_the_same_papers(
+    server: FileServer, drops: list[int], more: list[int], packed: bool, ranges: bool, tags: bool, lengths: bool
+) -> None:
+    """Ranges are continued where they stopped, however often; what comes again from the start is skipped."""
+    drops = drops + (more if ranges else [])
+    content = gzip.compress(LINES) if packed else LINES
+    server.restart({"/a": content}, drops=drops, ranges=ranges, tags=tags, lengths=lengths)
+    assert read(f"{server.address}/a") == PAPERS
+
+
+def test_a_range_continues_at_the_byte_where_it_stopped(server: FileServer) -> None:
+    server.restart({"/a.jsonl": LINES})
+    (found,) = find_remote(f"{server.address}/a.jsonl")
+    assert isinstance(found, RemoteObject)
+    server.restart(drops=[1000, 0, 500])
+    with found.open() as stream:
+        assert stream.read() == LINES
+    starts = [int(span.removeprefix("bytes=").partition("-")[0]) for _, span in server.requests]
+    assert starts[:4] == [0, 1000, 1000, 1500] and server.sent == len(LINES), "no byte came twice"
+
+
+def test_seeks_fetch_little(server: FileServer) -> None:
+    content = bytes(np.random.default_rng(0).integers(0, 256, 3_000_000, np.uint8))
+    server.restart({"/a.bin": content})
+    (found,) = find_remote(f"{server.address}/a.bin")
+    assert isinstance(found, RemoteObject)
+    server.restart()
+    with found.open() as stream:
+        for place in (2_900_000, 10, 1_500_000):
+            assert stream.seek(place) == place and stream.read(1000) == content[place : place + 1000]
+        assert stream.seek(-5, io.SEEK_END) == len(content) - 5 and stream.read() == content[-5:]
+    assert server.sent < 500_000
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 408])
+def test_errors_of_the_server_are_tried_again(server: FileServer, status: int) -> None:
+    server.restart({"/a.jsonl": LINES}, statuses=[status] * 3 + [200, status, 200] + [status] * (TRIES - 1))
+    assert read(f"{server.address}/a.jsonl") == PAPERS
+
+
+def test_a_server_that_asks_for_a_pause_gets_it(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("sciprism.papers.remote.failures.time.sleep", pauses.append)
+    server.restart({"/a.jsonl": LINES}, statuses=[503, 429], headers={"Retry-After": "7"})
+    assert read(f"{server.address}/a.jsonl") == PAPERS and pauses == [7.0, 7.0]
+
+
+def test_a_connection_that_stays_broken_is_an_error_with_the_byte(server: FileServer) -> None:
+    server.restart({"/a.jsonl": LINES})
+    (found,) = find_remote(f"{server.address}/a.jsonl")
+    assert isinstance(found, RemoteObject)
+    server.restart(drops=[1000, *[0] * TRIES])
+    message = (
+        rf"{server.address}/a.jsonl: cannot be read beyond byte 1,000 of {len(LINES):,}: .*, {TRIES} times in a row; "
+        "check the network and try again later: nothing is lost, and the same command continues"
+    )
+    with found.open() as stream, pytest.raises(InputError, match=message):
+        stream.read()
+    assert len(server.requests) == TRIES
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+@pytest.mark.parametrize("tags", [True, False])
+def test_a_file_that_changes_meanwhile_is_refused(server: FileServer, ranges: bool, tags: bool) -> None:
+    server.restart({"/a.jsonl": LINES}, tags=tags, ranges=ranges)
+    (found,) = find_remote(f"{server.address}/a.jsonl")
+    assert isinstance(found, RemoteObject)
+    server.restart(drops=[70_000], tags=tags, ranges=ranges)
+    with found.open() as stream:
+        assert stream.read(1000) == LINES[:1000]
+        server.files["/a.jsonl"] = LINES[::-1] if tags else LINES + b"\n"
+        with pytest.raises(InputError, match=r"a.jsonl has changed while it was read; run the command again"):
+            stream.read()
+
+
+@pytest.mark.parametrize(
+    ("path", "behaviour", "message"),
+    [
+        ("/none.jsonl", {}, r"/none.jsonl: the server has no such file \(404\); check the address"),
+        ("/a.jsonl", {"statuses": [401]}, r"/a.jsonl: no permission \(401\); put user and password in ~/.netrc"),
+        (
+            "/a.jsonl?X-Amz-Signature=SECRET&Expires=9",
+            {"statuses": [403], "body": b"<Error><Message>Request has expired</Message></Error>"},
+            r"/a.jsonl: the signed address has expired \(403\); fetch a new address.*the same command continues",
+        ),
+        ("/a.jsonl?sig=SECRET", {"statuses": [403]}, "the signed address is refused, or has expired"),
+        ("/a.jsonl?id=3", {"statuses": [418]}, r"/a.jsonl\?id=3: the server refuses the request \(418\)"),
+        ("/*.xml", {}, r"/\*.xml: no object or folder matches this pattern"),
+        ("/nothing/", {}, r"/nothing/: the server has no such file"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(
+    server: FileServer, path: str, behaviour: dict[str, Any], message: str
+) -> None:
+    server.restart({"/a.jsonl": LINES}, **behaviour)
+    address = server.address.replace("//", "//me:SECRET@")
+    with pytest.raises(InputError, match=message) as caught:
+        read(address + path)
+    assert "SECRET" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_user_and_signature_are_sent_and_not_shown(server: FileServer) -> None:
+    server.restart({"/a.jsonl": LINES})
+    report = ReadReport()
+    papers = read(f"{server.address.replace('//', '//me:SECRET@')}/a.jsonl?id=1&token=SECRET", report=report)
+    assert papers == PAPERS and server.requests[-1][0] == "/a.jsonl?id=1&token=SECRET"
+    assert all(each.startswith("Basic ") for each in server.authorizations)
+    place = papers[5].place
+    assert place is not None and str(place) == f"{server.address}/a.jsonl?id=1, record 6 (line 6)"
+    assert report.files[0].path == f"{server.address}/a.jsonl?id=1"
+
+
+def test_a_host_that_does_not_answer(server: FileServer) -> None:
+    with serve_files() as other:
+        address = other.address
+    with pytest.raises(InputError, match=rf"{address}/a.jsonl: the server cannot be reached \(.*\), {TRIES} times"):
+        read(f"{address}/a.jsonl")
+
+
+def test_a_scheme_that_is_not_read_and_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"ftp://host/a.gz: no address that can be read; known: s3://, gs://, http://"):
+        read("ftp://me:x@host/a.gz")
+    for scheme, module in (("s3", "s3fs"), ("gs", "gcsfs"), ("https", "aiohttp")):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            patch.delitem(sys.modules["fsspec.registry"]._registry, scheme, raising=False)
+            open_store.cache_clear()
+            with pytest.raises(MissingExtraError, match=rf'reading {scheme}:// addresses needs the "scale" extra'):
+                read(f"{scheme}://host/a.jsonl")
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir() if path.is_file()))
+@pytest.mark.parametrize("ranges", [True, False])
+def test_each_format_is_read_as_a_local_file_is(server: FileServer, tmp_path: Path, sample: str, ranges: bool) -> None:
+    shutil.copy(SAMPLES / sample, tmp_path)
+    content = (SAMPLES / sample).read_bytes()
+    server.restart({f"/in/{sample}": content, f"/in/{sample}.gz": gzip.compress(content)}, ranges=ranges)
+    local, remote = ReadReport(), ReadReport()
+    papers = list(read_papers(tmp_path / sample, report=local))
+    assert read(f"{server.address}/in/{sample}", f"{server.address}/in/{sample}.gz", report=remote) == 2 * papers
+    for each in remote.files:
+        assert (each.format, each.papers, each.note) == (local.files[0].format, len(papers), local.files[0].note)
+
+
+def test_folders_and_patterns_of_pages(server: FileServer, tmp_path: Path) -> None:
+    names = ["b/part_1.jsonl", "b-c/part_0.jsonl", "b/part_0.jsonl", "b/README", "b/c/d e.jsonl", "other.txt"]
+    files = {}
+    for number, name in enumerate(names):
+        content = LINES[: LINES.index(b"\n", number * 3000) + 1] if name.endswith("jsonl") else b"read me"
+        files[f"/works/{name}"] = content
+        (tmp_path / "works" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "works" / name).write_bytes(content)
+    server.restart(files)
+    for pattern in ("works/", "works/*/part_*.jsonl", "works/b/part_[1-9].jsonl", "works/**/*.jsonl"):
+        local, remote = ReadReport(), ReadReport()
+        papers = list(read_papers(tmp_path / pattern, report=local))
+        assert read(f"{server.address}/{pattern}", report=remote) == papers and papers
+        short = [[each.path.rpartition("/works/")[2] for each in report.files] for report in (local, remote)]
+        assert short[0] == [name.replace("%20", " ") for name in short[1]]
+
+
+def test_of_a_parquet_file_only_the_needed_ranges_are_fetched(server: FileServer, tmp_path: Path) -> None:
+    """A column of vectors is not fetched; a server that ignores ranges sends the file once, as a copy."""
+    rows = [paper.to_json() for paper in PAPERS]
+    vectors = pa.array(list(np.random.default_rng(0).normal(size=(len(rows), 2000)).astype(np.float32)))
+    table = pa.table(
+        {name: [str(row.get(name, "")) for row in rows] for name in ("id", "title", "abstract")} | {"v": vectors}
+    )
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=300)
+    content = (tmp_path / "a.parquet").read_bytes()
+    for ranges, most in ((True, len(content) // 3), (False, 3 * len(content))):
+        server.restart({"/a.parquet": content}, ranges=ranges)
+        assert [paper.title for paper in read(f"{server.address}/a.parquet")] == [paper.title for paper in PAPERS]
+        assert server.sent <= most
