@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
 
 CHANGED = "damaged or changed: its checksum differs"
-OPEN_MATRICES = 256
-"""Mapped files kept open; each needs a file handle, of which a process often has only 1024."""
+OPEN_MATRICES = 16_384
+"""Mapped files kept open: 30 million rows of 2,048 a shard; Linux allows a process 65,530 mappings."""
 
 
 def papers_file(shard: int) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from typing import Any, Literal
 
@@ -106,9 +105,7 @@ def quantize(vectors: Floats, dtype: Dtype) -> Matrix:
 def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
     """Map a stored matrix into memory; rows are read on first use. checks: the checksums of a file."""
     try:
-        with values.open("rb") as file:
-            # a private copy on writing: torch wants writable memory even where it only reads
-            content: Bytes = np.frombuffer(mmap(file.fileno(), 0, access=ACCESS_COPY), np.uint8)
+        content = map_bytes(values)
         checks(values).check(content, 0, HEADER)
         first, shape, dtype = _parse_header(content[:HEADER].tobytes())
         rows = content[first:].view(dtype).reshape(shape)
@@ -124,6 +121,15 @@ def open_matrix(values: Path, scales: Path | None, checks: Checks) -> Matrix:
     except (ValueError, EOFError) as error:
         raise DamagedFileError(f"{values} is damaged ({error}); restore it from a copy, or embed anew") from None
     return Matrix(rows, factors, MatrixFile(content, first, dtype.itemsize * shape[1], checks(values)))
+
+
+def map_bytes(path: Path) -> Bytes:
+    """Map a file's bytes, a private copy where they are written; torch keeps no file handle, as Python's mmap does."""
+    import torch
+
+    mapped = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)
+    content: Bytes = mapped.numpy()
+    return content
 
 
 @lru_cache
