@@ -3,10 +3,11 @@
 The papers are synthetic, stored by the public path with int8 vectors of 384 numbers. A vector is a mean, a topic, a
 subtopic, a line of work and noise, all with the spectrum of variance of real vectors, in a random rotation; groups have
 Zipf's sizes and rows different noise. The shares were set so that distances contrast as those of sciprism-small on
-12,000 papers of arXiv do (`contrast --real COLLECTION` measures both). Queries are new papers of the same distribution,
-never stored. Every step is a separate process; the papers are made once, and a killed run goes on. 200 million papers
-are computed from what was measured, not run. Run from the repository root, where FOLDER is on a disk with 0.8 kB a
-paper:
+12,000 papers of arXiv do (`contrast --real COLLECTION` measures both). Subtopics and lines grow with the number of
+papers: a line has as many papers at any size, and the neighbours of a paper are of several lines. Queries are new
+papers of the same distribution, never stored. Every step is a separate process; the papers are made once, and a killed
+run goes on. 200 million papers are computed from what was measured, not run. Run from the repository root, where FOLDER
+is on a disk with 0.8 kB a paper:
 
     python benchmarks/large_index.py 1M --folder FOLDER -o results/large_index.json
 """
@@ -38,16 +39,18 @@ SIZES = {"100k": 100_000, "1M": 1_000_000, "10M": 10_000_000}
 SHARES = {"mean": 0.11, "topic": 0.16, "subtopic": 0.22, "line": 0.20, "noise": 0.31}
 """Shares of a vector's squared length."""
 GROUPS = {"topic": (64, 64), "subtopic": (32, 4096), "line": (20, 1 << 15)}
-"""Groups inside the group above, and the table that their centres are taken from."""
+"""Groups inside the group above, at CONTRAST_ROWS papers, and the table that their centres are taken from."""
 ZIPF, NOISE_SPREAD = 0.7, 0.3
 """Exponent of the sizes of groups; spread of the logarithm of a row's noise."""
 CONTRAST_ROWS = 12_000
 
 
 class SyntheticVectors:
-    """Vectors of numbered papers, the same for the same numbers."""
+    """Vectors of numbered papers, the same for the same numbers. rows: of all papers."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int) -> None:
+        growth = max(1.0, (rows / CONTRAST_ROWS) ** 0.5)
+        self._groups = {name: round(size * (name == "topic" or growth)) for name, (size, _) in GROUPS.items()}
         random = np.random.default_rng(0)
         self._rotation = np.linalg.qr(random.standard_normal((DIM, DIM)))[0].astype(np.float32)
         spectrum = np.sqrt(1 / (np.arange(DIM) + 10))
@@ -62,9 +65,9 @@ class SyntheticVectors:
         random = np.random.default_rng([1, first])
         vectors = np.tile(self._mean, (count, 1))
         above = np.zeros(count, np.int64)
-        for name, (groups, table) in GROUPS.items():
-            sizes = 1 / (np.arange(groups) + 1) ** ZIPF
-            above = (above * 7919 + random.choice(groups, count, p=sizes / sizes.sum())) % table
+        for name, (_, table) in GROUPS.items():
+            sizes = 1 / (np.arange(self._groups[name]) + 1) ** ZIPF
+            above = (above * 7919 + random.choice(len(sizes), count, p=sizes / sizes.sum())) % table
             vectors += self._centres[name][above]
         lengths = np.exp(NOISE_SPREAD * random.standard_normal((count, 1), np.float32))
         vectors += self._draw(random, count) * lengths * SHARES["noise"] ** 0.5
@@ -76,17 +79,20 @@ class SyntheticVectors:
 
 
 @cache
-def synthetic_vectors() -> SyntheticVectors:
+def synthetic_vectors(rows: int) -> SyntheticVectors:
     """Return the source of vectors, made once in a process."""
-    return SyntheticVectors()
+    return SyntheticVectors(rows)
 
 
 class SyntheticEncoder:
-    """Gives a batch of numbered papers their vectors."""
+    """Gives a batch of numbered papers their vectors. rows: of all papers."""
 
-    name, fingerprint, dim, distance = "synthetic", "large-index-1", DIM, "cosine"
+    name, fingerprint, dim, distance = "synthetic", "large-index-2", DIM, "cosine"
     formats = ("proximity",)
     options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, rows: int) -> None:
+        self._vectors = synthetic_vectors(rows)
 
     def space(self, format: str = "proximity", role: str = "paper") -> str:
         """Return the only space."""
@@ -100,7 +106,7 @@ class SyntheticEncoder:
 
     def encode_all(self, items: Sequence[Any], *, formats: Sequence[str], **_: Any) -> dict[str, Floats]:
         """Return the vectors of a batch."""
-        vectors = synthetic_vectors().make(int(items[0].id), len(items))
+        vectors = self._vectors.make(int(items[0].id), len(items))
         return dict.fromkeys(formats, vectors)
 
 
@@ -114,7 +120,7 @@ def make(folder: Path, rows: int) -> dict[str, Any]:
     """Store the papers that are not there yet."""
     began = time.perf_counter()
     before = approximate_rows(folder)
-    embed(generate_papers(rows), SyntheticEncoder(), folder, layout=CollectionLayout(dtype="int8"))  # type: ignore[arg-type]
+    embed(generate_papers(rows), SyntheticEncoder(rows), folder, layout=CollectionLayout(dtype="int8"))  # type: ignore[arg-type]
     seconds = time.perf_counter() - began
     return {"papers": rows, "papers made now": rows - before, "seconds": round(seconds, 1)}
 
@@ -188,7 +194,7 @@ def measure(folder: Path) -> dict[str, Any]:
 
     stored = StoredCollection.open(folder)
     (space,) = stored.manifest.spaces
-    queries = synthetic_vectors().make(FUTURE_ROWS, QUERIES)
+    queries = synthetic_vectors(stored.rows).make(FUTURE_ROWS, QUERIES)
     torch.set_num_threads(2)
     wanted = exact.search(stored, space, queries, K, None)[1]
     memory = {"before": read_memory("RssAnon"), "mapped before": read_memory("RssFile")}
@@ -277,7 +283,7 @@ def compare_contrast(real: Path) -> dict[str, Any]:
     """Compare the difficulty of synthetic vectors with that of a real collection."""
     stored = StoredCollection.open(real)
     vectors = np.concatenate(list(iterate_vectors(stored, next(iter(stored.manifest.spaces)))))[:CONTRAST_ROWS]
-    made = np.concatenate([synthetic_vectors().make(first, 256) for first in range(0, len(vectors), 256)])
+    made = np.concatenate([synthetic_vectors(CONTRAST_ROWS).make(first, 256) for first in range(0, len(vectors), 256)])
     facts = {"real": describe_contrast(vectors), "synthetic": describe_contrast(made[: len(vectors)])}
     return {"rows": len(vectors), "encoder": Path(stored.manifest.encoder.name).name, **facts}
 
