@@ -33,9 +33,9 @@ SHOWN_PARTS = 30
 """Parts that `status` lists, those that are not done first; --json has all."""
 
 
-def refuse_rules(*, replace: bool, prune: bool) -> None:
+def refuse_rules(*, replace: bool, prune: bool, corrections: bool) -> None:
     """Raise InputError for options that need a collection with papers."""
-    for name, given in (("--replace", replace), ("--prune", prune)):
+    for name, given in (("--replace", replace), ("--prune", prune), ("--corrections", corrections)):
         if given:
             raise InputError(
                 f"{name} is for a collection that has papers; parts make a new one: embed into it once it is merged"
