@@ -94,10 +94,10 @@ def openalex_work(number: int, title: str) -> dict[str, object]:
 
 def arxiv(folder: Path, steps: Sequence[Step]) -> list[str]:
     """Write one dump a month; a deletion is a withdrawn paper without abstract."""
-    paths = [folder / f"arxiv-{month}.jsonl" for month in range(len(steps))]
+    paths = [folder / f"arxiv-{month}.jsonl.gz" for month in range(len(steps))]
     for path, step in zip(paths, steps, strict=True):
         rows = [arxiv_record(number, title, f"On {title}." if title else "") for number, title in step]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_lines(path, rows)
     return [*map(str, paths)]
 
 

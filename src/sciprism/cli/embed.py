@@ -82,6 +82,10 @@ def embed(
     from sciprism.store.parts.plan import PartInput
 
     _use_threads(threads)
+    if corrections and ids_per_file:
+        raise InputError(
+            "--ids-per-file: a file would have ids of its own, and correct no other; omit --corrections or it"
+        )
     options = build_read_options(columns, encoding, id_prefix, ids_per_file)
     more: dict[str, Any] = {"abstracts": tuple(abstracts or ()), "missing_abstract": missing_abstract}
     source = PartInput(paths=tuple(files), reader=reader, options=options, skip_bad=skip_bad, **more)
