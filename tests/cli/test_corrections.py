@@ -83,7 +83,7 @@ def test_a_pipe_and_parts_are_refused(command, tmp_path, monkeypatch):
     status, _, error = command("embed", base, "-o", "vecs", "--part", "1/2", "--corrections")
     assert status == 2 and "--corrections is for a collection that has papers" in error
     status, _, error = command("embed", base, update, "-o", "vecs", "--ids-per-file", "--corrections")
-    assert status == 2 and "--ids-per-file: a file would have ids of its own" in error
+    assert status == 2 and "--ids-per-file: each file has ids of its own" in error
     status, _, error = command("embed", base, update, "-o", "vecs", "--part", "1/1")
     assert status == 2 and "the deletion of '1'" in error and "files without deletions" in error
 

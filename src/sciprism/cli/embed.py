@@ -82,10 +82,6 @@ def embed(
     from sciprism.store.parts.plan import PartInput
 
     _use_threads(threads)
-    if corrections and ids_per_file:
-        raise InputError(
-            "--ids-per-file: a file would have ids of its own, and correct no other; omit --corrections or it"
-        )
     options = build_read_options(columns, encoding, id_prefix, ids_per_file)
     more: dict[str, Any] = {"abstracts": tuple(abstracts or ()), "missing_abstract": missing_abstract}
     source = PartInput(paths=tuple(files), reader=reader, options=options, skip_bad=skip_bad, **more)
@@ -99,13 +95,17 @@ def embed(
 
 
 def _embed_all(source: PartInput, output: Path, wanted: WantedModel, rules: dict[str, Any], as_json: bool) -> None:
-    from sciprism.papers.read import read_changes
+    from sciprism.papers import read_changes
     from sciprism.store import embed as store
     from sciprism.store.layout import check_folder
 
     skip_bad = source.skip_bad
     read = partial(read_changes, source.paths, reader=source.reader, options=source.options, skip_bad=skip_bad)
     check_folder(output)
+    if rules["corrections"] and source.options.ids_per_file:
+        raise InputError(
+            "--ids-per-file: each file has ids of its own, and corrects no other; omit --corrections or it"
+        )
     read()  # opens nothing, and names a missing file
     encoder = wanted.load(output)
     layout = wanted.choose_layout(encoder)
