@@ -25,7 +25,7 @@ def write_pubmed(path: Path, step: Step) -> None:
     write_packed(path, pubmed_file(articles, gone))
 
 
-def pubmed_article(number: int, title: str, version: int = 1) -> str:
+def pubmed_article(number: int, title: str, version: int | str = 1) -> str:
     return PUBMED_ARTICLE.format(pmid=number, version=version, title=title, abstract=f"On {title}.")
 
 

@@ -71,6 +71,8 @@ def test_the_highest_version_of_a_pubmed_article_counts(tmp_path: Path) -> None:
         select(first, second)
     changes = list(read_changes([first, second], skip_bad=True))
     assert list(LastRecords.of(changes).select(changes)) == [Deletion("7")]
+    write_packed(first, pubmed_file([pubmed_article(7, "A", version) for version in ("2", "9" * 5000, "one", "")]))
+    assert [each.place.version for each in read_changes(first) if each.place] == [2, None, None, None]
 
 
 def test_a_folder_with_differences_of_releases_is_read_in_their_order(tmp_path: Path) -> None:

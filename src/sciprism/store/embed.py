@@ -89,8 +89,8 @@ def embed(
     with `skip_bad` it is counted instead. So is one whose id another paper has (`is_same_paper`); with `replace` it
     takes the place of a paper that was stored before. With `prune` stored papers of ids that the input has not are
     deleted, as the last step; InputError where it has none of those stored. With `corrections` a paper takes the place
-    of any stored one of its id, and deletions delete stored papers, all in the last step, too; without, a deletion is
-    an InputError. Give only the last record of each id (`LastRecords`).
+    of any stored one of its id, and deletions delete stored papers in that last step; without, a deletion is an
+    InputError. Give only the last record of each id (`LastRecords`).
     """
     folder, layout = Path(folder), layout or CollectionLayout()
     check_folder(folder)
@@ -217,10 +217,7 @@ class _EmbeddingRun:
             self.report.replaced += 1
             return True
         if same:
-            self._bad(
-                paper,
-                f"it came before with another text, {describe_paper(known)}; keep one, or the last with --corrections",
-            )
+            self._bad(paper, describe_repetition(known))
         else:
             advice = _advise(paper, known, of_this_input)
             self._bad(paper, f"another paper has this id, {describe_paper(known)}; {advice}")
@@ -269,6 +266,11 @@ def explain_deletion(deletion: Deletion) -> InputError:
 
 def _locate(deletion: Deletion) -> str:
     return f"{deletion.place or 'the input'}: the deletion of {deletion.id!r}"
+
+
+def describe_repetition(known: Paper) -> str:
+    """Say what a record is whose paper came before in the input, with another text."""
+    return f"it came before with another text, {describe_paper(known)}; keep one, or the last with --corrections"
 
 
 def describe_paper(paper: Paper) -> str:

@@ -27,6 +27,7 @@ _DATES = (
 _CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 
 
+_LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
 _DELETIONS = ("DeleteCitation", "DeleteDocument")
 
 
@@ -56,7 +57,7 @@ class PubmedXmlReader:
 def _read_version(number: Element | None) -> int | None:
     """Return the version of a PMID from 2, None for the first."""
     version = "" if number is None else number.get("Version", "")
-    return int(version) if version.isdecimal() and int(version) > 1 else None
+    return int(version) if _LATER_VERSION.fullmatch(version) else None
 
 
 def _build_paper(record: Element) -> Paper:
