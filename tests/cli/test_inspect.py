@@ -60,7 +60,9 @@ def test_json(papers: Path):
     result = run(papers, "--json", "--papers-per-second", "6.1")
     row = json.loads(result.stdout)
     assert row["papers"] == 61
-    assert row["files"] == [{"path": str(papers), "format": "jsonl", "papers": 61, "skipped": 0, "note": ""}]
+    assert row["files"] == [
+        {"path": str(papers), "format": "jsonl", "papers": 61, "skipped": 0, "note": "", "deletions": 0}
+    ]
     assert row["duplicates"]["groups"] == [{"ids": ["p0", "p0"], "reasons": ["id"]}]
     assert row["seconds"] == pytest.approx(10)
 

@@ -150,6 +150,7 @@ def _print(found: PaperInspection | LabelInspection, abstracts: AbstractReport |
 
 def _paper_facts(found: PaperInspection, abstracts: AbstractReport | None) -> Iterator[tuple[str, str]]:
     yield "papers", f"{found.papers:,}"
+    yield from _counts({"deletions": sum(file.deletions for file in found.files)})
     yield from _missing(found, found.papers)
     if abstracts:
         yield "abstracts joined", "\n".join([describe_joined(abstracts), *describe_missing(abstracts)])

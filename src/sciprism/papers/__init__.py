@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sciprism.papers.read import ReadReport, read_labels, read_papers
+    from sciprism.papers.read import ReadReport, read_changes, read_labels, read_papers
     from sciprism.papers.records import Label, Paper
 
-__all__ = ["Label", "Paper", "ReadReport", "read_labels", "read_papers"]
+__all__ = ["Label", "Paper", "ReadReport", "read_changes", "read_labels", "read_papers"]
 
 
 def __getattr__(name: str) -> Any:

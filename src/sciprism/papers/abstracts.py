@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
@@ -17,7 +17,9 @@ from sciprism.papers.identity import GENERIC_TITLES, hash_text, normalise_words
 from sciprism.papers.input_file import ReadOptions
 from sciprism.papers.input_paths import Paths
 from sciprism.papers.read import FileReport, ReadReport, read_papers
-from sciprism.papers.records import PAPER_ID_SYSTEMS, Paper
+from sciprism.papers.records import PAPER_ID_SYSTEMS, Deletion, Paper
+
+Record = TypeVar("Record", Paper, Paper | Deletion)
 
 MISSING_ABSTRACT = ("title", "skip", "fail")
 """What becomes of a paper without abstract: its title alone is used, it is skipped, it is an error."""
@@ -134,15 +136,20 @@ class AbstractCompletion:
         self._missing = missing
 
     @property
+    def fails(self) -> bool:
+        """Return whether a paper without abstract is an error."""
+        return self._missing == "fail"
+
+    @property
     def joins(self) -> bool:
         """Return whether there is a file of abstracts."""
         return self._index is not None
 
-    def complete(self, papers: Iterable[Paper]) -> Iterator[Paper]:
-        """Yield the papers in their order; a pass begins with new counts."""
+    def complete(self, papers: Iterable[Record]) -> Iterator[Record]:
+        """Yield the papers, and deletions, in their order; a pass begins with new counts."""
         self.report = AbstractReport()
         for paper in papers:
-            if paper.abstract:
+            if isinstance(paper, Deletion) or paper.abstract:
                 yield paper
                 continue
             abstract, by = self._index.find(paper) if self._index else ("", "no abstract")

@@ -27,7 +27,7 @@ from sciprism.papers.encodings import (
     replace_damage,
 )
 from sciprism.papers.md5_file import Md5Stream
-from sciprism.papers.records import Label, Paper
+from sciprism.papers.records import Deletion, Label, Paper
 from sciprism.papers.remote.objects import RemoteObject
 
 Record = TypeVar("Record", covariant=True)
@@ -98,18 +98,21 @@ class InputFile:
     `Path("-")` is standard input; it and pipes can be read once. After reading, `encoding` names the encoding
     of a text that is not UTF-8 (else empty), `redecoded_lines` counts the lines that needed it,
     `damaged_characters` those replaced by U+FFFD and `removed_characters` the control characters removed.
-    Readers set `record_line`, where they know it, to the line in which the last record begins, and count in
-    `omitted` what is no paper ("attachment"); `unread_sheets` are those of a workbook that hold something too;
-    `remarks` say what else was left out. encoding: decodes the text, unless a byte order mark does; else it is UTF-8
-    or guessed (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader chooses.
-    `wanted` says, where it is set, whether a record is needed, by its number among those that are yielded, from 1: a
-    reader may yield `NOT_WANTED` in its place, and save the work. `listed_records` is how many records a manifest says
-    that it has; `md5` is the checksum that its bytes must have, "" where none is known.
+    Readers set `record_line`, where they know it, to the line in which the last record begins, and `record_version` to
+    its version from 2 (`Place`); they count in `omitted` what is no paper ("attachment"), and in `noticed` what is one
+    but says more ("withdrawn paper"); `unread_sheets` are those of a workbook that hold something too; `remarks` say
+    what else was left out. encoding: decodes the text, unless a byte order mark does; else it is UTF-8 or guessed
+    (`guessed`). part: what is read of the file (`zotero.sqlite#PART`, a sheet); else the reader chooses. deletes: its
+    records are the papers that a data set has no more. `wanted` says, where it is set, whether a record is needed, by
+    its number among those that are yielded, from 1: a reader may yield `NOT_WANTED` in its place, and save the work.
+    `listed_records` is how many records a manifest says that it has; `md5` is the checksum that its bytes must have, ""
+    where none is known.
     """
 
-    def __init__(self, path: FilePath, *, encoding: str = "", part: str = "") -> None:
+    def __init__(self, path: FilePath, *, encoding: str = "", part: str = "", deletes: bool = False) -> None:
         self.path: FilePath = path
         self.part = part
+        self.deletes = deletes
         self.chosen_encoding = check_encoding(encoding) if encoding else ""
         self.encoding = ""
         self.guessed = False
@@ -117,12 +120,14 @@ class InputFile:
         self.damaged_characters = 0
         self.removed_characters = 0
         self.omitted = Counter[str]()
+        self.noticed = Counter[str]()
         self.unread_sheets: tuple[str, ...] = ()
         self.remarks: list[str] = []
         self.wanted: Callable[[int], bool] | None = None
         self.record_line: int | None = None
         self.listed_records: int | None = None
         self.md5 = ""
+        self.record_version: int | None = None
         self._pending: BinaryIO | None = None  # a pipe that head() opened and nobody has read yet
         self._head: bytes | None = None
 
@@ -296,7 +301,7 @@ class RecordReader(Protocol[Record]):
         """Say whether the first few thousand characters of a file look like this format."""
         ...
 
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Record | BadRecord]:
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Record | Deletion | BadRecord]:
         """Yield every record in file order, the unusable ones as BadRecord; never raise for content."""
         ...
 

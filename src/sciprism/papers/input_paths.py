@@ -114,7 +114,8 @@ def _list_folder(
     if isinstance(path, RemoteFolder):
         inside = dict(path.files)
     else:
-        inside = {each.relative_to(path).as_posix(): each for each in sorted(path.rglob("*")) if each.is_file()}
+        files = sorted((each for each in path.rglob("*") if each.is_file()), key=_reading_order)
+        inside = {each.relative_to(path).as_posix(): each for each in files}
     collections = {
         name.removesuffix("manifest.json")
         for name, each in inside.items()
@@ -141,7 +142,12 @@ def _match_pattern(path: Path) -> list[Path]:
     found = {each for each in matches if not any(name.startswith(".") for name in each.parts)}
     if not found:
         raise InputError(f"{path}: no file or folder matches this pattern")
-    return sorted(each for each in found if found.isdisjoint(each.parents))
+    return sorted((each for each in found if found.isdisjoint(each.parents)), key=_reading_order)
+
+
+def _reading_order(path: Path) -> tuple[bool, Path]:
+    """Return by what files are sorted: OpenAlex's merged ids come after its works, whose old files may have them."""
+    return "merged_ids" in path.parts, path
 
 
 def _is_our_manifest(path: FilePath) -> bool:

@@ -27,7 +27,8 @@ class JsonReader(Generic[T]):
     """Read a format of JSON objects, recognised by patterns: all of `required`, and not `excluded`.
 
     `build` makes a record of an object; the message of its ValueError is the reason of a BadRecord.
-    find_omission: says what an object is that is no record ("reply"), else ""; such objects are counted.
+    find_omission: says what an object is that is no record ("reply"), else ""; such objects are counted. find_notice:
+    says what is counted of an object that is a record ("withdrawn paper"), else "".
     """
 
     required: tuple[re.Pattern[str], ...]
@@ -36,6 +37,7 @@ class JsonReader(Generic[T]):
     excluded: re.Pattern[str] | None = None
     layout: JsonLayout = field(default_factory=JsonLayout)
     find_omission: Callable[[JsonObject], str] | None = None
+    find_notice: Callable[[JsonObject], str] | None = None
 
     def recognises(self, head: str) -> bool:
         """Say whether the head has every required pattern and not the excluded one."""
@@ -56,7 +58,10 @@ class JsonReader(Generic[T]):
                 if self.find_omission and (omission := self.find_omission(value)):
                     file.omitted[omission] += 1
                     continue
-                yield self.build(value)
+                record = self.build(value)
+                if self.find_notice and (notice := self.find_notice(value)):
+                    file.noticed[notice] += 1
+                yield record
             except ValueError as error:
                 yield BadRecord(number, line, str(error)[:MAX_REASON_CHARS])
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from sciprism.errors import GuessedEncodingWarning, InputError, UnreadSheetsWarning
+from sciprism.errors import InputError
 from sciprism.papers.cleaning import clean_label, clean_name, clean_paper
 from sciprism.papers.division import InputShare
+from sciprism.papers.file_notes import describe_repairs, warn_of_choices
 from sciprism.papers.input_file import BadRecord, FilePath, InputFile, ReadOptions, RecordReader
 from sciprism.papers.input_paths import InputPath, Paths, find_paths, list_files
 from sciprism.papers.md5_file import find_md5
-from sciprism.papers.records import Label, Paper, Place
+from sciprism.papers.records import Deletion, Label, Paper, Place
+from sciprism.papers.release_diffs import expand_diffs, is_release_diff
 
 Record = TypeVar("Record", Paper, Label)
 
@@ -29,13 +30,14 @@ _NO_OPTIONS = ReadOptions()
 
 @dataclass(slots=True)
 class FileReport:
-    """Counts of one file; `papers` counts labels where labels are read."""
+    """Counts of one file; `papers` counts labels where labels are read, `deletions` the papers that it takes out."""
 
     path: str
     format: str = ""
     papers: int = 0
     skipped: int = 0
     note: str = ""
+    deletions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,11 @@ class ReadReport:
         return sum(file.papers for file in self.files)
 
     @property
+    def deletions(self) -> int:
+        """Count the deletions of all files."""
+        return sum(file.deletions for file in self.files)
+
+    @property
     def skipped_count(self) -> int:
         """Count all skipped records, also those beyond the first `MAX_DETAILED`."""
         return sum(file.skipped for file in self.files)
@@ -89,11 +96,29 @@ def read_papers(
     `https://` addresses are read as paths are. `reader` names the format where it cannot be recognised. A bad
     record raises InputError; with `skip_bad` it is counted and listed in `report`. A file that is not UTF-8 is a
     warning unless `options.encoding` says what it is. Papers know their place. share: read only these records.
+    Deletions that a data set states are counted in `report`; `read_changes` yields them.
 
     >>> from sciprism import read_papers
     >>> papers = list(read_papers("examples/landmarks/landmarks.bib"))
     >>> len(papers), papers[0].title
     (286, 'Philosophiæ Naturalis Principia Mathematica')
+    """
+    changes = read_changes(paths, reader=reader, options=options, skip_bad=skip_bad, report=report, share=share)
+    return (each for each in changes if isinstance(each, Paper))
+
+
+def read_changes(
+    paths: Paths,
+    *,
+    reader: str = "",
+    options: ReadOptions = _NO_OPTIONS,
+    skip_bad: bool = False,
+    report: ReadReport | None = None,
+    share: InputShare | None = None,
+) -> Iterator[Paper | Deletion]:
+    """Yield papers and deletions in the order of the input; everything else as in `read_papers`.
+
+    Of several records with one id the last counts: `LastRecords` selects those.
     """
     from sciprism.papers.readers.registry import paper_readers
 
@@ -119,7 +144,8 @@ def read_labels(
     """Yield the labels of all vocabulary files; everything else as in `read_papers`."""
     from sciprism.papers.label_readers.registry import label_readers
 
-    return _RecordStream(label_readers, clean_label, reader, options, skip_bad, report or ReadReport()).read(paths)
+    stream = _RecordStream(label_readers, clean_label, reader, options, skip_bad, report or ReadReport())
+    return (each for each in stream.read(paths) if isinstance(each, Label))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +164,13 @@ class _RecordStream(Generic[Record]):
     share: InputShare | None = None
     prefixed: dict[str, FilePath] = field(default_factory=dict)  # file name before an id -> the file
 
-    def read(self, paths: Paths) -> Iterator[Record]:
+    def read(self, paths: Paths) -> Iterator[Record | Deletion]:
         """Check reader and paths at once; return an iterator over their records."""
         return self._read_all(self._find_paths(paths))
 
     def list_files(self, paths: Paths) -> list[InputFile]:
         """Return the files of these paths. Raises InputError where two would give their papers the same ids."""
-        files = list(self._list_files(self._find_paths(paths)))
+        files = self._list_files(self._find_paths(paths))
         for file, name in files:
             self._find_prefix(file.path, name)
         return [file for file, _ in files]
@@ -156,14 +182,14 @@ class _RecordStream(Generic[Record]):
         self.options.check()
         return find_paths(paths)
 
-    def _list_files(self, found: list[InputPath]) -> Iterator[tuple[InputFile, str]]:
-        """Yield the files of all paths, each with its name in the folder that was named."""
-        return list_files(found, self.options.encoding, self._is_readable, self._ignore)
+    def _list_files(self, found: list[InputPath]) -> list[tuple[InputFile, str]]:
+        """Return the files of all paths, each with its name in the folder that was named."""
+        return expand_diffs(list(list_files(found, self.options.encoding, self._is_readable, self._ignore)))
 
     def _ignore(self) -> None:
         self.report.ignored += 1
 
-    def _read_all(self, found: list[InputPath]) -> Iterator[Record]:
+    def _read_all(self, found: list[InputPath]) -> Iterator[Record | Deletion]:
         for file, name in self._list_files(found):
             if self.share is None or self.share.reads_file(file.full_name):
                 file.md5 = find_md5(file.path)
@@ -177,14 +203,18 @@ class _RecordStream(Generic[Record]):
             return False
         if _is_empty(file):
             return bool(by_suffix)
+        if is_release_diff(file):
+            return True
         if self.reader:
             return self.reader in by_suffix or self.readers[self.reader].recognises(file.head())
         return self._choose_reader(file) is not None
 
-    def _read_file(self, file: InputFile, name: str) -> Iterator[Record]:
+    def _read_file(self, file: InputFile, name: str) -> Iterator[Record | Deletion]:
         """Yield the records of one file. name: of the file in the folder that was named."""
         counts = FileReport(file.full_name)
         self.report.files.append(counts)
+        if file.deletes and _is_empty(file):
+            return
         if wrong := self._find_wrong_kind(file):
             self._skip(counts, None, None, wrong)
             return
@@ -203,24 +233,32 @@ class _RecordStream(Generic[Record]):
                 if isinstance(item, BadRecord):
                     self._skip(counts, item.number, item.line, item.reason)
                     continue
-                record = self.clean(item)
-                if isinstance(record, Paper):
-                    given = bool(clean_name(item.id))  # else it was derived, from the DOI for instance
-                    place = Place(counts.path, number, file.record_line)
-                    record = replace(record, id=prefix + record.id if given else record.id, place=place)
+                place = Place(counts.path, number, file.record_line, file.record_version)
+                record = self._finish_record(item, prefix, place, file.deletes)
                 if fault := _find_fault(record):
                     self._skip(counts, number, file.record_line, fault)
                     continue
-                counts.papers += 1
+                counts.deletions += isinstance(record, Deletion)
+                counts.papers += not isinstance(record, Deletion)
                 yield record
         finally:
-            counts.note = _describe_repairs(file)
-            _warn_of_choices(file, counts.path)
-        if not number:
+            counts.note = describe_repairs(file)
+            warn_of_choices(file, counts.path)
+        if not number and not file.deletes:
             self._skip(counts, None, None, f"no record in it, read as {counts.format}")
         elif file.listed_records not in (None, number):
             reason = f"{number:,} records, but {file.listed_records:,} in the manifest; fetch both again"
             self._skip(counts, None, None, reason)
+
+    def _finish_record(self, item: Record | Deletion, prefix: str, place: Place, deletes: bool) -> Record | Deletion:
+        """Clean a record; put what precedes ids before the id that its file gives it."""
+        id = clean_name(item.id)  # an empty one is derived, from the DOI for instance
+        if deletes or isinstance(item, Deletion):
+            return Deletion(prefix + id if id else "", place)
+        record = self.clean(item)
+        if isinstance(record, Paper):
+            return replace(record, id=prefix + record.id if id else record.id, place=place)
+        return record
 
     def _reads(self, counts: FileReport, number: int) -> bool:
         return self.share is None or self.share.reads_record(counts.path, number)
@@ -285,8 +323,10 @@ class _RecordStream(Generic[Record]):
         return {name: lengths[name] for name in sorted(lengths, key=lambda name: -lengths[name]) if lengths[name]}
 
 
-def _find_fault(record: Paper | Label) -> str:
+def _find_fault(record: Paper | Label | Deletion) -> str:
     """Return why a record is unusable, else an empty text."""
+    if isinstance(record, Deletion):
+        return "" if record.id else "a deletion without id"
     if isinstance(record, Paper):
         return "" if record.title or record.abstract else "no title and no abstract"
     if not record.id:
@@ -296,36 +336,3 @@ def _find_fault(record: Paper | Label) -> str:
 
 def _is_empty(file: InputFile) -> bool:
     return not file.head().strip("\x00\x1a \t\r\n")
-
-
-def _describe_repairs(file: InputFile) -> str:
-    notes = []
-    if file.encoding:
-        lines = f" in {_count_noun(file.redecoded_lines, 'line')}" if file.redecoded_lines else ""
-        notes.append(f"read as {file.encoding}{lines}")
-    if file.damaged_characters:
-        notes.append(f"{_count_noun(file.damaged_characters, 'damaged character')} replaced")
-    if file.removed_characters:
-        notes.append(f"{_count_noun(file.removed_characters, 'control character')} removed")
-    if file.omitted:
-        counts = ", ".join(_count_noun(count, what) for what, count in sorted(file.omitted.items()))
-        notes.append(f"not papers: {counts}")
-    if file.unread_sheets:
-        notes.append(f"{_count_noun(len(file.unread_sheets), 'other sheet')} not read")
-    return ", ".join([*notes, *file.remarks])
-
-
-def _warn_of_choices(file: InputFile, path: str) -> None:
-    """Warn of what was chosen for the user: a guessed encoding, one sheet of several."""
-    if file.guessed:
-        guess = f"{path}: not UTF-8, read as {file.encoding}, a guess; --encoding NAME decides"
-        warnings.warn(guess, GuessedEncodingWarning, stacklevel=2)
-    if file.unread_sheets:
-        names = ", ".join(map(repr, file.unread_sheets))
-        choice = f"the first sheet with a title column was read, not {names}; choose one with {path}#SHEET"
-        warnings.warn(f"{path}: {choice}", UnreadSheetsWarning, stacklevel=2)
-
-
-def _count_noun(number: int, noun: str) -> str:
-    plural = noun if number == 1 else f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {plural}"

@@ -1,4 +1,4 @@
-"""The two basic records: a paper and a label."""
+"""The basic records: a paper, a label, and the deletion of a paper."""
 
 from __future__ import annotations
 
@@ -68,11 +68,15 @@ def content_fields(record: type[_Record]) -> Iterator[Field[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record was read: the file as it was named, the record's number and its line (from 1)."""
+    """Where a record was read: the file as it was named, the record's number and its line (from 1).
+
+    version: of the paper, where the file numbers several, from 2; else None. It is not stored.
+    """
 
     file: str
     record: int | None = None
     line: int | None = None
+    version: int | None = None
 
     def __str__(self) -> str:
         record = "" if self.record is None else f", record {self.record}"
@@ -103,6 +107,14 @@ class Paper(_Record):
     keywords: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     ids: Mapping[str, str] = field(default_factory=dict)
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A record of a data set that takes a paper out of it: the paper's id, and where the record was read."""
+
+    id: str
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

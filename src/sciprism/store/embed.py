@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from sciprism.errors import InputError
 from sciprism.files import lock_folder
 from sciprism.papers.cleaning import is_blank
 from sciprism.papers.identity import identify, is_same_paper
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Deletion, Paper
 from sciprism.store.collection import StoredCollection
 from sciprism.store.deletion import mark_deleted, remove_former
 from sciprism.store.known_papers import PaperStatus, hash64, hash_paper
@@ -31,6 +32,7 @@ MAX_YEAR = 100_000
 MAX_REASONS = 20
 MAX_QUOTED = 200
 """Characters of a title in a message."""
+_NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -40,7 +42,8 @@ class EmbedReport:
     Stored: new, changed (another text), updated (same text, other details; the vectors are reused). Not
     stored: unchanged, duplicates (same id and text again), bad. `reasons` explains the first bad ones. Replaced:
     of the changed and updated, those that took the place of another paper (`replace`). Pruned: stored before, and
-    deleted, since the input has them no more.
+    deleted, since the input has them no more. Deleted: stored papers that the input's deletions took out
+    (`corrections`); unknown_deletions are of ids that the collection has not.
     """
 
     read: int = 0
@@ -52,6 +55,8 @@ class EmbedReport:
     bad: int = 0
     replaced: int = 0
     pruned: int = 0
+    deleted: int = 0
+    unknown_deletions: int = 0
     encoded: int = 0
     reasons: list[str] = field(default_factory=list)
     papers: int = 0
@@ -65,7 +70,7 @@ class EmbedReport:
 
 
 def embed(
-    papers: Iterable[Paper],
+    papers: Iterable[Paper | Deletion],
     encoder: Encoder,
     folder: Path | str,
     *,
@@ -73,6 +78,7 @@ def embed(
     skip_bad: bool = False,
     replace: bool = False,
     prune: bool = False,
+    corrections: bool = False,
     progress: Callable[[EmbedReport], None] | None = None,
 ) -> EmbedReport:
     """Store papers and their vectors; papers already stored with the same text are not encoded again.
@@ -82,18 +88,31 @@ def embed(
     an uninterrupted run. `progress` gets the counts every few seconds. A paper that cannot be used is an InputError;
     with `skip_bad` it is counted instead. So is one whose id another paper has (`is_same_paper`); with `replace` it
     takes the place of a paper that was stored before. With `prune` stored papers of ids that the input has not are
-    deleted, as the last step; InputError where it has none of those stored.
+    deleted, as the last step; InputError where it has none of those stored. With `corrections` a paper takes the place
+    of any stored one of its id, and deletions delete stored papers in that last step; without, a deletion is an
+    InputError. Give only the last record of each id (`LastRecords`).
     """
     folder, layout = Path(folder), layout or CollectionLayout()
     check_folder(folder)
     group_by_space(encoder, layout.formats or ())  # refuses unknown formats before the folder is made
     with lock_folder(folder):
         collection = open_or_create(folder, encoder, layout)
-        run = _EmbeddingRun(collection, encoder, skip_bad, replace, progress)
+        rules = _Rules(skip_bad, replace, prune, corrections)
+        run = _EmbeddingRun(collection, encoder, rules, progress)
         rest = iter(papers)
         while batch := list(islice(rest, BATCH)):
             run.add(batch)
-        return run.finish(prune)
+        return run.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What becomes of papers that cannot be used, or that stored ones have the id of; as `embed` has it."""
+
+    skip_bad: bool
+    replace: bool
+    prune: bool
+    corrections: bool
 
 
 class _EmbeddingRun:
@@ -103,25 +122,29 @@ class _EmbeddingRun:
         self,
         collection: StoredCollection,
         encoder: Encoder,
-        skip_bad: bool,
-        replace: bool,
+        rules: _Rules,
         progress: Callable[[EmbedReport], None] | None,
     ) -> None:
         self.report = EmbedReport()
         self._folder = collection.folder
         self._encoder = encoder
-        self._skip_bad = skip_bad
-        self._replace = replace
+        self._rules = rules
         self._progress = progress or (lambda _report: None)
         self._read: dict[int, list[Paper]] = {}  # first row -> the stored papers from there
         self._known = load_known_papers(collection)
         self._kept: set[int] = set()  # hashes of ids of the input whose records cannot be used
+        self._deleted = array("Q")  # hashes of ids that the input deletes
         self._writer = ShardWriter(collection, encoder, self._encoded)
         self._pending: list[PendingRow] = []
 
-    def add(self, papers: list[Paper]) -> None:
+    def add(self, records: list[Paper | Deletion]) -> None:
         """Classify papers; write a shard whenever one is full."""
-        for paper, text in zip(papers, self._encoder.texts(papers, role="paper"), strict=True):
+        texts = iter(self._encoder.texts([each for each in records if isinstance(each, Paper)], role="paper"))
+        for paper in records:
+            if isinstance(paper, Deletion):
+                self._delete(paper)
+                continue
+            text = next(texts)
             self.report.read += 1
             if reason := find_problem(paper):
                 self._bad(paper, reason)
@@ -131,21 +154,23 @@ class _EmbeddingRun:
                 self._store()
         self._progress(self.report)
 
-    def finish(self, prune: bool) -> EmbedReport:
+    def finish(self) -> EmbedReport:
         """Write the last shard, and record what left and that the input was read completely."""
         if self._pending:
             self._store()
         report, before = self.report, self._writer.manifest
         stored = StoredCollection(self._folder, before)
-        gone = self._known.unseen_rows(self._kept) if prune else np.empty(0, np.int64)
+        deleted = self._known.find_unseen(np.frombuffer(self._deleted, np.uint64)) if self._deleted else _NO_ROWS
+        gone = np.setdiff1d(self._known.unseen_rows(self._kept), deleted) if self._rules.prune else _NO_ROWS
         if len(gone) and not report.unchanged + report.changed + report.updated:
             raise InputError(
                 f"the input has none of the {len(gone):,} papers of {self._folder}, and none was deleted: is it the "
                 "input of this collection, with the same --id-prefix? `sciprism delete` deletes papers by their ids"
             )
         record = InputRecord(read=report.read, duplicates=report.duplicates, bad=report.bad)
-        manifest = mark_deleted(stored, gone).model_copy(update={"input": record})
-        report.pruned = len(gone)
+        manifest = mark_deleted(stored, np.union1d(gone, deleted)).model_copy(update={"input": record})
+        report.pruned, report.deleted = len(gone), len(deleted)
+        report.unknown_deletions = len(self._deleted) - len(deleted)
         if manifest != before:
             manifest.write(self._folder)
             remove_former(stored, manifest)
@@ -153,6 +178,14 @@ class _EmbeddingRun:
         report.papers, report.superseded = manifest.papers, manifest.superseded
         report.missing_abstracts = manifest.missing_abstracts
         return report
+
+    def _delete(self, deletion: Deletion) -> None:
+        if not self._rules.corrections:
+            raise explain_deletion(deletion)
+        id = hash64(deletion.id, "surrogatepass")
+        if self._known.is_seen(id):
+            raise InputError(f"{_locate(deletion)} comes after the paper; give only the last records of ids")
+        self._deleted.append(id)
 
     def _classify(self, paper: Paper, text: str) -> None:
         try:
@@ -173,16 +206,18 @@ class _EmbeddingRun:
 
     def _may_replace(self, paper: Paper, status: PaperStatus) -> bool:
         """Return whether a record is of the same paper as the known one of its id; else it is bad."""
-        known = self._known_paper(status.row)
         of_this_input = status.kind in ("duplicate", "conflict")
+        if self._rules.corrections and not of_this_input:
+            return True
+        known = self._known_paper(status.row)
         same = is_same_paper(identify(known), identify(paper))
         if same and status.kind != "conflict":
             return True
-        if self._replace and not of_this_input:
+        if self._rules.replace and not of_this_input:
             self.report.replaced += 1
             return True
         if same:
-            self._bad(paper, f"it came before with another text, {describe_paper(known)}; keep one of the two")
+            self._bad(paper, describe_repetition(known))
         else:
             advice = _advise(paper, known, of_this_input)
             self._bad(paper, f"another paper has this id, {describe_paper(known)}; {advice}")
@@ -212,13 +247,30 @@ class _EmbeddingRun:
     def _bad(self, paper: Paper, reason: str) -> None:
         where = paper.place or f"number {self.report.read} of the input"
         message = f"{where}: paper {paper.id!r}, {quote_title(paper)}: {reason}"
-        if not self._skip_bad:
+        if not self._rules.skip_bad:
             raise InputError(f"{message}; or skip such papers with --skip-bad")
         self.report.bad += 1
         with suppress(UnicodeEncodeError):  # an id that no stored paper has
             self._kept.add(hash64(paper.id))
         if len(self.report.reasons) < MAX_REASONS:
             self.report.reasons.append(message)
+
+
+def explain_deletion(deletion: Deletion) -> InputError:
+    """Return the error for a deletion where papers alone are expected."""
+    return InputError(
+        f"{_locate(deletion)}: --corrections applies deletions, and later records of a paper; parts first make a "
+        "collection of files without deletions"
+    )
+
+
+def _locate(deletion: Deletion) -> str:
+    return f"{deletion.place or 'the input'}: the deletion of {deletion.id!r}"
+
+
+def describe_repetition(known: Paper) -> str:
+    """Say what a record is whose paper came before in the input, with another text."""
+    return f"it came before with another text, {describe_paper(known)}; keep one, or the last with --corrections"
 
 
 def describe_paper(paper: Paper) -> str:

@@ -105,6 +105,17 @@ class KnownPapers:
         rows: NDArray[np.int64] = np.sort(self._entries["row"][gone]).astype(np.int64)
         return rows
 
+    def is_seen(self, id: int) -> bool:
+        """Return whether the input had a paper of this hash of an id."""
+        entry = self._find(id)
+        return entry is not None and bool(entry["seen"])
+
+    def find_unseen(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the rows of stored papers with these hashes of ids that the input has not, ascending."""
+        chosen = np.isin(self._ids, ids) & ~self._entries["seen"]
+        rows: NDArray[np.int64] = np.sort(self._entries["row"][chosen]).astype(np.int64)
+        return rows
+
     def compare(self, hashes: PaperHashes) -> PaperStatus:
         """Compare a paper of the input with the known one of its id."""
         entry = self._find(hashes.id)

@@ -1,6 +1,7 @@
 """arXiv metadata, one record a line, as in the snapshot of all of arXiv.
 
-Categories are the fields; the first version gives the year.
+Categories are the fields; the first version gives the year. A withdrawn paper stays a paper, and is counted: its
+abstract is still there, or says why. One without abstract is a deletion.
 """
 
 from __future__ import annotations
@@ -10,11 +11,26 @@ import re
 from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
 from sciprism.papers.latex import decode_latex
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Deletion, Paper
 
 _KEYS = re.compile(r'"(authors_parsed|journal-ref|report-no|update_date)"\s*:')
 _AFFILIATION = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
+_WITHDRAWN = re.compile(
+    r"\b(?:paper|article|manuscript|submission|preprint|version|work|it)\s+(?:has\s+been|have\s+been|was|is)\s+"
+    r"(?:now\s+|temporarily\s+)?withdrawn\b|\A\W*withdrawn\b",
+    re.IGNORECASE,
+)
 _BETWEEN_AUTHORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
+
+
+def _build_record(row: JsonObject) -> Paper | Deletion:
+    if _find_withdrawal(row) and not str(row.get("abstract") or "").strip() and row.get("id"):
+        return Deletion(str(row["id"]))
+    return _build_paper(row)
+
+
+def _find_withdrawal(row: JsonObject) -> str:
+    return "withdrawn paper" if _WITHDRAWN.search(str(row.get("comments") or "")) else ""
 
 
 def _build_paper(row: JsonObject) -> Paper:
@@ -53,4 +69,4 @@ def _parse_authors(row: JsonObject) -> tuple[str, ...]:
     return list_texts(listed)
 
 
-paper_readers.register("arxiv")(JsonReader((_KEYS,), _build_paper))
+paper_readers.register("arxiv")(JsonReader((_KEYS,), _build_record, find_notice=_find_withdrawal))

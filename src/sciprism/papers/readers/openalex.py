@@ -1,6 +1,7 @@
 """OpenAlex works: pages of the API, or one work a line as in the snapshot.
 
-Ids and references are short (`W2741809807`); abstracts are rebuilt from their inverted index. Fields are the
+The snapshot's lists of merged ids (`merged_ids/works/*.csv.gz`) are read too: each id that was merged into another is a
+deletion. Ids and references are short (`W2741809807`); abstracts are rebuilt from their inverted index. Fields are the
 26 fields of topics, or the 19 top-level concepts of older files; subfields, topics and narrower concepts are
 keywords.
 """
@@ -8,13 +9,20 @@ keywords.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.json_records import JsonObject, JsonReader, get_first, get_path, list_texts, parse_year
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Deletion, Paper
+from sciprism.papers.table_columns import normalise_header
+from sciprism.papers.table_rows import detect_layout, read_rows
 
 _WORK = re.compile(r'"id"\s*:\s*"https://openalex\.org/W|"(abstract_inverted_index|referenced_works|authorships)"\s*:')
+_MERGED = re.compile(r"\A[^\n]*\bmerge_into_id\b")
+_ID_COLUMN, _MERGED_COLUMNS = "id", ("mergedate", "id", "mergeintoid")
+_WORK_ID = re.compile(r"(?:https?://openalex\.org/(?:works/)?)?([Ww]\d+)/?")
 _MIN_SCORE = 0.3  # OpenAlex assigns no concepts below
 
 
@@ -94,4 +102,29 @@ def _as_list(row: JsonObject, key: str) -> list[Any]:
     return [] if value is None else [value]
 
 
-paper_readers.register("openalex")(JsonReader((_WORK,), _build_paper))
+class OpenAlexReader(JsonReader[Paper | Deletion]):
+    """Read works, and the deletions of works that were merged into others."""
+
+    def recognises(self, head: str) -> bool:
+        """Look for a key of works, or the header of merged ids."""
+        return super().recognises(head) or _MERGED.match(head) is not None
+
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+        """Yield every work of the file, or every merged one."""
+        return _read_merged(file) if _MERGED.match(file.head()) else super().read(file, options)
+
+
+def _read_merged(file: InputFile) -> Iterator[Deletion | BadRecord]:
+    layout = detect_layout(file.head(), lambda headers: {*map(normalise_header, headers)} & {*_MERGED_COLUMNS})
+    column = [*map(normalise_header, layout.headers)].index(_ID_COLUMN)
+    number, file.deletes = 0, True
+    for cells, fault in read_rows(file, layout):
+        work = None if fault else _WORK_ID.fullmatch(cells[column].strip() if column < len(cells) else "")
+        if work is None and not fault:
+            file.omitted["other merged id"] += 1
+            continue
+        number += 1
+        yield BadRecord(number, file.record_line, fault) if work is None else Deletion(work[1].upper())
+
+
+paper_readers.register("openalex")(OpenAlexReader((_WORK,), _build_paper))

@@ -21,7 +21,7 @@ from sciprism.papers.input_file import NOT_WANTED, BadRecord, FilePath, InputFil
 from sciprism.papers.json_records import MAX_REASON_CHARS, JsonObject, JsonReader
 from sciprism.papers.paper_columns import build_paper, known_headers
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.remote.objects import RemoteObject
 from sciprism.papers.table_columns import cell_getter, find_columns
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
+PaperBuilder = Callable[[JsonObject], Paper | Deletion]
 ROWS = BLOCK_RECORDS
 """Rows that are decoded at once: so many in a row are of one part, where parts divide a file."""
 _MAGIC = "PAR1"
@@ -45,7 +46,7 @@ class PaperParquetReader:
         """Look for the mark of Parquet."""
         return head.startswith(_MAGIC)
 
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
         """Yield the papers; raises InputError for a table without a title. A damaged file is one BadRecord."""
         import pyarrow as pa
         from pyarrow import parquet
@@ -123,17 +124,17 @@ def _is_vector(kind: pa.DataType) -> bool:
     return bool(listed) and bool(pa.types.is_floating(kind.value_type) or pa.types.is_int8(kind.value_type))
 
 
-def _find_json_builder(names: list[str]) -> Callable[[JsonObject], Paper] | None:
+def _find_json_builder(names: list[str]) -> PaperBuilder | None:
     """Return the builder of the JSON format whose objects have these keys, if one has."""
     head = json.dumps(dict.fromkeys(names, ""))
     for reader in paper_readers.values():
         if isinstance(reader, JsonReader) and reader.recognises(head):
-            build: Callable[[JsonObject], Paper] = reader.build
+            build: PaperBuilder = reader.build
             return build
     return None
 
 
-def _find_table_builder(path: FilePath, names: list[str], options: ReadOptions) -> Callable[[JsonObject], Paper]:
+def _find_table_builder(path: FilePath, names: list[str], options: ReadOptions) -> PaperBuilder:
     known = known_headers(names)
     columns = find_columns(path, names, known, chosen=options.columns, required=options.required_column)
 
@@ -143,7 +144,7 @@ def _find_table_builder(path: FilePath, names: list[str], options: ReadOptions) 
     return build
 
 
-def _build(build: Callable[[JsonObject], Paper], row: dict[str, Any], number: int) -> Paper | BadRecord:
+def _build(build: PaperBuilder, row: dict[str, Any], number: int) -> Paper | Deletion | BadRecord:
     try:
         return build({name: _to_json(name, value) for name, value in row.items()})
     except ValueError as error:

@@ -1,4 +1,7 @@
-"""PubMed XML of the baseline files and of `efetch`: articles and book chapters."""
+"""PubMed XML of the baseline and update files and of `efetch`: articles, book chapters, and deletions of them.
+
+A PMID may have several versions; files list the deleted PMIDs after their articles.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from xml.etree.ElementTree import Element
 from sciprism.papers.bibliographic_fields import find_year
 from sciprism.papers.input_file import BadRecord, InputFile, ReadOptions
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.papers.records import Paper
+from sciprism.papers.records import Deletion, Paper
 from sciprism.papers.xml_records import read_xml_records, text_of, texts_of
 
 _START = re.compile(r"<Pubmed(Book)?Article(Set)?\b")
@@ -24,6 +27,10 @@ _DATES = (
 _CITED = "Reference/ArticleIdList/ArticleId[@IdType='pubmed']"
 
 
+_LATER_VERSION = re.compile(r"(?!1$)[1-9]\d{0,2}", re.ASCII)
+_DELETIONS = ("DeleteCitation", "DeleteDocument")
+
+
 class PubmedXmlReader:
     """Read articles and chapters one at a time; ids and references are PMIDs."""
 
@@ -33,10 +40,24 @@ class PubmedXmlReader:
         """Look for the outer elements of PubMed's files."""
         return _START.search(head) is not None
 
-    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | BadRecord]:
-        """Yield every article; a fault of the file is one BadRecord after them."""
-        for record in read_xml_records(file, ("PubmedArticle", "PubmedBookArticle")):
-            yield record if isinstance(record, BadRecord) else _build_paper(record)
+    def read(self, file: InputFile, options: ReadOptions) -> Iterator[Paper | Deletion | BadRecord]:
+        """Yield every article and every deleted PMID; a fault of the file is one BadRecord after them."""
+        for record in read_xml_records(file, ("PubmedArticle", "PubmedBookArticle", *_DELETIONS)):
+            if isinstance(record, BadRecord):
+                yield record
+            elif record.tag in _DELETIONS:
+                for number in record.iterfind("PMID"):
+                    file.record_version = _read_version(number)
+                    yield Deletion(text_of(number))
+            else:
+                file.record_version = _read_version(record.find("*/PMID"))
+                yield _build_paper(record)
+
+
+def _read_version(number: Element | None) -> int | None:
+    """Return the version of a PMID from 2, None for the first."""
+    version = "" if number is None else number.get("Version", "")
+    return int(version) if _LATER_VERSION.fullmatch(version) else None
 
 
 def _build_paper(record: Element) -> Paper:

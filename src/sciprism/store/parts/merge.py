@@ -17,7 +17,7 @@ from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Paper
 from sciprism.store.collection import StoredCollection
 from sciprism.store.deletion import write_rows
-from sciprism.store.embed import MAX_REASONS, describe_paper, quote_title
+from sciprism.store.embed import MAX_REASONS, describe_paper, describe_repetition, quote_title
 from sciprism.store.manifest import MANIFEST_NAME, InputRecord, Manifest, read_manifest
 from sciprism.store.parts.gathered import ROWS, GatheredShards
 from sciprism.store.parts.journal import MergeJournal, carry_out, read_journal, remove_parts, write_journal
@@ -153,7 +153,7 @@ def _compare(gathered: GatheredShards, name: str, rows: Rows, firsts: Rows) -> n
 def _explain(paper: Paper, known: Paper, same: bool) -> str:
     where = f"{paper.place}: paper {paper.id!r}, {quote_title(paper)}"
     if same:
-        return f"{where}: it came before with another text, {describe_paper(known)}; keep one of the two"
+        return f"{where}: {describe_repetition(known)}"
     return (
         f"{where}: another paper has this id, {describe_paper(known)}; give each its own id, with --ids-per-file or "
         "--id-prefix TEXT for instance, in a new folder"

@@ -15,9 +15,9 @@ from sciprism.files import lock_file, lock_folder
 from sciprism.papers.abstracts import AbstractCompletion, AbstractIndex
 from sciprism.papers.division import PartNumber
 from sciprism.papers.input_paths import read_stamp, tag_content
-from sciprism.papers.read import ReadReport, list_paper_files, read_papers
-from sciprism.papers.records import Paper
-from sciprism.store.embed import MAX_REASONS, EmbedReport, embed
+from sciprism.papers.read import ReadReport, list_paper_files, read_changes
+from sciprism.papers.records import Deletion, Paper
+from sciprism.store.embed import MAX_REASONS, EmbedReport, embed, explain_deletion
 from sciprism.store.layout import CollectionLayout
 from sciprism.store.manifest import MANIFEST_NAME, PLAN_NAME, read_manifest
 from sciprism.store.parts.journal import JOURNAL_NAME
@@ -229,14 +229,17 @@ class _Worker:
 
     def _read(self, report: ReadReport) -> Iterator[Paper]:
         source = self._source
-        return read_papers(
+        for record in read_changes(
             source.paths,
             reader=source.reader,
             options=source.options,
             skip_bad=source.skip_bad,
             report=report,
             share=self._share,
-        )
+        ):
+            if isinstance(record, Deletion):
+                raise explain_deletion(record)
+            yield record
 
     @contextmanager
     def _open_abstracts(self) -> Iterator[AbstractCompletion]:

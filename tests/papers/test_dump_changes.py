@@ -1,0 +1,181 @@
+"""Corrections and deletions that data sets state: what is read of each layout, and which records count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from build_dumps import (
+    DUMPS,
+    arxiv_record,
+    final_state,
+    openalex_work,
+    pubmed_article,
+    pubmed_file,
+    semantic_scholar,
+    write_lines,
+    write_packed,
+)
+from sciprism.errors import InputError
+from sciprism.papers import Paper, ReadReport, read_papers
+from sciprism.papers.input_file import ReadOptions
+from sciprism.papers.last_records import LastRecords
+from sciprism.papers.read import list_paper_files, read_changes
+from sciprism.papers.records import Deletion, Place
+
+STEPS = [
+    [(number, f"Title {number}") for number in range(1, 9)],
+    [(3, "Title three"), (20, "Title 20"), (1, ""), (99, "")],
+    [(1, "Title one again"), (3, "Title 3, corrected twice"), (4, "Title 4"), (5, ""), (20, "")],
+]
+
+
+def select(*paths: Path | str) -> dict[str, tuple[str, str] | None]:
+    """Return id -> title and abstract of each last record, None of a deletion."""
+    records = list(LastRecords.of(read_changes(paths)).select(read_changes(paths)))
+    found = {each.id: (each.title, each.abstract) if isinstance(each, Paper) else None for each in records}
+    assert len(found) == len(records)
+    return found
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_the_last_records_of_a_base_and_its_updates_are_the_final_state(name: str, tmp_path: Path) -> None:
+    write, id_form = DUMPS[name]
+    paths = write(tmp_path, STEPS)
+    found = select(*paths)
+    assert {id: text for id, text in found.items() if text} == final_state(STEPS, id_form)
+    assert [id for id, text in found.items() if not text] == [id_form.format(number) for number in (99, 5, 20)]
+    report = ReadReport()
+    papers = list(read_papers(paths, report=report))
+    assert all(isinstance(paper, Paper) for paper in papers) and len(papers) == report.papers == 13
+    assert report.deletions == 4 and {file.format for file in report.files} == {name}
+    deleted = [each for each in read_changes(paths, options=ReadOptions(id_prefix="x:")) if isinstance(each, Deletion)]
+    assert [each.id for each in deleted] == ["x:" + id_form.format(number) for number in (1, 99, 5, 20)]
+    assert all(each.place and each.place.record for each in deleted)
+
+
+def test_the_highest_version_of_a_pubmed_article_counts(tmp_path: Path) -> None:
+    first, second = tmp_path / "1.xml.gz", tmp_path / "2.xml.gz"
+    write_packed(first, pubmed_file([pubmed_article(7, "Second", 2), pubmed_article(7, "First", 1)]))
+    assert select(first) == {"7": ("Second", "On Second.")}
+    write_packed(second, pubmed_file([pubmed_article(7, "First, revised", 1)]))
+    assert select(first, second) == {"7": ("Second", "On Second.")}
+    write_packed(second, pubmed_file([], '<PMID Version="2">7</PMID>'))
+    assert select(first, second) == {"7": ("First", "On First.")}
+    write_packed(second, pubmed_file([], '<PMID Version="2">7</PMID><PMID>7</PMID><PMID> </PMID>'))
+    with pytest.raises(InputError, match=r"2\.xml\.gz, record 3: a deletion without id; fix it or pass --skip-bad"):
+        select(first, second)
+    changes = list(read_changes([first, second], skip_bad=True))
+    assert list(LastRecords.of(changes).select(changes)) == [Deletion("7")]
+    write_packed(first, pubmed_file([pubmed_article(7, "A", version) for version in ("2", "9" * 5000, "one", "")]))
+    assert [each.place.version for each in read_changes(first) if each.place] == [2, None, None, None]
+
+
+def test_a_folder_with_differences_of_releases_is_read_in_their_order(tmp_path: Path) -> None:
+    semantic_scholar(tmp_path, STEPS)
+    write_packed(tmp_path / "release-2" / "deletes_0.gz", "")  # no deletions: an empty file
+    (tmp_path / "release-0" / "updates_0.gz").rename(tmp_path / "base.jsonl.gz")
+    (tmp_path / "release-1" / "updates_0.gz").rename(tmp_path / "release-1" / "updates_0.jsonl.gz")
+    diff = json.loads((tmp_path / "diff-1.json").read_text())
+    diff["diffs"][0]["update_files"] = ["release-1/updates_0.jsonl.gz"]
+    (tmp_path / "diff-1.json").write_text(json.dumps(diff, indent=1))
+    files = [(str(file.path.relative_to(tmp_path)), file.deletes) for file in list_paper_files(tmp_path)]
+    assert files == [
+        ("base.jsonl.gz", False),
+        ("release-1/updates_0.jsonl.gz", False),
+        ("release-1/deletes_0.gz", True),
+        ("release-2/updates_0.gz", False),
+        ("release-2/deletes_0.gz", True),
+    ]
+    assert {id for id, text in select(tmp_path).items() if not text} == {"99"}
+
+
+def change_diff(path: str, **changes: object) -> Path:
+    content = json.loads(Path(path).read_text())
+    step = {key: changes.pop(key) for key in list(changes) if key.endswith(("_files", "from_release"))}
+    content["diffs"][0] |= step
+    Path(path).write_text(json.dumps(content | changes))
+    return Path(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dataset": "citations"}, "of the data set 'citations'; papers are in 'papers'"),
+        ({"from_release": "7"}, "after the release 0 it goes on from 7"),
+        ({"update_files": ["https://host/a/lost.gz?x"]}, "names lost.gz, which is not in .*fetch the files"),
+        ({"delete_files": ["release-1/updates_0.gz"]}, "updates_0.gz twice"),
+        ({"diffs": [3]}, "damaged difference of releases"),
+        ({"diffs": [{"update_files": [None]}]}, "damaged difference of releases"),
+    ],
+)
+def test_a_difference_that_cannot_be_applied_says_why(tmp_path: Path, changes: dict, message: str) -> None:
+    path = change_diff(semantic_scholar(tmp_path, STEPS)[1], **changes)
+    with pytest.raises(InputError, match=message):
+        list(read_changes(path))
+
+
+def test_a_later_folder_of_openalex_corrects_an_earlier_and_merged_ids_come_last(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for day, works in (("02-01", [(1, "One, later"), (3, "Three")]), ("01-01", [(1, "One"), (2, "Two, now merged")])):
+        path = data / "works" / f"updated_date=2024-{day}" / "part_000.jsonl.gz"
+        write_lines(path, [openalex_work(*work) for work in works])
+    merged = ["https://openalex.org/W2", "W8", "A5", ""]
+    rows = [f"2024-02-01,{id},W1" for id in merged]
+    write_packed(data / "merged_ids" / "works" / "2024-02-01.csv.gz", "\n".join(["merge_date,id,merge_into_id", *rows]))
+    expected = {"W1": ("One, later", "On One, later."), "W3": ("Three", "On Three."), "W2": None, "W8": None}
+    report = ReadReport()
+    assert select(data) == select(tmp_path / "data" / "*") == expected
+    assert len(list(read_changes(data, report=report))) == 6
+    assert report.files[-1].note == "not papers: 2 other merged ids"
+
+
+def test_a_withdrawn_paper_of_arxiv_stays_and_is_counted_unless_it_has_no_abstract(tmp_path: Path) -> None:
+    withdrawn = "12 pages. This article was withdrawn due to an error in Lemma 2"
+    records = [
+        arxiv_record(1, "Kept", "It still has an abstract.", withdrawn),
+        arxiv_record(2, "Gone", "", withdrawn),
+        arxiv_record(3, "No abstract", "", "3 pages"),
+        arxiv_record(4, "Cash", "On money.", "We study cash that is withdrawn from banks; 3 figures"),
+    ]
+    write_lines(tmp_path / "arxiv.jsonl.gz", records)
+    report = ReadReport()
+    found = list(read_changes(tmp_path / "arxiv.jsonl.gz", report=report))
+    assert [each.id for each in found] == [f"2401.{number:05d}" for number in range(1, 5)]
+    assert [isinstance(each, Deletion) for each in found] == [False, True, False, False]
+    assert report.files[0].note == "2 withdrawn papers"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.integers(1, 3)), max_size=40),
+)
+def test_the_records_that_count_are_those_of_a_dictionary(events: list[tuple[int, bool, int]]) -> None:
+    records: list[Paper | Deletion] = []
+    state: dict[str, dict[int, Paper | Deletion]] = {}
+    for number, (key, deletes, version) in enumerate(events):
+        place = Place("f", number, None, version if version > 1 else None)
+        record = Deletion(f"{key}", place) if deletes else Paper(id=f"{key}", title=f"{number}", place=place)
+        records.append(record)
+        state.setdefault(record.id, {})[version] = record
+    wanted = set()
+    for versions in state.values():
+        papers = {version: each for version, each in versions.items() if isinstance(each, Paper)}
+        chosen = max(papers or versions)
+        wanted.add(versions[chosen].place)
+    last = LastRecords.of(records)
+    selected = list(last.select(records))
+    assert [each.place for each in selected] == sorted(wanted, key=lambda place: place.record)
+    assert last.papers == sum(isinstance(each, Paper) for each in selected)
+    assert last.papers + last.deletions + last.outdated == len(records)
+
+
+def test_an_input_that_changes_between_its_two_readings_is_refused() -> None:
+    records = [Paper(id="a", title="A"), Deletion("b")]
+    last = LastRecords.of(records)
+    for other in (records[:1], [*records, Deletion("c")]):
+        with pytest.raises(InputError, match="had 2 records when it was first read, and then"):
+            list(last.select(other))
