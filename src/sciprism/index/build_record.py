@@ -91,6 +91,7 @@ class IndexChecks:
                 f"the {kind} index of {collection.folder} is out of date: it was built from {record.rows} rows, "
                 f"and the collection has changed since (now {collection.rows} rows); {self.remedy}"
             )
+        self.settings = record.settings
         self._files = record.files or {}
 
     def open(self, name: str) -> BlockChecks:

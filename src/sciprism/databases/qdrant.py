@@ -1,0 +1,288 @@
+"""Qdrant: a server by its REST interface, or a folder that the client keeps itself (for small collections)."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sciprism.arrays import Floats
+from sciprism.databases.address import Address, read_credentials
+from sciprism.databases.database import (
+    CONTINUES,
+    HNSW_CONSTRUCTION,
+    HNSW_LINKS,
+    HNSW_SEARCH,
+    FoundRow,
+    Hashes,
+    RowFilter,
+    TableLayout,
+    TableRows,
+    explained,
+    foreign_table,
+    shorten_error,
+)
+from sciprism.databases.registry import databases
+from sciprism.errors import InputError, MissingExtraError, RunFailedError
+from sciprism.files import explain_write_errors
+from sciprism.index.term_weights import SparseVector
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+PORT = 6333
+TIMEOUT = 60
+"""Seconds that a server may take for one request."""
+DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
+PAGE = 4096
+VECTOR, WORDS = "vector", "words"
+FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword"}
+"""Columns that a search may be filtered by, which a server indexes."""
+
+
+@databases.register("qdrant")
+class QdrantDatabase:
+    """Tables in a Qdrant server (key: QDRANT_API_KEY, TLS: QDRANT_TLS), or in a folder."""
+
+    def __init__(self, address: Address) -> None:
+        try:
+            from qdrant_client.http.exceptions import ApiException
+        except ImportError:
+            raise MissingExtraError("qdrant", "a Qdrant database") from None
+        self.address = address
+        self.failures: tuple[type[Exception], ...] = (ApiException, OSError, sqlite3.Error, ValueError, RuntimeError)
+        self._client = self._connect()
+
+    @explained
+    def _connect(self) -> QdrantClient:
+        from qdrant_client import QdrantClient
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of local mode and of keys without TLS: the page on databases names both
+            if (path := self.address.path) is not None:
+                with explain_write_errors(path):
+                    return QdrantClient(path=str(path))
+            host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
+            how = read_credentials(self.address.host, "QDRANT_API_KEY", "QDRANT_TLS")
+            url = f"{'https' if how.tls else 'http'}://{host}:{self.address.port or PORT}"
+            more: dict[str, Any] = {"verify": how.certificates} if how.certificates else {}
+            return QdrantClient(url=url, api_key=how.key or None, timeout=TIMEOUT, check_compatibility=False, **more)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    @explained
+    def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
+        """Return the texts of some keys."""
+        if not self._client.collection_exists(table):
+            return {}
+        found = self._client.retrieve(table, [_number_key(key) for key in keys], with_payload=True)
+        return {point.payload["key"]: point.payload["text"] for point in found if point.payload}
+
+    @explained
+    def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
+        """Store texts by key."""
+        from qdrant_client import models
+
+        if not self._client.collection_exists(table):
+            self._client.create_collection(table, vectors_config={})
+        points = [
+            models.PointStruct(id=_number_key(key), vector={}, payload={"key": key, "text": text})
+            for key, text in texts.items()
+        ]
+        self._client.upsert(table, points, wait=True)
+
+    @explained
+    def delete_texts(self, table: str, keys: Sequence[str]) -> None:
+        """Delete texts."""
+        from qdrant_client import models
+
+        self._client.delete(table, models.PointIdsList(points=[_number_key(key) for key in keys]), wait=True)
+
+    @explained
+    def describe(self, table: str) -> TableLayout | None:
+        """Return the layout of a table of papers."""
+        if not self._client.collection_exists(table):
+            return None
+        parameters = self._client.get_collection(table).config.params
+        vectors = parameters.vectors
+        dense = vectors.get(VECTOR) if isinstance(vectors, dict) else None
+        if dense is None or WORDS not in (parameters.sparse_vectors or {}):
+            raise foreign_table(self.address, table, f"has no vectors {VECTOR!r} and {WORDS!r}")
+        distance = {value: name for name, value in DISTANCES.items()}.get(str(dense.distance.value))
+        if distance is None:
+            raise foreign_table(self.address, table, f"compares vectors by {dense.distance.value}")
+        approximate = self.address.path is None and dense.hnsw_config is not None and bool(dense.hnsw_config.m)
+        return TableLayout(int(dense.size), distance, approximate)  # type: ignore[arg-type]
+
+    @explained
+    def create(self, table: str, layout: TableLayout) -> None:
+        """Create a table of papers, with indexes of the columns that filters read."""
+        from qdrant_client import models
+
+        vectors = models.VectorParams(
+            size=layout.dim,
+            distance=models.Distance(DISTANCES[layout.distance]),
+            hnsw_config=_build_graph(layout),
+        )
+        self._client.create_collection(
+            table, vectors_config={VECTOR: vectors}, sparse_vectors_config={WORDS: models.SparseVectorParams()}
+        )
+        for column, kind in FILTERED.items() if self.address.path is None else ():
+            self._client.create_payload_index(table, column, models.PayloadSchemaType(kind), wait=True)
+
+    @explained
+    def set_approximate(self, table: str, layout: TableLayout) -> None:
+        """Build or drop the graph; a server does so in the background."""
+        from qdrant_client import models
+
+        if self.address.path is None:
+            change = models.VectorParamsDiff(hnsw_config=_build_graph(layout))
+            self._client.update_collection(table, vectors_config={VECTOR: change})
+
+    @explained
+    def upsert(self, table: str, rows: TableRows) -> None:
+        """Store rows."""
+        from qdrant_client import models
+
+        points = [
+            models.PointStruct(
+                id=int(key),
+                vector={VECTOR: vector.tolist()} | ({WORDS: _to_sparse(words)} if len(words.terms) else {}),
+                payload=dict(columns),
+            )
+            for key, vector, words, columns in zip(
+                rows.keys.view(np.uint64), rows.vectors, rows.words, rows.columns, strict=True
+            )
+        ]
+        self._client.upsert(table, points, wait=True)
+
+    @explained
+    def delete(self, table: str, keys: Hashes) -> None:
+        """Delete rows."""
+        from qdrant_client import models
+
+        self._client.delete(table, models.PointIdsList(points=keys.view(np.uint64).tolist()), wait=True)
+
+    @explained
+    def count(self, table: str) -> int:
+        """Count the rows exactly."""
+        return int(self._client.count(table, exact=True).count)
+
+    def iterate_versions(self, table: str) -> Iterator[tuple[Hashes, Hashes]]:
+        """Yield keys and versions of all rows in parts."""
+        offset: Any = None
+        while True:
+            keys, versions, offset = self._read_versions(table, offset)
+            yield keys, versions
+            if offset is None:
+                return
+
+    @explained
+    def _read_versions(self, table: str, offset: Any) -> tuple[Hashes, Hashes, Any]:
+        points, offset = self._client.scroll(table, limit=PAGE, offset=offset, with_payload=["version"])
+        keys = np.array([point.id for point in points], np.uint64).view(np.int64)
+        versions = [(point.payload or {}).get("version", 0) for point in points]
+        return keys, np.array(versions, np.int64), offset
+
+    @explained
+    def search_vectors(
+        self, table: str, layout: TableLayout, queries: Floats, k: int, filter: RowFilter, *, exact: bool
+    ) -> list[list[FoundRow]]:
+        """Return the k best rows of each query."""
+        from qdrant_client import models
+
+        graph = None if exact else max(HNSW_SEARCH, 2 * k)
+        parameters = models.SearchParams(exact=exact, hnsw_ef=graph) if self.address.path is None else None
+        found = self._query(table, [query.tolist() for query in queries], VECTOR, k, filter, parameters)
+        sign = -1 if layout.distance == "euclidean" else 1
+        return [[_to_row(point, sign) for point in response.points] for response in found]
+
+    @explained
+    def search_words(
+        self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
+    ) -> list[list[FoundRow]]:
+        """Return the k rows of the highest inner product with each query."""
+        asked = [number for number, query in enumerate(queries) if len(query.terms)]
+        rankings: list[list[FoundRow]] = [[] for _ in queries]
+        found = self._query(table, [_to_sparse(queries[number]) for number in asked], WORDS, k, filter, None)
+        for number, response in zip(asked, found, strict=True):
+            rankings[number] = [_to_row(point, 1) for point in response.points]
+        return rankings
+
+    def _query(
+        self, table: str, queries: Sequence[Any], vector: str, k: int, filter: RowFilter, parameters: Any
+    ) -> Sequence[Any]:
+        from qdrant_client import models
+
+        requests = [
+            models.QueryRequest(
+                query=query, using=vector, limit=k, filter=_to_filter(filter), params=parameters, with_payload=["paper"]
+            )
+            for query in queries
+        ]
+        return self._client.query_batch_points(table, requests) if requests else []
+
+    def explain(self, error: Exception) -> InputError | RunFailedError:
+        """Return the message of an error of the client."""
+        words, status = shorten_error(error), getattr(error, "status_code", None)
+        content = getattr(error, "content", b"")
+        said = shorten_error(content.decode("utf-8", "replace")) if content else words
+        if status in (401, 403):
+            return InputError(
+                f"{self.address} refuses the key (status {status}); set QDRANT_API_KEY to a valid one with write access"
+            )
+        if status == 507 or "no space left" in said.lower() or "disk is full" in said.lower():
+            return RunFailedError(f"{self.address}: the disk is full ({said}); {CONTINUES}")
+        if "already accessed by another instance" in words:
+            return InputError(f"{self.address} is in use by another process; wait until it ends, or run a server")
+        if self.address.path is None and status is None and not isinstance(error, ValueError | RuntimeError):
+            return RunFailedError(
+                f"{self.address} cannot be reached ({words}); see that the server runs, and that QDRANT_TLS says "
+                f"whether it expects TLS; {CONTINUES}"
+            )
+        return RunFailedError(f"{self.address} failed{f' with status {status}' if status else ''}: {said}; {CONTINUES}")
+
+
+def _number_key(key: str) -> str:
+    """Return the id of a text's point."""
+    return str(uuid.UUID(bytes=blake2b(key.encode(), digest_size=16).digest()))
+
+
+def _build_graph(layout: TableLayout) -> Any:
+    """Return the settings of the graph; without links no graph is built."""
+    from qdrant_client import models
+
+    return models.HnswConfigDiff(m=HNSW_LINKS if layout.approximate else 0, ef_construct=HNSW_CONSTRUCTION)
+
+
+def _to_sparse(vector: SparseVector) -> Any:
+    from qdrant_client import models
+
+    return models.SparseVector(indices=vector.terms.tolist(), values=vector.weights.tolist())
+
+
+def _to_row(point: Any, sign: int) -> FoundRow:
+    return FoundRow(int(point.id), sign * float(point.score), point.payload["paper"])
+
+
+def _to_filter(filter: RowFilter) -> Any:
+    """Return the filter in Qdrant's terms, None for any row."""
+    from qdrant_client import models
+
+    must: list[Any] = []
+    if filter.year_from is not None or filter.year_to is not None:
+        years = models.Range(gte=filter.year_from, lte=filter.year_to)
+        must.append(models.FieldCondition(key="year", range=years))
+    for column, values in (("venue", filter.venues), ("fields", filter.fields)):
+        if values is not None:
+            must.append(models.FieldCondition(key=column, match=models.MatchAny(any=list(values))))
+    return models.Filter(must=must) if must else None
