@@ -59,16 +59,11 @@ def search(
 
     check_mode(mode)
     chosen = build_filter(year, venue, field)
-    words = words or []
-    if database:
-        words = [*filter(None, [collection]), *words]
-    elif not collection:
-        raise InputError("name the folder of a collection, or the address of a database with --in")
+    words = [*filter(None, [collection if database else ""]), *(words or [])]
+    collect = partial(_collect_queries, words, query or [], queries)
     rank = _search_database if database else _search_folder
-    place = database or collection
-    asked = partial(_collect_queries, words, query or [], queries)
-    rankings = rank(place, model, asked, k=k, mode=mode, filter=chosen, why=why)
-    print_rankings("search", place, rankings, mode, as_json=as_json)
+    rankings = rank(database or collection, model, collect, k=k, mode=mode, filter=chosen, why=why)
+    print_rankings("search", database or collection, rankings, mode, as_json=as_json)
 
 
 def _search_folder(
@@ -78,6 +73,8 @@ def _search_folder(
     from sciprism.uses.collection import load_encoder
     from sciprism.uses.search import search as rank
 
+    if not folder:
+        raise InputError("name the folder of a collection, or the address of a pushed one with --in")
     opened = open_papers(Path(folder), filter)
     queries = collect()
     encoder = load_encoder(opened, model) if why or mode != "lexical" else None
@@ -89,12 +86,14 @@ def _search_database(
 ) -> list[Ranking]:
     """Search a pushed collection; warn on standard error of an unfinished push."""
     from sciprism.databases import RemoteCollection
+    from sciprism.uses.collection import load_recorded_encoder
 
     queries = collect()
-    with RemoteCollection(address, model=model) as remote:
+    with RemoteCollection(address) as remote:
         if not remote.record.complete:
             warn_unfinished(address, len(remote), "push")
-        encoder = remote.encoder if why or mode != "lexical" else None
+        needed = why or mode != "lexical"
+        encoder = load_recorded_encoder(remote.record.encoder, address, model) if needed else None
         return remote.rank(encoder, queries, k, mode=mode, filter=filter, why=why)
 
 

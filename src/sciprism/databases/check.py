@@ -51,7 +51,7 @@ def check_space(
 
     Raises RunFailedError where counts differ, or where a search that is exact there does not find what it finds here.
     """
-    table, layout = record.table(address.name, space), record.table_layout(space)
+    table, layout = record.table(address.name, space), record.table_schema(space)
     papers = database.count(table)
     if papers != len(stored):
         raise RunFailedError(

@@ -145,7 +145,7 @@ class RemoteCollection:
             found = self._search_words(queries, k, filter)
         elif mode == "hybrid":
             depth = max(k, FUSION_DEPTH)
-            by_meaning = self._search_vectors(space, vectors, depth, filter, exact=not self._layouts[space].approximate)
+            by_meaning = self._search_vectors(space, vectors, depth, filter, exact=not self.record.approximate)
             found = _fuse(by_meaning, self._search_words(queries, depth, filter), k)
         else:
             found = self._search_vectors(space, vectors, k, filter, exact=mode == "exact")
@@ -163,7 +163,7 @@ class RemoteCollection:
         self, space: str, vectors: Floats, k: int, filter: RowFilter, *, exact: bool
     ) -> list[list[FoundRow]]:
         layout, table = self._layouts[space], self.record.table(self.address.name, space)
-        if not exact and not layout.approximate:
+        if not exact and not self.record.approximate:
             raise InputError(f"{self.address} has no approximate index; push the collection again with --approximate")
         return self._database.search_vectors(table, layout, vectors, k, filter, exact=exact)
 

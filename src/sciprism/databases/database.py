@@ -29,7 +29,7 @@ CONTINUES = "what was sent is kept, and the same command continues"
 
 
 @dataclass(frozen=True, slots=True)
-class TableLayout:
+class TableSchema:
     """The schema of a table: numbers of a vector, how vectors compare, whether an approximate index is built."""
 
     dim: int
@@ -88,15 +88,15 @@ class VectorDatabase(Protocol):
         """Delete texts."""
         ...
 
-    def describe(self, table: str) -> TableLayout | None:
+    def describe(self, table: str) -> TableSchema | None:
         """Return the layout of a table of papers, None where it is missing. InputError where it is not ours."""
         ...
 
-    def create(self, table: str, layout: TableLayout) -> None:
+    def create(self, table: str, layout: TableSchema) -> None:
         """Create a table of papers."""
         ...
 
-    def set_approximate(self, table: str, layout: TableLayout) -> None:
+    def set_approximate(self, table: str, layout: TableSchema) -> None:
         """Build or drop the approximate index, as `layout` says."""
         ...
 
@@ -117,7 +117,7 @@ class VectorDatabase(Protocol):
         ...
 
     def search_vectors(
-        self, table: str, layout: TableLayout, queries: Floats, k: int, filter: RowFilter, *, exact: bool
+        self, table: str, layout: TableSchema, queries: Floats, k: int, filter: RowFilter, *, exact: bool
     ) -> list[list[FoundRow]]:
         """Return the k best rows of each query (m, d)."""
         ...

@@ -3,126 +3,44 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from sciprism.arrays import Floats
-from sciprism.databases.address import Address, read_credentials
 from sciprism.databases.database import (
-    CONTINUES,
     HNSW_CONSTRUCTION,
     HNSW_LINKS,
     HNSW_SEARCH,
     FoundRow,
     Hashes,
     RowFilter,
-    TableLayout,
     TableRows,
+    TableSchema,
     explained,
     foreign_table,
-    shorten_error,
 )
+from sciprism.databases.milvus_connection import MAX_TEXT, TIMEOUT, MilvusConnection
 from sciprism.databases.registry import databases
-from sciprism.errors import InputError, MissingExtraError, RunFailedError
-from sciprism.files import explain_write_errors
+from sciprism.errors import InputError
 from sciprism.index.term_weights import TERMS, SparseVector
 
-if TYPE_CHECKING:
-    from pymilvus import MilvusClient
-
-PORT = 19530
-TIMEOUT = 60.0
-"""Seconds that a server may take for one request."""
 METRICS = {"cosine": "COSINE", "dot": "IP", "euclidean": "L2"}
 NO_TERM = {TERMS: 1.0}
 """The lexical weights of a text without words, since Milvus stores no empty vector; no query has this term."""
 PAGE = 4096
 VECTOR, WORDS = "vector", "words"
-MAX_TEXT = 65_535
-"""Bytes of a text that Milvus stores."""
 MAX_FIELDS = 4096
 """Values of a list that Milvus stores."""
-NO_PERMISSION = ("auth check failure", "unauthenticated", "permission deny", "invalid token", "privilege")
 
 
 @databases.register("milvus")
-class MilvusDatabase:
+class MilvusDatabase(MilvusConnection):
     """Tables in a Milvus server (key: MILVUS_TOKEN, TLS: MILVUS_TLS), or in a `.db` file of milvus-lite."""
 
-    def __init__(self, address: Address) -> None:
-        try:
-            from pymilvus.exceptions import MilvusException
-        except ImportError:
-            raise MissingExtraError("milvus", "a Milvus database") from None
-        self.address = address
-        self.failures: tuple[type[Exception], ...] = (MilvusException, OSError)
-        for name in ("pymilvus", "milvus_lite"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # they log each error that they raise
-        self._client = self._connect()
-
     @explained
-    def _connect(self) -> MilvusClient:
-        from pymilvus import MilvusClient
-
-        if (path := self.address.path) is not None:
-            if path.suffix != ".db":
-                raise InputError(f"{self.address}: the file of milvus-lite must end with .db, such as papers.db/NAME")
-            with explain_write_errors(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-            return MilvusClient(str(path), dedicated=True)
-        how = read_credentials(self.address.host, "MILVUS_TOKEN", "MILVUS_TLS")
-        host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
-        more: dict[str, Any] = {"server_pem_path": how.certificates} if how.certificates else {}
-        uri = f"{'https' if how.tls else 'http'}://{host}:{self.address.port or PORT}"
-        return MilvusClient(uri, token=how.key, timeout=TIMEOUT, dedicated=True, **more)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
-        if self.address.path is not None:
-            from milvus_lite.server_manager import server_manager_instance  # type: ignore[import-untyped]
-
-            server_manager_instance.release_server(str(self.address.path))
-
-    @explained
-    def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        """Return the texts of some keys."""
-        if not self._client.has_collection(table, timeout=TIMEOUT):
-            return {}
-        self._client.load_collection(table)
-        found = self._client.get(table, list(keys), output_fields=["key", "text"], timeout=TIMEOUT)
-        return {row["key"]: row["text"] for row in found}
-
-    @explained
-    def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
-        """Store texts by key; Milvus asks each table for a vector, which is not used here."""
-        from pymilvus import DataType
-
-        if not self._client.has_collection(table, timeout=TIMEOUT):
-            schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-            schema.add_field("key", DataType.VARCHAR, is_primary=True, max_length=100)
-            schema.add_field("text", DataType.VARCHAR, max_length=MAX_TEXT)
-            schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)
-            indexes = self._client.prepare_index_params()
-            indexes.add_index("unused", index_type="FLAT", metric_type="L2")
-            self._client.create_collection(
-                table, schema=schema, index_params=indexes, consistency_level="Strong", timeout=TIMEOUT
-            )
-        rows = [{"key": key, "text": text, "unused": [0.0, 0.0]} for key, text in texts.items()]
-        self._client.upsert(table, rows, timeout=TIMEOUT)
-
-    @explained
-    def delete_texts(self, table: str, keys: Sequence[str]) -> None:
-        """Delete texts."""
-        self._client.delete(table, ids=list(keys), timeout=TIMEOUT)
-
-    @explained
-    def describe(self, table: str) -> TableLayout | None:
+    def describe(self, table: str) -> TableSchema | None:
         """Return the layout of a table of papers."""
         if not self._client.has_collection(table, timeout=TIMEOUT):
             return None
@@ -135,10 +53,10 @@ class MilvusDatabase:
         if distance is None:
             raise foreign_table(self.address, table, f"has no index of {VECTOR!r} that sciprism knows")
         dim = int(fields[VECTOR]["params"]["dim"])
-        return TableLayout(dim, distance, index["index_type"] == "HNSW")  # type: ignore[arg-type]
+        return TableSchema(dim, distance, index["index_type"] == "HNSW")  # type: ignore[arg-type]
 
     @explained
-    def create(self, table: str, layout: TableLayout) -> None:
+    def create(self, table: str, layout: TableSchema) -> None:
         """Create a table of papers."""
         indexes = self._client.prepare_index_params()
         indexes.add_index(VECTOR, **_build_index(layout))
@@ -169,7 +87,7 @@ class MilvusDatabase:
         return schema
 
     @explained
-    def set_approximate(self, table: str, layout: TableLayout) -> None:
+    def set_approximate(self, table: str, layout: TableSchema) -> None:
         """Replace the index of vectors; searches wait for the new one."""
         self._client.release_collection(table)
         self._client.drop_index(table, VECTOR)
@@ -216,7 +134,7 @@ class MilvusDatabase:
 
     @explained
     def search_vectors(
-        self, table: str, layout: TableLayout, queries: Floats, k: int, filter: RowFilter, *, exact: bool
+        self, table: str, layout: TableSchema, queries: Floats, k: int, filter: RowFilter, *, exact: bool
     ) -> list[list[FoundRow]]:
         """Return the k best rows of each query; exact where the table has no approximate index."""
         if exact and layout.approximate:
@@ -265,27 +183,8 @@ class MilvusDatabase:
         for hits in found:
             yield [(int(hit["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
 
-    def explain(self, error: Exception) -> InputError | RunFailedError:
-        """Return the message of an error of the client."""
-        words = shorten_error(getattr(error, "message", "") or error)
-        low = words.lower()
-        if any(each in low for each in NO_PERMISSION):
-            return InputError(
-                f"{self.address} refuses the key ({words}); set MILVUS_TOKEN to a valid KEY or USER:PASSWORD"
-            )
-        if "no space left" in low or "disk quota" in low or "disk full" in low:
-            return RunFailedError(f"{self.address}: the disk is full ({words}); {CONTINUES}")
-        if self.address.path is not None and "open local milvus failed" in low:
-            return InputError(f"{self.address} cannot be opened: another process uses it, or the file is damaged")
-        if any(each in low for each in ("fail connecting", "unavailable", "deadline", "timeout")):
-            return RunFailedError(
-                f"{self.address} cannot be reached ({words}); see that the server runs, and that MILVUS_TLS says "
-                f"whether it expects TLS; {CONTINUES}"
-            )
-        return RunFailedError(f"{self.address} failed: {words}; {CONTINUES}")
 
-
-def _build_index(layout: TableLayout) -> dict[str, Any]:
+def _build_index(layout: TableSchema) -> dict[str, Any]:
     metric = METRICS[layout.distance]
     if not layout.approximate:
         return {"index_type": "FLAT", "metric_type": metric}

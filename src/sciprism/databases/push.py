@@ -13,7 +13,7 @@ import numpy as np
 from sciprism.arrays import Rows
 from sciprism.databases.address import Address
 from sciprism.databases.check import SpaceCheck, check_space
-from sciprism.databases.database import Hashes, TableLayout, VectorDatabase
+from sciprism.databases.database import Hashes, TableSchema, VectorDatabase
 from sciprism.databases.record import (
     LexicalRecord,
     RemoteRecord,
@@ -74,7 +74,7 @@ class _SpaceDifference:
     """What the table of a space lacks: rows to send, keys to delete, and counts. found: its layout, if it is there."""
 
     space: str
-    found: TableLayout | None
+    found: TableSchema | None
     rows: Rows
     gone: Hashes
     new: int
@@ -226,9 +226,9 @@ class _Push:
         space, shortened = difference.space, 0
         table = self.record.table(self.address.name, space)
         if difference.found is None:
-            self.database.create(table, self.record.table_layout(space))
+            self.database.create(table, self.record.table_schema(space))
         elif difference.found.approximate != self.record.approximate:
-            self.database.set_approximate(table, self.record.table_layout(space))
+            self.database.set_approximate(table, self.record.table_schema(space))
         with_words = self.record.lexical is not None and self.record.lexical.space == space
         builder = RowBuilder(self.stored, space, self._hashes_of(space), self.statistics if with_words else None)
         for start in range(0, len(difference.rows), BATCH):

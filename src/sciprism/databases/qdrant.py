@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import sqlite3
-import uuid
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from sciprism.arrays import Floats
-from sciprism.databases.address import Address, read_credentials
 from sciprism.databases.database import (
-    CONTINUES,
     HNSW_CONSTRUCTION,
     HNSW_LINKS,
     HNSW_SEARCH,
     FoundRow,
     Hashes,
     RowFilter,
-    TableLayout,
     TableRows,
+    TableSchema,
     explained,
     foreign_table,
-    shorten_error,
 )
+from sciprism.databases.qdrant_connection import QdrantConnection
 from sciprism.databases.registry import databases
-from sciprism.errors import InputError, MissingExtraError, RunFailedError
-from sciprism.files import explain_write_errors
 from sciprism.index.term_weights import SparseVector
 
-if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
-PORT = 6333
-TIMEOUT = 60
-"""Seconds that a server may take for one request."""
 DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
 PAGE = 4096
 VECTOR, WORDS = "vector", "words"
@@ -46,69 +32,11 @@ FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword"}
 
 
 @databases.register("qdrant")
-class QdrantDatabase:
+class QdrantDatabase(QdrantConnection):
     """Tables in a Qdrant server (key: QDRANT_API_KEY, TLS: QDRANT_TLS), or in a folder."""
 
-    def __init__(self, address: Address) -> None:
-        try:
-            from qdrant_client.http.exceptions import ApiException
-        except ImportError:
-            raise MissingExtraError("qdrant", "a Qdrant database") from None
-        self.address = address
-        self.failures: tuple[type[Exception], ...] = (ApiException, OSError, sqlite3.Error, ValueError, RuntimeError)
-        self._client = self._connect()
-
     @explained
-    def _connect(self) -> QdrantClient:
-        from qdrant_client import QdrantClient
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of local mode and of keys without TLS: the page on databases names both
-            if (path := self.address.path) is not None:
-                with explain_write_errors(path):
-                    return QdrantClient(path=str(path))
-            host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
-            how = read_credentials(self.address.host, "QDRANT_API_KEY", "QDRANT_TLS")
-            url = f"{'https' if how.tls else 'http'}://{host}:{self.address.port or PORT}"
-            more: dict[str, Any] = {"verify": how.certificates} if how.certificates else {}
-            return QdrantClient(url=url, api_key=how.key or None, timeout=TIMEOUT, check_compatibility=False, **more)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
-
-    @explained
-    def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
-        """Return the texts of some keys."""
-        if not self._client.collection_exists(table):
-            return {}
-        found = self._client.retrieve(table, [_number_key(key) for key in keys], with_payload=True)
-        return {point.payload["key"]: point.payload["text"] for point in found if point.payload}
-
-    @explained
-    def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
-        """Store texts by key."""
-        from qdrant_client import models
-
-        if not self._client.collection_exists(table):
-            self._client.create_collection(table, vectors_config={})
-        points = [
-            models.PointStruct(id=_number_key(key), vector={}, payload={"key": key, "text": text})
-            for key, text in texts.items()
-        ]
-        self._client.upsert(table, points, wait=True)
-
-    @explained
-    def delete_texts(self, table: str, keys: Sequence[str]) -> None:
-        """Delete texts."""
-        from qdrant_client import models
-
-        self._client.delete(table, models.PointIdsList(points=[_number_key(key) for key in keys]), wait=True)
-
-    @explained
-    def describe(self, table: str) -> TableLayout | None:
+    def describe(self, table: str) -> TableSchema | None:
         """Return the layout of a table of papers."""
         if not self._client.collection_exists(table):
             return None
@@ -121,10 +49,10 @@ class QdrantDatabase:
         if distance is None:
             raise foreign_table(self.address, table, f"compares vectors by {dense.distance.value}")
         approximate = self.address.path is None and dense.hnsw_config is not None and bool(dense.hnsw_config.m)
-        return TableLayout(int(dense.size), distance, approximate)  # type: ignore[arg-type]
+        return TableSchema(int(dense.size), distance, approximate)  # type: ignore[arg-type]
 
     @explained
-    def create(self, table: str, layout: TableLayout) -> None:
+    def create(self, table: str, layout: TableSchema) -> None:
         """Create a table of papers, with indexes of the columns that filters read."""
         from qdrant_client import models
 
@@ -140,7 +68,7 @@ class QdrantDatabase:
             self._client.create_payload_index(table, column, models.PayloadSchemaType(kind), wait=True)
 
     @explained
-    def set_approximate(self, table: str, layout: TableLayout) -> None:
+    def set_approximate(self, table: str, layout: TableSchema) -> None:
         """Build or drop the graph; a server does so in the background."""
         from qdrant_client import models
 
@@ -195,7 +123,7 @@ class QdrantDatabase:
 
     @explained
     def search_vectors(
-        self, table: str, layout: TableLayout, queries: Floats, k: int, filter: RowFilter, *, exact: bool
+        self, table: str, layout: TableSchema, queries: Floats, k: int, filter: RowFilter, *, exact: bool
     ) -> list[list[FoundRow]]:
         """Return the k best rows of each query."""
         from qdrant_client import models
@@ -231,33 +159,8 @@ class QdrantDatabase:
         ]
         return self._client.query_batch_points(table, requests) if requests else []
 
-    def explain(self, error: Exception) -> InputError | RunFailedError:
-        """Return the message of an error of the client."""
-        words, status = shorten_error(error), getattr(error, "status_code", None)
-        content = getattr(error, "content", b"")
-        said = shorten_error(content.decode("utf-8", "replace")) if content else words
-        if status in (401, 403):
-            return InputError(
-                f"{self.address} refuses the key (status {status}); set QDRANT_API_KEY to a valid one with write access"
-            )
-        if status == 507 or "no space left" in said.lower() or "disk is full" in said.lower():
-            return RunFailedError(f"{self.address}: the disk is full ({said}); {CONTINUES}")
-        if "already accessed by another instance" in words:
-            return InputError(f"{self.address} is in use by another process; wait until it ends, or run a server")
-        if self.address.path is None and status is None and not isinstance(error, ValueError | RuntimeError):
-            return RunFailedError(
-                f"{self.address} cannot be reached ({words}); see that the server runs, and that QDRANT_TLS says "
-                f"whether it expects TLS; {CONTINUES}"
-            )
-        return RunFailedError(f"{self.address} failed{f' with status {status}' if status else ''}: {said}; {CONTINUES}")
 
-
-def _number_key(key: str) -> str:
-    """Return the id of a text's point."""
-    return str(uuid.UUID(bytes=blake2b(key.encode(), digest_size=16).digest()))
-
-
-def _build_graph(layout: TableLayout) -> Any:
+def _build_graph(layout: TableSchema) -> Any:
     """Return the settings of the graph; without links no graph is built."""
     from qdrant_client import models
 

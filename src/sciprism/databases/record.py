@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sciprism.databases.address import Address
-from sciprism.databases.database import TableLayout, VectorDatabase
+from sciprism.databases.database import TableSchema, VectorDatabase
 from sciprism.errors import InputError
 from sciprism.index.term_weights import TermStatistics
 from sciprism.store.known_papers import hash64
@@ -57,9 +57,9 @@ class RemoteRecord(BaseModel):
         """Return the name of the table of a space."""
         return f"{name}_{self.spaces[space].folder.replace('-', '_')}"
 
-    def table_layout(self, space: str) -> TableLayout:
+    def table_schema(self, space: str) -> TableSchema:
         """Return the schema that the table of a space must have."""
-        return TableLayout(self.spaces[space].dim, self.encoder.distance, self.approximate)
+        return TableSchema(self.spaces[space].dim, self.encoder.distance, self.approximate)
 
 
 def record_table(name: str) -> str:
@@ -90,9 +90,9 @@ def write_record(database: VectorDatabase, address: Address, record: RemoteRecor
     database.write_texts(record_table(address.name), {RECORD: record.model_dump_json()})
 
 
-def check_table(database: VectorDatabase, address: Address, record: RemoteRecord, space: str) -> TableLayout | None:
+def check_table(database: VectorDatabase, address: Address, record: RemoteRecord, space: str) -> TableSchema | None:
     """Return the layout of the table of a space, None where it is missing; InputError for another schema."""
-    table, wanted = record.table(address.name, space), record.table_layout(space)
+    table, wanted = record.table(address.name, space), record.table_schema(space)
     found = database.describe(table)
     if found is not None and (found.dim, found.distance) != (wanted.dim, wanted.distance):
         raise InputError(
