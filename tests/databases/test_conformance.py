@@ -18,6 +18,7 @@ from build_databases import (
     random_papers,
     server_address,
 )
+from database_servers import serve_milvus, serve_qdrant
 from fake_encoder import FakeEncoder
 from sciprism.databases import RemoteCollection, databases, push
 from sciprism.errors import InputError
@@ -28,11 +29,13 @@ from sciprism.uses import Ranking, search
 PAPERS = 70
 QUERIES = ["word3 word17 word20 word3", "word5", "word9 the word40 word2 word77 zebra", "zebra"]
 MODES = ("exact", "approximate", "lexical", "hybrid")
-PLACES = [*((kind, "local") for kind in sorted(SERVERS)), *((kind, "server") for kind in sorted(SERVERS))]
+WIRES = {"qdrant": serve_qdrant, "milvus": serve_milvus}
+PLACES = [(kind, place) for place in ("local", "wire", "server") for kind in sorted(SERVERS)]
+"""A folder of this machine; the same behind the network protocol; a real server, where the environment names one."""
 
 
 def test_every_database_is_tested() -> None:
-    assert databases.keys() == SERVERS.keys()
+    assert databases.keys() == SERVERS.keys() == WIRES.keys()
 
 
 @pytest.fixture(scope="module", params=PLACES, ids=lambda place: "-".join(place))
@@ -41,6 +44,9 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     pytest.importorskip({"qdrant": "qdrant_client", "milvus": "pymilvus"}[kind])
     if place == "local":
         yield local_address(kind, tmp_path_factory.mktemp(kind))
+    elif place == "wire":
+        with WIRES[kind](tmp_path_factory.mktemp(kind)) as server:
+            yield f"{server}/papers"
     elif (found := server_address(kind)) is None:
         pytest.skip(f"{SERVERS[kind]} names no server, such as {kind}://localhost")
     else:
