@@ -272,7 +272,7 @@ def test_a_full_disk(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 
     with monkeypatch.context() as patch:
         patch.setattr(Client, "upsert", fail)
-        with pytest.raises(RunFailedError, match=r"the disk is full .*the same command continues"):
+        with pytest.raises(RunFailedError, match=r"the disk is full .*run the same command again"):
             push(folder, address)
     assert len(list_ids(address)) == 30
     assert push(folder, address).spaces[0].changed >= 5

@@ -25,7 +25,7 @@ HNSW_LINKS = 32
 HNSW_CONSTRUCTION = 200
 HNSW_SEARCH = 128
 """Settings of approximate search, those of the local index."""
-CONTINUES = "what was sent is kept, and the same command continues"
+CONTINUES = "nothing is lost: when that is mended, run the same command again"
 
 
 @dataclass(frozen=True, slots=True)

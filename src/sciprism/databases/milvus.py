@@ -175,13 +175,13 @@ class MilvusDatabase(MilvusConnection):
             queries,
             filter=_to_expression(filter),
             limit=k,
-            output_fields=["paper"],
+            output_fields=["key", "paper"],
             search_params=parameters,
             anns_field=field,
             timeout=TIMEOUT,
         )
         for hits in found:
-            yield [(int(hit["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
+            yield [(int(hit["entity"]["key"]), float(hit["distance"]), hit["entity"]["paper"]) for hit in hits]
 
 
 def _build_index(layout: TableSchema) -> dict[str, Any]:

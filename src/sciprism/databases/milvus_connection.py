@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
 from sciprism.databases.address import Address, read_credentials
@@ -47,6 +48,8 @@ class MilvusConnection:
         if (path := self.address.path) is not None:
             if path.suffix != ".db":
                 raise InputError(f"{self.address}: the file of milvus-lite must end with .db, such as papers.db/NAME")
+            if find_spec("milvus_lite") is None:
+                raise MissingExtraError("milvus", "a Milvus database in a file")
             with explain_write_errors(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
             return MilvusClient(str(path), dedicated=True)

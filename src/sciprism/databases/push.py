@@ -162,12 +162,11 @@ class _Push:
             formats = {format: name for name, space in spaces.items() for format in space.formats}
             space = formats.get("search") or formats.get("proximity") or next(iter(spaces))
             words = LexicalRecord(space=space, **asdict(self.statistics))
-        years = [year for (part,) in self.stored.columns("year") for year in part if year is not None]
         return RemoteRecord(
             encoder=manifest.encoder,
             spaces=spaces,
             approximate=approximate,
-            years=(min(years), max(years)) if years else None,
+            years=_find_years(self.stored),
             lexical=words,
             buckets={} if before is None else before.buckets,
         )
@@ -268,6 +267,15 @@ def _choose_statistics(stored: StoredCollection, before: RemoteRecord | None) ->
     old = before.lexical.statistics()
     close = abs(new.mean_length - old.mean_length) <= DRIFT * old.mean_length
     return replace(new, mean_length=old.mean_length) if close and (new.k1, new.b) == (old.k1, old.b) else new
+
+
+def _find_years(stored: StoredCollection) -> tuple[int, int] | None:
+    """Return the first and the last year of a collection, as a filter's message names them."""
+    spans = []
+    for (values,) in stored.columns("year"):
+        if years := [year for year in values if year is not None]:
+            spans += [min(years), max(years)]
+    return (min(spans), max(spans)) if spans else None
 
 
 def _count_values(stored: StoredCollection, column: str) -> Counter[str]:
