@@ -7,7 +7,9 @@ import json
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -110,6 +112,33 @@ def test_a_server_that_refuses(
     assert code and message in error and KEY not in error
 
 
+def test_a_milvus_server_that_refuses_the_key(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    pytest.importorskip("pymilvus")
+    import grpc
+
+    keys = set()
+
+    class Refusal(grpc.GenericRpcHandler):  # type: ignore[misc]
+        def service(self, call: Any) -> Any:
+            keys.add(dict(call.invocation_metadata)["authorization"])
+
+            def refuse(_: Any, context: Any) -> None:
+                context.abort(grpc.StatusCode.UNAUTHENTICATED, "auth check failure, please check api key is correct")
+
+            return grpc.unary_unary_rpc_method_handler(refuse)
+
+    monkeypatch.setenv("MILVUS_TOKEN", KEY)
+    server = grpc.server(ThreadPoolExecutor(2))
+    server.add_generic_rpc_handlers([Refusal()])
+    address = f"milvus://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}/papers"
+    server.start()
+    code, printed, error = run(monkeypatch, capsys, "push", folder, "--to", address)
+    server.stop(None).wait()
+    assert (code, printed) == (2, "") and "refuses the key" in error and "MILVUS_TOKEN" in error
+    assert len(error.strip().splitlines()) == 1 and KEY not in error
+    assert keys == {b64encode(KEY.encode()).decode()}
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [
@@ -184,6 +213,15 @@ def test_another_encoder_is_refused(address: str, folder: Path, tmp_path: Path) 
     with RemoteCollection(address) as remote, pytest.raises(InputError, match="fingerprint f0"):
         remote.rank(WordSumEncoder("else", "f1", dim=64), ["word1"])
     assert len(list_ids(address)) == 30
+
+
+def test_papers_whose_record_was_lost_are_sent_again(address: str, folder: Path, tmp_path: Path) -> None:
+    """Without the record nothing says of which encoder the vectors there are, but their versions do."""
+    push(folder, address)
+    drop_table(address, "papers_sciprism")
+    other = WordSumEncoder("else", "f1", dim=64)
+    stored = build_collection(tmp_path / "other", random_papers(30), other, ("search",))
+    assert push(tmp_path / "other", address).spaces[0].changed == len(stored) == 30
 
 
 def test_another_collection_deletes_nothing_unasked(address: str, folder: Path, tmp_path: Path) -> None:

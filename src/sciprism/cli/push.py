@@ -9,7 +9,7 @@ import typer
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
 from sciprism.cli.progress import ProgressDisplay
-from sciprism.cli.ranked_list import CollectionFolder
+from sciprism.cli.ranked_list import CollectionFolder, warn_unfinished
 
 if TYPE_CHECKING:
     from sciprism.databases import PushReport
@@ -47,6 +47,8 @@ def push(
             prune=prune,
             on_papers=lambda work, done, total: display.show(work, "papers", done, total or None),
         )
+    if report.unfinished:
+        warn_unfinished(collection, report.papers, "embed")
     if as_json:
         print_json("sciprism.push/1", {"collection": str(collection)} | report.to_json())
     else:

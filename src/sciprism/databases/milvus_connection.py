@@ -103,7 +103,8 @@ class MilvusConnection:
 
     def explain(self, error: Exception) -> InputError | RunFailedError:
         """Return the message of an error of the client."""
-        words = shorten_error(getattr(error, "message", "") or error)
+        details = getattr(error.__cause__, "details", str)  # what a server says that refuses a connection
+        words = shorten_error(details() or getattr(error, "message", "") or error)
         low = words.lower()
         if any(each in low for each in NO_PERMISSION):
             return InputError(
@@ -113,7 +114,7 @@ class MilvusConnection:
             return RunFailedError(f"{self.address}: the disk is full ({words}); {CONTINUES}")
         if self.address.path is not None and "open local milvus failed" in low:
             return InputError(f"{self.address} cannot be opened: another process uses it, or the file is damaged")
-        if any(each in low for each in ("fail connecting", "unavailable", "deadline", "timeout")):
+        if any(each in low for each in ("connecting", "to connect", "unavailable", "deadline", "timeout")):
             return RunFailedError(
                 f"{self.address} cannot be reached ({words}); see that the server runs, and that MILVUS_TLS says "
                 f"whether it expects TLS; {CONTINUES}"

@@ -56,10 +56,15 @@ class SpacePush:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushReport:
-    """What a push did. lexical: whether lexical weights are there. shortened: records too long for the database."""
+    """What a push did.
+
+    unfinished: whether more papers are still to be embedded here. lexical: whether lexical weights are there.
+    shortened: records sent that were too long for a database.
+    """
 
     address: str
     papers: int
+    unfinished: bool
     lexical: bool
     shortened: int
     spaces: tuple[SpacePush, ...]
@@ -136,6 +141,7 @@ class _Push:
         return PushReport(
             address=str(self.address),
             papers=len(self.stored),
+            unfinished=self.stored.manifest.input is None,
             lexical=self.statistics is not None,
             shortened=shortened,
             spaces=reports,

@@ -16,6 +16,7 @@ from sciprism.index.lexical import join_text
 from sciprism.index.term_weights import SparseVector, TermStatistics, weigh_documents
 from sciprism.papers.records import Paper
 from sciprism.store import StoredCollection
+from sciprism.store.known_papers import hash64
 
 MAX_BYTES = 60_000
 """UTF-8 bytes of a paper's record that are stored: Milvus takes 65,535 for a text."""
@@ -34,19 +35,13 @@ class PaperHashColumns:
 
 
 def read_hashes(stored: StoredCollection, statistics: TermStatistics | None) -> PaperHashColumns:
-    """Return the hashes of all rows. The version changes with the record, the text, or the lexical weights."""
+    """Return the hashes of all rows. The version changes with the record, text, encoder, or lexical weights."""
     keys, texts, records = (
         stored.column(name).astype(np.uint64, copy=False) for name in ("id_hash", "text_hash", "record_hash")
     )
-    return PaperHashColumns(keys.view(np.int64), texts, (records ^ _hash_statistics(statistics)).view(np.int64))
-
-
-def _hash_statistics(statistics: TermStatistics | None) -> np.uint64:
-    from sciprism.store.known_papers import hash64
-
-    if statistics is None:
-        return np.uint64(0)
-    return np.uint64(hash64(f"{statistics.mean_length} {statistics.k1} {statistics.b}"))
+    weights = "" if statistics is None else f"{statistics.mean_length} {statistics.k1} {statistics.b}"
+    common = np.uint64(hash64(f"{stored.manifest.encoder.fingerprint} {weights}"))
+    return PaperHashColumns(keys.view(np.int64), texts, (records ^ common).view(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
