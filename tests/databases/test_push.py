@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
@@ -25,7 +26,7 @@ from sciprism.databases.registry import open_database
 from sciprism.errors import InputError, RunFailedError
 from sciprism.index import lexical
 from sciprism.papers.records import Paper
-from sciprism.store import CollectionLayout, StoredCollection, embed
+from sciprism.store import CollectionLayout, StoredCollection, delete, embed
 
 KEY = "sk-never-printed"
 
@@ -203,6 +204,58 @@ def test_a_push_that_is_killed_continues(address: str, folder: Path, tmp_path: P
     assert report.unchanged >= 48 and report.new == 120 - report.unchanged and report.changed == 0
     with RemoteCollection(address) as remote:
         assert remote.record.complete and len(remote) == 120
+
+
+def test_a_push_that_fails_at_every_write_continues(
+    address: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt gets one write further, also with an older push there, other papers, and an approximate index."""
+    push(folder, address)
+    build_collection(folder, random_papers(5, edition=4), formats=("search",))
+    delete(folder, ["paper/20"])
+    kind = type(open_closed(address))
+    left = 0
+
+    def fail_later(method: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*arguments: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                raise RunFailedError("the connection is lost")
+            left -= 1
+            return method(*arguments)
+
+        return write
+
+    for name in ("write_texts", "delete_texts", "create", "set_approximate", "upsert", "delete"):
+        monkeypatch.setattr(kind, name, fail_later(getattr(kind, name)))
+    monkeypatch.setattr(import_module("sciprism.databases.push"), "BATCH", 7)
+    for attempt in range(30):
+        left = attempt
+        try:
+            report = push(folder, address, approximate=True)
+            break
+        except RunFailedError as error:
+            assert str(error) == "the connection is lost"
+    assert attempt > 3 and report.papers == report.spaces[0].check.papers == 29
+    monkeypatch.undo()
+    assert push(folder, address, approximate=True).spaces[0].unchanged == 29
+
+
+def open_closed(address: str) -> Any:
+    """A connection that is closed again, for its class."""
+    _, database = open_database(address)
+    with database:
+        return database
+
+
+def test_a_new_table_that_stayed_empty(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RunFailedError("the connection is lost")
+
+    with monkeypatch.context() as patch, pytest.raises(RunFailedError, match="the connection is lost"):
+        patch.setattr(type(open_closed(address)), "upsert", fail)
+        push(folder, address)
+    assert push(folder, address).spaces[0].new == 30
 
 
 def test_another_encoder_is_refused(address: str, folder: Path, tmp_path: Path) -> None:

@@ -181,20 +181,20 @@ class _Push:
         return self.hashes[self.record.lexical is not None and self.record.lexical.space == space]
 
     def _compare(self, space: str) -> _SpaceDifference:
-        """Compare the table of a space with the collection, in about 16 bytes for each paper of both."""
+        """Compare the table of a space with the collection, in a few numbers for each paper of both."""
         found = check_table(self.database, self.address, self.record, space)
         live, hashes = self.stored.live, self._hashes_of(space)
         if found is None:
             return _SpaceDifference(space, None, live, np.empty(0, np.int64), len(live), 0)
         table = self.record.table(self.address.name, space)
-        parts = list(self.database.iterate_versions(table))
-        keys, versions = (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True))
+        none = np.empty(0, np.int64)
+        parts = [(none, none), *self.database.iterate_versions(table)]
+        keys, versions = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(keys)
-        keys, versions = keys[order], versions[order]
-        own = hashes.keys[live]
-        places = np.minimum(np.searchsorted(keys, own), max(0, len(keys) - 1))
-        known = keys[places] == own if len(keys) else np.zeros(len(own), bool)
-        same = known & (versions[places] == hashes.versions[live]) if len(keys) else known
+        keys, versions, own = keys[order], versions[order], hashes.keys[live]
+        known = np.isin(own, keys)
+        same = known.copy()
+        same[known] = versions[np.searchsorted(keys, own[known])] == hashes.versions[live[known]]
         gone = keys[~np.isin(keys, own)]
         return _SpaceDifference(space, found, live[~same], gone, int((~known).sum()), int(same.sum()))
 
