@@ -189,6 +189,7 @@ module.push(*sys.argv[1:], on_papers=show)
 """
 
 
+@pytest.mark.slow
 def test_a_push_that_is_killed_continues(address: str, folder: Path, tmp_path: Path) -> None:
     build_collection(folder, random_papers(120), formats=("search",))
     process = subprocess.Popen([sys.executable, "-c", SLOW_PUSH, str(folder), address], stdout=-1, text=True)
