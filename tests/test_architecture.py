@@ -25,10 +25,11 @@ MAY_IMPORT = {
     "training": {"encoders", "objectives", "metrics"},
     "datasets": {"papers", "text"},
     "uses": {"index", "probes", "metrics"},
+    "databases": {"uses"},
     "evaluation": {"uses", "datasets", "training"},
     "prepare": {"evaluation"},
     "reproduce": {"evaluation"},
-    "cli": {"uses", "prepare", "reproduce"},
+    "cli": {"uses", "databases", "prepare", "reproduce"},
 }
 GROUND = {
     "arrays",

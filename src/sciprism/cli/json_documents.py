@@ -17,6 +17,7 @@ SCHEMAS: dict[str, tuple[str, str]] = {
     "sciprism.index/1": ("index", "collection, built, papers"),
     "sciprism.search/1": ("search", "collection, mode, rankings: of each query its hits"),
     "sciprism.similar/1": ("similar", "collection, mode, rankings: one of each paper, with its hits"),
+    "sciprism.push/1": ("push", "collection, address, papers, lexical, shortened; spaces: of each counts and check"),
     "sciprism.recommend/1": ("recommend", "inputs, output, model, counts, interests, hits with reasons, skipped"),
     "sciprism.match/1": (
         "match",

@@ -37,6 +37,7 @@ from sciprism.cli.overlap import overlap
 from sciprism.cli.parts import merge, status
 from sciprism.cli.prepare import prepare
 from sciprism.cli.progress import show_work
+from sciprism.cli.push import push
 from sciprism.cli.recommend import recommend
 from sciprism.cli.reproduce import reproduce
 from sciprism.cli.results import results
@@ -77,6 +78,7 @@ USE = (
     index,
     search,
     similar,
+    push,
     match,
     recommend,
     delete,

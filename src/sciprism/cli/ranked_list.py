@@ -50,7 +50,10 @@ def build_filter(year: str, venue: str, field: str) -> Filter:
 
 
 def open_papers(folder: Path, filter: Filter) -> StoredCollection:
-    """Open a collection; InputError where it is finished and empty, or where no paper can pass the filter."""
+    """Open a collection; InputError where it is finished and empty, or where no paper can pass the filter.
+
+    Warns on standard error of an unfinished one.
+    """
     from sciprism.store import StoredCollection
     from sciprism.store.filters import check_filter
 
@@ -59,21 +62,23 @@ def open_papers(folder: Path, filter: Filter) -> StoredCollection:
         check_filter(collection, filter)
     elif collection.manifest.input is not None:
         raise InputError(f"{folder} holds no papers; add some with: sciprism embed FILES -o {folder}")
+    if collection.manifest.input is None:
+        warn_unfinished(folder, len(collection), "embed")
     return collection
 
 
+def warn_unfinished(place: object, papers: int, command: str) -> None:
+    """Warn on standard error of a collection that a command has not finished."""
+    print(f"{place} is unfinished: {papers:,} papers so far; run its `sciprism {command}` again", file=sys.stderr)
+
+
 def print_rankings(
-    command: str, collection: StoredCollection, rankings: Sequence[Ranking], mode: str, *, as_json: bool
+    command: str, collection: str | Path, rankings: Sequence[Ranking], mode: str, *, as_json: bool
 ) -> None:
-    """Print every ranking of `search` or `similar`; warn on standard error of an unfinished collection."""
-    if collection.manifest.input is None:
-        print(
-            f"{collection.folder} is unfinished: {len(collection):,} papers so far; run its `sciprism embed` again",
-            file=sys.stderr,
-        )
+    """Print every ranking of `search` or `similar`. collection: where the papers are."""
     if as_json:
         found = [ranking.to_json() for ranking in rankings]
-        print_json(f"sciprism.{command}/1", {"collection": str(collection.folder), "mode": mode, "rankings": found})
+        print_json(f"sciprism.{command}/1", {"collection": str(collection), "mode": mode, "rankings": found})
         return
     from rich.text import Text
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sciprism.cli.options import AsJson
 from sciprism.cli.ranked_list import (
-    CollectionFolder,
     Field,
     Model,
     Venue,
@@ -18,15 +18,25 @@ from sciprism.cli.ranked_list import (
     build_filter,
     open_papers,
     print_rankings,
+    warn_unfinished,
 )
 from sciprism.errors import InputError
 
+if TYPE_CHECKING:
+    from sciprism.store import Filter
+    from sciprism.uses import Ranking
+
 
 def search(
-    collection: CollectionFolder,
+    collection: Annotated[
+        str, typer.Argument(help="A folder made by `sciprism embed`; not with --in.", show_default=False)
+    ] = "",
     words: Annotated[
         list[str] | None, typer.Argument(help="The words of one query; - alone is --queries -.", show_default=False)
     ] = None,
+    database: Annotated[
+        str, typer.Option("--in", help="Search a collection that `sciprism push` copied to this address.")
+    ] = "",
     query: Annotated[list[str] | None, typer.Option("-q", "--query", help="A query; repeatable.")] = None,
     queries: Annotated[str, typer.Option(help="A file with one query a line; - is standard input.")] = "",
     k: Annotated[int, typer.Option("-k", help="Papers to show for each query.")] = 10,
@@ -43,18 +53,48 @@ def search(
     All words are one query, with quotes or without. For several queries: -q ONE -q TWO, or --queries FILE.
 
     Example: sciprism search vecs/ dark matter halos -k 5 --year 1990-2010
+    Example: sciprism search --in qdrant://localhost:6333/papers dark matter halos
     """
-    from sciprism.uses.collection import load_encoder
     from sciprism.uses.search import check_mode
-    from sciprism.uses.search import search as rank
 
     check_mode(mode)
     chosen = build_filter(year, venue, field)
-    opened = open_papers(collection, chosen)
-    asked = _collect_queries(words or [], query or [], queries)
+    words = [*filter(None, [collection if database else ""]), *(words or [])]
+    collect = partial(_collect_queries, words, query or [], queries)
+    rank = _search_database if database else _search_folder
+    rankings = rank(database or collection, model, collect, k=k, mode=mode, filter=chosen, why=why)
+    print_rankings("search", database or collection, rankings, mode, as_json=as_json)
+
+
+def _search_folder(
+    folder: str, model: str, collect: Callable[[], list[str]], *, k: int, mode: str, filter: Filter, why: bool
+) -> list[Ranking]:
+    """Search a collection in a folder."""
+    from sciprism.uses.collection import load_encoder
+    from sciprism.uses.search import search as rank
+
+    if not folder:
+        raise InputError("name the folder of a collection, or the address of a pushed one with --in")
+    opened = open_papers(Path(folder), filter)
+    queries = collect()
     encoder = load_encoder(opened, model) if why or mode != "lexical" else None
-    rankings = rank(opened, encoder, asked, k, mode=mode, filter=chosen, why=why)
-    print_rankings("search", opened, rankings, mode, as_json=as_json)
+    return rank(opened, encoder, queries, k, mode=mode, filter=filter, why=why)
+
+
+def _search_database(
+    address: str, model: str, collect: Callable[[], list[str]], *, k: int, mode: str, filter: Filter, why: bool
+) -> list[Ranking]:
+    """Search a pushed collection; warn on standard error of an unfinished push."""
+    from sciprism.databases import RemoteCollection
+    from sciprism.uses.collection import load_recorded_encoder
+
+    queries = collect()
+    with RemoteCollection(address) as remote:
+        if not remote.record.complete:
+            warn_unfinished(address, len(remote), "push")
+        needed = why or mode != "lexical"
+        encoder = load_recorded_encoder(remote.record.encoder, address, model) if needed else None
+        return remote.rank(encoder, queries, k, mode=mode, filter=filter, why=why)
 
 
 def _collect_queries(words: list[str], queries: Iterable[str], file: str) -> list[str]:

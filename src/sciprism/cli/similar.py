@@ -51,7 +51,7 @@ def similar(
         rankings = similar_to_papers(opened, encoder, papers, k, mode=mode, filter=chosen, why=why)
     else:
         rankings = [rank(opened, load_encoder(opened, model) if why else None, to, k, mode=mode, filter=chosen)]
-    print_rankings("similar", opened, rankings, mode, as_json=as_json)
+    print_rankings("similar", collection, rankings, mode, as_json=as_json)
 
 
 def _read_file(collection: StoredCollection, to: str) -> list[Paper]:

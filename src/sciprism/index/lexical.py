@@ -42,26 +42,56 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
     index.index((documents, tokenizer.get_vocab_dict()), show_progress=False)
     with explain_write_errors(folder):
         index.save(folder)
-    build_record.write_record(folder, collection, {"k1": index.k1, "b": index.b, "method": index.method})
+    mean_length = float(np.mean([len(document) for document in documents]))
+    settings = {"k1": index.k1, "b": index.b, "method": index.method}
+    build_record.write_record(folder, collection, settings | {"mean_length": mean_length, "documents": len(documents)})
 
 
 def search(
     collection: StoredCollection, queries: Sequence[str], k: int, mask: NDArray[np.bool_] | None
 ) -> tuple[Floats, Rows]:
     """Return the k best rows of each query, as `exact.topk`; rows that share no word with it are dropped."""
-    import bm25s
-
     index, postings = _load_index(collection)
     best = np.full((len(queries), k), -np.inf, np.float32)
     rows = np.full((len(queries), k), -1, np.int64)
-    words = bm25s.tokenize(list(queries), stopwords="english", return_ids=False, show_progress=False)
-    for i, tokens in enumerate(index.get_tokens_ids(query) for query in words):
+    for i, tokens in enumerate(index.get_tokens_ids(query) for query in tokenize(queries)):
         if tokens:
             postings.check(tokens)
             scores = index.get_scores_from_ids(tokens)
             found = _top_rows(scores if mask is None else np.where(mask, scores, 0), k)
             best[i, : len(found)], rows[i, : len(found)] = scores[found], found
     return best, rows
+
+
+def tokenize(texts: Sequence[str]) -> list[list[str]]:
+    """Split texts into the words of the index."""
+    import bm25s
+
+    words: list[list[str]] = bm25s.tokenize(list(texts), stopwords="english", return_ids=False, show_progress=False)
+    return words
+
+
+def join_text(title: str, abstract: str) -> str:
+    """Return the text of a paper that is indexed."""
+    return f"{title} {abstract}"
+
+
+def is_built(collection: StoredCollection) -> bool:
+    """Tell whether a collection has a lexical index, also one that is out of date."""
+    return (_index_folder(collection) / build_record.RECORD_NAME).is_file()
+
+
+def read_settings(collection: StoredCollection) -> dict[str, str | int | float]:
+    """Return the settings of the index; InputError where there is none, or it is out of date."""
+    return build_record.IndexChecks(_index_folder(collection), collection, "lexical").settings
+
+
+def read_vocabulary(collection: StoredCollection) -> tuple[list[str], NDArray[np.integer]]:
+    """Return the words of the index, and how many papers have each."""
+    index, _ = _load_index(collection)
+    counts = np.diff(index.scores["indptr"])
+    known = {word: token for word, token in index.vocab_dict.items() if token < len(counts)}
+    return list(known), counts[np.fromiter(known.values(), np.int64, len(known))]
 
 
 def _top_rows(scores: Floats, k: int) -> Rows:
@@ -76,7 +106,7 @@ def _read_texts(collection: StoredCollection) -> Iterator[list[str]]:
     live = collection.mask()
     first = 0
     for titles, abstracts in collection.columns("title", "abstract"):
-        texts = [f"{title} {abstract}" for title, abstract in zip(titles, abstracts, strict=True)]
+        texts = [join_text(title, abstract) for title, abstract in zip(titles, abstracts, strict=True)]
         if live is not None:
             texts = [text if alive else "" for text, alive in zip(texts, live[first:], strict=False)]
         first += len(texts)

@@ -100,13 +100,7 @@ class StoredCollection:
 
     def check_encoder(self, encoder: Encoder) -> None:
         """Raise InputError for an encoder whose vectors do not compare with the stored ones."""
-        stored = self.manifest.encoder
-        if encoder.fingerprint != stored.fingerprint:
-            raise InputError(
-                f"{self.folder} holds vectors of {stored.name} (fingerprint {stored.fingerprint}), not of "
-                f"{encoder.name} (fingerprint {encoder.fingerprint}); use {stored.name}, or embed the papers "
-                "again with the other encoder into a new folder"
-            )
+        self.manifest.encoder.check(encoder, self.folder)
 
     def paper(self, id: str) -> Paper:
         """Return the paper with an id."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
@@ -12,6 +12,9 @@ from sciprism.checksums import lost_checksum, read_sealed, seal_json
 from sciprism.errors import InputError
 from sciprism.files import write_atomically
 from sciprism.store.matrix import Dtype
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
 
 MANIFEST_NAME = "manifest.json"
 PLAN_NAME = "parts.json"
@@ -41,6 +44,15 @@ class EncoderRecord(_ManifestModel):
     options: dict[str, str | int] = {}
     fingerprint: str
     distance: Literal["cosine", "dot", "euclidean"]
+
+    def check(self, encoder: Encoder, place: object) -> None:
+        """Raise InputError for an encoder whose vectors do not compare with those stored at a place."""
+        if encoder.fingerprint != self.fingerprint:
+            raise InputError(
+                f"{place} holds vectors of {self.name} (fingerprint {self.fingerprint}), not of "
+                f"{encoder.name} (fingerprint {encoder.fingerprint}); use {self.name}, or embed the papers "
+                "again with the other encoder into a new folder"
+            )
 
 
 class SpaceRecord(_ManifestModel):

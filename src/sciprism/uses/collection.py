@@ -13,6 +13,7 @@ from sciprism.errors import InputError
 from sciprism.papers.records import Paper
 from sciprism.store import CollectionLayout, DeleteReport, EmbedReport, StoredCollection, delete, embed
 from sciprism.store.live_papers import iterate_papers, iterate_vectors, list_ids
+from sciprism.store.manifest import EncoderRecord
 from sciprism.uses.collection_similar import SimilarPapers, build_filter
 from sciprism.uses.collection_tables import CollectionTables
 from sciprism.uses.rankings import Hit
@@ -25,17 +26,23 @@ if TYPE_CHECKING:
 
 def load_encoder(stored: StoredCollection, model: str = "", *, precision: str = "float32") -> Encoder:
     """Load the encoder that made a collection, from the folder `model` if it was moved; InputError for another."""
+    return load_recorded_encoder(stored.manifest.encoder, stored.folder, model, precision=precision)
+
+
+def load_recorded_encoder(
+    made_by: EncoderRecord, place: object, model: str = "", *, precision: str = "float32"
+) -> Encoder:
+    """Load the encoder that made the vectors stored at a place, as `load_encoder`."""
     from sciprism.encoders.encoder import Encoder
 
-    made_by = stored.manifest.encoder
     pooling = cast("str | None", made_by.options.get("pooling"))
     max_length = cast("int | None", made_by.options.get("max_length"))
     try:
         encoder = Encoder.load(model or made_by.name, pooling=pooling, max_length=max_length, precision=precision)
     except InputError as error:
-        hint = "" if model else f" ({stored.folder} was made with it; say where it is now with --model)"
+        hint = "" if model else f" ({place} was made with it; say where it is now with --model)"
         raise InputError(f"{error}{hint}") from error
-    stored.check_encoder(encoder)
+    made_by.check(encoder, place)
     return encoder
 
 

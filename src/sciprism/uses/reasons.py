@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from sciprism.arrays import Floats
-from sciprism.index.exact import topk
+from sciprism.index.exact import Distance, topk
 from sciprism.papers.records import Paper
-from sciprism.store import Matrix, StoredCollection
+from sciprism.store import Matrix
+from sciprism.store.manifest import SpaceRecord
 from sciprism.text.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -20,14 +21,16 @@ MAX_SENTENCES = 64
 
 
 def find_nearest_sentences(
-    collection: StoredCollection,
     encoder: Encoder,
-    space: str,
+    space: SpaceRecord,
+    distance: Distance,
     query_vectors: Floats,
     papers: Sequence[Sequence[Paper]],
 ) -> list[list[str]]:
-    """Return the sentence nearest to each query vector (m, d) in each of its papers; "" if there is none."""
-    distance = collection.manifest.encoder.distance
+    """Return the sentence nearest to each query vector (m, d) in each of its papers; "" if there is none.
+
+    space, distance: of the query vectors.
+    """
     ranges: dict[str, range] = {}
     sentences: list[str] = []
     for paper in (paper for ranked in papers for paper in ranked):
@@ -37,7 +40,7 @@ def find_nearest_sentences(
             sentences += found
     if not sentences:
         return [["" for _ in ranked] for ranked in papers]
-    format = cast("Format", collection.manifest.spaces[space].formats[0])
+    format = cast("Format", space.formats[0])
     vectors = encoder.encode(sentences, format=format, role="paper")
 
     def nearest(query: Floats, paper: Paper) -> str:

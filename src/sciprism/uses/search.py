@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,11 +43,7 @@ def search(
     """
     queries = [queries] if isinstance(queries, str) else list(queries)
     check_mode(mode)
-    if k < 1:
-        raise InputError(f"k is {k}; ask for at least one paper")
-    for number, query in enumerate(queries, 1):
-        if is_blank(query):
-            raise InputError(f"query {number} is empty; write what to search for")
+    check_queries(queries, k)
     if encoder is not None:
         collection.check_encoder(encoder)
     k = min(k, max(1, collection.rows))
@@ -58,18 +54,27 @@ def search(
     return rankings
 
 
-def choose_query_space(collection: StoredCollection, encoder: Encoder) -> tuple[Format, str]:
-    """Return the format whose query vectors are in a stored space, and that space."""
+def check_queries(queries: Sequence[str], k: int) -> None:
+    """Raise InputError for a query without words, or for no papers."""
+    if k < 1:
+        raise InputError(f"k is {k}; ask for at least one paper")
+    for number, query in enumerate(queries, 1):
+        if is_blank(query):
+            raise InputError(f"query {number} is empty; write what to search for")
+
+
+def choose_query_space(stored: Collection[str], place: object, encoder: Encoder) -> tuple[Format, str]:
+    """Return the format whose query vectors are in a space that is stored at a place, and that space."""
     spaces: list[str] = []
     for format in (format for format in FORMATS if format in encoder.formats):
         space = encoder.space(format, "query")
-        if space in collection.manifest.spaces:
+        if space in stored:
             return format, space
         if space not in spaces:
             spaces.append(space)
     raise InputError(
-        f"queries of {encoder.name} are in the space {' or '.join(spaces) or '(none)'}; {collection.folder} "
-        f"holds {', '.join(collection.manifest.spaces)}; embed the papers with --formats search"
+        f"queries of {encoder.name} are in the space {' or '.join(spaces) or '(none)'}; {place} "
+        f"holds {', '.join(stored)}; embed the papers with --formats search"
     )
 
 
@@ -93,7 +98,7 @@ def _search_batch(
     if mode != "lexical" or why:
         if encoder is None:
             raise InputError(f"a search of mode {mode} {'with reasons ' if why else ''}needs an encoder")
-        format, space = choose_query_space(collection, encoder)
+        format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
         query_vectors = encoder.encode(queries, format=format, role="query")
     if mode == "lexical" or query_vectors is None:
         scores, rows = lexical.search(collection, queries, k, mask)
@@ -107,5 +112,7 @@ def _search_batch(
     papers = read_papers(collection, rows)
     reasons = [["" for _ in found] for found in papers]
     if why and encoder is not None and query_vectors is not None:
-        reasons = find_nearest_sentences(collection, encoder, space, query_vectors, papers)
+        reasons = find_nearest_sentences(
+            encoder, collection.manifest.spaces[space], collection.manifest.encoder.distance, query_vectors, papers
+        )
     return build_rankings(queries, papers, scores, reasons)

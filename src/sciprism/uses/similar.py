@@ -132,6 +132,6 @@ def _explain(
     papers = read_papers(collection, rows)
     reasons = [["" for _ in ranked] for ranked in papers]
     if encoder is not None:
-        space = choose_paper_space(collection)
-        reasons = find_nearest_sentences(collection, encoder, space, vectors, papers)
+        space = collection.manifest.spaces[choose_paper_space(collection)]
+        reasons = find_nearest_sentences(encoder, space, collection.manifest.encoder.distance, vectors, papers)
     return build_rankings(names, papers, scores, reasons)

@@ -1,0 +1,165 @@
+"""Push a collection to vector databases, and search it there and here: seconds, memory, recall, latency.
+
+Each push runs in a process of its own, whose peak memory is that of the push, of the client, and of the database where
+that is a folder of this machine. Queries are the titles of papers spread evenly over the collection; their vectors are
+made beforehand, so that latency is that of the search. Recall@10 is the share of the scores of the ten best of exact
+local search that are reached. The collection stays; each database is made anew. Run from the repository root:
+
+    python benchmarks/push.py vecs -o out/push.json
+    python benchmarks/push.py vecs --to qdrant://localhost:6333/bench milvus://localhost:19530/bench -o out/push.json
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from measurement import build_parser, peak_memory_mb, provenance, write_result
+from sciprism.databases import RemoteCollection, push
+from sciprism.errors import InputError, RunFailedError
+from sciprism.store import StoredCollection
+from sciprism.uses import Ranking, search
+from sciprism.uses.collection import load_encoder
+
+DEPTH = 10
+WARM_UP = 3
+MODES = ("exact", "lexical", "hybrid")
+PACKAGES = ["sciprism", "pymilvus", "milvus-lite", "qdrant-client", "numpy"]
+FAILURES = (InputError, RunFailedError, MemoryError)
+
+
+class CachedQueries:
+    """An encoder that has encoded the queries before."""
+
+    def __init__(self, encoder: Any, queries: Sequence[str]) -> None:
+        self._encoder, self._vectors = encoder, {}
+        for format in {"search", "proximity"} & set(encoder.formats):
+            vectors = encoder.encode(queries, format=format, role="query")
+            self._vectors |= {(query, format): vector for query, vector in zip(queries, vectors, strict=True)}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+    def encode(self, queries: Sequence[str], *, format: str, role: str) -> np.ndarray:
+        """Return the vectors of queries."""
+        return np.stack([self._vectors[query, format] for query in queries])
+
+
+def run_apart(task: Callable[[], Any]) -> Any:
+    """Return what a task gives in a process of its own, or the message of its failure."""
+    with get_context("spawn").Pool(1) as pool:
+        try:
+            return pool.apply(task)
+        except FAILURES as error:
+            return {"failed": str(error)}
+
+
+def measure_push(folder: Path, address: str, approximate: bool) -> dict[str, Any]:
+    """Push, and return the counts, the seconds and the peak memory."""
+    began = time.perf_counter()
+    report = push(folder, address, approximate=approximate)
+    seconds = time.perf_counter() - began
+    points = sum(space.new + space.changed for space in report.spaces)
+    return {
+        "seconds": round(seconds, 2),
+        "points": points,
+        "points per second": round(points / seconds, 1),
+        "peak memory MB": peak_memory_mb(),
+        "recall of the check": [space.check.recall for space in report.spaces],
+    }
+
+
+def measure_search(
+    folder: Path, queries: Sequence[str], rank: Callable[[Any, str, str], Ranking], modes: Sequence[str]
+) -> dict[str, Any]:
+    """Return recall@10 against exact local search, and latency, of each mode."""
+    stored = StoredCollection.open(folder)
+    encoder: Any = CachedQueries(load_encoder(stored), queries)
+    result: dict[str, Any] = {}
+    for mode in modes:
+        seconds, recalls = [], []
+        for number, query in enumerate([*queries[:WARM_UP], *queries]):
+            began = time.perf_counter()
+            found = rank(encoder, query, mode)
+            if number >= WARM_UP:
+                seconds.append(time.perf_counter() - began)
+                reference = "exact" if mode == "approximate" else mode
+                [here] = search(stored, encoder, query, DEPTH, mode=reference, why=False)
+                recalls.append(find_recall(here, found))
+        result[mode] = {
+            "recall@10": round(statistics.mean(recalls), 4),
+            "median ms": round(1000 * statistics.median(seconds), 2),
+            "95th percentile ms": round(1000 * float(np.quantile(seconds, 0.95)), 2),
+        }
+    result["peak memory MB"] = peak_memory_mb()
+    return result
+
+
+def find_recall(here: Ranking, there: Ranking) -> float:
+    """Return the share of the local scores that are reached at their rank; papers of equal scores are tied."""
+    pairs = zip(here.hits, there.hits, strict=False)
+    reached = sum(other.score >= hit.score - 1e-4 * max(1, abs(hit.score)) for hit, other in pairs)
+    return reached / max(1, len(here.hits))
+
+
+def search_remote(folder: Path, address: str, queries: Sequence[str], approximate: bool) -> dict[str, Any]:
+    """Open a pushed collection, and search it."""
+    began = time.perf_counter()
+    with RemoteCollection(address) as remote:
+        opened = time.perf_counter() - began
+        modes = ("approximate", *MODES[1:]) if approximate else MODES
+        rank = lambda encoder, query, mode: remote.rank(encoder, [query], DEPTH, mode=mode, why=False)[0]  # noqa: E731
+        return {"seconds to open": round(opened, 2), **measure_search(folder, queries, rank, modes)}
+
+
+def search_local(folder: Path, queries: Sequence[str]) -> dict[str, Any]:
+    """Search the collection itself."""
+    stored = StoredCollection.open(folder)
+    rank = lambda encoder, query, mode: search(stored, encoder, query, DEPTH, mode=mode, why=False)[0]  # noqa: E731
+    return measure_search(folder, queries, rank, MODES)
+
+
+def choose_queries(folder: Path, count: int) -> list[str]:
+    """Return the titles of papers that are spread evenly over the collection."""
+    stored = StoredCollection.open(folder)
+    rows = stored.live[np.linspace(0, len(stored.live) - 1, count).astype(np.int64)]
+    return list(dict.fromkeys(paper.title for paper in stored.papers(rows) if paper.title.strip()))
+
+
+def main() -> None:
+    """Push to each database, push again, and search."""
+    parser = build_parser(__doc__, Path("out/push.json"))
+    parser.add_argument("collection", type=Path)
+    parser.add_argument("--to", nargs="*", default=[], help="addresses; default: milvus-lite and Qdrant's local mode")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--approximate", action="store_true", help="search by an approximate index")
+    chosen = parser.parse_args()
+    queries = choose_queries(chosen.collection, chosen.queries)
+    chosen.output.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=chosen.output.parent.absolute()) as folder:
+        places = chosen.to or [f"milvus://{folder}/lite.db/bench", f"qdrant://{folder}/qdrant/bench"]
+        result: dict[str, Any] = {
+            "papers": len(StoredCollection.open(chosen.collection)),
+            "queries": len(queries),
+            "local": run_apart(partial(search_local, chosen.collection, queries)),
+        }
+        for place in places:
+            name = place if chosen.to else place.split(":")[0]
+            first, again = (
+                run_apart(partial(measure_push, chosen.collection, place, chosen.approximate)) for _ in range(2)
+            )
+            found = run_apart(partial(search_remote, chosen.collection, place, queries, chosen.approximate))
+            result[name] = {"push": first, "push again": again, "search": found}
+            write_result(chosen.output, provenance(PACKAGES, **result))
+
+
+if __name__ == "__main__":
+    main()

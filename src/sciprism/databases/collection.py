@@ -1,0 +1,198 @@
+"""Search of a pushed collection: the queries are encoded here, the papers are found there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import numpy as np
+
+from sciprism.arrays import Floats
+from sciprism.databases.database import FoundRow, RowFilter
+from sciprism.databases.record import RemoteRecord, check_table, read_record
+from sciprism.databases.registry import open_database
+from sciprism.databases.remote_filter import build_row_filter
+from sciprism.databases.rows import read_paper
+from sciprism.databases.words import weigh_words
+from sciprism.errors import InputError
+from sciprism.index import reciprocal_rank_fusion
+from sciprism.store import Filter
+from sciprism.uses.collection import load_recorded_encoder
+from sciprism.uses.rankings import Hit, Ranking, build_rankings
+from sciprism.uses.reasons import find_nearest_sentences
+from sciprism.uses.search import FUSION_DEPTH, QUERY_BATCH, check_mode, check_queries, choose_query_space
+
+if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
+
+
+class RemoteCollection:
+    """A collection in a vector database, as `sciprism push` wrote it, and searched as a local one.
+
+    Close it, or use it in a `with`: a database in a folder serves one process at a time.
+
+    >>> from sciprism.databases import RemoteCollection, push
+    >>> push("three", "qdrant:///tmp/databases/three").papers  # doctest: +SKIP
+    3
+    >>> with RemoteCollection("qdrant:///tmp/databases/three") as library:  # doctest: +SKIP
+    ...     [hit.id for hit in library.search("the shape of DNA", k=1)]
+    ['dna']
+    """
+
+    def __init__(self, address: str, *, model: str = "") -> None:
+        """Connect, and read what the collection says of itself. model: where its model is now, if it was moved.
+
+        Raises InputError where nothing was pushed to the address, or where a table was changed since.
+        """
+        self.address, self._database = open_database(address)
+        self._model = model
+        self._encoder: Encoder | None = None
+        try:
+            self.record = self._read_record()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_record(self) -> RemoteRecord:
+        record = read_record(self._database, self.address)
+        if record is None:
+            raise InputError(f"{self.address} holds no collection; run: sciprism push COLLECTION --to {self.address}")
+        layouts = {}
+        for space in record.spaces:
+            if (layout := check_table(self._database, self.address, record, space)) is None:
+                table = record.table(self.address.name, space)
+                raise InputError(f"{self.address} lacks the collection {table}; push again, which makes it anew")
+            layouts[space] = layout
+        self._layouts = layouts
+        return record
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """Count the papers."""
+        space = next(iter(self.record.spaces))
+        return self._database.count(self.record.table(self.address.name, space))
+
+    def __repr__(self) -> str:
+        return f"RemoteCollection({str(self.address)!r})"
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.__exit__()
+
+    @property
+    def encoder(self) -> Encoder:
+        """Return the encoder that made the vectors; InputError where its fingerprint is another."""
+        if self._encoder is None:
+            precision = str(self.record.encoder.options.get("precision", "float32"))
+            self._encoder = load_recorded_encoder(self.record.encoder, self.address, self._model, precision=precision)
+        return self._encoder
+
+    @overload
+    def search(self, queries: str, k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any) -> list[Hit]: ...
+    @overload
+    def search(
+        self, queries: Sequence[str], k: int = 10, *, mode: str = ..., why: bool = ..., **filters: Any
+    ) -> list[list[Hit]]: ...
+    def search(
+        self, queries: str | Sequence[str], k: int = 10, *, mode: str = "exact", why: bool = False, **filters: Any
+    ) -> list[Hit] | list[list[Hit]]:
+        """Rank papers for a query in words; for a list of queries, a list of rankings. As `Collection.search`."""
+        try:
+            chosen = Filter(**filters)
+        except TypeError:
+            raise InputError(f"filters are year_from, year_to, venue, field, not {', '.join(filters)}") from None
+        encoder = None if mode == "lexical" and not why else self.encoder
+        asked = [queries] if isinstance(queries, str) else list(queries)
+        rankings = [list(ranking.hits) for ranking in self.rank(encoder, asked, k, mode=mode, filter=chosen, why=why)]
+        return rankings[0] if isinstance(queries, str) else rankings
+
+    def rank(
+        self,
+        encoder: Encoder | None,
+        queries: Sequence[str],
+        k: int = 10,
+        *,
+        mode: str = "exact",
+        filter: Filter | None = None,
+        why: bool = True,
+    ) -> list[Ranking]:
+        """Rank papers for each query, as `sciprism.uses.search` does with a local collection."""
+        check_mode(mode)
+        check_queries(queries, k)
+        if encoder is not None:
+            self.record.encoder.check(encoder, self.address)
+        elif mode != "lexical" or why:
+            raise InputError(f"a search of mode {mode} {'with reasons ' if why else ''}needs an encoder")
+        chosen = build_row_filter(self._database, self.address.name, self.address, self.record, filter)
+        rankings: list[Ranking] = []
+        for start in range(0, len(queries), QUERY_BATCH):
+            rankings += self._rank_batch(encoder, queries[start : start + QUERY_BATCH], k, mode, chosen, why)
+        return rankings
+
+    def _rank_batch(
+        self, encoder: Encoder | None, queries: Sequence[str], k: int, mode: str, filter: RowFilter, why: bool
+    ) -> list[Ranking]:
+        vectors, space = None, ""
+        if encoder is not None and (mode != "lexical" or why):
+            format, space = choose_query_space(self.record.spaces, self.address, encoder)
+            vectors = encoder.encode(queries, format=format, role="query")
+        if mode == "lexical" or vectors is None:
+            found = self._search_words(queries, k, filter)
+        elif mode == "hybrid":
+            depth = max(k, FUSION_DEPTH)
+            by_meaning = self._search_vectors(space, vectors, depth, filter, exact=not self.record.approximate)
+            found = _fuse(by_meaning, self._search_words(queries, depth, filter), k)
+        else:
+            found = self._search_vectors(space, vectors, k, filter, exact=mode == "exact")
+        papers = [[read_paper(row.paper) for row in rows] for rows in found]
+        scores = np.full((len(queries), k), -np.inf, np.float32)
+        for line, rows in zip(scores, found, strict=True):
+            line[: len(rows)] = [row.score for row in rows]
+        reasons = [["" for _ in rows] for rows in papers]
+        if why and encoder is not None and vectors is not None:
+            distance = self.record.encoder.distance
+            reasons = find_nearest_sentences(encoder, self.record.spaces[space], distance, vectors, papers)
+        return build_rankings(queries, papers, scores, reasons)
+
+    def _search_vectors(
+        self, space: str, vectors: Floats, k: int, filter: RowFilter, *, exact: bool
+    ) -> list[list[FoundRow]]:
+        layout, table = self._layouts[space], self.record.table(self.address.name, space)
+        if not exact and not self.record.approximate:
+            raise InputError(f"{self.address} has no approximate index; push the collection again with --approximate")
+        return self._database.search_vectors(table, layout, vectors, k, filter, exact=exact)
+
+    def _search_words(self, queries: Sequence[str], k: int, filter: RowFilter) -> list[list[FoundRow]]:
+        lexical = self.record.lexical
+        if lexical is None:
+            raise InputError(
+                f"{self.address} has no lexical weights; run: sciprism index COLLECTION --lexical, and push again"
+            )
+        words = weigh_words(self._database, self.address.name, self.record, queries)
+        return self._database.search_words(self.record.table(self.address.name, lexical.space), words, k, filter)
+
+
+def _fuse(
+    by_meaning: Sequence[Sequence[FoundRow]], by_words: Sequence[Sequence[FoundRow]], k: int
+) -> list[list[FoundRow]]:
+    """Fuse two rankings of each query by their ranks, as the local search; the databases' own fusions differ."""
+    fused = []
+    for pair in zip(by_meaning, by_words, strict=True):
+        rows = {row.key: row for found in pair for row in found}
+        numbers = {key: number for number, key in enumerate(rows)}
+        ranks = [np.array([[numbers[row.key] for row in found]], np.int64).reshape(1, -1) for found in pair]
+        keys = list(rows)
+        scores, best = reciprocal_rank_fusion(ranks, k)
+        fused.append(
+            [
+                FoundRow(keys[number], float(score), rows[keys[number]].paper)
+                for score, number in zip(scores[0], best[0], strict=True)
+                if number >= 0
+            ]
+        )
+    return fused

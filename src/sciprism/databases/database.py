@@ -1,0 +1,171 @@
+"""What sciprism needs of a vector database: tables of papers with vectors, and small texts next to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.arrays import Floats
+from sciprism.errors import InputError, RunFailedError
+from sciprism.index.exact import Distance
+from sciprism.index.term_weights import SparseVector
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Hashes = NDArray[np.int64]
+
+COLUMNS = ("id", "title", "venue", "year", "fields", "text_hash", "fingerprint", "paper", "version")
+"""What a row holds next to its vectors; `paper` is the whole record as JSON."""
+HNSW_LINKS = 32
+HNSW_CONSTRUCTION = 200
+HNSW_SEARCH = 128
+"""Settings of approximate search, those of the local index."""
+CONTINUES = "nothing is lost: when that is mended, run the same command again"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """The schema of a table: numbers of a vector, how vectors compare, whether an approximate index is built."""
+
+    dim: int
+    distance: Distance
+    approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Papers to store: keys (n,), vectors (n, d), lexical weights, and one value per column and paper."""
+
+    keys: Hashes
+    vectors: Floats
+    words: Sequence[SparseVector]
+    columns: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFilter:
+    """Which rows a search may return: years inclusive; venues and fields by exact name, None for any."""
+
+    year_from: int | None = None
+    year_to: int | None = None
+    venues: tuple[str, ...] | None = None
+    fields: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """A row that a search returned, with its score (more is better) and the JSON of its paper."""
+
+    key: int
+    score: float
+    paper: str
+
+
+class VectorDatabase(Protocol):
+    """A connection to one database. Every failure is an InputError or RunFailedError of one line.
+
+    Tables are named by the caller. Keys are signed 64-bit numbers; storing a key again replaces its row.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def read_texts(self, table: str, keys: Sequence[str]) -> dict[str, str]:
+        """Return the texts of some keys; a missing key, or a missing table, is left out."""
+        ...
+
+    def write_texts(self, table: str, texts: Mapping[str, str]) -> None:
+        """Store texts (up to 64 KB each) by key, in a table that is created where it is missing."""
+        ...
+
+    def delete_texts(self, table: str, keys: Sequence[str]) -> None:
+        """Delete texts."""
+        ...
+
+    def describe(self, table: str) -> TableSchema | None:
+        """Return the layout of a table of papers, None where it is missing. InputError where it is not ours."""
+        ...
+
+    def create(self, table: str, layout: TableSchema) -> None:
+        """Create a table of papers."""
+        ...
+
+    def set_approximate(self, table: str, layout: TableSchema) -> None:
+        """Build or drop the approximate index, as `layout` says."""
+        ...
+
+    def upsert(self, table: str, rows: TableRows) -> None:
+        """Store rows, all before it returns."""
+        ...
+
+    def delete(self, table: str, keys: Hashes) -> None:
+        """Delete rows."""
+        ...
+
+    def count(self, table: str) -> int:
+        """Count the rows exactly."""
+        ...
+
+    def iterate_versions(self, table: str) -> Iterator[tuple[Hashes, Hashes]]:
+        """Yield keys and versions of all rows in parts."""
+        ...
+
+    def search_vectors(
+        self, table: str, layout: TableSchema, queries: Floats, k: int, filter: RowFilter, *, exact: bool
+    ) -> list[list[FoundRow]]:
+        """Return the k best rows of each query (m, d)."""
+        ...
+
+    def search_words(
+        self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
+    ) -> list[list[FoundRow]]:
+        """Return the k rows of the highest inner product with each query; rows without a common term are left out."""
+        ...
+
+
+class DatabaseClient(Protocol):
+    """A database whose client raises errors of its own, and what they mean."""
+
+    failures: tuple[type[Exception], ...]
+
+    def explain(self, error: Exception) -> InputError | RunFailedError:
+        """Return the message of an error of the client."""
+        ...
+
+
+C = TypeVar("C", bound=DatabaseClient)
+
+
+def explained(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
+    """Return a method whose client's errors are explained in one line."""
+
+    @wraps(method)
+    def run(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except (InputError, RunFailedError):
+            raise
+        except self.failures as error:
+            raise self.explain(error) from error
+
+    return run  # type: ignore[return-value]  # a method's own parameter has a name
+
+
+def shorten_error(error: object, limit: int = 200) -> str:
+    """Return the words of an error as one line."""
+    words = " ".join(str(error).split())
+    return words if len(words) <= limit else f"{words[:limit]} ..."
+
+
+def foreign_table(address: object, table: str, what: str) -> InputError:
+    """Return the error for a table whose schema is not that of `sciprism push`."""
+    return InputError(
+        f"{address}: the collection {table} {what}; it was changed, or other software made it; push to "
+        "another name, or drop it there and push again"
+    )
