@@ -18,6 +18,6 @@ def encode_titles(collection: StoredCollection, encoder: Encoder) -> dict[str, F
 
     Raises InputError where the collection has no vectors that compare with queries.
     """
-    format, space = choose_query_space(collection, encoder)
+    format, space = choose_query_space(collection.manifest.spaces, collection.folder, encoder)
     titles = [paper.title for paper in collection.papers(choose_papers(collection, 1)) if paper.title]
     return {space: encoder.encode(titles, format=format, role="query")} if titles else {}
