@@ -5,9 +5,10 @@ after the last; so a paper of eight sentences gives eight records of different t
 no record are the queries.
 Each stage is stored when it ends, and the next one needs what it left in FOLDER. Run from the repository root:
 
-    for stage in papers embed index push; do
+    for stage in papers embed index; do
         python benchmarks/scale.py $stage FOLDER --data DATA -o results/scale.json
     done
+    python benchmarks/scale.py push FOLDER --to milvus:///PATH.db/papers qdrant:///PATH/papers -o results/scale.json
 """
 
 from __future__ import annotations
@@ -21,13 +22,17 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from measurement import build_parser, provenance, write_result
+from push import DEPTH, MODES, measure_push, measure_search, run_apart, search_remote
+from sciprism.store import StoredCollection
 from sciprism.store.parts import read_status
 from sciprism.text.sentences import split_sentences
+from sciprism.uses import Ranking, search
 
 SOURCES = (
     "arxiv_multidomain/papers-0.jsonl.gz",
@@ -148,7 +153,54 @@ def run(*words: Any) -> tuple[str, float]:
     return printed, round(time.perf_counter() - began, 1)
 
 
-STAGES = {"papers": write_papers, "embed": embed_parts}
+def index_collection(options: Namespace) -> dict[str, Any]:
+    """Index the merged collection by words and by vectors, and compare the approximate answers with the exact ones."""
+    vecs = options.folder / "vecs"
+    _, lexical = run("index", vecs, "--lexical")
+    printed, approximate = run("index", vecs, "--approximate", "--json")
+    queries = read_queries(options.folder)
+    return {
+        "seconds of index --lexical": lexical,
+        "seconds of index --approximate": approximate,
+        "approximate index": json.loads(printed),
+        "queries": len(queries),
+        "search": run_apart(partial(search_collection, vecs, queries)),
+    }
+
+
+def search_collection(vecs: Path, queries: list[str]) -> dict[str, Any]:
+    """Search a collection in every mode; recall is against exact search, of words against all words."""
+
+    def rank(encoder: Any, query: str, mode: str) -> Ranking:
+        return search(stored, encoder, query, DEPTH, mode=mode, why=False)[0]
+
+    stored = StoredCollection.open(vecs)
+    return measure_search(vecs, queries, rank, (*MODES, "approximate"))
+
+
+def push_part(options: Namespace) -> dict[str, Any]:
+    """Push the first papers to each database, twice, and search them there and here."""
+    folder, queries = options.folder, read_queries(options.folder)
+    source, vecs = folder / "part.jsonl", folder / "part"
+    with source.open("w") as file:
+        lines = (line for path in sorted((folder / "papers").iterdir()) for line in path.open())
+        file.writelines(islice(lines, options.part))
+    run("embed", source, "-o", vecs, "--dtype", "float16")
+    run("index", vecs, "--lexical")
+    result: dict[str, Any] = {"papers": options.part, "queries": len(queries)}
+    for address in options.to:
+        first, again = (run_apart(partial(measure_push, vecs, address, False)) for _ in range(2))
+        found = run_apart(partial(search_remote, vecs, address, queries, False))
+        result[address.partition(":")[0]] = {"push": first, "push again": again, "search": found}
+    return result
+
+
+def read_queries(folder: Path) -> list[str]:
+    """Return the titles that are queries."""
+    return (folder / "queries.txt").read_text().splitlines()
+
+
+STAGES = {"papers": write_papers, "embed": embed_parts, "index": index_collection, "push": push_part}
 
 
 def main() -> None:
@@ -158,8 +210,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", type=Path, help="the folder of real data sets")
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--part", type=int, default=50_000, help="papers that are pushed")
+    parser.add_argument("--to", nargs="*", default=[], help="addresses of databases")
     options = parser.parse_args()
-    result = provenance(("torch", "sciprism", "numpy")) | STAGES[options.stage](options)
+    result = provenance(
+        ("torch", "sciprism", "numpy", "faiss-cpu", "pymilvus", "milvus-lite", "qdrant-client")
+    ) | STAGES[options.stage](options)
     write_result(options.output, result, options.stage)
     print(json.dumps(result, indent=2))
 
