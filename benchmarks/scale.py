@@ -118,7 +118,7 @@ def embed_parts(options: Namespace) -> dict[str, Any]:
         if kills and KILLED_PART in running and (done := share_done(folder)) >= kills[0]:
             running[KILLED_PART].send_signal(signal.SIGKILL)
             running[KILLED_PART].wait()
-            killed.append({"at share of its papers": round(done, 3), "share kept": round(share_done(folder), 3)})
+            killed.append({"at share of its papers": round(done, 3)})
             running[KILLED_PART] = start_part(folder, KILLED_PART)
             kills.pop(0)
         for part in [part for part, process in running.items() if process.poll() is not None]:
@@ -129,11 +129,11 @@ def embed_parts(options: Namespace) -> dict[str, Any]:
 
 
 def share_done(folder: Path) -> float:
-    """Return which share of the papers of the killed part is stored."""
+    """Return which share of the papers of the killed part is stored; 0 while its worker is not at work."""
     if not (folder / "vecs" / "parts.json").exists():
         return 0.0
     part = read_status(folder / "vecs").parts[KILLED_PART - 1]
-    return part.done / part.papers if part.papers else 0.0
+    return part.done / part.papers if part.papers and part.stage == "embedding" and part.rate else 0.0
 
 
 def merge(folder: Path) -> dict[str, Any]:

@@ -177,7 +177,7 @@ class _Worker:
         with self._reporter.report(), self._open_abstracts() as completion:
             times = self._stat_files()
             papers = self._find_input() or self._count(completion)
-            self._reporter.update(stage="embedding", papers=papers)
+            self._reporter.update(stage="embedding", papers=papers, done=0)  # until now those that were read
             report, read = self._embed(completion, papers)
             if times != self._stat_files():
                 raise InputError(f"a file of {self._part} changed while it was read; {CHANGED_REMEDY}")
