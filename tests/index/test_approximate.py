@@ -175,3 +175,16 @@ def test_a_killed_build_is_continued(folder: Path, monkeypatch: pytest.MonkeyPat
     works: list[str] = []
     approximate.build(collection, approximate.BuildOptions("ivf"), progress=lambda work, *_: works.append(work))
     assert not any(work.startswith("training") for work in works) and measure(folder) > 0.93
+
+
+def test_papers_of_a_title_are_no_answers_to_it(tmp_path: Path) -> None:
+    """Three papers of each title: a recall by papers that share the query's title would be that of an easy search."""
+    papers = (Paper(id=str(n), title=f"Title  {n // 3}" if n % 2 else f"title {n // 3}", year=n) for n in range(300))
+    embed(papers, ClusteredEncoder(), tmp_path / "c", layout=CollectionLayout(shard_size=64))
+    collection = StoredCollection.open(tmp_path / "c")
+    asked = recall.TitleQueries([f"Title {n}" for n in range(50)], make_vectors(ROWS, 50))
+    _, titles = recall.build_queries(collection, "near", asked)
+    assert (titles.name, len(titles.vectors), titles.needed) == ("titles", 50, 10)
+    for number, rows in enumerate(titles.answers):
+        found = rows[rows >= 0]
+        assert len(found) >= 10 and number not in found // 3

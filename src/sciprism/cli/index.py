@@ -14,8 +14,8 @@ from sciprism.cli.progress import ProgressDisplay
 from sciprism.cli.ranked_list import CollectionFolder, Model
 
 if TYPE_CHECKING:
-    from sciprism.arrays import Floats
     from sciprism.index.approximate import BuildOptions, BuiltIndex
+    from sciprism.index.recall import TitleQueries
     from sciprism.store import StoredCollection
 
 Recall = Annotated[float, typer.Option(help="Share of the ten nearest papers that approximate search is to find.")]
@@ -84,7 +84,7 @@ def _build_approximate(
     return approximate.build(opened, options, titles=titles, progress=display.show)
 
 
-def _encode_titles(opened: StoredCollection, model: str) -> dict[str, Floats]:
+def _encode_titles(opened: StoredCollection, model: str) -> dict[str, TitleQueries]:
     """Return titles encoded as queries; none, with a message, where the collection's model is not there."""
     from sciprism.errors import InputError
     from sciprism.uses.collection import load_encoder

@@ -25,7 +25,7 @@ from sciprism.index.exact import EXTRA_CANDIDATES, normalize_for, rescore
 from sciprism.index.faiss_files import import_faiss
 from sciprism.index.graph import Graph
 from sciprism.index.inverted_lists import InvertedLists
-from sciprism.index.recall import K, build_queries, choose_settings
+from sciprism.index.recall import K, TitleQueries, build_queries, choose_settings
 from sciprism.index.registry import vector_searches
 from sciprism.store import StoredCollection
 
@@ -79,12 +79,12 @@ def build(
     collection: StoredCollection,
     options: BuildOptions | None = None,
     *,
-    titles: Mapping[str, Floats] | None = None,
+    titles: Mapping[str, TitleQueries] | None = None,
     progress: Callable[[str, str, int, int | None], None] = lambda *_: None,
 ) -> list[BuiltIndex]:
     """Build an index of every space, with settings that reach the recall, and return what was reached.
 
-    titles: space -> vectors (m, d) of titles encoded as queries, to measure with. progress: work, unit, how many, of
+    titles: space -> titles encoded as queries, to measure with. progress: work, unit, how many, of
     how many. A former index is in use until the new one replaces it, in one step. An interrupted build of inverted
     lists is continued.
     """
@@ -107,7 +107,7 @@ def _build_space(
     collection: StoredCollection,
     space: str,
     options: BuildOptions,
-    titles: Floats | None,
+    titles: TitleQueries | None,
     progress: Callable[[str, str, int, int | None], None],
 ) -> BuiltIndex:
     folder = _index_folder(collection, space)

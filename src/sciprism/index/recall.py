@@ -8,6 +8,7 @@ from itertools import count, takewhile
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.index.build_record import Settings
@@ -20,6 +21,8 @@ QUERIES = 512
 """Queries of each group: a recall of 0.95 is then known to about 0.005."""
 TIES = 16
 """Rows beyond K that are compared, since some may have the score of the K-th."""
+OWN = 32
+"""Further rows that are found, since some are the query itself or have its title."""
 
 
 class CandidateSearch(Protocol):
@@ -59,6 +62,14 @@ class QueryGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class TitleQueries:
+    """Titles of stored papers, and their vectors (m, d), encoded as queries."""
+
+    titles: Sequence[str]
+    vectors: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """Settings with the recall of each group of queries (mean and standard error); reached: all have the wanted one."""
 
@@ -82,38 +93,67 @@ def choose_papers(collection: StoredCollection, seed: int) -> Rows:
     return np.sort(rows)
 
 
-def build_queries(collection: StoredCollection, space: str, titles: Floats | None) -> list[QueryGroup]:
+def build_queries(collection: StoredCollection, space: str, titles: TitleQueries | None) -> list[QueryGroup]:
     """Return stored papers as queries, as `similar` has them, and queries as `search` has them, with exact answers.
 
-    titles (m, d): vectors of titles encoded as queries. Without them the second group are the papers, moved in a random
-    direction as far as their K-th neighbour is: like a query in words, they lie between papers, and are none.
-    A paper is no answer to itself.
+    Without titles the second group are the papers, moved in a random direction as far as their K-th neighbour is: like
+    a query in words, they lie between papers, and are none. A paper is no answer to itself. Papers of a title are none
+    to that title: people ask for what they do not have, and a paper is easier to find by its title than others are.
     """
-    distance, shards = collection.manifest.encoder.distance, collection.vectors(space)
+    distance = collection.manifest.encoder.distance
     rows = choose_papers(collection, 0)
     papers = normalize_for(collection.read_rows(space, rows).block(0, len(rows)), distance)
-    groups = [("papers", papers, rows)]
-    mask = collection.mask()
-
-    def answer(name: str, vectors: Floats, own: Rows | None) -> QueryGroup:
-        scores, found = topk(vectors, shards, K + TIES + 1, mask=mask, distance=distance)
-        if own is not None:
-            scores[found == own[:, None]] = -np.inf
-        order = np.argsort(-scores, axis=1, kind="stable")[:, : K + TIES]
-        scores, found = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
-        needed = max(1, min(K, len(collection) - (own is not None)))
-        found[(scores < scores[:, needed - 1 : needed]) | np.isneginf(scores)] = -1
-        return QueryGroup(name, vectors, found, needed)
-
-    first = answer(*groups[0])
-    if titles is not None and len(titles):
-        return [first, answer("titles", normalize_for(titles, distance), None)]
+    first = _answer(collection, space, "papers", papers, lambda found: found == rows[:, None])
+    if titles is not None and len(titles.titles):
+        own = np.array([_fold(title) for title in titles.titles], object)[:, None]
+        vectors = normalize_for(titles.vectors, distance)
+        return [
+            first,
+            _answer(collection, space, "titles", vectors, lambda found: _titles_at(collection, found) == own),
+        ]
     last = np.maximum(first.answers[:, first.needed - 1], 0)
     neighbours = normalize_for(collection.read_rows(space, last).block(0, len(last)), distance)
-    lengths = np.linalg.norm(neighbours - papers, axis=1, keepdims=True)
-    noise = np.random.default_rng(0).standard_normal(papers.shape, np.float32)
+    lengths = np.linalg.norm(neighbours - first.vectors, axis=1, keepdims=True)
+    noise = np.random.default_rng(0).standard_normal(first.vectors.shape, np.float32)
     noise *= lengths / np.linalg.norm(noise, axis=1, keepdims=True)
-    return [first, answer("perturbed papers", normalize_for(papers + noise, distance), None)]
+    return [first, _answer(collection, space, "perturbed papers", normalize_for(first.vectors + noise, distance), None)]
+
+
+def _answer(
+    collection: StoredCollection, space: str, name: str, vectors: Floats, is_own: Callable[[Rows], Any] | None
+) -> QueryGroup:
+    """Return queries with their exact answers; is_own: marks the rows (m, c) that are none of each query.
+
+    Queries that have fewer answers than most are left out.
+    """
+    distance, shards = collection.manifest.encoder.distance, collection.vectors(space)
+    scores, found = topk(vectors, shards, K + TIES + OWN, mask=collection.mask(), distance=distance)
+    if is_own is not None:
+        scores[is_own(found)] = -np.inf
+    order = np.argsort(-scores, axis=1, kind="stable")[:, : K + TIES]
+    scores, found = np.take_along_axis(scores, order, 1), np.take_along_axis(found, order, 1)
+    counts = (~np.isneginf(scores)).sum(axis=1)
+    needed = max(1, min(K, int(np.median(counts))))
+    found[(scores < scores[:, needed - 1 : needed]) | np.isneginf(scores)] = -1
+    enough = counts >= needed
+    return QueryGroup(name, vectors[enough], found[enough], needed)
+
+
+def _titles_at(collection: StoredCollection, rows: Rows) -> NDArray[np.object_]:
+    """Return the titles of rows (m, c), in a form that compares."""
+    wanted, places = np.unique(rows, return_inverse=True)
+    titles = np.full(len(wanted), "", object)
+    first = 0
+    for (column,) in collection.columns("title"):
+        begin, end = np.searchsorted(wanted, [first, first + len(column)])
+        titles[begin:end] = [_fold(column[row - first]) for row in wanted[begin:end]]
+        first += len(column)
+    found: NDArray[np.object_] = titles[places].reshape(rows.shape)
+    return found
+
+
+def _fold(title: str) -> str:
+    return " ".join(title.casefold().split())
 
 
 def choose_settings(
