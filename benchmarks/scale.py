@@ -180,7 +180,7 @@ def search_collection(vecs: Path, queries: list[str]) -> dict[str, Any]:
 
 def push_part(options: Namespace) -> dict[str, Any]:
     """Push the first papers to each database, twice, and search them there and here."""
-    folder, queries = options.folder, read_queries(options.folder)
+    folder, queries = options.folder, read_queries(options.folder)[: options.queries]
     source, vecs = folder / "part.jsonl", folder / "part"
     with source.open("w") as file:
         lines = (line for path in sorted((folder / "papers").iterdir()) for line in path.open())
@@ -210,7 +210,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--data", type=Path, help="the folder of real data sets")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--part", type=int, default=50_000, help="papers that are pushed")
+    parser.add_argument("--part", type=int, default=20_000, help="papers that are pushed")
+    parser.add_argument(
+        "--queries", type=int, default=40, help="queries of what was pushed: embedded databases are slow"
+    )
     parser.add_argument("--to", nargs="*", default=[], help="addresses of databases")
     options = parser.parse_args()
     result = provenance(
