@@ -2,8 +2,8 @@
 
 Each push runs in a process of its own, whose peak memory is that of the push, of the client, and of the database where
 that is a folder of this machine. Queries are the titles of papers spread evenly over the collection; their vectors are
-made beforehand, so that latency is that of the search. Recall@10 is the share of the scores of the ten best of exact
-local search that are reached. The collection stays; each database is made anew. Run from the repository root:
+made beforehand, so that latency is that of the search. Recall@10 is the share of the ten best of exact local search
+that are found. The collection stays; each database is made anew. Run from the repository root:
 
     python benchmarks/push.py vecs -o out/push.json
     python benchmarks/push.py vecs --to qdrant://localhost:6333/bench milvus://localhost:19530/bench -o out/push.json
@@ -104,9 +104,9 @@ def measure_search(
 
 
 def find_recall(here: Ranking, there: Ranking) -> float:
-    """Return the share of the local scores that are reached at their rank; papers of equal scores are tied."""
-    pairs = zip(here.hits, there.hits, strict=False)
-    reached = sum(other.score >= hit.score - 1e-4 * max(1, abs(hit.score)) for hit, other in pairs)
+    """Return how many papers of the other ranking are among the best here; papers of the last score are tied."""
+    least = min((hit.score for hit in here.hits), default=0.0)
+    reached = sum(hit.score >= least - 1e-4 * max(1, abs(least)) for hit in there.hits)
     return reached / max(1, len(here.hits))
 
 
