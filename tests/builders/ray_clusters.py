@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,12 @@ def two_node_cluster() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "temp_dir": folder, **small})
+        patch.setenv(
+            "RAY_TMPDIR", folder
+        )  # the cluster's address is noted there, not for other clusters of the machine
+        own = Path(folder, "ray")
+        own.mkdir()
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "temp_dir": str(own), **small})
         try:
             for _ in range(2):
                 cluster.add_node(num_cpus=1, **small)
