@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
@@ -21,10 +21,14 @@ Hashes = NDArray[np.int64]
 
 COLUMNS = ("id", "title", "venue", "year", "fields", "text_hash", "fingerprint", "paper", "version")
 """What a row holds next to its vectors; `paper` is the whole record as JSON."""
+VECTOR, WORDS = "vector", "words"
+"""Names of a row's vector and of its lexical weights."""
+PAGE = 4096
+"""Rows whose versions are read at once."""
 HNSW_LINKS = 32
 HNSW_CONSTRUCTION = 200
 HNSW_SEARCH = 128
-"""Settings of approximate search, those of the local index."""
+"""Settings of approximate search; links are those of the local graph."""
 CONTINUES = "nothing is lost: when that is mended, run the same command again"
 
 
@@ -130,7 +134,7 @@ class VectorDatabase(Protocol):
 
 
 class DatabaseClient(Protocol):
-    """A database whose client raises errors of its own, and what they mean."""
+    """A database with the errors that its client raises, and what they mean."""
 
     failures: tuple[type[Exception], ...]
 
@@ -155,6 +159,15 @@ def explained(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C,
             raise self.explain(error) from error
 
     return run  # type: ignore[return-value]  # a method's own parameter has a name
+
+
+def rank_by_words(
+    queries: Sequence[SparseVector], search: Callable[[list[SparseVector]], Iterable[list[FoundRow]]]
+) -> list[list[FoundRow]]:
+    """Return what `search` finds for the queries that have terms, and nothing for the others."""
+    asked = [number for number, query in enumerate(queries) if len(query.terms)]
+    found = dict(zip(asked, search([queries[number] for number in asked]), strict=True))
+    return [found.get(number, []) for number in range(len(queries))]
 
 
 def shorten_error(error: object, limit: int = 200) -> str:

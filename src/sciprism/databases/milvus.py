@@ -13,6 +13,9 @@ from sciprism.databases.database import (
     HNSW_CONSTRUCTION,
     HNSW_LINKS,
     HNSW_SEARCH,
+    PAGE,
+    VECTOR,
+    WORDS,
     FoundRow,
     Hashes,
     RowFilter,
@@ -20,6 +23,7 @@ from sciprism.databases.database import (
     TableSchema,
     explained,
     foreign_table,
+    rank_by_words,
 )
 from sciprism.databases.milvus_connection import MAX_TEXT, TIMEOUT, MilvusConnection
 from sciprism.databases.registry import databases
@@ -29,8 +33,6 @@ from sciprism.index.term_weights import TERMS, SparseVector
 METRICS = {"cosine": "COSINE", "dot": "IP", "euclidean": "L2"}
 NO_TERM = {TERMS: 1.0}
 """The lexical weights of a text without words, since Milvus stores no empty vector; no query has this term."""
-PAGE = 4096
-VECTOR, WORDS = "vector", "words"
 MAX_FIELDS = 4096
 """Values of a list that Milvus stores."""
 
@@ -156,13 +158,13 @@ class MilvusDatabase(MilvusConnection):
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
     ) -> list[list[FoundRow]]:
         """Return the k rows of the highest inner product with each query."""
-        asked = [number for number, query in enumerate(queries) if len(query.terms)]
-        rankings: list[list[FoundRow]] = [[] for _ in queries]
-        vectors = [_to_sparse(queries[number]) for number in asked]
-        found = self._search(table, vectors, WORDS, k, filter, {"metric_type": "IP"})
-        for number, rows in zip(asked, found, strict=True):
-            rankings[number] = [FoundRow(*row) for row in rows]
-        return rankings
+
+        def search(asked: list[SparseVector]) -> Iterator[list[FoundRow]]:
+            vectors = [_to_sparse(query) for query in asked]
+            found = self._search(table, vectors, WORDS, k, filter, {"metric_type": "IP"})
+            return ([FoundRow(*row) for row in rows] for rows in found)
+
+        return rank_by_words(queries, search)
 
     def _search(
         self, table: str, queries: list[Any], field: str, k: int, filter: RowFilter, parameters: dict[str, Any]

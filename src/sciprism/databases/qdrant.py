@@ -12,6 +12,9 @@ from sciprism.databases.database import (
     HNSW_CONSTRUCTION,
     HNSW_LINKS,
     HNSW_SEARCH,
+    PAGE,
+    VECTOR,
+    WORDS,
     FoundRow,
     Hashes,
     RowFilter,
@@ -19,14 +22,13 @@ from sciprism.databases.database import (
     TableSchema,
     explained,
     foreign_table,
+    rank_by_words,
 )
 from sciprism.databases.qdrant_connection import QdrantConnection
 from sciprism.databases.registry import databases
 from sciprism.index.term_weights import SparseVector
 
 DISTANCES = {"cosine": "Cosine", "dot": "Dot", "euclidean": "Euclid"}
-PAGE = 4096
-VECTOR, WORDS = "vector", "words"
 FILTERED = {"year": "integer", "venue": "keyword", "fields": "keyword"}
 """Columns that a search may be filtered by, which a server indexes."""
 
@@ -139,12 +141,12 @@ class QdrantDatabase(QdrantConnection):
         self, table: str, queries: Sequence[SparseVector], k: int, filter: RowFilter
     ) -> list[list[FoundRow]]:
         """Return the k rows of the highest inner product with each query."""
-        asked = [number for number, query in enumerate(queries) if len(query.terms)]
-        rankings: list[list[FoundRow]] = [[] for _ in queries]
-        found = self._query(table, [_to_sparse(queries[number]) for number in asked], WORDS, k, filter, None)
-        for number, response in zip(asked, found, strict=True):
-            rankings[number] = [_to_row(point, 1) for point in response.points]
-        return rankings
+
+        def search(asked: list[SparseVector]) -> Iterator[list[FoundRow]]:
+            found = self._query(table, [_to_sparse(query) for query in asked], WORDS, k, filter, None)
+            return ([_to_row(point, 1) for point in response.points] for response in found)
+
+        return rank_by_words(queries, search)
 
     def _query(
         self, table: str, queries: Sequence[Any], vector: str, k: int, filter: RowFilter, parameters: Any
