@@ -1,6 +1,6 @@
 """Peak memory and seconds of the commands over collections of several sizes, and what a further paper adds.
 
-The papers are those of `scale.py papers`, or any JSON Lines files. Each command is a process of its own. `anonymous`
+The papers are those of `scale.py papers`, or any JSON Lines files. Each command runs in a separate process. `anonymous`
 is the memory that the process needs; `resident` counts pages of mapped files too, which the system takes back when
 others need them. Collections are made in FOLDER once, and the steps of a size are stored when it ends. Run from the
 repository root:
@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from measurement import build_parser, provenance, write_result
+from measurement import build_parser, provenance, read_memory, write_result
 
 FURTHER = 1_000
 """Papers that are added to each collection, and deleted from it."""
@@ -37,7 +37,7 @@ def read_lines(folder: Path, skip: int, count: int) -> Iterator[str]:
 
 
 def write_inputs(papers: Path, folder: Path, size: int) -> None:
-    """Write the papers of a collection, further ones with ids of their own, and a reader's library."""
+    """Write the papers of a collection, further ones with other ids, and a reader's library."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "papers.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(read_lines(papers, 0, size))
@@ -51,26 +51,17 @@ def write_inputs(papers: Path, folder: Path, size: int) -> None:
 def measure(*words: Any) -> dict[str, float]:
     """Run a command of sciprism; return its seconds and its peak memory in MB. Raises RuntimeError where it fails."""
     command = [sys.executable, "-m", "sciprism", *map(str, words)]
-    began, anonymous = time.perf_counter(), 0
+    began, anonymous = time.perf_counter(), 0.0
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
-        anonymous = max(anonymous, read_anonymous(process.pid))
+        anonymous = max(anonymous, read_memory("RssAnon", process.pid))
         time.sleep(0.02)
     _, status, usage = ended
     if status:
         said = process.stderr.read().decode()[-2000:] if process.stderr else ""
         raise RuntimeError(f"{' '.join(command)}: {said}")
     seconds = round(time.perf_counter() - began, 1)
-    return {"seconds": seconds, "anonymous MB": round(anonymous / 1024), "resident MB": round(usage.ru_maxrss / 1024)}
-
-
-def read_anonymous(process: int) -> int:
-    """Return the memory in KB that a process has for itself now; 0 for one that has ended."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
+    return {"seconds": seconds, "anonymous MB": anonymous, "resident MB": round(usage.ru_maxrss / 1024)}
 
 
 def measure_size(folder: Path, made: Path | None) -> dict[str, Any]:

@@ -20,14 +20,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, ClassVar
 
 import numpy as np
 
-from measurement import build_parser, provenance, write_result
+from measurement import build_parser, provenance, read_memory, run_apart, write_result
 from sciprism.arrays import Floats
 from sciprism.index import approximate, exact
 from sciprism.papers import Paper
@@ -128,12 +127,6 @@ def make(folder: Path, rows: int) -> dict[str, Any]:
 def approximate_rows(folder: Path) -> int:
     """Return how many papers are stored."""
     return StoredCollection.open(folder).rows if (folder / "manifest.json").exists() else 0
-
-
-def read_memory(name: str) -> float:
-    """Return a kind of memory of this process in MB: VmHWM (peak, mapped files too), RssAnon, RssFile."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return round(next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024)
 
 
 @contextmanager
@@ -288,13 +281,6 @@ def compare_contrast(real: Path) -> dict[str, Any]:
     return {"rows": len(vectors), "encoder": Path(stored.manifest.encoder.name).name, **facts}
 
 
-def run_alone(work: Any, *words: Any) -> Any:
-    """Return what a function returns in a separate process, whose memory is its own."""
-    context = get_context("spawn")
-    with context.Pool(1) as pool:
-        return pool.apply(work, words)
-
-
 def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("size", choices=[*SIZES, "contrast"])
@@ -311,12 +297,12 @@ def main() -> None:
         write_result(args.output, provenance(packages, **facts), "contrast")
         return
     rows, folder = SIZES[args.size], args.folder / args.size
-    facts = {"made": run_alone(make, folder, rows)}
+    facts = {"made": run_apart(make, folder, rows)}
     print(json.dumps(facts, indent=1), flush=True)
     for kind in args.kinds:
-        index = run_alone(build, folder, kind, args.recall, args.memory)
+        index = run_apart(build, folder, kind, args.recall, args.memory)
         print(json.dumps(index, indent=1), flush=True)
-        search = run_alone(measure, folder)
+        search = run_apart(measure, folder)
         print(json.dumps(search, indent=1), flush=True)
         facts[kind] = {"index": index, "search": search}
         if kind == "ivf":

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,24 @@ def format_ratio(found: Mapping[str, float]) -> str:
 def peak_memory_mb() -> int:
     """Return the largest resident memory of this process so far; pages of mapped files count."""
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def read_memory(kind: str, process: int | str = "self") -> float:
+    """Return a kind of memory of a process in MB: VmHWM (peak, mapped files too), RssAnon, RssFile; 0 if it ended.
+
+    VmHWM is without the peak of the process that started this one, which `peak_memory_mb` may have.
+    """
+    try:
+        lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0
+    return round(next((int(line.split()[1]) for line in lines if line.startswith(kind)), 0) / 1024)
+
+
+def run_apart(task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function returns in a separate process, whose memory is its own."""
+    with get_context("spawn").Pool(1) as pool:
+        return pool.apply(task, arguments)
 
 
 def provenance(packages: Sequence[str], **facts: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from measurement import build_parser, provenance, write_result
+from measurement import build_parser, provenance, read_memory, run_apart, write_result
 from sciprism.papers.division import PartNumber
 from sciprism.store import CollectionLayout, StoredCollection
 from sciprism.store.parts import PartInput, embed_part, merge
@@ -160,28 +160,20 @@ def embed_synthetic(files: list[Path], folder: Path, part: int) -> None:
     embed_part(PartInput(paths=files), RandomEncoder(), folder, PartNumber(part, PARTS), layout=layout)  # type: ignore[arg-type]
 
 
-def merge_alone(folder: Path, queue: Any) -> None:
-    """Merge in a separate process, and return counts, seconds and peak memory."""
-    before = read_peak_memory()
+def merge_apart(folder: Path) -> dict[str, Any]:
+    """Merge, and return counts, seconds and peak memory."""
+    before = read_memory("VmHWM")
     began = time.perf_counter()
     report = merge(folder)
     seconds = round(time.perf_counter() - began, 2)
-    queue.put(
-        {
-            "papers": report.papers,
-            "rows of recurring papers": report.repeated,
-            "shards": report.shards,
-            "seconds": seconds,
-            "peak memory MB": read_peak_memory(),
-            "peak memory before the merge MB": before,
-        }
-    )
-
-
-def read_peak_memory() -> int:
-    """Return the largest resident memory of this process in MB, without that of the process that started it."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return round(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024)
+    return {
+        "papers": report.papers,
+        "rows of recurring papers": report.repeated,
+        "shards": report.shards,
+        "seconds": seconds,
+        "peak memory MB": read_memory("VmHWM"),
+        "peak memory before the merge MB": before,
+    }
 
 
 def measure_synthetic(folder: Path, rows: int) -> dict[str, Any]:
@@ -202,11 +194,7 @@ def measure_synthetic(folder: Path, rows: int) -> dict[str, Any]:
             worker.join()
     seconds = round(time.perf_counter() - began, 1)
     size = sum(path.stat().st_size for path in (folder / "c").rglob("*") if path.is_file())
-    queue = context.Queue()
-    process = context.Process(target=merge_alone, args=(folder / "c", queue))
-    process.start()
-    merged = queue.get()
-    process.join()
+    merged = run_apart(merge_apart, folder / "c")
     began = time.perf_counter()
     StoredCollection.open(folder / "c").verify()
     verified = round(time.perf_counter() - began, 1)

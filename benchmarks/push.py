@@ -1,6 +1,6 @@
 """Push a collection to vector databases, and search it there and here: seconds, memory, recall, latency.
 
-Each push runs in a process of its own, whose peak memory is that of the push, of the client, and of the database where
+Each push runs in a separate process, whose peak memory is that of the push, of the client, and of the database where
 that is a folder of this machine. Queries are the titles of papers spread evenly over the collection; their vectors are
 made beforehand, so that latency is that of the search. Recall@10 is the share of the ten best of exact local search
 that are found. The collection stays; each database is made anew. Run from the repository root:
@@ -14,15 +14,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from measurement import build_parser, peak_memory_mb, provenance, write_result
+from measurement import build_parser, peak_memory_mb, provenance, run_apart, write_result
 from sciprism.databases import RemoteCollection, push
 from sciprism.errors import InputError, RunFailedError
 from sciprism.store import StoredCollection
@@ -53,13 +51,12 @@ class CachedQueries:
         return np.stack([self._vectors[query, format] for query in queries])
 
 
-def run_apart(task: Callable[[], Any]) -> Any:
-    """Return what a task gives in a process of its own, or the message of its failure."""
-    with get_context("spawn").Pool(1) as pool:
-        try:
-            return pool.apply(task)
-        except FAILURES as error:
-            return {"failed": str(error)}
+def attempt(task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a task gives in a separate process, or the message of its failure."""
+    try:
+        return run_apart(task, *arguments)
+    except FAILURES as error:
+        return {"failed": str(error)}
 
 
 def measure_push(folder: Path, address: str, approximate: bool) -> dict[str, Any]:
@@ -149,14 +146,12 @@ def main() -> None:
         result: dict[str, Any] = {
             "papers": len(StoredCollection.open(chosen.collection)),
             "queries": len(queries),
-            "local": run_apart(partial(search_local, chosen.collection, queries)),
+            "local": attempt(search_local, chosen.collection, queries),
         }
         for place in places:
             name = place if chosen.to else place.split(":")[0]
-            first, again = (
-                run_apart(partial(measure_push, chosen.collection, place, chosen.approximate)) for _ in range(2)
-            )
-            found = run_apart(partial(search_remote, chosen.collection, place, queries, chosen.approximate))
+            first, again = (attempt(measure_push, chosen.collection, place, chosen.approximate) for _ in range(2))
+            found = attempt(search_remote, chosen.collection, place, queries, chosen.approximate)
             result[name] = {"push": first, "push again": again, "search": found}
             write_result(chosen.output, provenance(PACKAGES, **result))
 

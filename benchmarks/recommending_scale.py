@@ -10,7 +10,6 @@ the repository root:
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from measurement import build_parser, peak_memory_mb, provenance, write_result
+from measurement import build_parser, peak_memory_mb, provenance, read_memory, run_apart, write_result
 from sciprism import Paper
 from sciprism.store import embed
 from sciprism.uses.recommending import RecommendSettings, recommend
@@ -69,52 +68,41 @@ def generate_papers(first: int, count: int) -> Iterator[Paper]:
         )
 
 
-def private_memory_mb() -> int:
-    """Return the resident memory of this process without pages of mapped files, which the system takes back."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return round(next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024)
-
-
-def measure(folder: Path, results: Any) -> None:
-    """Put the facts of one run into a queue; in a separate process, so that its peak is its own."""
-    private: list[int] = []
+def measure(folder: Path) -> dict[str, Any]:
+    """Return the facts of one run; called in a separate process, so that its peak is its own."""
+    private: list[float] = []
     before, began = peak_memory_mb(), time.perf_counter()
     found = recommend(
         folder / "library",
         folder / "new",
         settings=RecommendSettings(k=50),
-        progress=lambda *_: private.append(private_memory_mb()),
+        progress=lambda *_: private.append(read_memory("RssAnon")),
     )
     seconds = time.perf_counter() - began
-    results.put(
-        {
-            "new_papers": found.counts.new,
-            "owned": sum(found.counts.owned.values()),
-            "interests": len(found.interests),
-            "seconds": round(seconds, 1),
-            "papers_per_second": round(found.counts.new / seconds),
-            "memory_before_mb": before,
-            "peak_private_mb": max(private),
-            "peak_memory_mb": peak_memory_mb(),
-        }
-    )
+    return {
+        "new_papers": found.counts.new,
+        "owned": sum(found.counts.owned.values()),
+        "interests": len(found.interests),
+        "seconds": round(seconds, 1),
+        "papers_per_second": round(found.counts.new / seconds),
+        "memory_before_mb": before,
+        "peak_private_mb": max(private),
+        "peak_memory_mb": peak_memory_mb(),
+    }
 
 
 def main() -> None:
     parser = build_parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[40_000, 160_000])
     args: argparse.Namespace = parser.parse_args()
-    runs, context = [], multiprocessing.get_context("spawn")
+    runs = []
     with tempfile.TemporaryDirectory() as temporary:
         folder, done = Path(temporary), 0
         embed(generate_papers(0, LIBRARY), RandomEncoder(), folder / "library")
         for size in sorted(args.sizes):
             embed(generate_papers(done, size - done), RandomEncoder(), folder / "new")
-            done, results = size, context.Queue()
-            process = context.Process(target=measure, args=(folder, results))
-            process.start()
-            runs.append(results.get())
-            process.join()
+            done = size
+            runs.append(run_apart(measure, folder))
             print(runs[-1], flush=True)
     facts = {"library": LIBRARY, "dim": DIM, "k": 50, "runs": runs}
     write_result(args.output, provenance(["sciprism", "numpy", "torch", "pyarrow"], **facts))

@@ -22,13 +22,12 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from measurement import build_parser, provenance, write_result
-from push import DEPTH, MODES, measure_push, measure_search, run_apart, search_remote
+from push import DEPTH, MODES, attempt, measure_push, measure_search, search_remote
 from sciprism.store import StoredCollection
 from sciprism.store.parts import read_status
 from sciprism.text.sentences import split_sentences
@@ -169,7 +168,7 @@ def index_collection(options: Namespace) -> dict[str, Any]:
 def measure_searches(options: Namespace) -> dict[str, Any]:
     """Search the merged collection in every mode, and compare the approximate answers with the exact ones."""
     queries = read_queries(options.folder)
-    return {"queries": len(queries)} | run_apart(partial(search_collection, options.folder / "vecs", queries))
+    return {"queries": len(queries)} | attempt(search_collection, options.folder / "vecs", queries)
 
 
 def search_collection(vecs: Path, queries: list[str]) -> dict[str, Any]:
@@ -193,8 +192,8 @@ def push_part(options: Namespace) -> dict[str, Any]:
     run("index", vecs, "--lexical")
     result: dict[str, Any] = {"papers": options.part, "queries": len(queries)}
     for address in options.to:
-        first, again = (run_apart(partial(measure_push, vecs, address, False)) for _ in range(2))
-        found = run_apart(partial(search_remote, vecs, address, queries, False))
+        first, again = (attempt(measure_push, vecs, address, False) for _ in range(2))
+        found = attempt(search_remote, vecs, address, queries, False)
         result[address.partition(":")[0]] = {"push": first, "push again": again, "search": found}
     return result
 
