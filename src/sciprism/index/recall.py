@@ -165,8 +165,8 @@ def choose_settings(
 ) -> Choice:
     """Return the cheapest settings whose recall is at least `wanted` in each group, by one standard error.
 
-    Where none has it, the settings of the best recall. selector: the rows that may be found. on_tried: is told how
-    many efforts were tried.
+    Where none reaches it, return the settings of the highest recall. selector: the rows that may be found. on_tried: is
+    told how many efforts were tried.
     """
     best: tuple[float, Choice] | None = None
     former = -1.0

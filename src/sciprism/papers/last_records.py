@@ -15,7 +15,7 @@ from sciprism.papers.identity import hash_text
 from sciprism.papers.records import Deletion, Paper
 
 BUCKETS = 16
-"""Ids are sorted by groups, so that sorting needs little memory beside them."""
+"""Ids are sorted in groups, so that sorting needs little additional memory."""
 MAX_VERSION = 127
 _GROUP_BITS = np.uint64(60)
 
