@@ -43,15 +43,15 @@ def losses(run, stage="contrast"):
     return [row["loss"] for row in metrics(run, stage)]
 
 
-def launch_two(path, changes, run):
-    """Carry a recipe out, or go on with it, by two processes."""
+def launch_two(path, changes, run, *, refused=False):
+    """Carry a recipe out, or go on with it, by two processes; return what they print. refused: they must fail."""
     script = run.parent / "several.py"
     script.write_text(PROCESSES)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     launch += [str(script), str(path), str(run), *changes]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(launch, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-6000:]
+    assert (done.returncode != 0) == refused, done.stderr[-6000:]
     return done.stdout + done.stderr
 
 

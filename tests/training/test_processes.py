@@ -110,3 +110,12 @@ def test_a_run_of_one_process_is_resumed_by_two(recipe, tmp_path):
     both, one = (losses(tmp_path / run) for run in ("both", "one"))
     assert len(both) == len(one) == 4
     assert np.abs(np.array(both) - np.array(one)).max() < 1e-4
+
+
+@pytest.mark.slow
+def test_what_the_first_process_refuses_all_refuse(recipe, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").touch()
+    printed = launch_two(recipe, [], tmp_path / "other", refused=True)
+    assert printed.count("InputError: ") == printed.count("other is not empty and holds no run") == 2
+    assert "Connection closed" not in printed

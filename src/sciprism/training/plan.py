@@ -80,6 +80,11 @@ class _Inspection:
         self.problems: list[str] = []
         self.sources: dict[tuple[str, str], StageSource] = {}
 
+    def refuse_problems(self) -> None:
+        """Raise one InputError with all that is wrong."""
+        if self.problems:
+            raise InputError("\n".join(self.problems))
+
     @contextmanager
     def collect(self) -> Iterator[None]:
         """Note an InputError as a problem, and go on after the block."""
@@ -187,8 +192,8 @@ def plan_training(
         elif processes.first:
             inspection.check_finished(stage, model)
         models[stage.name] = model
-    if inspection.problems:
-        raise InputError("\n".join(inspection.problems))
+    processes.on_first(inspection.refuse_problems)  # it alone looks for test papers, and at finished models
+    inspection.refuse_problems()
     run_folder = RunFolder(folder, recipe.model_dump(mode="json"), _facts(recipe, inspection.sources, processes))
     changed = processes.on_first(run_folder.compare) or []
     stages = [inspection.plan_stage(stage, run_folder.stage(stage.name), before) for stage, before in left]

@@ -6,7 +6,7 @@ import math
 import shutil
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 from torch import Tensor
@@ -38,7 +38,8 @@ def train(plan: Plan, hooks: Hooks | None = None) -> Path:
             effect = "dropout is another" if changed == "processes" else "results may differ in the last digits"
             hooks.on_message(f"{changed} has changed since the run began: {effect}")
     processes.wait()
-    with lock_folder(plan.folder.path) if processes.first else nullcontext():
+    with ExitStack() as stack:
+        processes.on_first(lambda: stack.enter_context(lock_folder(plan.folder.path)))
         for stage in plan.stages:
             _StageRun(plan, stage, hooks).train()
     for name, model in plan.folder.untrained_stages().items() if processes.first else ():
