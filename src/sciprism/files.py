@@ -21,9 +21,12 @@ PARTIAL_SUFFIX = ".part"
 LOCK_NAME = ".lock"
 
 
-def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file next to its place, flush it to the disk, and rename it; or leave nothing."""
-    part = path.with_name(path.name + PARTIAL_SUFFIX)
+def write_atomically(path: Path, write: Callable[[BinaryIO], object], writer: str = "") -> None:
+    """Write a file next to its place, flush it to the disk, and rename it; or leave nothing.
+
+    writer: a name of its own for each of several processes that may write the same file at once.
+    """
+    part = path.with_name(path.name + (f".{writer}" if writer else "") + PARTIAL_SUFFIX)
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -23,7 +23,15 @@ from sciprism.papers import read_papers
 from sciprism.papers.division import PartNumber
 from sciprism.store import CollectionLayout, StoredCollection, delete, embed
 from sciprism.store.parts import PartInput, PartsStatus, embed_part, merge, read_status
-from sciprism.store.parts.state import lock_path, part_folder, read_state, state_path, write_state
+from sciprism.store.parts.state import (
+    PartReporter,
+    PartState,
+    lock_path,
+    part_folder,
+    read_state,
+    state_path,
+    write_state,
+)
 from sciprism.store.parts.status import PartStatus
 
 
@@ -387,7 +395,7 @@ def test_of_two_workers_without_locks_the_first_gives_way(
     class Overtaken(FakeEncoder):
         def encode(self, items: Any, **options: Any) -> Any:
             if not self.encoded:
-                act_elsewhere(folder, part, 1).join()
+                act_elsewhere(folder, part, 10).join()
             time.sleep(0.2)
             return super().encode(items, **options)
 
@@ -395,6 +403,23 @@ def test_of_two_workers_without_locks_the_first_gives_way(
         run(files, folder, "1/2", Overtaken())
     state = read_state(folder, part)
     assert state is not None and state.host == "node7", "the state of the other worker is left alone"
+
+
+def test_a_worker_that_is_overtaken_at_its_end_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reports go on after one that could not be written."""
+    monkeypatch.setattr("sciprism.store.parts.state.INTERVAL", 0.02)
+    part, failed = PartNumber(1, 2), threading.Event()
+
+    def replace_nothing(self: Path, target: Path) -> Path:
+        failed.set()
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    reporter = PartReporter(tmp_path, part, PartState(part=1, parts=2, plan="p"))
+    with pytest.raises(RunFailedError, match="is also run by node7"), reporter.report():
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", replace_nothing)
+            assert failed.wait(60)
+        act_elsewhere(tmp_path, part, 10).join()
 
 
 def test_a_full_disk_fails_the_part_and_the_same_command_continues(

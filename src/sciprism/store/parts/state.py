@@ -97,9 +97,9 @@ def read_state(folder: Path, part: PartNumber) -> PartState | None:
 
 
 def write_state(folder: Path, part: PartNumber, state: PartState) -> None:
-    """Replace the state of a part."""
+    """Replace the state of a part; a run of it on another machine, where locks do not reach, may do so at once."""
     content = seal_json(state.model_dump_json(indent=1))
-    write_atomically(state_path(folder, part), lambda file: file.write(content))
+    write_atomically(state_path(folder, part), lambda file: file.write(content), state.run[:8])
 
 
 def read_part_input(folder: Path, part: PartNumber) -> PartInputRecord | None:
@@ -180,21 +180,20 @@ class PartReporter:
             self._end(thread)
             stopped = isinstance(error, KeyboardInterrupt)
             self.update(stage="stopped" if stopped else "failed", error="" if stopped else str(error))
-            with suppress(OSError):  # of a full disk: what stopped the work is what the worker must say
+            with suppress(OSError, InputError):  # of a full disk: what stopped the work is what the worker must say
                 self._write()
             raise
         self._end(thread)
         self._write()
+        self._give_way()
 
     def update(self, **values: object) -> None:
         """Change fields of the state; a new stage is written at once.
 
         Raises RunFailedError where another worker has taken the part over.
         """
-        if self._other and values.get("stage") != "failed":
-            raise RunFailedError(
-                f"part {self._part} of {self._folder} is also run by {self._other}; this run stops, that one continues"
-            )
+        if values.get("stage") != "failed":
+            self._give_way()
         with self._lock:
             for name, value in values.items():
                 setattr(self._state, name, value)
@@ -212,8 +211,14 @@ class PartReporter:
 
     def _repeat(self) -> None:
         while not self._ended.wait(INTERVAL):
-            with suppress(OSError):  # of a full disk: the work itself meets it too
+            with suppress(OSError, InputError):  # of a full disk: the work itself meets it too
                 self._write()
+
+    def _give_way(self) -> None:
+        if self._other:
+            raise RunFailedError(
+                f"part {self._part} of {self._folder} is also run by {self._other}; this run stops, that one continues"
+            )
 
     def _write(self) -> None:
         stored = read_state(self._folder, self._part)
