@@ -181,21 +181,31 @@ def search_collection(vecs: Path, queries: list[str]) -> dict[str, Any]:
     return measure_search(vecs, queries, rank, (*MODES, "approximate"))
 
 
-def push_part(options: Namespace) -> dict[str, Any]:
-    """Push the first papers to each database, twice, and search them there and here."""
-    folder, queries = options.folder, read_queries(options.folder)[: options.queries]
-    source, vecs = folder / "part.jsonl", folder / "part"
-    with source.open("w") as file:
-        lines = (line for path in sorted((folder / "papers").iterdir()) for line in path.open())
-        file.writelines(islice(lines, options.part))
-    run("embed", source, "-o", vecs, "--dtype", "float16")
-    run("index", vecs, "--lexical")
-    result: dict[str, Any] = {"papers": options.part, "queries": len(queries)}
+def push(options: Namespace) -> dict[str, Any]:
+    """Push the merged collection, or its first papers, to each database, twice, and search them there and here."""
+    queries = read_queries(options.folder)[: options.queries]
+    vecs = options.folder / "vecs"
+    rows = StoredCollection.open(vecs).rows
+    papers = min(options.part, rows)
+    if papers < rows:
+        vecs = embed_first(options.folder, papers)
+    result: dict[str, Any] = {"papers": papers, "queries": len(queries)}
     for address in options.to:
         first, again = (attempt(measure_push, vecs, address, False) for _ in range(2))
         found = attempt(search_remote, vecs, address, queries, False)
         result[address.partition(":")[0]] = {"push": first, "push again": again, "search": found}
     return result
+
+
+def embed_first(folder: Path, papers: int) -> Path:
+    """Return a collection of the first papers, with an index of words."""
+    source, vecs = folder / "part.jsonl", folder / "part"
+    with source.open("w") as file:
+        lines = (line for path in sorted((folder / "papers").iterdir()) for line in path.open())
+        file.writelines(islice(lines, papers))
+    run("embed", source, "-o", vecs, "--dtype", "float16")
+    run("index", vecs, "--lexical")
+    return vecs
 
 
 def read_queries(folder: Path) -> list[str]:
@@ -204,7 +214,7 @@ def read_queries(folder: Path) -> list[str]:
 
 
 STAGES = {"papers": write_papers, "embed": embed_parts, "index": index_collection}
-STAGES |= {"search": measure_searches, "push": push_part}
+STAGES |= {"search": measure_searches, "push": push}
 
 
 def main() -> None:
