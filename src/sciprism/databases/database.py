@@ -23,8 +23,8 @@ COLUMNS = ("id", "title", "venue", "year", "fields", "text_hash", "fingerprint",
 """What a row holds next to its vectors; `paper` is the whole record as JSON."""
 VECTOR, WORDS = "vector", "words"
 """Names of a row's vector and of its lexical weights."""
-PAGE = 4096
-"""Rows whose versions are read at once."""
+PAGE = 1 << 14
+"""Rows whose versions are read at once: the most that Milvus gives. Embedded databases read all rows for each page."""
 HNSW_LINKS = 32
 HNSW_CONSTRUCTION = 200
 HNSW_SEARCH = 128

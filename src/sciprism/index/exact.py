@@ -121,11 +121,12 @@ def _candidates(
     blocks = [(i, start) for i, size in enumerate(np.diff(first_rows)) for start in range(0, int(size), BLOCK)]
     size = max(1, -(-len(blocks) // torch.get_num_threads()))
     runs = [blocks[start : start + size] for start in range(0, len(blocks), size)] or [[]]
+    opened = list(shards)  # first: what a shard keeps would leave holes between the large scores of blocks
 
     def scan(part: list[tuple[int, int]]) -> tuple[Floats, Rows]:
         best = _TopK(len(queries), k)
         for i, start in part:
-            block = shards[i].block(start, start + BLOCK)
+            block = opened[i].block(start, start + BLOCK)
             first = int(first_rows[i]) + start
             allowed = None if mask is None else mask[first : first + len(block)]
             if allowed is None or allowed.any():
@@ -163,12 +164,16 @@ def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance
 
 
 class _TopK:
-    """The running k best rows of each query; a row must beat the k-th, so ties go to the lower row."""
+    """The running k best rows of each query; a row must beat the k-th, so ties go to the lower row.
+
+    Its arrays are made once: kept ones between the large scores of blocks would leave holes that no later block fills.
+    """
 
     def __init__(self, queries: int, k: int) -> None:
         self._scores = np.full((queries, k), -np.inf, np.float32)
         self._rows = np.full((queries, k), -1, np.int64)
-        self._new: list[tuple[Rows, Floats, Rows]] = []
+        room = 2 * queries * k
+        self._new = (np.empty(room, np.int64), np.empty(room, np.float32), np.empty(room, np.int64))
         self._pending = 0
 
     def add(self, scores: torch.Tensor, first_row: int) -> None:
@@ -181,9 +186,15 @@ class _TopK:
             floor = torch.topk(scores, k).values[:, -1:]
             found = np.flatnonzero((beats & (scores >= floor)).numpy())
         query, column = np.divmod(found, scores.shape[1])
-        self._new.append((query, scores.numpy().ravel()[found], column + first_row))
-        self._pending += len(found)
-        if self._pending >= self._scores.size:
+        new = (query, scores.numpy().ravel()[found], column + first_row)
+        end = self._pending + len(found)
+        if end > len(self._new[0]):
+            self._merge(new)
+            return
+        for room, values in zip(self._new, new, strict=True):
+            room[self._pending : end] = values
+        self._pending = end
+        if end >= self._scores.size:
             self._merge()
 
     def ranked(self) -> tuple[Floats, Rows]:
@@ -191,14 +202,13 @@ class _TopK:
         self._merge()
         return self._scores, self._rows
 
-    def _merge(self) -> None:
+    def _merge(self, *more: tuple[Rows, Floats, Rows]) -> None:
         count, k = self._scores.shape
-        owners = np.repeat(np.arange(count), k)
-        query = np.concatenate([owners, *(q for q, _, _ in self._new)])
-        scores = np.concatenate([self._scores.ravel(), *(s for _, s, _ in self._new)])
-        rows = np.concatenate([self._rows.ravel(), *(r for _, _, r in self._new)])
+        kept = (np.repeat(np.arange(count), k), self._scores.ravel(), self._rows.ravel())
+        pending = tuple(room[: self._pending] for room in self._new)
+        query, scores, rows = (np.concatenate(arrays) for arrays in zip(kept, pending, *more, strict=True))
         order = np.lexsort((rows, -scores, query))
         starts = np.searchsorted(query[order], np.arange(count))
         best = order[starts[:, None] + np.arange(k)]
-        self._scores, self._rows = scores[best], rows[best]
-        self._new, self._pending = [], 0
+        self._scores[:], self._rows[:] = scores[best], rows[best]
+        self._pending = 0
