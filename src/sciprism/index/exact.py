@@ -191,8 +191,8 @@ class _TopK:
         if end > len(self._new[0]):
             self._merge(new)
             return
-        for room, values in zip(self._new, new, strict=True):
-            room[self._pending : end] = values
+        into = slice(self._pending, end)
+        self._new[0][into], self._new[1][into], self._new[2][into] = new
         self._pending = end
         if end >= self._scores.size:
             self._merge()
