@@ -35,7 +35,7 @@ test-slow: .venv/dev
 	$(PYTEST) -m slow
 
 LOWEST = .venv-lowest/bin/python
-PEERS = ^(import|from) (transformers|sentence_transformers|pytrec_eval|build_models)
+PEERS = ^(import|from) (transformers|sentence_transformers|pytrec_eval|build_models|build_servers)
 test-lowest: .venv-lowest/dev
 	$(LOWEST) -m pytest -n auto --dist loadfile -m "not slow" \
 		$(addprefix --ignore=,$(shell grep -rlE "$(PEERS)" tests --include="test_*.py"))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from typing import Any, TextIO
 
 from measurement import build_parser, provenance, write_result
 from push import DEPTH, MODES, attempt, measure_push, measure_search, search_remote
-from sciprism.store import StoredCollection
+from sciprism.store import StoredCollection, delete
 from sciprism.store.parts import read_status
 from sciprism.text.sentences import split_sentences
 from sciprism.uses import Ranking, search
@@ -188,7 +189,7 @@ def push(options: Namespace) -> dict[str, Any]:
     rows = StoredCollection.open(vecs).rows
     papers = min(options.part, rows)
     if papers < rows:
-        vecs = embed_first(options.folder, papers)
+        vecs = copy_first(options.folder, papers)
     result: dict[str, Any] = {"papers": papers, "queries": len(queries)}
     for address in options.to:
         first, again = (attempt(measure_push, vecs, address, False) for _ in range(2))
@@ -197,13 +198,13 @@ def push(options: Namespace) -> dict[str, Any]:
     return result
 
 
-def embed_first(folder: Path, papers: int) -> Path:
-    """Return a collection of the first papers, with an index of words."""
-    source, vecs = folder / "part.jsonl", folder / "part"
-    with source.open("w") as file:
-        lines = (line for path in sorted((folder / "papers").iterdir()) for line in path.open())
-        file.writelines(islice(lines, papers))
-    run("embed", source, "-o", vecs, "--dtype", "float16")
+def copy_first(folder: Path, papers: int) -> Path:
+    """Return a copy of the collection that keeps its first papers, with an index of their words."""
+    vecs = folder / "part"
+    shutil.rmtree(vecs, ignore_errors=True)
+    shutil.copytree(folder / "vecs", vecs, ignore=shutil.ignore_patterns("index"))
+    lines = (line for path in sorted((folder / "papers").iterdir()) for line in path.open())
+    delete(vecs, (json.loads(line)["id"] for line in islice(lines, papers, None)))
     run("index", vecs, "--lexical")
     return vecs
 
