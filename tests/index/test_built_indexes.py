@@ -6,8 +6,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import bm25s
 import numpy as np
 import pytest
+from bm25s.tokenization import Tokenizer
 
 from fake_encoder import FakeEncoder, some_papers
 from sciprism.errors import InputError, MissingExtraError
@@ -72,6 +74,28 @@ def test_lexical_search_ranks_by_words(tmp_path: Path) -> None:
     assert scores[0, 0] == scores[0, 1] > 0 and np.isneginf(scores[0, 2])
     _, rows = lexical.search(collection, ["dark halos"], 3, np.array([False, True, True, True]))
     assert rows.tolist() == [[3, 1, -1]]
+
+
+def test_the_lexical_index_is_that_of_bm25s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made batch by batch, it has the postings that bm25s makes of all texts at once."""
+    monkeypatch.setattr("sciprism.index.postings.BATCH", 100)
+    random = np.random.default_rng(0)
+    words = [f"w{number}" for number in range(300)]
+    texts = [" ".join(random.choice(words, random.integers(0, 40))) for _ in range(730)]
+    papers = [Paper(id=str(i), title=words[i % 7], abstract=text) for i, text in enumerate(texts)]
+    collection = build_collection(tmp_path, papers)
+    lexical.build(collection)
+    tokenizer = Tokenizer(stopwords="english")
+    documents = tokenizer.tokenize(
+        [f"{paper.title} {paper.abstract}" for paper in papers], update_vocab=True, show_progress=False
+    )
+    wanted, found = bm25s.BM25(), bm25s.BM25.load(tmp_path / "index" / "lexical")
+    wanted.index((documents, tokenizer.get_vocab_dict()), show_progress=False)
+    assert found.vocab_dict == wanted.vocab_dict and found.scores["num_docs"] == 730
+    np.testing.assert_array_equal(found.scores["indptr"], wanted.scores["indptr"])
+    np.testing.assert_array_equal(found.scores["indices"], wanted.scores["indices"])
+    np.testing.assert_allclose(found.scores["data"], wanted.scores["data"], rtol=1e-6)
+    assert not list((tmp_path / "index" / "lexical").glob("*.part"))
 
 
 def test_superseded_words_are_not_found(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
 from sciprism.errors import DamagedFileError, InputError
-from sciprism.files import explain_write_errors
+from sciprism.files import PARTIAL_SUFFIX, explain_write_errors
 from sciprism.index import build_record
+from sciprism.index.postings import PostingsBuilder
 from sciprism.store import StoredCollection
 
 POSTINGS = ("data.csc.index.npy", "indices.csc.index.npy")
@@ -31,20 +32,39 @@ def build(collection: StoredCollection, *, on_rows: Callable[[int], None] | None
     folder = _index_folder(collection)
     build_record.delete_record(folder)
     tokenizer = Tokenizer(stopwords="english")
-    documents: list[Any] = []
-    for texts in _read_texts(collection):
-        documents += tokenizer.tokenize(texts, update_vocab=True, show_progress=False)
-        if on_rows is not None:
-            on_rows(len(documents))
-    if not any(documents):
-        raise InputError(f"{collection.folder} holds no words; there is nothing to index")
-    index = bm25s.BM25()
-    index.index((documents, tokenizer.get_vocab_dict()), show_progress=False)
-    with explain_write_errors(folder):
-        index.save(folder)
-    mean_length = float(np.mean([len(document) for document in documents]))
+    with explain_write_errors(folder), PostingsBuilder(folder) as builder:
+        has_words = False
+        for texts in _read_texts(collection):
+            documents = tokenizer.tokenize(texts, update_vocab=True, show_progress=False)
+            has_words = has_words or any(documents)
+            builder.add(documents)
+            if on_rows is not None:
+                on_rows(builder.documents)
+        if not has_words:
+            raise InputError(f"{collection.folder} holds no words; there is nothing to index")
+        index = bm25s.BM25()
+        _save(index, builder, tokenizer.get_vocab_dict(), folder)
     settings = {"k1": index.k1, "b": index.b, "method": index.method}
-    build_record.write_record(folder, collection, settings | {"mean_length": mean_length, "documents": len(documents)})
+    measured = {"mean_length": builder.mean_length, "documents": builder.documents}
+    build_record.write_record(folder, collection, settings | measured)
+
+
+def _save(index: Any, builder: PostingsBuilder, vocabulary: dict[str, int], folder: Path) -> None:
+    """Write the files of an index as bm25s does, and its postings in their place."""
+    data, rows = written = [folder / f"{name}{PARTIAL_SUFFIX}" for name in POSTINGS]
+    try:
+        starts = builder.write(data, rows, len(vocabulary), index.k1, index.b)
+        vocabulary.setdefault("", len(vocabulary))
+        kind = np.int64 if starts[-1] > np.iinfo(np.int32).max else np.int32
+        nothing = {"data": np.empty(0, np.float32), "indices": np.empty(0, np.int32)}
+        index.scores = nothing | {"indptr": starts.astype(kind), "num_docs": builder.documents}
+        index.vocab_dict, index.nonoccurrence_array = vocabulary, None
+        index.save(folder, show_progress=False)
+        for path, name in zip(written, POSTINGS, strict=True):
+            path.replace(folder / name)
+    finally:
+        for path in written:
+            path.unlink(missing_ok=True)
 
 
 def search(
