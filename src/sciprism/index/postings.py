@@ -92,7 +92,7 @@ class PostingsBuilder:
         batch["term"], batch["document"] = np.divmod(pairs, len(waiting))
         batch["document"] += first
         batch["count"] = counts
-        batch.tofile(self._file)
+        self._file.write(batch.tobytes())  # unlike tofile, it says that a disk is full
         self._batches.append(len(batch))
         self._lengths.append(lengths)
         found = np.bincount(batch["term"])
