@@ -28,10 +28,12 @@ def start_cluster() -> Iterator[str]:
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    Path("/tmp/ray").mkdir(exist_ok=True)  # where ray writes the address of its last cluster
     with TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as name:  # a short path, for sockets
         options = {"num_cpus": max(WORKERS), "object_store_memory": 80 << 20, "include_dashboard": False}
-        cluster = Cluster(initialize_head=True, head_node_args={**options, "temp_dir": name})
+        os.environ["RAY_TMPDIR"] = name  # for the cluster's address
+        own = Path(name, "ray")
+        own.mkdir()
+        cluster = Cluster(initialize_head=True, head_node_args={**options, "temp_dir": str(own)})
         try:
             yield cluster.address
         finally:

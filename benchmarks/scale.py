@@ -27,6 +27,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
+from command_memory import read_lines
 from measurement import build_parser, provenance, write_result
 from push import DEPTH, MODES, attempt, measure_push, measure_search, search_remote
 from sciprism.store import StoredCollection, delete
@@ -203,8 +204,8 @@ def copy_first(folder: Path, papers: int) -> Path:
     vecs = folder / "part"
     shutil.rmtree(vecs, ignore_errors=True)
     shutil.copytree(folder / "vecs", vecs, ignore=shutil.ignore_patterns("index"))
-    lines = (line for path in sorted((folder / "papers").iterdir()) for line in path.open())
-    delete(vecs, (json.loads(line)["id"] for line in islice(lines, papers, None)))
+    others = read_lines(folder / "papers", papers, StoredCollection.open(vecs).rows - papers)
+    delete(vecs, (json.loads(line)["id"] for line in others))
     run("index", vecs, "--lexical")
     return vecs
 

@@ -24,7 +24,7 @@ LOCK_NAME = ".lock"
 def write_atomically(path: Path, write: Callable[[BinaryIO], object], writer: str = "") -> None:
     """Write a file next to its place, flush it to the disk, and rename it; or leave nothing.
 
-    writer: a name of its own for each of several processes that may write the same file at once.
+    writer: a unique name in that of the temporary file, where processes may write the same file concurrently.
     """
     part = path.with_name(path.name + (f".{writer}" if writer else "") + PARTIAL_SUFFIX)
     with explain_write_errors(path):

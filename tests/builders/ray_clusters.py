@@ -24,9 +24,7 @@ def two_node_cluster() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv(
-            "RAY_TMPDIR", folder
-        )  # the cluster's address is noted there, not for other clusters of the machine
+        patch.setenv("RAY_TMPDIR", folder)  # for the cluster's address
         own = Path(folder, "ray")
         own.mkdir()
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "temp_dir": str(own), **small})

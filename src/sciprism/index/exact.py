@@ -121,7 +121,7 @@ def _candidates(
     blocks = [(i, start) for i, size in enumerate(np.diff(first_rows)) for start in range(0, int(size), BLOCK)]
     size = max(1, -(-len(blocks) // torch.get_num_threads()))
     runs = [blocks[start : start + size] for start in range(0, len(blocks), size)] or [[]]
-    opened = list(shards)  # first: what a shard keeps would leave holes between the large scores of blocks
+    opened = list(shards)  # now: later, what a shard keeps in memory would fragment the heap between scores of blocks
 
     def scan(part: list[tuple[int, int]]) -> tuple[Floats, Rows]:
         best = _TopK(len(queries), k)
@@ -166,7 +166,7 @@ def _similarities(queries: torch.Tensor, block: torch.Tensor, distance: Distance
 class _TopK:
     """The running k best rows of each query; a row must beat the k-th, so ties go to the lower row.
 
-    Its arrays are made once: kept ones between the large scores of blocks would leave holes that no later block fills.
+    Its arrays are allocated once: new ones between the large scores of blocks would fragment the heap.
     """
 
     def __init__(self, queries: int, k: int) -> None:

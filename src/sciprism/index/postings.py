@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class PostingsBuilder:
         self._frequencies = np.zeros(0, np.int64)
         self.documents = 0
 
-    def __enter__(self) -> PostingsBuilder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,7 +59,7 @@ class PostingsBuilder:
         A score is idf * tf / (tf + k1 (1 - b + b length / mean length)), as of Lucene and bm25s.
         """
         self._count()
-        found = self._frequencies = _grow(self._frequencies, terms)
+        found = _grow(self._frequencies, terms)
         starts = np.concatenate([[0], np.cumsum(found)])
         rarity = np.log(1 + (self.documents - found + 0.5) / (found + 0.5)).astype(np.float32)
         lengths = k1 * ((1 - b) + b * np.concatenate(self._lengths) / self.mean_length)

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 TRIES = 6
 """Tries in a row without a single byte, until reading is given up."""
 BACKOFF = 0.5
-"""Seconds before the second try; the pauses double, and each is up to a half longer by chance."""
+"""Seconds before the second try; exponential backoff, with random jitter of up to 50%."""
 MAX_PAUSE = 60.0
 """Longest pause that a server may ask for, in seconds."""
 CONTINUES = "nothing is lost, and the same command continues"
