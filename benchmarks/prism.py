@@ -45,7 +45,7 @@ METHODS = Study(
     arms=(
         HEADS,
         *(arm(key, "P1") for key in (*RIVALS, "prism", "prism-trained")),
-        Arm(key=FUSION, table="P1", recipe="scirepeval-adapter-fusion", done=FUSION_ARM.done, untrained="heads"),
+        Arm(key=FUSION, table="P1", recipe="scirepeval-adapter-fusion", changes=FUSION_ARM.changes, untrained="heads"),
         *(arm(key, "variants", seeded=False) for key in ABLATIONS),
     ),
     tables=("P1", "P1-formats", "P1-one-pass", "choice", "variants"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from study import Arm, Study, main
 
-WARM_UP = ("vanilla", "vanilla-warm-up", "vanilla")
+WARM_UP = ("stages.vanilla.finished_model={vanilla-warm-up.vanilla}",)
 TWICE = ("defaults.epochs=2",)
 STUDY = Study(
     paper="scimult",
@@ -19,7 +19,7 @@ STUDY = Study(
         Arm(key="vanilla-warm-up", table="", recipe="scimult-vanilla"),
         Arm(key="vanilla", table="9", changes=TWICE),
         Arm(key="citation-only", table="S1", changes=TWICE),
-        *(Arm(key=key, table="9", done=WARM_UP) for key in ("mha-expert", "ffn-expert", "instruction", "prefix")),
+        *(Arm(key=key, table="9", changes=WARM_UP) for key in ("mha-expert", "ffn-expert", "instruction", "prefix")),
         Arm(key="vanilla-no-hard-negatives", table="A4", changes=TWICE),
         Arm(key="mha-expert-no-warm-up", table="A5", changes=TWICE),
         Arm(key="vanilla-paper", table="settings", changes=TWICE),

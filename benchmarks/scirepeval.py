@@ -47,7 +47,12 @@ HEADS = Arm(
     seeded=False,
     changes=("stages.formats.train=heads", "defaults.optimizer.lr=1e-3"),
 )
-FUSION = Arm(key="adapter-fusion", table="R1", done=("formats", "adapters", "formats"), untrained="heads")
+FUSION = Arm(
+    key="adapter-fusion",
+    table="R1",
+    changes=("stages.formats.finished_model={adapters.formats}",),
+    untrained="heads",
+)
 STUDY = Study(
     paper="scirepeval",
     arms=(

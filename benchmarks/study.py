@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from sciprism.reproduce.tables.result_folder import read_models, read_runs, writ
 from sciprism.reproduce.tables.run import plan_table, score_table
 
 MAX_LENGTH = 128
+MODEL = re.compile(r"\{(?:backbone|([\w-]+)\.([\w-]+))\}")
+"""What stands for a model in a change: {backbone}, or {ARM.STAGE}."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +39,11 @@ class Arm:
     """One recipe of recipes/laptop, PAPER-KEY if it is not named. table: that scores it, "" for none.
 
     run: the name of its run folders, KEY if it is not named: studies with the same run share it. seed: of its
-    one run, -1 for the study's first; seeded: it is trained with all of them. done: the stage that is copied
-    from another run of the same seed, that run, and its stage. start: the arm, of the first seed, whose model is the
-    backbone, and its stage. changes: of the recipe. untrained: the arm whose best dev score is that of the
-    untouched backbone, where objectives have heads; else it is the one at step 0, of `start` if there is one.
+    one run, -1 for the study's first; seeded: it is trained with all of them. changes: of the recipe;
+    `{ARM.STAGE}` in one is the model of another arm's stage, of the same seed or of its only one, and
+    `{backbone}` the untouched backbone. stage: whose model is the arm's, the last one if it is not named.
+    untrained: the arm whose best dev score is that of the untouched backbone, where objectives have heads; else
+    it is the one at step 0, of the arm that is `model.backbone` if there is one.
     """
 
     key: str
@@ -48,9 +52,8 @@ class Arm:
     run: str = ""
     seed: int = -1
     seeded: bool = True
-    done: tuple[str, str, str] | None = None
-    start: tuple[str, str] | None = None
     changes: tuple[str, ...] = ()
+    stage: str = ""
     untrained: str = ""
 
 
@@ -58,15 +61,17 @@ class Arm:
 class Study:
     """A paper's arms and tables.
 
-    ensembles: key -> a name with the keys of its members in braces. data: as `sciprism reproduce` takes it.
-    runs: the file that tells what each run came to. scored_with: the paper whose results have the scores of
-    shared runs. seeds: of the runs, if the command names none.
+    ensembles: key -> a name with the keys of its members in braces. fixed: key -> model, of what is there
+    without training, besides the backbone. data: as `sciprism reproduce` takes it. runs: the file that tells
+    what each run came to. scored_with: the paper whose results have the scores of shared runs. seeds: of the
+    runs, if the command names none.
     """
 
     paper: str
     arms: tuple[Arm, ...]
     tables: tuple[str, ...]
     ensembles: dict[str, str] = field(default_factory=dict)
+    fixed: dict[str, str] = field(default_factory=dict)
     data: str = "open"
     runs: str = "runs.json"
     scored_with: str = ""
@@ -91,19 +96,6 @@ def write_table(study: Study, name: str, results: Path) -> bool:
     return not run_status(*words, "-o", str(results / f"table-{name}.md"))
 
 
-def reproduce_table(paper: str, name: str, models: Sequence[tuple[str, str]], *more: str) -> bool:
-    """Make one table of these models, (key, name); say whether it is whole.
-
-    Rows of other models are not made: they would have to be fetched.
-    """
-    words = ["reproduce", paper, name]
-    words += [word for key, model in models for word in ("--models", f"{key}={model}")]
-    rows = {row.model for row in reproductions[paper].table(name).rows}
-    if "--only" not in more:
-        words += [word for key in sorted(rows & {key for key, _ in models}) for word in ("--only", key)]
-    return not run_status(*words, *more)
-
-
 def pack(results: Path) -> None:
     """Pack the results that were scored into files that git keeps; the folders stay, and git ignores them."""
     run_command("results", "pack", str(results), "-o", str(results))
@@ -121,7 +113,7 @@ def run_name(arm: Arm, seed: int) -> str:
 
 
 def list_changes(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> list[str]:
-    """Return the changes of an arm's recipe, without those that name other runs."""
+    """Return the changes of an arm's recipe; models are named as the study names them."""
     return [f"seed={seed}", *arm.changes, *(args.change or [])]
 
 
@@ -129,35 +121,52 @@ def recipe_path(study: Study, arm: Arm) -> Path:
     return Path(f"recipes/laptop/{arm.recipe or f'{study.paper}-{arm.key}'}.toml")
 
 
+def find_named(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> dict[str, tuple[Arm, int]]:
+    """Return the arms, with their seeds, whose models an arm's changes name, by the name that these have."""
+    named = {match[1] for change in arm.changes for match in MODEL.finditer(change)}
+    return {
+        each.run or each.key: (each, seed if each.seeded else args.seeds[0])
+        for each in study.arms
+        if (each.run or each.key) in named
+    }
+
+
 def find_needed(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> list[tuple[Arm, int]]:
-    """Return the arms, with their seeds, whose run folders an arm needs: its start, its first stage, its heads."""
-    first = {arm.start[0], arm.untrained} if arm.start else {arm.untrained}
-    needed = [(each, args.seeds[0]) for each in study.arms if each.key in first]
-    return needed + [(each, seed) for each in study.arms if arm.done and (each.run or each.key) == arm.done[1]]
+    """Return the arms, with their seeds, whose run folders an arm needs: those it names, and its heads."""
+    heads = [(each, args.seeds[0]) for each in study.arms if each.key == arm.untrained]
+    return [*heads, *find_named(study, arm, seed, args).values()]
+
+
+def fill_changes(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> list[str]:
+    """Return the changes of an arm's recipe with the folders of the models that they name."""
+    runs = {name: args.runs / run_name(*each) for name, each in find_named(study, arm, seed, args).items()}
+
+    def find_model(match: re.Match[str]) -> str:
+        return str(runs[match[1]] / match[2] / "model" if match[1] else backbone(args.runs))
+
+    return [MODEL.sub(find_model, change) for change in list_changes(study, arm, seed, args)]
 
 
 def train_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
-    """Train one arm with one seed, and first what it needs; return its run folder."""
+    """Train one arm with one seed, and first what it needs; return the folder of its run, or of its stage's model."""
     for needed in find_needed(study, arm, seed, args):
         train_arm(study, *needed, args)
     folder: Path = args.runs / run_name(arm, seed)
-    changes = list_changes(study, arm, seed, args)
-    if arm.done:
-        stage, other, at = arm.done
-        changes.append(f"stages.{stage}.finished_model={args.runs / f'{other}-{seed}' / at / 'model'}")
-    if arm.start:
-        other, at = arm.start
-        changes.append(f"model.backbone={args.runs / f'{other}-{args.seeds[0]}' / at / 'model'}")
     words = ["train", str(recipe_path(study, arm)), "--sources", str(args.sources), "-o", str(folder)]
-    run_command(*words, *(word for change in changes for word in ("--set", change)))
-    return folder
+    run_command(*words, *(word for change in fill_changes(study, arm, seed, args) for word in ("--set", change)))
+    return folder / arm.stage / "model" if arm.stage else folder
 
 
 def summarize_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """Return the facts of a trained run, with the digest of its recipe and changes."""
     first = {each.key: args.runs / run_name(each, args.seeds[0]) for each in study.arms}
-    start = first[arm.start[0]] if arm.start else None
-    facts = summarize_run(args.runs / run_name(arm, seed), start=start, untrained=first.get(arm.untrained))
+    starts = [first[name[1]] for each in arm.changes if (name := MODEL.fullmatch(each.removeprefix("model.backbone=")))]
+    facts = summarize_run(
+        args.runs / run_name(arm, seed),
+        arm.stage,
+        start=starts[0] if starts else None,
+        untrained=first.get(arm.untrained),
+    )
     return facts | {"recipe": digest(study, arm, seed, args)}
 
 
@@ -267,8 +276,9 @@ def main(study: Study, about: str | None) -> None:
     arms = [arm for arm in study.arms if arm.key in args.only]
     order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
     order += [(arm, seed) for seed in others for arm in arms if arm.seeded and arm.seed < 0]
-    if not read_models(args.output).get("backbone"):
-        score(study, "backbone", str(backbone(args.runs)), args)
-        pack(args.output)
+    for key, model in {"backbone": "", **study.fixed}.items():
+        if not read_models(args.output).get(key):
+            score(study, key, model or str(backbone(args.runs)), args)
+            pack(args.output)
     run_arms(study, order, args)
     report_missing({name: write_table(study, name, args.output) for name in args.tables})
