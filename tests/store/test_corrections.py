@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from build_dumps import pubmed
@@ -60,6 +60,7 @@ def changes(draw: st.DrawFn) -> list[Records]:
 
 @settings(max_examples=25, deadline=None)
 @given(changes())
+@example([[Deletion("p0")]])
 def test_any_changes_in_any_division_lead_to_the_final_state(inputs: list[Records]) -> None:
     state: dict[str, Paper] = {}
     for record in (record for records in inputs for record in records):

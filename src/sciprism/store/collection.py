@@ -168,12 +168,16 @@ class StoredCollection:
 
     def read_rows(self, space: str, rows: NDArray[np.integer]) -> Matrix:
         """Return a copy of some rows in their stored precision, in the order given."""
-        matrices = self.vectors(space)
-        shards = self._shard_of(rows)
-        parts = [(matrices[s], row - self._offsets[s]) for s, row in zip(shards, rows, strict=True)]
-        values = np.stack([matrix.stored(np.array([row]))[0] for matrix, row in parts])
-        scaled = [matrix.scales[row] for matrix, row in parts if matrix.scales is not None]
-        return Matrix(values, np.array(scaled, np.float32) if scaled else None)
+        matrices, shards = self.vectors(space), self._shard_of(rows)
+        values = np.empty((len(rows), self.manifest.spaces[space].dim), self.manifest.dtype)
+        scales = np.empty(len(rows), np.float32) if self.manifest.dtype == "int8" else None
+        for shard in np.unique(shards):
+            matrix, positions = matrices[shard], np.flatnonzero(shards == shard)
+            here = rows[positions] - self._offsets[shard]
+            values[positions] = matrix.stored(here)
+            if scales is not None and matrix.scales is not None:
+                scales[positions] = matrix.scales[here]
+        return Matrix(values, scales)
 
     def mask(self, filter: Filter | None = None) -> Mask | None:
         """Mark the rows that a search may return; None: all of them."""
