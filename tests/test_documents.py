@@ -76,10 +76,15 @@ def run_shell(example):
 
 PYTHON = PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
 BLOCKS = Sybil(parsers=[CodeBlockParser(language="bash", evaluator=run_shell), PYTHON])
-GUIDES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md")))
+README, API = ROOT / "README.md", ROOT / "docs" / "api.md"
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 
-@pytest.mark.parametrize("page", [*GUIDES, ROOT / "docs" / "api.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [README, API, *(pytest.param(page, marks=pytest.mark.slow) for page in GUIDES)],
+    ids=lambda page: page.stem,
+)
 def test_the_blocks_of_readme_guides_and_api_run_one_after_the_other(page, work_folder):
     if page.stem == "encoder-for-my-field" and not hasattr(torch.optim, "Muon"):
         pytest.skip("its recipe has the optimizer muon, which needs torch 2.9")
@@ -101,7 +106,7 @@ def test_the_readme_is_short():
 
 
 def test_readme_guides_and_makefile_name_commands_that_exist():
-    pages = [ROOT / "Makefile", ROOT / "CONTRIBUTING.md", *GUIDES, *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "Makefile", ROOT / "CONTRIBUTING.md", README, *GUIDES, *(ROOT / "docs").glob("*.md")]
     for page in pages:
         text = page.read_text(encoding="utf-8")
         if page.suffix == ".md":
