@@ -29,12 +29,12 @@ def arm(variant: str, triplets: str, key: str, table: str, *more: str) -> Arm:
 def warmed(variant: str) -> Arm:
     """Return a variant that begins with the warm-up, on computer science."""
     changes = ("model.backbone={warm-up.citations}", *SAME, f"defaults.optimizer.lr={RATES.get(variant, RATE)}")
-    return arm(variant, "cs", f"{variant}-cs", "M1" if variant in IN_M1 else "3", *changes)
+    return arm(variant, "cs", f"{variant}-cs", TABLES.get(variant, "3"), *changes)
 
 
 PARTS = (("file", "train"), ("dev", "dev"))
 PAIR = ("specter", "facets")
-IN_M1 = (*PAIR, STARTED)
+TABLES = {**dict.fromkeys(PAIR, "M1"), STARTED: "start"}
 ABLATED = ("lambda-1", "no-maps", "no-reparameterisation", "lambda-0", "lambda-05", "1", "5")
 SEEDS = (1783, 1918, 1945)
 ALL_DEV = "defaults.evaluation.examples=4000"
@@ -45,7 +45,7 @@ WARM_UP = Arm(key="warm-up", table="", recipe="multi2spe-warm-up", seeded=False,
 STUDY = Study(
     paper="multi2spe",
     arms=(WARM_UP, *map(warmed, (*PAIR, *(f"facets-{key}" for key in ABLATED), STARTED))),
-    tables=("M1", "3"),
+    tables=("M1", "3", "start"),
     data="built",
     seeds=SEEDS,
 )

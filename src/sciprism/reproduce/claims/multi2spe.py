@@ -38,7 +38,7 @@ register_claims(
                 above("facets-cs", "backbone"),
             ),
         ),
-        tables=("M1", "3"),
+        tables=("M1", "3", "start"),
         data=BUILT,
     ),
     Claim(
