@@ -19,6 +19,8 @@ DOMAIN = {
     "conference": ("conference_papers",),
     "biomedical": ("xmc_pubmed_mesh", "cls_systematic_review_screening", "cls_ohsumed/train.jsonl.gz"),
 }
+CITING = ("citegraph_vis", "citegraph_acl")
+"""Papers that cite each other: pairs alone, no text."""
 WORDS = 16_000
 LENGTH = 128
 SHAPES = "title-abstract,neighbour-sentences,citing-cited-titles"
@@ -51,7 +53,8 @@ def main() -> None:
     if not link.exists():
         link.symlink_to(own["domain"].resolve())
     if not pairs.exists():
-        files = [path for parts in DOMAIN.values() for part in parts for path in sorted_files(args.data / part)]
+        parts = [*(part for each in DOMAIN.values() for part in each), *CITING]
+        files = [path for part in parts for path in sorted_files(args.data / part)]
         run_command("prepare", "pairs", *files, "-o", pairs, "--shapes", SHAPES, "--data", args.data)
 
 
