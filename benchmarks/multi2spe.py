@@ -39,7 +39,7 @@ ABLATED = ("lambda-1", "no-maps", "no-reparameterisation", "lambda-0", "lambda-0
 SEEDS = (1783, 1918, 1945)
 ALL_DEV = "defaults.evaluation.examples=4000"
 """All dev examples: files have fewer. With 300, of 60 queries, no difference between rates is significant."""
-SAME = ("defaults.steps=1000", "defaults.evaluation.every=200", ALL_DEV)
+SAME = ("defaults.steps=300", "defaults.evaluation.every=100", ALL_DEV)
 RATE, RATES = "1e-5", {"specter": "2e-5", STARTED: "1e-4"}
 WARM_UP = Arm(key="warm-up", table="", recipe="multi2spe-warm-up", seeded=False, changes=(*files("cs"), ALL_DEV))
 STUDY = Study(
