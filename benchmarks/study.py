@@ -31,7 +31,7 @@ from sciprism.reproduce.tables.run import plan_table, score_table
 
 MAX_LENGTH = 128
 MODEL = re.compile(r"\{(?:backbone|([\w-]+)\.([\w-]+))\}")
-"""What stands for a model in a change: {backbone}, or {ARM.STAGE}."""
+"""A model that a change refers to: {backbone}, or {ARM.STAGE}."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
