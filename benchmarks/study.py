@@ -276,8 +276,9 @@ def main(study: Study, about: str | None) -> None:
     arms = [arm for arm in study.arms if arm.key in args.only]
     order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
     order += [(arm, seed) for seed in others for arm in arms if arm.seeded and arm.seed < 0]
+    shown = {row.model for name in study.tables for row in reproductions[study.paper].table(name).rows}
     for key, model in {"backbone": "", **study.fixed}.items():
-        if not read_models(args.output).get(key):
+        if key in shown and not read_models(args.output).get(key):
             score(study, key, model or str(backbone(args.runs)), args)
             pack(args.output)
     run_arms(study, order, args)

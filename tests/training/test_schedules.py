@@ -57,6 +57,16 @@ def test_lower_layers_learn_more_slowly(tiny_model):
     assert of[id(named["head"])] == 0.5
 
 
+def test_what_a_method_adds_has_its_own_rate(tiny_model):
+    encoder = Encoder.start(tiny_model, method="adapters", pooling="mean", device="cpu")
+    named, settings = dict(encoder.model.named_parameters()), OptimizerSettings(lr=1e-5, method_lr=1e-3)
+    optimizer = build_optimizer(named.items(), settings, 2, encoder.method)
+    set_learning_rate(optimizer, 0.5e-5)
+    of = {id(p): group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    rates = {encoder.method.owns_parameter(name): of[id(p)] for name, p in named.items()}
+    assert rates == {True: pytest.approx(0.5e-3), False: pytest.approx(0.5e-5)}
+
+
 needs_muon = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch has Muon from 2.9 on")
 
 

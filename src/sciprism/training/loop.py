@@ -116,7 +116,8 @@ class TrainingLoop:
             self.learners = [self._build_learner(source, context) for source in plan.sources]
             self.batch_step = _build_step(stage, self.learners, encoder, processes)
         self.modules = nn.ModuleDict({"model": encoder.model, "objective": self.batch_step.modules})
-        self.optimizer = build_optimizer(self.modules.named_parameters(), stage.optimizer, encoder.model.config.layers)
+        named, layers = self.modules.named_parameters(), encoder.model.config.layers
+        self.optimizer = build_optimizer(named, stage.optimizer, layers, encoder.method)
         self.scaler = torch.amp.GradScaler(processes.device.type, enabled=stage.precision == "float16")
         self.dev = [
             (learner, name, batch)

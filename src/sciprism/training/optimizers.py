@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from sciprism.encoders.methods.registry import Method
 from sciprism.errors import InputError
 from sciprism.training.optimization_settings import OptimizerSettings
 
@@ -43,21 +44,24 @@ class MuonAndAdamW(torch.optim.Optimizer):
 
 
 def build_optimizer(
-    named: Iterable[tuple[str, nn.Parameter]], settings: OptimizerSettings, layers: int
+    named: Iterable[tuple[str, nn.Parameter]], settings: OptimizerSettings, layers: int, method: Method | None = None
 ) -> torch.optim.Optimizer:
     """Return the optimizer of the trained parameters.
 
     Biases and norms do not decay. With a layer decay d the rate is lr * d^(layers + 2 - depth), where the
-    embeddings have depth 0, block n depth n + 1 and all else has the full rate (TASER's rule). `share` of a
-    group is its factor of the rate. With muon the matrices of blocks are Muon's; InputError where none is
-    trained.
+    embeddings have depth 0, block n depth n + 1 and all else has the full rate (TASER's rule). Parameters that
+    the method owns have its rate, if one is set. `share` of a group is its factor of the rate. With muon the
+    matrices of blocks are Muon's; InputError where none is trained.
     """
     groups: dict[tuple[bool, float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in named:
         if parameter.requires_grad:
             muon = settings.name == "muon" and parameter.ndim == 2 and bool(_BLOCK.search(name))
             decay = settings.weight_decay if parameter.ndim > 1 else 0.0
-            groups[muon, _share(name, settings.layer_decay, layers), decay].append(parameter)
+            share = _share(name, settings.layer_decay, layers)
+            if settings.method_lr and method and method.owns_parameter(name):
+                share = settings.method_lr / settings.lr
+            groups[muon, share, decay].append(parameter)
 
     def param_groups(wanted: bool) -> list[dict[str, Any]]:
         return [
