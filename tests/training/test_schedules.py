@@ -58,7 +58,7 @@ def test_lower_layers_learn_more_slowly(tiny_model):
 
 
 def test_what_a_method_adds_has_its_own_rate(tiny_model):
-    encoder = Encoder.start(tiny_model, method="adapters", pooling="mean", device="cpu")
+    encoder = Encoder.start(tiny_model, method="control-codes", pooling="mean", device="cpu")
     named, settings = dict(encoder.model.named_parameters()), OptimizerSettings(lr=1e-5, method_lr=1e-3)
     optimizer = build_optimizer(named.items(), settings, 2, encoder.method)
     set_learning_rate(optimizer, 0.5e-5)
