@@ -1,10 +1,10 @@
 """Multi2SPE's models at the size of a laptop: every run and every table of results/multi2spe, one by one.
 
 One CLS as SPECTER, three facets, and what each choice changes, on citations of computer science. All arms begin
-with one warm-up, which gives the backbone's first token a meaning, and have equally many steps. One CLS and facets have
-rates of their own, and maps begin as the identity, both chosen on dev examples (results/multi2spe/tuning.md); one arm
-has the published start. `benchmarks/multi2spe_fields.py` asks about fields. `benchmarks/multi2spe_data.py DATA OUT`
-makes the data. Run from the repository root:
+with one warm-up, which gives the backbone's first token a meaning, and have equally many steps. Each method's rates,
+and maps that begin as the identity, were chosen on dev examples (results/multi2spe/tuning.md); one arm has the
+published start. `benchmarks/multi2spe_fields.py` asks about fields. `benchmarks/multi2spe_data.py DATA OUT` makes the
+data. Run from the repository root:
 
     SCIPRISM_DATA=OUT/benchmarks/held-out python benchmarks/multi2spe.py OUT/triplets
 """
@@ -28,7 +28,7 @@ def arm(variant: str, triplets: str, key: str, table: str, *more: str) -> Arm:
 
 def warmed(variant: str) -> Arm:
     """Return a variant that begins with the warm-up, on computer science."""
-    changes = ("model.backbone={warm-up.citations}", *SAME, f"defaults.optimizer.lr={RATES.get(variant, RATE)}")
+    changes = ("model.backbone={warm-up.citations}", *SAME, *RATES.get(variant, FACETS))
     return arm(variant, "cs", f"{variant}-cs", TABLES.get(variant, "3"), *changes)
 
 
@@ -40,7 +40,9 @@ SEEDS = (1783, 1918, 1945)
 ALL_DEV = "defaults.evaluation.examples=4000"
 """All dev examples: files have fewer. With 300, of 60 queries, no difference between rates is significant."""
 SAME = ("defaults.steps=300", "defaults.evaluation.every=100", ALL_DEV)
-RATE, RATES = "1e-5", {"specter": "2e-5", STARTED: "1e-4"}
+FACETS = ("defaults.optimizer.lr=1e-5", "defaults.optimizer.method_lr=1e-4")
+RATES = {"specter": ("defaults.optimizer.lr=2e-5",), STARTED: ("defaults.optimizer.lr=1e-4",)}
+"""Of facets, whose tokens and maps begin untrained; of the arms that have others."""
 WARM_UP = Arm(key="warm-up", table="", recipe="multi2spe-warm-up", seeded=False, changes=(*files("cs"), ALL_DEV))
 STUDY = Study(
     paper="multi2spe",

@@ -9,7 +9,7 @@ repository root:
 
 from __future__ import annotations
 
-from multi2spe import ALL_DEV, PAIR, SEEDS, arm
+from multi2spe import ALL_DEV, FACETS, PAIR, SEEDS, arm
 from study import Study, main
 
 TRIPLETS = {"one": "one-field", "few": "few-fields", "all": "all-fields"}
@@ -17,7 +17,7 @@ LONGER = ("defaults.steps=300", "defaults.evaluation.every=100", ALL_DEV)
 STUDY = Study(
     paper="multi2spe",
     arms=tuple(
-        arm(variant, folder, f"{variant}-{size}", "domains", *LONGER)
+        arm(variant, folder, f"{variant}-{size}", "domains", *LONGER, *(FACETS if variant == "facets" else ()))
         for variant in PAIR
         for folder, size in TRIPLETS.items()
     ),
