@@ -29,7 +29,7 @@ register_claims(
         id="M1",
         text="Three facets beat one CLS",
         figure="error -10.8 % (one field), up to -25 % in citation prediction",
-        test="facets against training as SPECTER, four seeds",
+        test="facets against training as SPECTER",
         questions=(
             *require_all(above("facets-cs", "specter-cs", printed(79.40, 76.90))),
             *show_only(
