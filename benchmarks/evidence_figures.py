@@ -46,7 +46,7 @@ def draw_claims(records: Sequence[ClaimRecord], path: Path) -> bool:
             axes.plot([factor * finding.figure] * 2, [place - 0.4, place + 0.4], color="#2166ac", linewidth=1.5)
     axes.axvline(0, color="black", linewidth=0.5)
     axes.set_yticks(range(len(rows)), [f"{claim}  {finding.name}" for claim, finding in rows])
-    axes.invert_yaxis()
+    axes.set_ylim(len(rows) - 0.4, -0.6)  # the first on top
     axes.set_xlabel("difference (points, or % where the paper has these), 95% interval; blue: the paper")
     names = dict.fromkeys(finding.verdict for _, finding in rows)
     handles = [plt.Line2D([], [], color=COLORS[name], marker="o", markersize=4, label=name) for name in names]
