@@ -397,7 +397,7 @@ WRONG = {
     "unknown key": (["stages.0.bacth=3"], r"stages.0.bacth: .*known: name, method"),
     "unknown key of a part": (
         ["stages.0.optimizer.rate=3"],
-        r"optimizer.rate: .*known: name, lr, weight_decay",
+        r"optimizer.rate: .*known: name, lr, method_lr, weight_decay",
     ),
     "unknown top key": (
         ["colour=3"],
