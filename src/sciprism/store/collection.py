@@ -109,13 +109,11 @@ class StoredCollection:
     def papers(self, rows: NDArray[np.integer] | Sequence[int]) -> list[Paper]:
         """Return the papers of some rows, in the order given."""
         rows = np.asarray(rows, np.int64)
-        shards = self._shard_of(rows)
         found: list[Paper | None] = [None] * len(rows)
-        for shard in np.unique(shards):
-            positions = np.flatnonzero(shards == shard)
+        for shard, positions, here in self._split_by_shard(rows):
             path = self.folder / papers_file(shard)
-            here = read_papers_at(path, self._checks_of(path), rows[positions] - self._offsets[shard])
-            for position, paper in zip(positions, here, strict=True):
+            papers = read_papers_at(path, self._checks_of(path), here)
+            for position, paper in zip(positions, papers, strict=True):
                 found[position] = paper
         return [paper for paper in found if paper is not None]
 
@@ -168,12 +166,11 @@ class StoredCollection:
 
     def read_rows(self, space: str, rows: NDArray[np.integer]) -> Matrix:
         """Return a copy of some rows in their stored precision, in the order given."""
-        matrices, shards = self.vectors(space), self._shard_of(rows)
+        matrices = self.vectors(space)
         values = np.empty((len(rows), self.manifest.spaces[space].dim), self.manifest.dtype)
         scales = np.empty(len(rows), np.float32) if self.manifest.dtype == "int8" else None
-        for shard in np.unique(shards):
-            matrix, positions = matrices[shard], np.flatnonzero(shards == shard)
-            here = rows[positions] - self._offsets[shard]
+        for shard, positions, here in self._split_by_shard(rows):
+            matrix = matrices[shard]
             values[positions] = matrix.stored(here)
             if scales is not None and matrix.scales is not None:
                 scales[positions] = matrix.scales[here]
@@ -222,10 +219,14 @@ class StoredCollection:
         live[self.deleted_rows] = False
         return live
 
-    def _shard_of(self, rows: NDArray[np.integer]) -> Rows:
+    def _split_by_shard(self, rows: NDArray[np.integer]) -> Iterator[tuple[int, Rows, NDArray[np.integer]]]:
+        """Yield each shard that has some of the rows, their positions among them, and their rows in the shard."""
         if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
             raise IndexError(f"rows {rows.min()}..{rows.max()} of a collection of {self.rows}")
-        return np.searchsorted(self._offsets, rows, "right") - 1
+        shards = np.searchsorted(self._offsets, rows, "right") - 1
+        for shard in np.unique(shards).tolist():
+            positions = np.flatnonzero(shards == shard)
+            yield shard, positions, rows[positions] - self._offsets[shard]
 
     def _checks_of(self, path: Path) -> BlockChecks:
         """Return the checksums of a file; one of version 0.1, which has no blocks, is compared here, whole."""
