@@ -1,4 +1,4 @@
-"""On a CUDA device: the variable-length kernel and the fallback compute what the CPU computes."""
+"""On a CUDA device: the variable-length kernel and padded attention compute what the CPU computes."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import torch
 from build_methods import build_encoder, perturb_weights
 from build_models import draw, reference, write
 from sciprism import Encoder
+from sciprism.encoders.attention import attend_packed
 from sciprism.encoders.checkpoints.backbone import read_backbone
 from sciprism.encoders.methods.registry import methods
 from sciprism.encoders.packing import pack
@@ -44,17 +45,18 @@ def test_variable_length_attention(folder, dtype):
     assert torch.cosine_similarity(same, rough, dim=1).min() > 0.99
 
 
-def test_grouped_attention_in_float32(folder):
+def test_padded_attention_in_float32(folder):
     torch.backends.cuda.matmul.allow_tf32 = False
     sequences = draw(LENGTHS)
     gap = states(folder, "cpu", torch.float32, sequences) - states(folder, "cuda", torch.float32, sequences)
     assert gap.abs().max() < 1e-4
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-4), (torch.bfloat16, 0.1)], ids=str)
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-5), (torch.bfloat16, 0.03)], ids=str)
 def test_a_context(folder, dtype, tolerance):
     attention = read_backbone(folder)[0].blocks[0].attention
-    x, shared = torch.randn(12, 64), torch.randn(3, 64)
+    generator = torch.Generator().manual_seed(0)
+    x, shared = torch.randn(12, 64, generator=generator), torch.randn(3, 64, generator=generator)
     index = torch.tensor([0, 1, 2, *range(3, 8), 0, 1, 2, *range(8, 15)])
     found = []
     for device in ("cpu", "cuda"):
@@ -63,7 +65,16 @@ def test_a_context(folder, dtype, tolerance):
         context = Context(shared.to(device), index.to(device), (8, 10))
         with torch.inference_mode():
             found.append(attention(x.to(device), batch, context).float().cpu())
-    assert (found[0] - found[1]).abs().max() < tolerance
+    assert (found[0] - found[1]).abs().max() < tolerance * found[0].abs().max()
+
+
+def test_heads_of_a_width_that_the_kernel_does_not_take():
+    """As those of PALs: 204 numbers in 12 heads."""
+    query, key, value = torch.randn(3, 40, 12, 17, generator=torch.Generator().manual_seed(0))
+    exact = attend_packed(query, key, value, queries=(30, 10), keys=(30, 10))
+    halves = (each.to("cuda", torch.bfloat16) for each in (query, key, value))
+    found = attend_packed(*halves, queries=(30, 10), keys=(30, 10)).float().cpu()
+    assert (exact - found).abs().max() < 0.03 * exact.abs().max()
 
 
 def test_gradients_flow_after_inference_with_the_same_lengths(folder):

@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from sciprism.encoders.attention import attend_packed, attend_padded
+from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.packing import pack
 from sciprism.encoders.transformer import Context, Routed, Transformer, TransformerConfig
 
@@ -249,3 +251,22 @@ def test_a_config_that_constructs_runs(wrong, message):
 def test_a_padding_id_beyond_the_positions_is_no_mistake():
     config = TransformerConfig(**SHAPE, padding_id=49)
     assert torch.isfinite(Transformer(config)(pack(SEQUENCES))).all()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_padded_attention_computes_what_packed_attention_does(dropout):
+    """Dropout is compared where all texts have one length: then both sample the same elements."""
+    queries, keys = ((5, 1, 5, 3), (7, 2, 5, 4)) if not dropout else ((4, 4), (6, 6))
+    found = []
+    for attend in (attend_packed, attend_padded):
+        generator = torch.Generator().manual_seed(0)
+        query, key, value = (
+            torch.randn(rows, 2, 4, generator=generator, requires_grad=True)
+            for rows in (sum(queries), *[sum(keys)] * 2)
+        )
+        with seeded_dropout(1, torch.device("cpu")):
+            out = attend(query, key, value, queries=queries, keys=keys, dropout=dropout)
+        gradients = torch.autograd.grad(out.square().sum(), (query, key, value))
+        found.append((out, *gradients))
+    for packed, padded in zip(*found, strict=True):
+        assert torch.allclose(packed, padded, atol=1e-6)

@@ -22,16 +22,19 @@ def attend_packed(
     """Return the attention of each text's queries to the same text's keys, softmax(q k^T / sqrt(D)) v.
 
     query: (Tq, H, D). key, value: (Tk, H, D). queries, keys: number of query and key tokens of each text.
-    Returns (Tq, H, D). On CUDA in half precision one variable-length kernel computes all texts; elsewhere one
-    call computes neighbouring texts of equal lengths, as on CUDA below torch 2.10. Neither pads.
+    Returns (Tq, H, D). On CUDA one call computes all texts: a variable-length kernel if it takes them (half
+    precision, no dropout, D a multiple of 8, torch 2.10), else `attend_padded`. On a CPU one call computes
+    neighbouring texts of equal lengths.
     """
-    if query.is_cuda and query.dtype in (torch.float16, torch.bfloat16) and dropout == 0.0 and _has_varlen():
+    if query.is_cuda and dropout == 0.0 and _varlen_takes(query):
         from torch.nn.attention.varlen import varlen_attn
 
         bounds = _bounds(queries, query.device), _bounds(keys, query.device)
         out = varlen_attn(query, key, value, *bounds, max(queries), max(keys))
         assert isinstance(out, Tensor)  # a tuple only with the log-sum-exp
         return out
+    if query.is_cuda:
+        return attend_padded(query, key, value, queries=queries, keys=keys, dropout=dropout)
     parts = []
     q0 = k0 = 0
     for (nq, nk), run in groupby(zip(queries, keys, strict=True)):
@@ -45,10 +48,22 @@ def attend_packed(
     return torch.cat(parts)
 
 
+def attend_padded(
+    query: Tensor, key: Tensor, value: Tensor, *, queries: Lengths, keys: Lengths, dropout: float = 0.0
+) -> Tensor:
+    """Return what `attend_packed` does, with all texts padded to the longest: few calls, which a GPU waits for."""
+    query_rows, key_rows = _padded_rows(queries, query.device), _padded_rows(keys, key.device)
+    q = _pad(query, query_rows, queries)
+    k, v = _pad(key, key_rows, keys), _pad(value, key_rows, keys)
+    known = torch.zeros(k.shape[0] * k.shape[2], dtype=torch.bool, device=key.device).index_fill(0, key_rows, True)
+    out = attend_dense(q, k, v, dropout, known.view(k.shape[0], 1, 1, k.shape[2]))
+    return gather_rows(out.transpose(1, 2).flatten(0, 1), query_rows)
+
+
 def attend_dense(q: Tensor, k: Tensor, v: Tensor, dropout: float, mask: Tensor | None = None) -> Tensor:
     """Return the attention over (..., L, D), with this module's dropout: torch's cannot be seeded per pass.
 
-    mask: which keys each query attends to, (L, L), None for all.
+    mask: which keys each query attends to, of a shape that broadcasts to (..., L, L), None for all.
     """
     if dropout == 0.0:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
@@ -63,9 +78,29 @@ def gather_rows(x: Tensor, index: Tensor) -> Tensor:
     return x[index] if torch.is_grad_enabled() else x.index_select(0, index)
 
 
+def _varlen_takes(query: Tensor) -> bool:
+    """Return whether the variable-length kernel computes with such queries."""
+    return query.dtype in (torch.float16, torch.bfloat16) and query.shape[-1] % 8 == 0 and _has_varlen()
+
+
 @cache
 def _has_varlen() -> bool:
     return find_spec("torch.nn.attention.varlen") is not None
+
+
+def _pad(x: Tensor, rows: Tensor, lengths: Lengths) -> Tensor:
+    """Return the rows of each text, (T, H, D), padded with zeros to the longest: (texts, H, L, D)."""
+    padded = x.new_zeros(len(lengths) * max(lengths), *x.shape[1:]).index_copy(0, rows, x)
+    return padded.view(len(lengths), max(lengths), *x.shape[1:]).transpose(1, 2)
+
+
+@lru_cache(maxsize=16)
+def _padded_rows(lengths: Lengths, device: torch.device) -> Tensor:
+    """Return where the rows of texts are among those padded to the longest, (T,); cached as `_bounds`."""
+    longest = max(lengths)
+    rows = [text * longest + row for text, length in enumerate(lengths) for row in range(length)]
+    with torch.inference_mode(False):
+        return torch.tensor(rows, device=device)
 
 
 @lru_cache(maxsize=16)
