@@ -30,7 +30,11 @@ PAPERS = 70
 QUERIES = ["word3 word17 word20 word3", "word5", "word9 the word40 word2 word77 zebra", "zebra"]
 MODES = ("exact", "approximate", "lexical", "hybrid")
 WIRES = {"qdrant": serve_qdrant, "milvus": serve_milvus}
-PLACES = [(kind, place) for place in ("local", "wire", "server") for kind in sorted(SERVERS)]
+PLACES = [
+    pytest.param((kind, place), marks=[pytest.mark.slow] * (kind == "milvus" and place == "wire"))
+    for place in ("local", "wire", "server")
+    for kind in sorted(SERVERS)
+]
 """A folder of this machine; the same behind the network protocol; a real server, where the environment names one."""
 
 
@@ -38,7 +42,7 @@ def test_every_database_is_tested() -> None:
     assert databases.keys() == SERVERS.keys() == WIRES.keys()
 
 
-@pytest.fixture(scope="module", params=PLACES, ids=lambda place: "-".join(place))
+@pytest.fixture(scope="module", params=PLACES, ids="-".join)
 def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     kind, place = request.param
     pytest.importorskip({"qdrant": "qdrant_client", "milvus": "pymilvus"}[kind])

@@ -31,7 +31,7 @@ from sciprism.store import CollectionLayout, StoredCollection, delete, embed
 KEY = "sk-never-printed"
 
 
-@pytest.fixture(params=sorted(SERVERS))
+@pytest.fixture(params=[pytest.param(kind, marks=[pytest.mark.slow] * (kind == "milvus")) for kind in sorted(SERVERS)])
 def kind(request: pytest.FixtureRequest) -> str:
     pytest.importorskip({"qdrant": "qdrant_client", "milvus": "pymilvus"}[request.param])
     return str(request.param)
