@@ -115,4 +115,7 @@ def _processor() -> dict[str, Any]:
         facts["model"] = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
         flags = next((line for line in lines if line.startswith("flags")), "")
         facts["features"] = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_tile") if flag in flags.split()]
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        facts["gpu"] = torch.cuda.get_device_name()
     return facts
