@@ -1,5 +1,6 @@
 """Packed batches, and the split of a corpus into batches."""
 
+import math
 from itertools import pairwise
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.encoders.packing import PackedBatch, balanced_batches, pack, token_batches
+from sciprism.encoders.packing import PackedBatch, balanced_batches, even_budget, pack, token_batches
 
 lengths = st.lists(st.integers(0, 600), max_size=60)
 
@@ -65,6 +66,25 @@ def test_batches_hold_each_text_once_within_the_budget_longest_first(lengths, bu
     for left, right in pairwise(batches):  # none is cut before it is full
         assert sum(lengths[i] for i in left) + lengths[right[0]] > budget
     assert list(token_batches(lengths, budget)) == batches
+
+
+@given(lengths, st.integers(16, 3000), st.integers(1, 5))
+def test_an_even_budget_leaves_no_worker_without_a_batch(lengths, budget, workers):
+    even = even_budget(lengths, budget, workers)
+    assert even <= budget
+    longest = max(lengths, default=0)
+    rounds = max(1, math.ceil(sum(lengths) / (workers * max(1, budget - longest))))
+    batches = list(token_batches(lengths, even))
+    if longest < budget:
+        assert len(batches) <= workers * rounds
+    if longest and sum(lengths) >= workers * (256 + 2 * longest) and longest < budget:
+        assert len(batches) >= workers
+
+
+def test_an_even_budget_of_two_workers():
+    assert even_budget([60] * 33, 2048, 2) == 990 + 60  # 1,980 tokens: 17 texts and 16, not 33 and none
+    assert even_budget([60] * 4, 2048, 2) == 256
+    assert even_budget([60] * 70, 2048, 2) == 1050 + 60  # 4,200 tokens in four batches, not in 2,040, 2,040 and 120
 
 
 def test_equal_lengths_keep_their_order():

@@ -12,6 +12,9 @@ from itertools import accumulate, groupby
 import torch
 from torch import Tensor
 
+MIN_TOKENS = 256
+"""Of a batch that is made smaller so that several workers have one: below that its overhead exceeds the gain."""
+
 
 @dataclass(frozen=True)
 class PackedBatch:
@@ -97,6 +100,16 @@ def token_batches(lengths: Sequence[int], budget: int, max_texts: int | None = N
         tokens += lengths[index]
     if batch:
         yield batch
+
+
+def even_budget(lengths: Sequence[int], budget: int, workers: int) -> int:
+    """Return the budget, at most the given one, by which `token_batches` gives each worker about as many tokens.
+
+    It is an equal share and one text more, so that no short batch is left over, and at least `MIN_TOKENS`.
+    """
+    total, longest = sum(lengths), max(lengths, default=0)
+    batches = workers * max(1, math.ceil(total / (workers * max(1, budget - longest))))
+    return min(budget, max(MIN_TOKENS, math.ceil(total / batches) + longest))
 
 
 def balanced_batches(lengths: Sequence[int], budget: int, workers: int) -> list[list[int]]:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from sciprism.encoders.dropout import seeded_dropout
 from sciprism.encoders.encoder import Encoder
-from sciprism.encoders.packing import pack, token_batches
+from sciprism.encoders.packing import even_budget, pack, token_batches
 from sciprism.encoders.precision import PRECISIONS
 from sciprism.parallel import map_threads
 
@@ -61,7 +61,9 @@ class EncoderPass:
         self._vectors = encoder.facets if by_facet else encoder.vectors
         self._settings = settings
         self._seed = seed
-        self._chunks = _split_into_chunks(sequences, routes, settings.chunk_tokens)
+        lengths = [len(each) for each in sequences]
+        tokens = even_budget(lengths, settings.chunk_tokens, count_threads(encoder.device))
+        self._chunks = _split_into_chunks(lengths, routes, tokens)
         self._batches = [
             pack([sequences[i] for i in chunk], [routes[i] for i in chunk], device=encoder.device)
             for chunk in self._chunks
@@ -145,12 +147,12 @@ def _map(work: Callable[[T], R], items: Sequence[T], device: torch.device) -> li
     return [work(item) for item in items]
 
 
-def _split_into_chunks(sequences: Sequence[Sequence[int]], routes: Sequence[str], tokens: int) -> list[list[int]]:
+def _split_into_chunks(lengths: Sequence[int], routes: Sequence[str], tokens: int) -> list[list[int]]:
     """Return the texts of each chunk, at most `tokens` of one route and of similar lengths."""
     found = []
-    for _, group in groupby(sorted(range(len(sequences)), key=lambda i: routes[i]), key=lambda i: routes[i]):
+    for _, group in groupby(sorted(range(len(lengths)), key=lambda i: routes[i]), key=lambda i: routes[i]):
         members = list(group)
-        chunks = token_batches([len(sequences[i]) for i in members], tokens)
+        chunks = token_batches([lengths[i] for i in members], tokens)
         found += [[members[i] for i in chunk] for chunk in chunks]
     return found
 
