@@ -13,6 +13,7 @@ SOURCES --max-queries 8000`:
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from sciprism.reproduce.tables.prism import FUSION, GROWN, RIVALS, STEPS, VARIANTS
 from scirepeval import FUSION as FUSION_ARM
@@ -45,7 +46,7 @@ METHODS = Study(
     arms=(
         HEADS,
         *(arm(key, "P1") for key in (*RIVALS, "prism", "prism-trained")),
-        Arm(key=FUSION, table="P1", recipe="scirepeval-adapter-fusion", changes=FUSION_ARM.changes, untrained="heads"),
+        replace(FUSION_ARM, table="P1", recipe="scirepeval-adapter-fusion", run=FUSION),
         *(arm(key, "variants", seeded=False) for key in ABLATIONS),
     ),
     tables=("P1", "P1-formats", "P1-one-pass", "choice", "variants"),

@@ -30,6 +30,8 @@ from sciprism.reproduce.tables.result_folder import read_models, read_runs, writ
 from sciprism.reproduce.tables.run import plan_table, score_table
 
 MAX_LENGTH = 128
+AS = "--as-"
+"""In the name of results whose vectors are all of one format."""
 MODEL = re.compile(r"\{(?:backbone|([\w-]+)\.([\w-]+))\}")
 """A model that a change refers to: {backbone}, or {ARM.STAGE}."""
 
@@ -214,11 +216,13 @@ def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> 
     if facts is None:
         return None
     name = run_name(arm, seed)
+    models = {}
     for path in filter(is_pack, shared.glob("*.json")):
-        found = {key: entry for key, entry in read_pack(path).entries().items() if key[0] == name}
+        found = {key: entry for key, entry in read_pack(path).entries().items() if key[0].split(AS)[0] == name}
         own = args.output / path.name
         write_pack(own, (read_pack(own).entries() if own.exists() else {}) | found)
-    write_models(args.output, {arm.key: (name,)})
+        models |= {key[0].replace(name, arm.key).replace(AS, "@"): (key[0],) for key in found}
+    write_models(args.output, models)
     return facts
 
 
