@@ -12,7 +12,7 @@ from sciprism.reproduce.tables.result_folder import MODELS_FILE, read_models
 from sciprism.reproduce.tables.run import TableCell, read_table
 
 TABLE = "choice"
-COST_OF = {"prism-trained": "prism"}
+COST_OF = {"prism-trained": "prism", "backbone": "single"}
 """Row -> the method whose cost at inference it has."""
 TEXT = """## Which method should I take
 
@@ -20,7 +20,7 @@ Every method started from one encoder, saw the same papers in as many steps ([st
 scored on the same tests. Differences are to one vector per paper, in points, with 95% intervals over tests and
 seeds; in **bold** those that exclude 0. The cost is that of one paper, times a plain pass, for one format and for
 all four ([formats.json](../results/formats.json)). A method in brackets is not tested: its best dev score is not
-above the untouched encoder's.
+above the untouched encoder's. First compare with the untouched encoder, which costs no training.
 
 ![Cost and quality of the methods](pictures/methods.svg)
 
@@ -44,10 +44,10 @@ def format_choice(results: Path, picture: Path) -> str:
     costs = [read_costs(results / "formats.json", {COST_OF.get(key, key) for key in keys}, what) for what in COSTS]
     rows, quality = [], {}
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
-        arm = next(iter(arms.find(row.model)))
+        arm = next(arms.find(row.model), None)
         paid = [f"{found[COST_OF.get(row.model, row.model)]:.2f}" for found in costs]
-        name = f"({row.name})" if arm.untested else row.name
-        rows.append((name, *paid, str(len(arm.dev)), *map(_format_cell, cells)))
+        name = f"({row.name})" if arm and arm.untested else row.name
+        rows.append((name, *paid, str(len(arm.dev)) if arm else "", *map(_format_cell, cells)))
         if cells[0].above:
             quality[row.name] = tuple(
                 100 * each for each in (cells[0].above.value, cells[0].above.low, cells[0].above.high)

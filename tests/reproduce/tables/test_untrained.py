@@ -68,20 +68,16 @@ def test_the_stored_results_of_the_repository():
         for name in names
         if (stage := find_untrained_stage(folder, name))
     }
-    staged = [("indus", f"retriever-small-staged-{seed}-distil") for seed in (0, 1)]
-    others = {
-        ("indus", "retriever-general-0-contrast"): "contrast",
+    assert found == {
         ("multi2spe", "facets-all-fields-1783"): "citations",
+        ("prism", "single-75-0"): "formats",
     }
-    assert found == others | dict.fromkeys(staged, "distil")
 
 
 def test_a_table_marks_them():
-    paper = reproductions["indus"]
-    filled = read_table(paper, "ablation", paper.suites["open"], [], RESULTS / "indus")
+    paper = reproductions["prism"]
+    filled = read_table(paper, "growth", paper.suites["open"], [], RESULTS / "prism")
     marked = [line for line in format_table(filled, "Table").splitlines() if "kept step 0" in line]
-    assert [line.split(":")[0] for line in marked] == [
-        f"- in stages, retriever-small-staged-{seed}-distil" for seed in (0, 1)
-    ]
+    assert [line.split(":")[0] for line in marked] == ["- one vector, 75 steps, single-75-0"]
     rows = {row["name"]: row["untrained"] for row in table_to_json(filled, "Table")["rows"]}
-    assert rows["in one stage"] == {} and set(rows["in stages"].values()) == {"distil"}
+    assert rows["one vector, 300 steps"] == {} and rows["one vector, 75 steps"] == {"single-75-0": "formats"}

@@ -125,7 +125,7 @@ TABLES = (
     averages_table(
         "choice",
         "the methods against one vector",
-        rows_against("single", *RIVALS, FUSION, "prism", "prism-trained"),
+        rows_against("single", "backbone", *RIVALS, FUSION, "prism", "prism-trained"),
         ("Average", "In-Train", "Out-of-Train", *FORMATS),
     ),
     averages_table(
