@@ -64,15 +64,37 @@ def draw_cost(quality: Mapping[str, tuple[float, float, float]], costs: Mapping[
 
     quality: method -> difference and its interval, in points. costs: method -> times one plain pass.
     """
-    figure, axes = plt.subplots(figsize=(5, 3.2))
-    for method, (value, low, high) in quality.items():
-        if method in costs:
-            axes.errorbar(costs[method], value, yerr=[[value - low], [high - value]], fmt="o", color="#2166ac")
-            axes.annotate(method, (costs[method], value), xytext=(4, 3), textcoords="offset points")
+    figure, axes = plt.subplots(figsize=(6, 3.8))
+    drawn = {method: found for method, found in quality.items() if method in costs}
+    for method, (value, low, high) in drawn.items():
+        axes.errorbar(costs[method], value, yerr=[[value - low], [high - value]], fmt="o", color="#2166ac")
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set_xlabel("cost of a paper with all four formats, times one plain pass")
     axes.set_ylabel("points above one vector, all tasks")
+    axes.margins(x=0.1, y=0.15)
+    taken: list[Any] = []
+    for method, (value, *_) in sorted(drawn.items(), key=lambda each: costs[each[0]]):
+        taken.append(_label(axes, method, (costs[method], value), taken))
     _save(figure, path)
+
+
+PLACES = (((5, 3), "left"), ((-5, 3), "right"), ((5, -12), "left"), ((-5, -12), "right"), ((5, 14), "left"))
+"""Of a label from its point, in typographic points, and which of its ends is there."""
+
+
+def _label(axes: Any, text: str, point: tuple[float, float], taken: Sequence[Any]) -> Any:
+    """Write a label at the first place inside the axes that no other label has; return its box."""
+    frame = axes.get_window_extent()
+    for offset, side in PLACES:
+        label = axes.annotate(text, point, xytext=offset, textcoords="offset points", ha=side)
+        box = label.get_window_extent()
+        if frame.x0 < box.x0 and box.x1 < frame.x1 and not any(box.overlaps(other) for other in taken):
+            break
+        label.remove()
+    else:
+        label = axes.annotate(text, point, xytext=PLACES[0][0], textcoords="offset points")
+        box = label.get_window_extent()
+    return box
 
 
 def _save(figure: Any, path: Path) -> None:
