@@ -69,6 +69,7 @@ def test_the_stored_results_of_the_repository():
         if (stage := find_untrained_stage(folder, name))
     }
     assert found == {
+        ("indus", "retriever-small-staged-0-distil"): "distil",
         ("multi2spe", "facets-all-fields-1783"): "citations",
         ("prism", "single-75-0"): "formats",
     }
