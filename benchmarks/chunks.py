@@ -10,6 +10,7 @@ most 2,048, with dropout. Both splits compute the same vectors without it. Run f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from unittest.mock import patch
@@ -41,12 +42,19 @@ KINDS: dict[str, tuple[str, Role, Role, Callable[[Example], tuple[Sequence[Item]
 """Kind of batch -> its source, roles, and the queries and candidates of an example."""
 
 
-def compute_gradient(encoder: Encoder, batch: Sequence[Sequence[int]], precision: str) -> None:
-    """Encode a batch and give its vectors' gradient back to the weights."""
+def compute_gradients(encoder: Encoder, batches: Sequence[Sequence[Sequence[int]]], precision: str) -> None:
+    """Encode batches and give the gradients of their vectors back to the weights."""
     settings = PassSettings(chunk_tokens=CHUNK, precision=precision)
-    forward = EncoderPass(encoder, batch, ["all"] * len(batch), settings=settings, seed=1)
-    forward.vectors.grad = torch.ones_like(forward.vectors)
-    forward.backward()
+    for batch in batches:
+        forward = EncoderPass(encoder, batch, ["all"] * len(batch), settings=settings, seed=1)
+        forward.vectors.grad = torch.ones_like(forward.vectors)
+        forward.backward()
+
+
+def compute_by_full_chunks(encoder: Encoder, batches: Sequence[Sequence[Sequence[int]]], precision: str) -> None:
+    """Do the same with as few chunks as the tokens need."""
+    with patch.object(passes, "even_budget", lambda _lengths, budget, _workers: budget):
+        compute_gradients(encoder, batches, precision)
 
 
 def read_batches(encoder: Encoder, sources: Path, kind: str, count: int) -> list[list[list[int]]]:
@@ -76,16 +84,9 @@ def main() -> None:
     found = {}
     for kind in KINDS:
         batches = read_batches(encoder, args.sources, kind, args.batches)
-
-        def run(batches: list[list[list[int]]] = batches) -> None:
-            for batch in batches:
-                compute_gradient(encoder, batch, args.precision)
-
-        def run_full(run: Callable[[], None] = run) -> None:
-            with patch.object(passes, "even_budget", lambda _lengths, budget, _workers: budget):
-                run()
-
-        seconds = interleave({"full": run_full, "even": run}, args.rounds)
+        ways = {"full": compute_by_full_chunks, "even": compute_gradients}
+        contenders = {name: partial(way, encoder, batches, args.precision) for name, way in ways.items()}
+        seconds = interleave(contenders, args.rounds)
         tokens = sum(len(ids) for batch in batches for ids in batch) / len(batches)
         found[kind] = {"tokens": round(tokens), **seconds, "times_faster": ratio(seconds["full"], seconds["even"])}
         print(f"{kind:<28} {round(tokens):>5} tokens a batch: {format_ratio(found[kind]['times_faster'])}")

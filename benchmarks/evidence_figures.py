@@ -89,12 +89,9 @@ def _label(axes: Any, text: str, point: tuple[float, float], taken: Sequence[Any
         label = axes.annotate(text, point, xytext=offset, textcoords="offset points", ha=side)
         box = label.get_window_extent()
         if frame.x0 < box.x0 and box.x1 < frame.x1 and not any(box.overlaps(other) for other in taken):
-            break
+            return box
         label.remove()
-    else:
-        label = axes.annotate(text, point, xytext=PLACES[0][0], textcoords="offset points")
-        box = label.get_window_extent()
-    return box
+    return axes.annotate(text, point, xytext=PLACES[0][0], textcoords="offset points").get_window_extent()
 
 
 def _save(figure: Any, path: Path) -> None:

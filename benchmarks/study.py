@@ -25,13 +25,14 @@ from measurement import provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder
 from sciprism.evaluation.result_packs import is_pack, read_pack, write_pack
+from sciprism.evaluation.results import folder_name
+from sciprism.formats import FORMATS
 from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.result_folder import read_models, read_runs, write_models
 from sciprism.reproduce.tables.run import plan_table, score_table
+from sciprism.reproduce.tables.table import ModelRow
 
 MAX_LENGTH = 128
-AS = "--as-"
-"""In the name of results whose vectors are all of one format."""
 MODEL = re.compile(r"\{(?:backbone|([\w-]+)\.([\w-]+))\}")
 """A model that a change refers to: {backbone}, or {ARM.STAGE}."""
 
@@ -215,14 +216,13 @@ def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> 
     facts = dict(read_runs(shared)).get(f"{arm.run}, seed {seed}") if study.scored_with and arm.run else None
     if facts is None:
         return None
-    name = run_name(arm, seed)
-    models = {}
+    rows = (ModelRow(arm.key, arm.key, encoded_format=format) for format in ("", *FORMATS))
+    models = {folder_name(run_name(arm, seed), row.encoded_format): row.key for row in rows}
     for path in filter(is_pack, shared.glob("*.json")):
-        found = {key: entry for key, entry in read_pack(path).entries().items() if key[0].split(AS)[0] == name}
+        found = {key: entry for key, entry in read_pack(path).entries().items() if key[0] in models}
         own = args.output / path.name
         write_pack(own, (read_pack(own).entries() if own.exists() else {}) | found)
-        models |= {key[0].replace(name, arm.key).replace(AS, "@"): (key[0],) for key in found}
-    write_models(args.output, models)
+        write_models(args.output, {models[name]: (name,) for name, *_ in found})
     return facts
 
 

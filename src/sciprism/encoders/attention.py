@@ -52,11 +52,11 @@ def attend_padded(
     query: Tensor, key: Tensor, value: Tensor, *, queries: Lengths, keys: Lengths, dropout: float = 0.0
 ) -> Tensor:
     """Return what `attend_packed` does, with all texts padded to the longest: few calls, which a GPU waits for."""
-    query_rows, key_rows = _padded_rows(queries, query.device), _padded_rows(keys, key.device)
-    q = _pad(query, query_rows, queries)
-    k, v = _pad(key, key_rows, keys), _pad(value, key_rows, keys)
-    known = torch.zeros(k.shape[0] * k.shape[2], dtype=torch.bool, device=key.device).index_fill(0, key_rows, True)
-    out = attend_dense(q, k, v, dropout, known.view(k.shape[0], 1, 1, k.shape[2]))
+    query_rows, queried = _padding(queries, query.device)
+    key_rows, known = _padding(keys, key.device)
+    q = _pad(query, query_rows, queried)
+    k, v = _pad(key, key_rows, known), _pad(value, key_rows, known)
+    out = attend_dense(q, k, v, dropout, known[:, None, None])
     return gather_rows(out.transpose(1, 2).flatten(0, 1), query_rows)
 
 
@@ -88,19 +88,21 @@ def _has_varlen() -> bool:
     return find_spec("torch.nn.attention.varlen") is not None
 
 
-def _pad(x: Tensor, rows: Tensor, lengths: Lengths) -> Tensor:
-    """Return the rows of each text, (T, H, D), padded with zeros to the longest: (texts, H, L, D)."""
-    padded = x.new_zeros(len(lengths) * max(lengths), *x.shape[1:]).index_copy(0, rows, x)
-    return padded.view(len(lengths), max(lengths), *x.shape[1:]).transpose(1, 2)
+def _pad(x: Tensor, rows: Tensor, known: Tensor) -> Tensor:
+    """Return the rows of each text, (T, H, D), padded with zeros as `_padding` says: (texts, H, L, D)."""
+    padded = x.new_zeros(known.numel(), *x.shape[1:]).index_copy(0, rows, x)
+    return padded.view(*known.shape, *x.shape[1:]).transpose(1, 2)
 
 
 @lru_cache(maxsize=16)
-def _padded_rows(lengths: Lengths, device: torch.device) -> Tensor:
-    """Return where the rows of texts are among those padded to the longest, (T,); cached as `_bounds`."""
-    longest = max(lengths)
-    rows = [text * longest + row for text, length in enumerate(lengths) for row in range(length)]
+def _padding(lengths: Lengths, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return where the rows of texts are among those padded to the longest, (T,), and which of these are theirs.
+
+    The latter is (texts, L), of booleans. Both are cached as `_bounds` are.
+    """
     with torch.inference_mode(False):
-        return torch.tensor(rows, device=device)
+        known = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        return known.flatten().nonzero().squeeze(1).to(device), known.to(device)
 
 
 @lru_cache(maxsize=16)

@@ -107,9 +107,9 @@ def even_budget(lengths: Sequence[int], budget: int, workers: int) -> int:
 
     It is an equal share and one text more, so that no short batch is left over, and at least `MIN_TOKENS`.
     """
-    total, longest = sum(lengths), max(lengths, default=0)
-    batches = workers * max(1, math.ceil(total / (workers * max(1, budget - longest))))
-    return min(budget, max(MIN_TOKENS, math.ceil(total / batches) + longest))
+    longest = max(lengths, default=0)
+    batches = _count_batches(lengths, max(1, budget - longest), workers)
+    return min(budget, max(MIN_TOKENS, math.ceil(sum(lengths) / batches) + longest))
 
 
 def balanced_batches(lengths: Sequence[int], budget: int, workers: int) -> list[list[int]]:
@@ -118,7 +118,7 @@ def balanced_batches(lengths: Sequence[int], budget: int, workers: int) -> list[
     The longest remaining text goes to the batch with the fewest tokens. Returns ascending indices into
     `lengths`; the order is a pure function of the lengths.
     """
-    count = workers * max(1, math.ceil(sum(lengths) / (workers * budget)))
+    count = _count_batches(lengths, budget, workers)
     batches: list[list[int]] = [[] for _ in range(min(count, len(lengths)))]
     tokens = [(0, number) for number in range(len(batches))]
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -126,3 +126,8 @@ def balanced_batches(lengths: Sequence[int], budget: int, workers: int) -> list[
         batches[number].append(index)
         heapreplace(tokens, (size + lengths[index], number))
     return [sorted(batch) for batch in batches]
+
+
+def _count_batches(lengths: Sequence[int], budget: int, workers: int) -> int:
+    """Return how many batches of at most `budget` tokens there are at least, a multiple of `workers`."""
+    return workers * max(1, math.ceil(sum(lengths) / (workers * budget)))
