@@ -2,10 +2,8 @@
 
 The recipe's encoders are trained once, up to auto-encoding; every arm repeats one of its later stages with one thing
 changed. Other seeds are of the retrievers alone: what they begin with, of words, masks and relations, is the one run's.
-The small retrievers of the paper's way learn from citations too, which the recipe does without. Run from the
-repository root, after `sciprism prepare text` as recipes/laptop/indus.toml says, and `sciprism prepare pairs FILES
--o SOURCES/pairs --shapes title-abstract,neighbour-sentences,citing-cited-titles`, where some of the papers cite each
-other:
+The small retrievers of the paper's way learn from citations too, which the recipe does without.
+`benchmarks/indus_data.py` makes the sources. Run from the repository root:
 
     python benchmarks/indus.py SOURCES --set defaults.precision=bfloat16 --precision bfloat16 \\
         --set stages.distil.objective.teacher_precision=bfloat16 \\
@@ -22,9 +20,7 @@ TITLES = (
     '{file = "pairs/train/title-abstract.jsonl", dev = "pairs/dev/title-abstract.jsonl", '
     'format = "search", query = "query"}'
 )
-CITATIONS = (
-    '{file = "pairs/train/citing-cited-titles.jsonl", dev = "pairs/dev/citing-cited-titles.jsonl", format = "search"}'
-)
+CITATIONS = '{file = "citations/train.jsonl", dev = "citations/dev.jsonl", format = "search"}'
 PLAIN = 'stages.contrast.objective={name="contrast", similarity="cosine", temperature=%s, hard_negatives=0}'
 SHARP = "stages.contrast.objective.temperature=0.02"
 ONCE = "stages.contrast.objective.count_pair_twice=false"
@@ -52,7 +48,7 @@ def small_retriever(
     """Return the changes that make the paper's small retriever: similarities of our own one, first token."""
     keys = {"initialize_from": start, "pooling": "cls", "objective": SIMILARITIES, "sources": f"[{sources}]"}
     keys |= {"batch_size": "64", "dropout": "0.1", "steps": str(steps), "optimizer": f"{{lr={rate}}}"}
-    keys |= {"evaluation": "{every=60, examples=300}"}
+    keys |= {"evaluation": "{every=60, examples=1000}"}
     return tuple(f"stages.distil.{key}={value}" for key, value in keys.items())
 
 

@@ -1,8 +1,8 @@
 """What INDUS's studies train on: words, texts and pairs of the domain, and words and texts of general English.
 
 DATA is the folder of the data sets, GENERAL one of plain texts (.txt) of general English with at least a million words,
-such as speeches and novels in the public domain. Each text is packed with both vocabularies. Run from the repository
-root:
+such as speeches and novels in the public domain. Each text is packed with both vocabularies. Citing with cited titles
+are split again, by the citing paper: 83 pairs only have both papers in the dev part. Run from the repository root:
 
     python benchmarks/indus_data.py DATA GENERAL out/indus-sources
 """
@@ -10,8 +10,10 @@ root:
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
+from sciprism.seeding import random_fraction
 from study import run_command
 
 DOMAIN = {
@@ -23,7 +25,10 @@ CITING = ("citegraph_vis", "citegraph_acl")
 """Papers that cite each other: pairs alone, no text."""
 WORDS = 16_000
 LENGTH = 128
-SHAPES = "title-abstract,neighbour-sentences,citing-cited-titles"
+CITATIONS = "citing-cited-titles"
+SHAPES = f"title-abstract,neighbour-sentences,{CITATIONS}"
+DEV = 0.1
+"""Of the citing papers."""
 
 
 def name_texts(data: Path, general: Path) -> dict[str, list[str]]:
@@ -56,6 +61,18 @@ def main() -> None:
         parts = [*(part for each in DOMAIN.values() for part in each), *CITING]
         files = [path for part in parts for path in sorted_files(args.data / part)]
         run_command("prepare", "pairs", *files, "-o", pairs, "--shapes", SHAPES, "--data", args.data)
+    hold_out_citations(pairs / "train" / f"{CITATIONS}.jsonl", args.output / "citations")
+
+
+def hold_out_citations(pairs: Path, output: Path) -> None:
+    """Write the pairs of a tenth of the citing papers as dev pairs, the others as train pairs."""
+    parts: dict[str, list[str]] = {"train": [], "dev": []}
+    for line in pairs.read_text("utf-8").splitlines(keepends=True):
+        held_out = random_fraction(0, json.loads(line)["question_id"]) < DEV
+        parts["dev" if held_out else "train"].append(line)
+    output.mkdir(exist_ok=True)
+    for part, lines in parts.items():
+        (output / f"{part}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def sorted_files(path: Path) -> list[Path]:
