@@ -95,7 +95,7 @@ small-card: .venv/dev  # its card, and its figures in README and docs/results.md
 	$(BIN)/python benchmarks/small_card.py
 
 studies: .venv/dev  # runs what is missing of docs/studies.md, in a day or two, from the real data sets (SCIPRISM_DATA)
-	nice -n 19 $(BIN)/python benchmarks/studies.py -o out/studies $(if $(GENERAL),--general $(GENERAL))
+	nice -n 19 $(BIN)/python benchmarks/studies.py -o out/studies $(if $(GENERAL),--general $(GENERAL)) $(STUDIES)
 
 evidence: .venv/dev  # every claim with its verdict, from results/
 	$(BIN)/python benchmarks/evidence.py

@@ -8,14 +8,19 @@ the repository root, with SCIPRISM_DATA:
     python benchmarks/studies.py -o out/studies --general TEXTS
 
 --general is a folder of plain texts of general English (.txt), for INDUS's studies, which are left out without it.
+On a GPU, first run as many as there are cores side by side (benchmarks/side_by_side.py), then the same without
+--processes for what they leave, and for tables:
+
+    python benchmarks/studies.py -o out/studies --general TEXTS --processes 16 --here defaults.chunk_tokens=32768
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +34,7 @@ class Step:
     """One command of the plan. script: in benchmarks/; sources, runs: folders in the output folder.
 
     seeds: of each round. data: folder in the output folder in place of SCIPRISM_DATA. results: the folder of results.
+    study: its name in the script. option: of the command that chooses it. changes: of every recipe.
     """
 
     script: str
@@ -37,18 +43,23 @@ class Step:
     results: str
     seeds: tuple[tuple[int, ...], ...] = ((0,), (0, 1, 2))
     data: str = ""
-    more: tuple[str, ...] = ()
+    study: str = "STUDY"
+    option: str = ""
+    changes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return f"{self.script} {self.option}".strip()
 
 
 MULTI2SPE_SEEDS = ((1783,), (1783, 1918, 1945))
-TEACHERS = tuple(
-    word for stage in ("distil", "polish") for word in ("--set", f"stages.{stage}.objective.teacher_precision=bfloat16")
-)
+TEACHERS = tuple(f"stages.{stage}.objective.teacher_precision=bfloat16" for stage in ("distil", "polish"))
 PLAN = (
     Step("scirepeval", "open-8000", "formats", "scirepeval"),
     Step("scimult", "open", "scimult", "scimult"),
     Step("multi2spe", "multi2spe/triplets", "multi2spe", "multi2spe", MULTI2SPE_SEEDS, "multi2spe/benchmarks/held-out"),
-    Step("prism", "open-8000", "formats", "prism"),
+    Step("prism", "open-8000", "formats", "prism", study="METHODS"),
     Step(
         "multi2spe_fields",
         "multi2spe/triplets",
@@ -58,8 +69,8 @@ PLAN = (
         "multi2spe/benchmarks/fields",
     ),
     Step("indus_domain", "indus", "indus", "indus"),
-    Step("indus", "indus", "indus", "indus", more=TEACHERS),
-    Step("prism", "open-8000", "formats", "prism", more=("--growth",)),
+    Step("indus", "indus", "indus", "indus", changes=TEACHERS),
+    Step("prism", "open-8000", "formats", "prism", study="GROWTH", option="--growth"),
 )
 
 
@@ -82,13 +93,32 @@ def prepare_sources(folder: Path, general: Path | None) -> None:
             done.touch()
 
 
-def run_step(step: Step, seeds: Sequence[int], folder: Path, results: Path, precision: str) -> int:
+def run_step(step: Step, seeds: Sequence[int], args: argparse.Namespace) -> int:
     """Run one command of the plan with some seeds; return its status."""
-    words = [sys.executable, str(BENCHMARKS / f"{step.script}.py"), str(folder / step.sources), *step.more]
-    words += ["--runs", str(folder / step.runs), "-o", str(results / step.results)]
-    words += ["--seeds", *map(str, seeds), "--precision", precision, "--set", f"defaults.precision={precision}"]
-    data = {"SCIPRISM_DATA": str((folder / step.data).resolve())} if step.data else {}
-    return subprocess.run(words, env=os.environ | data).returncode
+    words = [sys.executable, str(BENCHMARKS / f"{step.script}.py"), str(args.output / step.sources)]
+    words += [step.option] * bool(step.option)
+    words += ["--runs", str(args.output / step.runs), "-o", str(args.results / step.results)]
+    words += ["--seeds", *map(str, seeds), "--precision", args.precision]
+    words += [word for change in list_step_changes(step, args) for word in ("--set", change)]
+    words += [word for change in args.here for word in ("--here", change)]
+    return subprocess.run(words, env=os.environ | {"SCIPRISM_DATA": str(find_data(step, args))}).returncode
+
+
+def list_step_changes(step: Step, args: argparse.Namespace) -> list[str]:
+    """Return the changes of every recipe of a step."""
+    return [f"defaults.precision={args.precision}", *step.changes]
+
+
+def find_data(step: Step, args: argparse.Namespace) -> Path:
+    """Return the folder of a step's benchmarks."""
+    return (args.output / step.data).resolve() if step.data else Path(os.environ["SCIPRISM_DATA"])
+
+
+def list_rounds(plan: Sequence[Step]) -> Iterator[tuple[Step, tuple[int, ...]]]:
+    """Yield the steps with their seeds, in the order of the plan: all have their first seed before any has others."""
+    for number in range(max(len(step.seeds) for step in plan)):
+        for step in plan:
+            yield step, step.seeds[min(number, len(step.seeds) - 1)]
 
 
 def main() -> None:
@@ -96,15 +126,22 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results/studies"))
     parser.add_argument("--general", type=Path, help="plain texts of general English")
     parser.add_argument("--precision", default="bfloat16", help="of training and of scored vectors")
+    parser.add_argument("--here", action="append", default=[], help="as each study takes it")
+    parser.add_argument("--only", nargs="+", default=[step.script for step in PLAN], help="scripts of the plan")
+    parser.add_argument("--processes", type=int, default=1, help="of runs side by side; 1: one study after the other")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="when runs side by side are stopped")
     args = parser.parse_args()
+    if not os.environ.get("SCIPRISM_DATA"):
+        parser.error("set SCIPRISM_DATA to the folder of the data sets")
     prepare_sources(args.output, args.general)
-    plan = [step for step in PLAN if args.general or step.sources != "indus"]
+    plan = [step for step in PLAN if step.script in args.only and (args.general or step.sources != "indus")]
     failed = [] if args.general else ["indus (no --general)"]
-    for number in range(max(len(step.seeds) for step in plan)):
-        for step in plan:
-            seeds = step.seeds[min(number, len(step.seeds) - 1)]
-            if run_step(step, seeds, args.output, args.results, args.precision):
-                failed.append(" ".join((step.script, *step.more)))
+    if args.processes > 1:
+        from study_works import run_side_by_side
+
+        failed += run_side_by_side(list_rounds(plan), args)
+    else:
+        failed += [step.name for step, seeds in list_rounds(plan) if run_step(step, seeds, args)]
     if failed:
         raise SystemExit(f"incomplete: {', '.join(dict.fromkeys(failed))}; the same command continues")
 

@@ -24,13 +24,15 @@ from typing import Any
 from measurement import provenance, write_result
 from run_summary import summarize_run
 from sciprism import Encoder
-from sciprism.evaluation.result_packs import is_pack, read_pack, write_pack
+from sciprism.evaluation.result_packs import ResultKey, ScoredResult, is_pack, read_pack, write_pack
 from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
+from sciprism.reproduce.tables.models import TableSystems
 from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.result_folder import read_models, read_runs, write_models
-from sciprism.reproduce.tables.run import plan_table, score_table
-from sciprism.reproduce.tables.table import ModelRow
+from sciprism.reproduce.tables.run import TablePlan, plan_table, score_table
+from sciprism.reproduce.tables.table import ModelRow, build_columns
 
 MAX_LENGTH = 128
 MODEL = re.compile(r"\{(?:backbone|([\w-]+)\.([\w-]+))\}")
@@ -150,13 +152,23 @@ def fill_changes(study: Study, arm: Arm, seed: int, args: argparse.Namespace) ->
     return [MODEL.sub(find_model, change) for change in list_changes(study, arm, seed, args)]
 
 
-def train_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> Path:
-    """Train one arm with one seed, and first what it needs; return the folder of its run, or of its stage's model."""
+def train_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> None:
+    """Train one arm with one seed, and first what it needs."""
     for needed in find_needed(study, arm, seed, args):
         train_arm(study, *needed, args)
+    train_run(study, arm, seed, args)
+
+
+def train_run(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> None:
+    """Train one arm with one seed; what it needs is there."""
+    words = ["train", recipe_path(study, arm), "--sources", args.sources, "-o", args.runs / run_name(arm, seed)]
+    changes = [*fill_changes(study, arm, seed, args), *args.here]
+    run_command(*words, *(word for change in changes for word in ("--set", change)))
+
+
+def model_folder(arm: Arm, seed: int, args: argparse.Namespace) -> Path:
+    """Return the folder of a run, or of its stage's model, as `Encoder.load` takes it."""
     folder: Path = args.runs / run_name(arm, seed)
-    words = ["train", str(recipe_path(study, arm)), "--sources", str(args.sources), "-o", str(folder)]
-    run_command(*words, *(word for change in fill_changes(study, arm, seed, args) for word in ("--set", change)))
     return folder / arm.stage / "model" if arm.stage else folder
 
 
@@ -183,7 +195,7 @@ def backbone(runs: Path) -> Path:
     """Return the folder of the untouched backbone, truncated as in the laptop recipes."""
     folder = runs / f"all-MiniLM-L6-v2-{MAX_LENGTH}"
     if not folder.exists():
-        Encoder.load("all-MiniLM-L6-v2", max_length=MAX_LENGTH).save(folder)
+        Encoder.load("all-MiniLM-L6-v2", max_length=MAX_LENGTH, device="cpu").save(folder)
     return folder
 
 
@@ -199,6 +211,17 @@ def score(study: Study, key: str, model: str, args: argparse.Namespace) -> None:
         plan = plan_table(paper, replace(table, rows=rows), suite, {key: (model,)}, data, args.precision)
         if score_table(plan, args.output, f"python benchmarks/{Path(sys.argv[0]).name}").failed:
             raise SystemExit(f"{key}: a task of table {name} failed; the same command continues")
+
+
+def list_tasks(study: Study) -> list[Task]:
+    """Return the tasks of a study's tables."""
+    paper = reproductions[study.paper]
+    suite, found = paper.suites[study.data], {}
+    for table in map(paper.table, study.tables):
+        plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, {}, "float32"))
+        found |= {name: None for row in table.rows for name in plan.tasks_of(row)}
+    tasks = suite.tasks_by_name()
+    return [tasks[name] for name in found]
 
 
 def score_ensembles(study: Study, seed: int, args: argparse.Namespace) -> None:
@@ -220,10 +243,14 @@ def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> 
     models = {folder_name(run_name(arm, seed), row.encoded_format): row.key for row in rows}
     for path in filter(is_pack, shared.glob("*.json")):
         found = {key: entry for key, entry in read_pack(path).entries().items() if key[0] in models}
-        own = args.output / path.name
-        write_pack(own, (read_pack(own).entries() if own.exists() else {}) | found)
+        add_to_pack(args.output / path.name, found)
         write_models(args.output, {models[name]: (name,) for name, *_ in found})
     return facts
+
+
+def add_to_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
+    """Add results to a pack, which is made if it is not there."""
+    write_pack(path, (read_pack(path).entries() if path.exists() else {}) | entries)
 
 
 def earlier_runs(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -251,17 +278,35 @@ def list_missing(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.
 
 def run_arms(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.Namespace) -> None:
     """Train and score the runs that are not on file, and put each on file as soon as it is scored."""
-    path, runs = args.output / study.runs, {}
+    runs: dict[str, Any] = {}
     for arm, seed in list_missing(study, order, args):
         facts = copy_shared(study, arm, seed, args)
         if facts is None:
-            score(study, arm.key, str(train_arm(study, arm, seed, args)), args)
+            train_arm(study, arm, seed, args)
+            score(study, arm.key, str(model_folder(arm, seed, args)), args)
             score_ensembles(study, seed, args)
             pack(args.output)
             facts = summarize_arm(study, arm, seed, args)
         runs[f"{arm.key}, seed {seed}"] = facts
-        made_by = provenance(["torch", "sciprism"], changes=args.change or [])
-        write_result(path, made_by | {"runs": runs, "before": earlier_runs(path, runs)})
+        record_runs(args.output / study.runs, describe_command(args) | {"runs": runs})
+
+
+def describe_command(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what a reader needs to train and score again what a command does."""
+    here = {"here": args.here} if args.here else {}
+    return provenance(["torch", "sciprism"], changes=args.change or [], **here)
+
+
+def record_runs(path: Path, made: Mapping[str, Any]) -> None:
+    """Put runs, with how they were made, into a file before those that it has."""
+    write_result(path, {**made, "before": earlier_runs(path, made["runs"])})
+
+
+def order_runs(arms: Sequence[Arm], seeds: Sequence[int]) -> list[tuple[Arm, int]]:
+    """Return the runs of some arms: all with the first seed, or the one that an arm names, then the others."""
+    first, *others = seeds
+    order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
+    return order + [(arm, seed) for seed in others for arm in arms if arm.seeded and arm.seed < 0]
 
 
 def main(study: Study, about: str | None) -> None:
@@ -274,16 +319,19 @@ def main(study: Study, about: str | None) -> None:
     parser.add_argument("--only", nargs="+", default=[arm.key for arm in study.arms])
     parser.add_argument("--tables", nargs="*", default=list(study.tables))
     parser.add_argument("--set", dest="change", action="append", help="for every recipe")
+    parser.add_argument(
+        "--here",
+        action="append",
+        default=[],
+        help="for every recipe, but the run is the same, such as defaults.chunk_tokens=32768 on a GPU",
+    )
     parser.add_argument("--precision", default="float32", help="that models are scored in")
     args = parser.parse_args()
-    first, *others = args.seeds
     arms = [arm for arm in study.arms if arm.key in args.only]
-    order = [(arm, first if arm.seed < 0 else arm.seed) for arm in arms]
-    order += [(arm, seed) for seed in others for arm in arms if arm.seeded and arm.seed < 0]
     shown = {row.model for name in study.tables for row in reproductions[study.paper].table(name).rows}
     for key, model in {"backbone": "", **study.fixed}.items():
         if key in shown and not read_models(args.output).get(key):
             score(study, key, model or str(backbone(args.runs)), args)
             pack(args.output)
-    run_arms(study, order, args)
+    run_arms(study, order_runs(arms, args.seeds), args)
     report_missing({name: write_table(study, name, args.output) for name in args.tables})

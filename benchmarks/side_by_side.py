@@ -1,0 +1,110 @@
+"""Works in processes of one machine, side by side, and data that they share.
+
+A run of a small encoder keeps one core busy and a GPU hardly at all, so a GPU serves as many runs as there are cores,
+with NVIDIA's multi-process service best. Processes are forked: what the parent has read, they have without reading it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+from sciprism.errors import InputError
+from sciprism.evaluation import scoring
+from sciprism.evaluation.task import Task
+
+POLL = 0.2
+"""Seconds between two looks at the processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something to do in a process. needs: the names of works that are done before it. log: its output."""
+
+    name: str
+    do: Callable[[], object]
+    log: Path
+    needs: tuple[str, ...] = ()
+
+    def run(self) -> None:
+        """Do it, with all output into the log, that of its own processes too."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("a", encoding="utf-8") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+            self.do()
+
+
+@dataclass(slots=True)
+class Crew:
+    """Works in progress. processes: at most so many at a time. until: the time when all are stopped."""
+
+    processes: int
+    until: float = float("inf")
+    began: float = field(default_factory=time.monotonic)
+    live: dict[str, tuple[ForkProcess, float]] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+
+    def run(self, works: Iterable[Work], meanwhile: Callable[[], bool]) -> list[str]:
+        """Do works, each once what it needs is done, the first of those first; return those that were not done.
+
+        meanwhile: called between two looks at the processes, until it says that it has nothing left to do.
+        """
+        left, busy = list(works), True
+        while (left or self.live) and time.time() < self.until:
+            self._reap()
+            left = [work for work in left if not self._starts(work)]
+            if not self.live and not busy:
+                break
+            busy = busy and meanwhile()
+            if not busy:
+                time.sleep(POLL)
+        for process, _ in self.live.values():
+            process.kill()
+        return [*self.failed, *self.live, *(work.name for work in left)]
+
+    def _starts(self, work: Work) -> bool:
+        """Start a work if there is room and it needs nothing more; say so."""
+        if len(self.live) >= self.processes or not self.done.issuperset(work.needs):
+            return False
+        process = get_context("fork").Process(target=work.run, name=work.name)
+        process.start()
+        self.live[work.name] = process, time.monotonic()
+        return True
+
+    def _reap(self) -> None:
+        for name, (process, started) in list(self.live.items()):
+            if process.exitcode is not None:
+                del self.live[name]
+                (self.failed if process.exitcode else self.done).add(name)
+                now, end = time.monotonic(), "FAILED" if process.exitcode else ""
+                print(f"{now - self.began:6.0f} s  {name:<50} {now - started:5.0f} s  {end}", flush=True)
+
+
+class SharedTasks:
+    """Tasks whose data this process reads once, for those that it forks afterwards."""
+
+    def __init__(self, tasks: Collection[tuple[Task, Path]]) -> None:
+        self._known = {(task.key, folder): scoring.TaskData(task, folder) for task, folder in tasks}
+        self._unread = deque(self._known.values())
+        self._make = scoring.TaskData
+
+    def read_next(self) -> bool:
+        """Read the next task; say whether there was one. What is wrong with its data is told where it is scored."""
+        if not self._unread:
+            return False
+        with suppress(InputError, OSError):
+            self._unread.popleft().read()
+        return True
+
+    def find(self, task: Task, folder: Path | None) -> scoring.TaskData:
+        """Return a task's data as read here, or to be read."""
+        return (self._known.get((task.key, folder)) if folder else None) or self._make(task, folder)

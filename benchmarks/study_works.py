@@ -1,0 +1,180 @@
+"""Runs of the plan of studies as works of processes side by side, and the results of all of them on file.
+
+A run's scores are in a folder apart, OUTPUT/side-by-side/PAPER/RUN, until all are done or the time is over. Then what
+is scored is put into the results; where these are on another machine:
+
+    python benchmarks/study_works.py OUTPUT/side-by-side results/studies
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from sciprism.evaluation import scoring
+from sciprism.evaluation.result_packs import is_pack, read_pack
+from sciprism.reproduce.tables.result_folder import read_models, write_models
+from side_by_side import Crew, SharedTasks, Work
+from studies import Step, find_data, list_step_changes
+from study import (
+    Arm,
+    Study,
+    add_to_pack,
+    backbone,
+    describe_command,
+    find_named,
+    find_needed,
+    list_missing,
+    list_tasks,
+    model_folder,
+    order_runs,
+    pack,
+    record_runs,
+    run_name,
+    score,
+    score_ensembles,
+    summarize_arm,
+    train_run,
+)
+
+DATA = "data"
+"""What scoring needs: all tasks' data."""
+
+
+def run_side_by_side(rounds: Iterable[tuple[Step, tuple[int, ...]]], args: argparse.Namespace) -> list[str]:
+    """Train and score the runs of the plan that are not on file, and put them on file; return what is left."""
+    works: dict[str, Work] = {}
+    tasks = []
+    for step, seeds in rounds:
+        study = find_study(step)
+        tasks += [(task, find_data(step, args)) for task in list_tasks(study)]
+        StepWorks(step, study, args, seeds, works).add()
+    crew, shared = Crew(args.processes, time.time() + 60 * args.minutes), SharedTasks(tasks)
+
+    def read_tasks() -> bool:
+        more = shared.read_next()
+        if not more:
+            crew.done.add(DATA)
+        return more
+
+    with patch.object(scoring, "TaskData", shared.find):
+        left = crew.run(works.values(), read_tasks)
+    collect_runs(args.output / "side-by-side", args.results)
+    return left
+
+
+def find_study(step: Step) -> Study:
+    """Return the study of a step."""
+    found: Study = getattr(import_module(step.script), step.study)
+    return found
+
+
+class StepWorks:
+    """The works of one step with some seeds; works: those of all steps by name, to which these are added."""
+
+    def __init__(
+        self, step: Step, study: Study, args: argparse.Namespace, seeds: tuple[int, ...], works: dict[str, Work]
+    ) -> None:
+        self.step, self.study, self.all, self.works = step, study, args, works
+        self.args = argparse.Namespace(
+            sources=args.output / step.sources,
+            runs=args.output / step.runs,
+            output=args.results / step.results,
+            seeds=seeds,
+            precision=args.precision,
+            change=list_step_changes(step, args),
+            here=args.here,
+        )
+
+    def add(self) -> None:
+        """Add what is not on file, first what others begin with; runs of other studies are copied from there."""
+        backbone(self.args.runs)
+        missing = list_missing(self.study, order_runs(self.study.arms, self.args.seeds), self.args)
+        for arm, seed in missing:
+            if not (self.study.scored_with and arm.run):
+                needed = find_needed(self.study, arm, seed, self.args)
+                needs = [self._train(*each) for each in ((arm, seed), *needed)]
+                self._add(f"score {self.step.name} {run_name(arm, seed)}", partial(self._score, arm, seed), needs)
+        for seed in {seed for _, seed in missing} if self.study.ensembles else ():
+            members = [key for name in self.study.ensembles.values() for key in name_members(name)]
+            needs = [f"score {self.step.name} {key}-{seed}" for key in dict.fromkeys(members)]
+            if all(name in self.works for name in needs):
+                self._add(f"score {self.step.name} ensembles-{seed}", partial(self._score_ensembles, seed), needs)
+
+    def _train(self, arm: Arm, seed: int) -> str:
+        """Add the training of a run, after that of what it begins with; return its name."""
+        needs = [self._train(*each) for each in find_named(self.study, arm, seed, self.args).values()]
+        name = f"train {self.step.runs} {run_name(arm, seed)}"
+        if name not in self.works:
+            self.works[name] = Work(name, partial(self._train_run, arm, seed), self._log(name), tuple(needs))
+        return name
+
+    def _add(self, name: str, do: Callable[[], None], needs: list[str]) -> None:
+        self.works.setdefault(name, Work(name, do, self._log(name), (*needs, DATA)))
+
+    def _log(self, name: str) -> Path:
+        path: Path = self.all.output / "logs" / f"{name.replace(' ', '-')}.txt"
+        return path
+
+    def _place(self, name: str) -> argparse.Namespace:
+        """Return the settings with a folder of results for one work, in the process that does it."""
+        self._use_data()
+        output = self.all.output / "side-by-side" / self.step.results / f"{self.step.study.lower()}-{name}"
+        return argparse.Namespace(**vars(self.args) | {"output": output})
+
+    def _use_data(self) -> None:
+        os.environ["SCIPRISM_DATA"] = str(find_data(self.step, self.all))
+
+    def _train_run(self, arm: Arm, seed: int) -> None:
+        self._use_data()
+        train_run(self.study, arm, seed, self.args)
+
+    def _score(self, arm: Arm, seed: int) -> None:
+        args = self._place(run_name(arm, seed))
+        score(self.study, arm.key, str(model_folder(arm, seed, args)), args)
+        pack(args.output)
+        facts = {f"{arm.key}, seed {seed}": summarize_arm(self.study, arm, seed, args)}
+        record_runs(args.output / self.study.runs, describe_command(args) | {"runs": facts})
+
+    def _score_ensembles(self, seed: int) -> None:
+        args = self._place(f"ensembles-{seed}")
+        score_ensembles(self.study, seed, args)
+        pack(args.output)
+
+
+def name_members(ensemble: str) -> list[str]:
+    """Return the keys in the braces of an ensemble's name."""
+    return [part.partition("}")[0] for part in ensemble.split("{")[1:]]
+
+
+def collect_runs(folder: Path, results: Path) -> None:
+    """Put the scores and facts of runs, PAPER/RUN in a folder, into the results of their papers."""
+    for paper in sorted(folder.glob("*")):
+        target, made = results / paper.name, dict[str, dict[str, Any]]()
+        for run in sorted(paper.iterdir()):
+            for path in filter(is_pack, sorted(run.glob("*.json"))):
+                add_to_pack(target / path.name, read_pack(path).entries())
+                write_models(target, read_models(run))
+            for path in sorted(run.glob("runs*.json")):
+                facts = json.loads(path.read_text("utf-8"))
+                runs = facts.pop("runs")
+                made.setdefault(json.dumps([path.name, facts | {"before": []}]), {}).update(runs)
+        for key, runs in made.items():
+            name, facts = json.loads(key)
+            record_runs(target / name, facts | {"runs": runs})
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("results", type=Path)
+    named = parser.parse_args()
+    collect_runs(named.folder, named.results)
