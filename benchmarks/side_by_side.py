@@ -7,6 +7,7 @@ with NVIDIA's multi-process service best. Processes are forked: what the parent 
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -34,7 +35,8 @@ class Work:
     needs: tuple[str, ...] = ()
 
     def run(self) -> None:
-        """Do it, with all output into the log, that of its own processes too."""
+        """Do it, with all output into the log, in a process group with the processes that it starts."""
+        os.setpgid(0, 0)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("a", encoding="utf-8") as file:
             os.dup2(file.fileno(), 1)
@@ -68,6 +70,8 @@ class Crew:
             if not busy:
                 time.sleep(POLL)
         for process, _ in self.live.values():
+            with suppress(ProcessLookupError):  # it has just begun, or ended
+                os.killpg(process.pid or 0, signal.SIGKILL)
             process.kill()
         return [*self.failed, *self.live, *(work.name for work in left)]
 

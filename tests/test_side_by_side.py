@@ -58,10 +58,11 @@ def test_output_is_in_logs(tmp_path):
 
 
 def test_the_end_of_the_time_stops_all(tmp_path):
-    works = [Work(name, partial(time.sleep, 60), tmp_path / name) for name in ("long", "longer")]
-    began = time.monotonic()
+    command = ["sh", "-c", f"sleep 3; touch {tmp_path}/late"]
+    works = [Work(name, partial(subprocess.run, command), tmp_path / name) for name in ("long", "longer")]
     assert sorted(Crew(1, time.time() + 1).run(works, lambda: False)) == ["long", "longer"]
-    assert time.monotonic() - began < 30
+    time.sleep(3)
+    assert not (tmp_path / "late").exists(), "a process that a work started is stopped too"
 
 
 def test_data_that_are_read_are_shared(tmp_path):
