@@ -219,7 +219,7 @@ def test_the_page(folder):
     record = decide_claim(asked, PAPER, SUITE, folder)
     shown = format_page({"X1": asked, "R1": claims["R1"]}, {"X1": record}, TEXTS, PAPERS)
     for expected in (
-        "**Of 2 claims, 1 were tested: 1 smaller than the paper's. 1 were not",
+        "**Of 2 claims, 1 were tested: 1 smaller than the paper's. Not tested: 1,",
         "| small | 1 | 1 |  |\n",
         "## small\n\nOur setting: Ours is small.\n\n- search: 2 tasks of open: cranfield, npl.\n\n"
         "### X1: smaller than the paper's\n\nA is better. Paper: +1. ",

@@ -89,9 +89,10 @@ def _summarize(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], 
     steps = max((sum(stage.steps for stage in arm.stages) for arm in arms), default=0)
     size = max((arm.parameters for arm in arms), default=0)
     small = f" (at most {size / 1e6:.0f} million parameters, {steps:,} steps of training)" if arms else ""
+    why = "since no training of ours was long enough to be a test, or the data at hand cannot answer. "
+    left = f"Not tested: {counts['not tested']}, {why}" if counts["not tested"] else ""
     return (
-        f"**Of {len(claims)} claims, {tested} were tested: {', '.join(parts) or 'none'}. {counts['not tested']} were "
-        "not tested, since no training of ours was long enough to be a test, or the data at hand cannot answer. "
+        f"**Of {len(claims)} claims, {tested} were tested: {', '.join(parts) or 'none'}. {left}"
         f"What was tested is at the size of a laptop{small}: a verdict says what happens there, not at the papers' "
         "size.**"
     )
