@@ -29,10 +29,10 @@ COSTS = {"adapter-fusion": "bert-base"}
 """Method -> the run of results/formats.json that measured it, where it is not the first that has it."""
 
 
-def draw_claims(records: Sequence[ClaimRecord], path: Path) -> bool:
+def draw_claims(records: Sequence[ClaimRecord], path: Path, stand_ins: Mapping[str, str]) -> bool:
     """Draw the differences that decide some claims, in points or per cent, with the paper's figure as a line.
 
-    Return whether there is one to draw.
+    stand_ins: the paper's group -> what is tested in its place. Return whether there is one to draw.
     """
     rows = [(record.claim, each) for record in records for each in record.findings if _is_drawn(each)]
     if not rows:
@@ -45,7 +45,7 @@ def draw_claims(records: Sequence[ClaimRecord], path: Path) -> bool:
         if finding.figure is not None:
             axes.plot([factor * finding.figure] * 2, [place - 0.4, place + 0.4], color="#2166ac", linewidth=1.5)
     axes.axvline(0, color="black", linewidth=0.5)
-    axes.set_yticks(range(len(rows)), [f"{claim}  {finding.name}" for claim, finding in rows])
+    axes.set_yticks(range(len(rows)), [f"{claim}  {_name_finding(finding.name, stand_ins)}" for claim, finding in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)  # the first on top
     axes.set_xlabel("difference (points, or % where the paper has these), 95% interval; blue: the paper")
     names = dict.fromkeys(finding.verdict for _, finding in rows)
@@ -53,6 +53,12 @@ def draw_claims(records: Sequence[ClaimRecord], path: Path) -> bool:
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     _save(figure, path)
     return True
+
+
+def _name_finding(name: str, stand_ins: Mapping[str, str]) -> str:
+    """Return a finding's name with what is tested in place of its group, which is named last."""
+    before, comma, group = name.rpartition(", ")
+    return f"{before}{comma}{stand_ins.get(group, group)}"
 
 
 def _is_drawn(finding: ClaimFinding) -> bool:
