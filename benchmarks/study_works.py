@@ -103,11 +103,25 @@ class StepWorks:
                 needed = find_needed(self.study, arm, seed, self.args)
                 needs = [self._train(*each) for each in ((arm, seed), *needed)]
                 self._add(f"score {self.step.name} {run_name(arm, seed)}", partial(self._score, arm, seed), needs)
-        for seed in {seed for _, seed in missing} if self.study.ensembles else ():
-            members = [key for name in self.study.ensembles.values() for key in name_members(name)]
-            needs = [f"score {self.step.name} {key}-{seed}" for key in dict.fromkeys(members)]
-            if all(name in self.works for name in needs):
-                self._add(f"score {self.step.name} ensembles-{seed}", partial(self._score_ensembles, seed), needs)
+        for seed in self.args.seeds:
+            self._add_ensembles(seed)
+
+    def _has_ensemble(self, key: str, name: str, seed: int) -> bool:
+        """Return whether the results have a seed's ensemble of a key; name: as the study has it."""
+        members = "+".join(f"{member}-{seed}" for member in name_members(name))
+        return any(each.endswith(f"-{members}") for each in read_models(self.args.output).get(key, ()))
+
+    def _add_ensembles(self, seed: int) -> None:
+        """Add a seed's ensembles, after their members, whose vectors are known if they are scored too."""
+        ensembles = self.study.ensembles.items()
+        lacking = [name for key, name in ensembles if not self._has_ensemble(key, name, seed)]
+        members = {key for name in lacking for key in name_members(name)}
+        if not members:
+            return
+        runs = [(arm, seed) for arm in self.study.arms if arm.key in members]
+        scored = [name for each in runs if (name := f"score {self.step.name} {run_name(*each)}") in self.works]
+        needs = [*(self._train(*each) for each in runs), *scored]
+        self._add(f"score {self.step.name} ensembles-{seed}", partial(self._score_ensembles, seed), needs)
 
     def _train(self, arm: Arm, seed: int) -> str:
         """Add the training of a run, after that of what it begins with; return its name."""

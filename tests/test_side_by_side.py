@@ -79,6 +79,8 @@ def test_data_that_are_read_are_shared(tmp_path):
 def works(tmp_path_factory):
     """The works of SciRepEval's and prism's studies where nothing is on file, and the recorded commands."""
     folder = tmp_path_factory.mktemp("plan")
+    write_models(folder / "results" / "scirepeval", {"ensemble": ("mean-adapters-0+ctrl-0",)})
+    write_models(folder / "results" / "scirepeval", {"ensemble-concat": ("concat-adapters-0+ctrl-0",)})
     (folder / "formats" / f"all-MiniLM-L6-v2-{study.MAX_LENGTH}").mkdir(parents=True)
     args = argparse.Namespace(output=folder, results=folder / "results", precision="bfloat16", here=["defaults.x=1"])
     found = {}
@@ -92,10 +94,10 @@ def test_every_run_has_what_it_needs(works):
     assert works["train formats adapter-fusion-2"].needs == ("train formats adapters-2",)
     needs = works["score scirepeval ctrl-random-3"].needs
     assert needs == ("train formats ctrl-random-3", "train formats heads-0", "data")
-    assert works["score scirepeval ensembles-1"].needs[:2] == (
-        "score scirepeval adapters-1",
-        "score scirepeval ctrl-1",
-    )
+    assert set(works["score scirepeval ensembles-1"].needs) == {
+        f"{what} {run}-1" for what in ("train formats", "score scirepeval") for run in ("adapters", "ctrl")
+    } | {"data"}
+    assert "score scirepeval ensembles-0" not in works, "it is on file"
     assert not any("prism" in name and "adapters-0" in name for name in works), "prism shares SciRepEval's runs"
 
 
