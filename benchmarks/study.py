@@ -174,14 +174,8 @@ def model_folder(arm: Arm, seed: int, args: argparse.Namespace) -> Path:
 
 def summarize_arm(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """Return the facts of a trained run, with the digest of its recipe and changes."""
-    first = {each.key: args.runs / run_name(each, args.seeds[0]) for each in study.arms}
-    starts = [first[name[1]] for each in arm.changes if (name := MODEL.fullmatch(each.removeprefix("model.backbone=")))]
-    facts = summarize_run(
-        args.runs / run_name(arm, seed),
-        arm.stage,
-        start=starts[0] if starts else None,
-        untrained=first.get(arm.untrained),
-    )
+    heads = [args.runs / run_name(each, args.seeds[0]) for each in study.arms if each.key == arm.untrained]
+    facts = summarize_run(args.runs / run_name(arm, seed), arm.stage, untrained=heads[0] if heads else None)
     return facts | {"recipe": digest(study, arm, seed, args)}
 
 
@@ -250,7 +244,8 @@ def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> 
 
 def add_to_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
     """Add results to a pack, which is made if it is not there."""
-    write_pack(path, (read_pack(path).entries() if path.exists() else {}) | entries)
+    known = read_pack(path).entries() if path.exists() else {}
+    write_pack(path, {**known, **entries})
 
 
 def earlier_runs(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
