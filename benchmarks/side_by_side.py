@@ -1,4 +1,4 @@
-"""Works in processes of one machine, side by side, and data that they share.
+"""Jobs side by side, each in a process, and data that they share.
 
 A run of a small encoder keeps one core busy and a GPU hardly at all, so a GPU serves as many runs as there are cores,
 with NVIDIA's multi-process service best. Processes are forked: what the parent has read, they have without reading it.
@@ -26,8 +26,8 @@ POLL = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Something to do in a process. needs: the names of works that are done before it. log: its output."""
+class Job:
+    """Something to do in a process. needs: the names of jobs that are done before it. log: its output."""
 
     name: str
     do: Callable[[], object]
@@ -45,8 +45,8 @@ class Work:
 
 
 @dataclass(slots=True)
-class Crew:
-    """Works in progress. processes: at most so many at a time. until: the time when all are stopped."""
+class Scheduler:
+    """Jobs in progress. processes: at most so many at a time. until: the time when all are stopped."""
 
     processes: int
     until: float = float("inf")
@@ -55,15 +55,15 @@ class Crew:
     done: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
 
-    def run(self, works: Iterable[Work], meanwhile: Callable[[], bool]) -> list[str]:
-        """Do works, each once what it needs is done, the first of those first; return those that were not done.
+    def run(self, jobs: Iterable[Job], meanwhile: Callable[[], bool]) -> list[str]:
+        """Do jobs, each once what it needs is done, the first of those first; return those that were not done.
 
         meanwhile: called between two looks at the processes, until it says that it has nothing left to do.
         """
-        left, busy = list(works), True
+        left, busy = list(jobs), True
         while (left or self.live) and time.time() < self.until:
             self._reap()
-            left = [work for work in left if not self._starts(work)]
+            left = [job for job in left if not self._starts(job)]
             if not self.live and not busy:
                 break
             busy = busy and meanwhile()
@@ -73,15 +73,15 @@ class Crew:
             with suppress(ProcessLookupError):  # it has just begun, or ended
                 os.killpg(process.pid or 0, signal.SIGKILL)
             process.kill()
-        return [*self.failed, *self.live, *(work.name for work in left)]
+        return [*self.failed, *self.live, *(job.name for job in left)]
 
-    def _starts(self, work: Work) -> bool:
-        """Start a work if there is room and it needs nothing more; say so."""
-        if len(self.live) >= self.processes or not self.done.issuperset(work.needs):
+    def _starts(self, job: Job) -> bool:
+        """Start a job if a process is free and its needs are done; return whether it was started."""
+        if len(self.live) >= self.processes or not self.done.issuperset(job.needs):
             return False
-        process = get_context("fork").Process(target=work.run, name=work.name)
+        process = get_context("fork").Process(target=job.run, name=job.name)
         process.start()
-        self.live[work.name] = process, time.monotonic()
+        self.live[job.name] = process, time.monotonic()
         return True
 
     def _reap(self) -> None:
@@ -102,7 +102,7 @@ class SharedTasks:
         self._make = scoring.TaskData
 
     def read_next(self) -> bool:
-        """Read the next task; say whether there was one. What is wrong with its data is told where it is scored."""
+        """Read the next task; return whether there was one. Errors in its data are reported when it is scored."""
         if not self._unread:
             return False
         with suppress(InputError, OSError):

@@ -137,7 +137,7 @@ def main() -> None:
     plan = [step for step in PLAN if step.script in args.only and (args.general or step.sources != "indus")]
     failed = [] if args.general else ["indus (no --general)"]
     if args.processes > 1:
-        from study_works import run_side_by_side
+        from study_jobs import run_side_by_side
 
         failed += run_side_by_side(list_rounds(plan), args)
     else:

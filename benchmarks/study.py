@@ -222,9 +222,13 @@ def score_ensembles(study: Study, seed: int, args: argparse.Namespace) -> None:
     """Score the ensembles of one seed whose members are there."""
     folders = {arm.key: args.runs / run_name(arm, seed) for arm in study.arms}
     for key, name_of in study.ensembles.items():
-        members = [part.partition("}")[0] for part in name_of.split("{")[1:]]
-        if all((folders[member] / "recipe.json").exists() for member in members):
+        if all((folders[member] / "recipe.json").exists() for member in name_members(name_of)):
             score(study, key, name_of.format_map(folders), args)
+
+
+def name_members(ensemble: str) -> list[str]:
+    """Return the keys in the braces of an ensemble's name."""
+    return [part.partition("}")[0] for part in ensemble.split("{")[1:]]
 
 
 def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:

@@ -21,14 +21,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
 import scirepeval
 import study
-import study_works
-from side_by_side import Crew, SharedTasks, Work
+import study_jobs
+from side_by_side import Job, Scheduler, SharedTasks
 from studies import PLAN, list_rounds
 
 
 @pytest.fixture
 def note(tmp_path):
-    """A work that appends its name to a file, or ends with a status."""
+    """A job that appends its name to a file, or ends with a status."""
 
     def do(name, status):
         with (tmp_path / "done").open("a") as file:
@@ -36,33 +36,33 @@ def note(tmp_path):
         if status:
             raise SystemExit(status)
 
-    return lambda name, *needs, status=0: Work(name, partial(do, name, status), tmp_path / "log" / name, needs)
+    return lambda name, *needs, status=0: Job(name, partial(do, name, status), tmp_path / "log" / name, needs)
 
 
 def read_done(folder):
     return (folder / "done").read_text().split()
 
 
-def test_works_wait_for_what_they_need_and_a_failure_stops_what_needs_it(tmp_path, note, capsys):
-    works = [note("c", "a", "b"), note("a"), note("b"), note("e", "d"), note("d", status=2), note("f", "data")]
-    crew = Crew(2)
-    assert sorted(crew.run(works, lambda: crew.done.add("data"))) == ["d", "e"]
+def test_jobs_wait_for_what_they_need_and_a_failure_stops_what_needs_it(tmp_path, note, capsys):
+    jobs = [note("c", "a", "b"), note("a"), note("b"), note("e", "d"), note("d", status=2), note("f", "data")]
+    scheduler = Scheduler(2)
+    assert sorted(scheduler.run(jobs, lambda: scheduler.done.add("data"))) == ["d", "e"]
     done = read_done(tmp_path)
     assert sorted(done) == ["a", "b", "c", "d", "f"] and done.index("c") > max(done.index("a"), done.index("b"))
     assert [line.split()[2] for line in capsys.readouterr().out.splitlines() if "FAILED" in line] == ["d"]
 
 
 def test_output_is_in_logs(tmp_path):
-    Crew(1).run([Work("loud", partial(subprocess.run, ["echo", "said"]), tmp_path / "log")], lambda: False)
+    Scheduler(1).run([Job("loud", partial(subprocess.run, ["echo", "said"]), tmp_path / "log")], lambda: False)
     assert (tmp_path / "log").read_text() == "said\n"
 
 
 def test_the_end_of_the_time_stops_all(tmp_path):
     command = ["sh", "-c", f"sleep 3; touch {tmp_path}/late"]
-    works = [Work(name, partial(subprocess.run, command), tmp_path / name) for name in ("long", "longer")]
-    assert sorted(Crew(1, time.time() + 1).run(works, lambda: False)) == ["long", "longer"]
+    jobs = [Job(name, partial(subprocess.run, command), tmp_path / name) for name in ("long", "longer")]
+    assert sorted(Scheduler(1, time.time() + 1).run(jobs, lambda: False)) == ["long", "longer"]
     time.sleep(3)
-    assert not (tmp_path / "late").exists(), "a process that a work started is stopped too"
+    assert not (tmp_path / "late").exists(), "a process that a job started is stopped too"
 
 
 def test_data_that_are_read_are_shared(tmp_path):
@@ -70,14 +70,14 @@ def test_data_that_are_read_are_shared(tmp_path):
     shared = SharedTasks([(first, tmp_path), (second, tmp_path)])
     assert shared.find(first, tmp_path) is shared.find(first, tmp_path)
     assert shared.find(first, tmp_path / "other") is not shared.find(first, tmp_path / "other")
-    assert [shared.read_next() for _ in range(3)] == [True, True, False], "missing data are told where they are scored"
+    assert [shared.read_next() for _ in range(3)] == [True, True, False], "errors are reported when it is scored"
     with pytest.raises(InputError, match="not in"):
         shared.find(second, tmp_path).read()
 
 
 @pytest.fixture(scope="module")
-def works(tmp_path_factory):
-    """The works of SciRepEval's and prism's studies where nothing is on file, and the recorded commands."""
+def jobs(tmp_path_factory):
+    """The jobs of SciRepEval's and prism's studies where nothing is on file, and the recorded commands."""
     folder = tmp_path_factory.mktemp("plan")
     write_models(folder / "results" / "scirepeval", {"ensemble": ("mean-adapters-0+ctrl-0",)})
     write_models(folder / "results" / "scirepeval", {"ensemble-concat": ("concat-adapters-0+ctrl-0",)})
@@ -85,28 +85,28 @@ def works(tmp_path_factory):
     args = argparse.Namespace(output=folder, results=folder / "results", precision="bfloat16", here=["defaults.x=1"])
     found = {}
     for step, seeds in list_rounds([step for step in PLAN if step.script in ("scirepeval", "prism")]):
-        study_works.StepWorks(step, study_works.find_study(step), args, seeds, found).add()
+        study_jobs.StepJobs(step, study_jobs.find_study(step), args, seeds, found).add()
     return found
 
 
-def test_every_run_has_what_it_needs(works):
-    assert {need for work in works.values() for need in work.needs} - {"data"} <= set(works)
-    assert works["train formats adapter-fusion-2"].needs == ("train formats adapters-2",)
-    needs = works["score scirepeval ctrl-random-3"].needs
+def test_every_run_has_what_it_needs(jobs):
+    assert {need for job in jobs.values() for need in job.needs} - {"data"} <= set(jobs)
+    assert jobs["train formats adapter-fusion-2"].needs == ("train formats adapters-2",)
+    needs = jobs["score scirepeval ctrl-random-3"].needs
     assert needs == ("train formats ctrl-random-3", "train formats heads-0", "data")
-    assert set(works["score scirepeval ensembles-1"].needs) == {
+    assert set(jobs["score scirepeval ensembles-1"].needs) == {
         f"{what} {run}-1" for what in ("train formats", "score scirepeval") for run in ("adapters", "ctrl")
     } | {"data"}
-    assert "score scirepeval ensembles-0" not in works, "it is on file"
-    assert not any("prism" in name and "adapters-0" in name for name in works), "prism shares SciRepEval's runs"
+    assert "score scirepeval ensembles-0" not in jobs, "it is on file"
+    assert not any("prism" in name and "adapters-0" in name for name in jobs), "prism shares SciRepEval's runs"
 
 
-def test_each_partition_is_trained_with_its_sources(works, monkeypatch):
+def test_each_partition_is_trained_with_its_sources(jobs, monkeypatch):
     found = []
     monkeypatch.setenv("SCIPRISM_DATA", "data")
     monkeypatch.setattr(study, "run_command", lambda *words: found.append(words))
     for number in range(scirepeval.PARTITIONS):
-        works[f"train formats ctrl-random-{number}"].do()
+        jobs[f"train formats ctrl-random-{number}"].do()
     for number, words in enumerate(found):
         assert words[1:2] == (Path("recipes/laptop/scirepeval-ctrl.toml"),) and words[-1] == "defaults.x=1"
         assert set(scirepeval.partition(number)) < set(words)
@@ -125,7 +125,7 @@ def test_results_are_put_together(tmp_path):
     target = tmp_path / "results" / "paper"
     target.mkdir(parents=True)
     (target / "runs.json").write_text(json.dumps(made | {"runs": {"old, seed 0": {}, "one, seed 0": {"steps": 9}}}))
-    study_works.collect_runs(tmp_path / "apart", tmp_path / "results")
+    study_jobs.collect_runs(tmp_path / "apart", tmp_path / "results")
     assert set(read_pack(target / "open.json").entries()) == {("one-0", "t"), ("one-1", "t")}
     assert read_models(target) == {"one": ("one-0", "one-1")}
     assert dict(read_runs(target)) == {"one, seed 0": {"steps": 1}, "one, seed 1": {"steps": 1}, "old, seed 0": {}}

@@ -1,9 +1,9 @@
-"""Runs of the plan of studies as works of processes side by side, and the results of all of them on file.
+"""The runs of the plan of studies as jobs side by side, and their results put together.
 
 A run's scores are in a folder apart, OUTPUT/side-by-side/PAPER/RUN, until all are done or the time is over. Then what
 is scored is put into the results; where these are on another machine:
 
-    python benchmarks/study_works.py OUTPUT/side-by-side results/studies
+    python benchmarks/study_jobs.py OUTPUT/side-by-side results/studies
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from unittest.mock import patch
 from sciprism.evaluation import scoring
 from sciprism.evaluation.result_packs import is_pack, read_pack
 from sciprism.reproduce.tables.result_folder import read_models, write_models
-from side_by_side import Crew, SharedTasks, Work
+from side_by_side import Job, Scheduler, SharedTasks
 from studies import Step, find_data, list_step_changes
 from study import (
     Arm,
@@ -35,6 +35,7 @@ from study import (
     list_missing,
     list_tasks,
     model_folder,
+    name_members,
     order_runs,
     pack,
     record_runs,
@@ -51,22 +52,23 @@ DATA = "data"
 
 def run_side_by_side(rounds: Iterable[tuple[Step, tuple[int, ...]]], args: argparse.Namespace) -> list[str]:
     """Train and score the runs of the plan that are not on file, and put them on file; return what is left."""
-    works: dict[str, Work] = {}
+    jobs: dict[str, Job] = {}
     tasks = []
     for step, seeds in rounds:
-        study = find_study(step)
-        tasks += [(task, find_data(step, args)) for task in list_tasks(study)]
-        StepWorks(step, study, args, seeds, works).add()
-    crew, shared = Crew(args.processes, time.time() + 60 * args.minutes), SharedTasks(tasks)
+        study, before = find_study(step), len(jobs)
+        StepJobs(step, study, args, seeds, jobs).add()
+        if len(jobs) > before:
+            tasks += [(task, find_data(step, args)) for task in list_tasks(study)]
+    scheduler, shared = Scheduler(args.processes, time.time() + 60 * args.minutes), SharedTasks(tasks)
 
     def read_tasks() -> bool:
         more = shared.read_next()
         if not more:
-            crew.done.add(DATA)
+            scheduler.done.add(DATA)
         return more
 
     with patch.object(scoring, "TaskData", shared.find):
-        left = crew.run(works.values(), read_tasks)
+        left = scheduler.run(jobs.values(), read_tasks)
     collect_runs(args.output / "side-by-side", args.results)
     return left
 
@@ -77,13 +79,13 @@ def find_study(step: Step) -> Study:
     return found
 
 
-class StepWorks:
-    """The works of one step with some seeds; works: those of all steps by name, to which these are added."""
+class StepJobs:
+    """The jobs of one step with some seeds; jobs: those of all steps by name, to which these are added."""
 
     def __init__(
-        self, step: Step, study: Study, args: argparse.Namespace, seeds: tuple[int, ...], works: dict[str, Work]
+        self, step: Step, study: Study, args: argparse.Namespace, seeds: tuple[int, ...], jobs: dict[str, Job]
     ) -> None:
-        self.step, self.study, self.all, self.works = step, study, args, works
+        self.step, self.study, self.all, self.jobs = step, study, args, jobs
         self.args = argparse.Namespace(
             sources=args.output / step.sources,
             runs=args.output / step.runs,
@@ -119,7 +121,7 @@ class StepWorks:
         if not members:
             return
         runs = [(arm, seed) for arm in self.study.arms if arm.key in members]
-        scored = [name for each in runs if (name := f"score {self.step.name} {run_name(*each)}") in self.works]
+        scored = [name for each in runs if (name := f"score {self.step.name} {run_name(*each)}") in self.jobs]
         needs = [*(self._train(*each) for each in runs), *scored]
         self._add(f"score {self.step.name} ensembles-{seed}", partial(self._score_ensembles, seed), needs)
 
@@ -127,19 +129,19 @@ class StepWorks:
         """Add the training of a run, after that of what it begins with; return its name."""
         needs = [self._train(*each) for each in find_named(self.study, arm, seed, self.args).values()]
         name = f"train {self.step.runs} {run_name(arm, seed)}"
-        if name not in self.works:
-            self.works[name] = Work(name, partial(self._train_run, arm, seed), self._log(name), tuple(needs))
+        if name not in self.jobs:
+            self.jobs[name] = Job(name, partial(self._train_run, arm, seed), self._log(name), tuple(needs))
         return name
 
     def _add(self, name: str, do: Callable[[], None], needs: list[str]) -> None:
-        self.works.setdefault(name, Work(name, do, self._log(name), (*needs, DATA)))
+        self.jobs.setdefault(name, Job(name, do, self._log(name), (*needs, DATA)))
 
     def _log(self, name: str) -> Path:
         path: Path = self.all.output / "logs" / f"{name.replace(' ', '-')}.txt"
         return path
 
     def _place(self, name: str) -> argparse.Namespace:
-        """Return the settings with a folder of results for one work, in the process that does it."""
+        """Return the settings with a folder of results for one job, in the process that does it."""
         self._use_data()
         output = self.all.output / "side-by-side" / self.step.results / f"{self.step.study.lower()}-{name}"
         return argparse.Namespace(**vars(self.args) | {"output": output})
@@ -162,11 +164,6 @@ class StepWorks:
         args = self._place(f"ensembles-{seed}")
         score_ensembles(self.study, seed, args)
         pack(args.output)
-
-
-def name_members(ensemble: str) -> list[str]:
-    """Return the keys in the braces of an ensemble's name."""
-    return [part.partition("}")[0] for part in ensemble.split("{")[1:]]
 
 
 def collect_runs(folder: Path, results: Path) -> None:
