@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -18,7 +18,7 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 from sciprism.errors import InputError
-from sciprism.evaluation import scoring
+from sciprism.evaluation.scoring import TaskData
 from sciprism.evaluation.task import Task
 
 POLL = 0.2
@@ -96,10 +96,16 @@ class Scheduler:
 class SharedTasks:
     """Tasks whose data this process reads once, for those that it forks afterwards."""
 
-    def __init__(self, tasks: Collection[tuple[Task, Path]]) -> None:
-        self._known = {(task.key, folder): scoring.TaskData(task, folder) for task, folder in tasks}
-        self._unread = deque(self._known.values())
-        self._make = scoring.TaskData
+    def __init__(self) -> None:
+        self._known = dict[tuple[str, Path], TaskData]()
+        self._unread = deque[TaskData]()
+
+    def add(self, tasks: Iterable[Task], folder: Path) -> None:
+        """Add tasks of a folder of data, to be read."""
+        for task in tasks:
+            if (task.key, folder) not in self._known:
+                self._known[task.key, folder] = TaskData(task, folder)
+                self._unread.append(self._known[task.key, folder])
 
     def read_next(self) -> bool:
         """Read the next task; return whether there was one. Errors in its data are reported when it is scored."""
@@ -109,6 +115,6 @@ class SharedTasks:
             self._unread.popleft().read()
         return True
 
-    def find(self, task: Task, folder: Path | None) -> scoring.TaskData:
+    def find(self, task: Task, folder: Path | None) -> TaskData:
         """Return a task's data as read here, or to be read."""
-        return (self._known.get((task.key, folder)) if folder else None) or self._make(task, folder)
+        return (self._known.get((task.key, folder)) if folder else None) or TaskData(task, folder)

@@ -26,6 +26,7 @@ from run_summary import summarize_run
 from sciprism import Encoder
 from sciprism.evaluation.result_packs import ResultKey, ScoredResult, is_pack, read_pack, write_pack
 from sciprism.evaluation.results import folder_name
+from sciprism.evaluation.scoring import TaskData, TaskDataSource
 from sciprism.evaluation.task import Task
 from sciprism.formats import FORMATS
 from sciprism.reproduce.tables.models import TableSystems
@@ -193,7 +194,7 @@ def backbone(runs: Path) -> Path:
     return folder
 
 
-def score(study: Study, key: str, model: str, args: argparse.Namespace) -> None:
+def score(study: Study, key: str, model: str, args: argparse.Namespace, task_data: TaskDataSource = TaskData) -> None:
     """Score one model for all rows of the study's tables that show it; what has been scored is not scored again."""
     paper = reproductions[study.paper]
     suite, data = paper.suites[study.data], Path(os.environ["SCIPRISM_DATA"])
@@ -203,14 +204,14 @@ def score(study: Study, key: str, model: str, args: argparse.Namespace) -> None:
         if not rows:
             continue
         plan = plan_table(paper, replace(table, rows=rows), suite, {key: (model,)}, data, args.precision)
-        if score_table(plan, args.output, f"python benchmarks/{Path(sys.argv[0]).name}").failed:
+        if score_table(plan, args.output, f"python benchmarks/{Path(sys.argv[0]).name}", task_data=task_data).failed:
             raise SystemExit(f"{key}: a task of table {name} failed; the same command continues")
 
 
 def list_tasks(study: Study) -> list[Task]:
     """Return the tasks of a study's tables."""
     paper = reproductions[study.paper]
-    suite, found = paper.suites[study.data], {}
+    suite, found = paper.suites[study.data], dict[str, None]()
     for table in map(paper.table, study.tables):
         plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, {}, "float32"))
         found |= {name: None for row in table.rows for name in plan.tasks_of(row)}
@@ -218,12 +219,12 @@ def list_tasks(study: Study) -> list[Task]:
     return [tasks[name] for name in found]
 
 
-def score_ensembles(study: Study, seed: int, args: argparse.Namespace) -> None:
+def score_ensembles(study: Study, seed: int, args: argparse.Namespace, task_data: TaskDataSource = TaskData) -> None:
     """Score the ensembles of one seed whose members are there."""
     folders = {arm.key: args.runs / run_name(arm, seed) for arm in study.arms}
     for key, name_of in study.ensembles.items():
         if all((folders[member] / "recipe.json").exists() for member in name_members(name_of)):
-            score(study, key, name_of.format_map(folders), args)
+            score(study, key, name_of.format_map(folders), args, task_data)
 
 
 def name_members(ensemble: str) -> list[str]:

@@ -17,9 +17,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from sciprism.evaluation import scoring
 from sciprism.evaluation.result_packs import is_pack, read_pack
 from sciprism.reproduce.tables.result_folder import read_models, write_models
 from side_by_side import Job, Scheduler, SharedTasks
@@ -52,14 +50,13 @@ DATA = "data"
 
 def run_side_by_side(rounds: Iterable[tuple[Step, tuple[int, ...]]], args: argparse.Namespace) -> list[str]:
     """Train and score the runs of the plan that are not on file, and put them on file; return what is left."""
-    jobs: dict[str, Job] = {}
-    tasks = []
+    jobs, shared = dict[str, Job](), SharedTasks()
     for step, seeds in rounds:
         study, before = find_study(step), len(jobs)
-        StepJobs(step, study, args, seeds, jobs).add()
+        StepJobs(step, study, args, seeds, jobs, shared).add()
         if len(jobs) > before:
-            tasks += [(task, find_data(step, args)) for task in list_tasks(study)]
-    scheduler, shared = Scheduler(args.processes, time.time() + 60 * args.minutes), SharedTasks(tasks)
+            shared.add(list_tasks(study), find_data(step, args))
+    scheduler = Scheduler(args.processes, time.time() + 60 * args.minutes)
 
     def read_tasks() -> bool:
         more = shared.read_next()
@@ -67,8 +64,7 @@ def run_side_by_side(rounds: Iterable[tuple[Step, tuple[int, ...]]], args: argpa
             scheduler.done.add(DATA)
         return more
 
-    with patch.object(scoring, "TaskData", shared.find):
-        left = scheduler.run(jobs.values(), read_tasks)
+    left = scheduler.run(jobs.values(), read_tasks)
     collect_runs(args.output / "side-by-side", args.results)
     return left
 
@@ -80,12 +76,21 @@ def find_study(step: Step) -> Study:
 
 
 class StepJobs:
-    """The jobs of one step with some seeds; jobs: those of all steps by name, to which these are added."""
+    """The jobs of one step with some seeds.
+
+    jobs: those of all steps by name, to which these are added. shared: the data that the scoring ones find.
+    """
 
     def __init__(
-        self, step: Step, study: Study, args: argparse.Namespace, seeds: tuple[int, ...], jobs: dict[str, Job]
+        self,
+        step: Step,
+        study: Study,
+        args: argparse.Namespace,
+        seeds: tuple[int, ...],
+        jobs: dict[str, Job],
+        shared: SharedTasks,
     ) -> None:
-        self.step, self.study, self.all, self.jobs = step, study, args, jobs
+        self.step, self.study, self.all, self.jobs, self.shared = step, study, args, jobs, shared
         self.args = argparse.Namespace(
             sources=args.output / step.sources,
             runs=args.output / step.runs,
@@ -155,14 +160,14 @@ class StepJobs:
 
     def _score(self, arm: Arm, seed: int) -> None:
         args = self._place(run_name(arm, seed))
-        score(self.study, arm.key, str(model_folder(arm, seed, args)), args)
+        score(self.study, arm.key, str(model_folder(arm, seed, args)), args, self.shared.find)
         pack(args.output)
         facts = {f"{arm.key}, seed {seed}": summarize_arm(self.study, arm, seed, args)}
         record_runs(args.output / self.study.runs, describe_command(args) | {"runs": facts})
 
     def _score_ensembles(self, seed: int) -> None:
         args = self._place(f"ensembles-{seed}")
-        score_ensembles(self.study, seed, args)
+        score_ensembles(self.study, seed, args, self.shared.find)
         pack(args.output)
 
 

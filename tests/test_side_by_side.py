@@ -67,7 +67,8 @@ def test_the_end_of_the_time_stops_all(tmp_path):
 
 def test_data_that_are_read_are_shared(tmp_path):
     first, second, *_ = OPEN.tasks
-    shared = SharedTasks([(first, tmp_path), (second, tmp_path)])
+    shared = SharedTasks()
+    shared.add([first, second, first], tmp_path)
     assert shared.find(first, tmp_path) is shared.find(first, tmp_path)
     assert shared.find(first, tmp_path / "other") is not shared.find(first, tmp_path / "other")
     assert [shared.read_next() for _ in range(3)] == [True, True, False], "errors are reported when it is scored"
@@ -85,7 +86,7 @@ def jobs(tmp_path_factory):
     args = argparse.Namespace(output=folder, results=folder / "results", precision="bfloat16", here=["defaults.x=1"])
     found = {}
     for step, seeds in list_rounds([step for step in PLAN if step.script in ("scirepeval", "prism")]):
-        study_jobs.StepJobs(step, study_jobs.find_study(step), args, seeds, found).add()
+        study_jobs.StepJobs(step, study_jobs.find_study(step), args, seeds, found, SharedTasks()).add()
     return found
 
 

@@ -14,7 +14,7 @@ from sciprism.encoders.cached_encoder import TextProgress
 from sciprism.errors import InputError
 from sciprism.evaluation.report.run_results import Results
 from sciprism.evaluation.results import TaskResult, folder_name
-from sciprism.evaluation.scoring import EvaluationRun, ProgressCallback, score_systems
+from sciprism.evaluation.scoring import EvaluationRun, ProgressCallback, TaskData, TaskDataSource, score_systems
 from sciprism.evaluation.selection import TaskName, select_tasks
 from sciprism.evaluation.stored_results import check_owners
 from sciprism.evaluation.systems.loading import SystemName, SystemOptions, load_systems
@@ -29,7 +29,7 @@ class EvaluationOptions:
     seeds: runs of each task, from `seed` on; 0: as many as the task declares. format: score with the vectors
     of this format instead of each task's own, "" for its own. loading: of the models that are given by name.
     command: recorded in every result. text_progress: called while a model encodes with the texts done and their
-    number.
+    number. task_data: called with a task and the folder of data; returns the data, which may have been read before.
     """
 
     seeds: int = 0
@@ -37,6 +37,7 @@ class EvaluationOptions:
     loading: SystemOptions = field(default_factory=SystemOptions)
     command: str = ""
     text_progress: TextProgress | None = None
+    task_data: TaskDataSource = TaskData
 
     def __post_init__(self) -> None:
         if self.format and self.format not in FORMATS:
@@ -76,6 +77,7 @@ def evaluate(
             seeds=options.seeds,
             encoded_format=options.format,
             command=options.command,
+            task_data=options.task_data,
             progress=progress or (lambda _system, _task, _result: None),
         )
         check_owners([(run.output / folder_name(system.name, options.format, seed), system) for system, _ in loaded])

@@ -32,6 +32,8 @@ ProgressCallback = Callable[[System, Task, TaskResult | None], None]
 """Called with None before a task is scored, and with its result afterwards."""
 DescribedSystem = tuple[System, Mapping[str, Any]]
 """A system, and what results record of it."""
+TaskDataSource = Callable[[Task, Path | None], "TaskData"]
+"""Called with a task and the folder of data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ class EvaluationRun:
 
     output: the folder of results. data: the folder of data. seed, seeds: runs of each task, from `seed` on; 0:
     as many as the task declares. encoded_format: score with the vectors of this format, "" for each task's own.
-    command: recorded in every result.
+    command: recorded in every result. task_data: where a task's data come from.
     """
 
     output: Path
@@ -49,6 +51,7 @@ class EvaluationRun:
     seeds: int
     encoded_format: str
     command: str
+    task_data: TaskDataSource
     progress: ProgressCallback
 
 
@@ -59,7 +62,7 @@ def score_systems(
 
     With the format "search", papers of other tasks are encoded as queries (SciRepEval, Table 4).
     """
-    data, encoded_format = TaskData(task, run.data), run.encoded_format
+    data, encoded_format = run.task_data(task, run.data), run.encoded_format
     seeds = range(run.seed, run.seed + (run.seeds or task.seeds))
     for system, description in systems:
         folders = [run.output / folder_name(system.name, encoded_format, seed) / suite for seed in seeds]

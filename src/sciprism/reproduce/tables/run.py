@@ -12,7 +12,7 @@ from sciprism.errors import InputError
 from sciprism.evaluation.report.estimates import are_apart
 from sciprism.evaluation.results import folder_name
 from sciprism.evaluation.run import EvaluationOptions, evaluate
-from sciprism.evaluation.scoring import ProgressCallback
+from sciprism.evaluation.scoring import ProgressCallback, TaskData, TaskDataSource
 from sciprism.evaluation.selection import SelectedTasks
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.task import Published
@@ -149,9 +149,16 @@ def plan_table(
 
 
 def score_table(
-    plan: TablePlan, output: Path, command: str = "", progress: ProgressCallback | None = None
+    plan: TablePlan,
+    output: Path,
+    command: str = "",
+    progress: ProgressCallback | None = None,
+    task_data: TaskDataSource = TaskData,
 ) -> FilledTable:
-    """Score what has no result in a folder yet, then fill the table; a failed task has no score."""
+    """Score what has no result in a folder yet, then fill the table; a failed task has no score.
+
+    task_data: as of `EvaluationOptions`.
+    """
     systems_of: dict[tuple[str, str], dict[str, System]] = {}
     for row in plan.table.rows:
         for task, systems in plan.systems(row).items():
@@ -165,7 +172,7 @@ def score_table(
     for (_, encoded_format, _), names in batches.items():
         batch = list(systems_of[names[0], encoded_format].values())
         selected = SelectedTasks(plan.suite.suite_of(names[0]), tuple(tasks[name] for name in names))
-        options = EvaluationOptions(format=encoded_format, command=command)
+        options = EvaluationOptions(format=encoded_format, command=command, task_data=task_data)
         evaluate(batch, selected, plan.data, output=output, options=options, progress=progress)
     record_models(plan, output)
     return fill_table(plan, ResultFolder(output, plan.suite), plan.names)
