@@ -91,8 +91,9 @@ def _summarize(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], 
     small = f" (at most {size / 1e6:.0f} million parameters, {steps:,} steps of training)" if arms else ""
     why = "since no training of ours was long enough to be a test, or the data at hand cannot answer. "
     left = f"Not tested: {counts['not tested']}, {why}" if counts["not tested"] else ""
+    count = f"All {tested} claims were" if tested == len(claims) else f"Of {len(claims)} claims, {tested} were"
     return (
-        f"**Of {len(claims)} claims, {tested} were tested: {', '.join(parts) or 'none'}. {left}"
+        f"**{count} tested: {', '.join(parts) or 'none'}. {left}"
         f"What was tested is at the size of a laptop{small}: a verdict says what happens there, not at the papers' "
         "size.**"
     )
