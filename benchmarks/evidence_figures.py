@@ -66,7 +66,7 @@ def _is_drawn(finding: ClaimFinding) -> bool:
 
 
 def draw_cost(quality: Mapping[str, tuple[float, float, float]], costs: Mapping[str, float], path: Path) -> None:
-    """Draw methods by the cost of a paper in all formats and their difference to one vector.
+    """Draw methods by the cost of a paper in all formats and their difference to the untouched encoder.
 
     quality: method -> difference and its interval, in points. costs: method -> times one plain pass.
     """
@@ -76,7 +76,7 @@ def draw_cost(quality: Mapping[str, tuple[float, float, float]], costs: Mapping[
         axes.errorbar(costs[method], value, yerr=[[value - low], [high - value]], fmt="o", color="#2166ac")
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set_xlabel("cost of a paper with all four formats, times one plain pass")
-    axes.set_ylabel("points above one vector, all tasks")
+    axes.set_ylabel("points above the untouched encoder, all tasks")
     axes.margins(x=0.1, y=0.15)
     taken: list[Any] = []
     for method, (value, *_) in sorted(drawn.items(), key=lambda each: costs[each[0]]):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill
 
 from evidence_figures import draw_cost, read_costs
 from sciprism.reproduce.claims.arms import Arms
@@ -11,23 +13,26 @@ from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.result_folder import MODELS_FILE, read_models
 from sciprism.reproduce.tables.run import TableCell, read_table
 
-TABLE = "choice"
+TABLE = "P1"
 COST_OF = {"prism-trained": "prism", "backbone": "single"}
 """Row -> the method whose cost at inference it has."""
 TEXT = """## Which method should I take
 
-Every method started from one encoder, saw the same papers in as many steps ([studies.md](studies.md)), and was
-scored on the same tests. Differences are to one vector per paper, in points, with 95% intervals over tests and
-seeds; in **bold** those that exclude 0. The cost is that of one paper, times a plain pass, for one format and for
-all four ([formats.json](../results/formats.json)). A method in brackets is not tested: its best dev score is not
-above the untouched encoder's. First compare with the untouched encoder, which costs no training.
+Every method started from one encoder, saw the same papers in as many steps (adapter fusion in twice as many:
+[studies.md](studies.md)), and was scored on the same tests. The first row is that encoder, untouched, which costs
+no training; the others are differences to it, in points, with 95% intervals over test items and seeds, in **bold**
+where they exclude 0. The cost is that of one paper, times a plain pass, for one format and for all four
+([formats.json](../results/formats.json)); a tenth is within its noise. A method in brackets is not tested: its best
+dev score is not above the untouched encoder's.
 
 ![Cost and quality of the methods](pictures/methods.svg)
 
 {table}
 
-[All rows](../results/prism/table-{name}.md), [dev curves](../results/prism/runs.json). Take the cheapest row whose
-interval suits your use: where a difference includes 0, this study saw none, and one vector is simpler."""
+{summary}
+
+Take the cheapest method that is above the untouched encoder where you need it, and where none is, the untouched
+encoder. [Scores](../results/prism/table-{name}.md), [dev curves](../results/prism/runs.json)."""
 
 
 def format_choice(results: Path, picture: Path) -> str:
@@ -35,7 +40,7 @@ def format_choice(results: Path, picture: Path) -> str:
     paper, folder = reproductions["prism"], results / "prism"
     known = read_models(folder) if (folder / MODELS_FILE).exists() else {}
     keys = [row.model for row in paper.table(TABLE).rows if row.model in known]
-    if "single" not in keys or len(keys) == 1:
+    if "backbone" not in keys or len(keys) == 1:
         return ""
     filled = read_table(paper, TABLE, paper.suites["open"], keys, folder)
     if not any(cell.above for cells in filled.cells for cell in cells):
@@ -45,13 +50,11 @@ def format_choice(results: Path, picture: Path) -> str:
     rows, quality = [], {}
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
         arm = next(arms.find(row.model), None)
-        paid = [f"{found[COST_OF.get(row.model, row.model)]:.2f}" for found in costs]
+        paid = [f"{found[COST_OF.get(row.model, row.model)]:.1f}" for found in costs]
         name = f"({row.name})" if arm and arm.untested else row.name
         rows.append((name, *paid, str(len(arm.dev)) if arm else "", *map(_format_cell, cells)))
-        if cells[0].above:
-            quality[row.name] = tuple(
-                100 * each for each in (cells[0].above.value, cells[0].above.low, cells[0].above.high)
-            )
+        if above := cells[0].above:
+            quality[row.name] = (100 * above.value, 100 * above.low, 100 * above.high)
     names = {row.name: costs[1][COST_OF.get(row.model, row.model)] for row in filled.table.rows}
     draw_cost(quality, names, picture)
     heads = (
@@ -61,14 +64,22 @@ def format_choice(results: Path, picture: Path) -> str:
         "seeds",
         *(column.name.removeprefix("Average, ") for column in filled.columns),
     )
-    return TEXT.format(table=format_table(heads, rows), name=TABLE)
+    return TEXT.format(table=format_table(heads, rows), name=TABLE, summary=fill(_summarize(quality), 110))
+
+
+def _summarize(quality: Mapping[str, tuple[float, float, float]]) -> str:
+    """Return which methods are above and below the untouched encoder over all tasks, by their intervals."""
+    above = [name for name, (_, low, _) in quality.items() if low > 0]
+    below = [name for name, (_, _, high) in quality.items() if high < 0]
+    lists = ("; ".join(names) or "none" for names in (above, below))
+    return "Over all tasks, above the untouched encoder: {}. Below it: {}.".format(*lists)
 
 
 COSTS = ("one format", "all formats")
 
 
 def _format_cell(cell: TableCell) -> str:
-    """Return the difference to one vector, or the score of the row without one."""
+    """Return the difference to the untouched encoder, or the score of the row without one."""
     if cell.above:
         value, low, high = (100 * each for each in (cell.above.value, cell.above.low, cell.above.high))
         shown = f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"

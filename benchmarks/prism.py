@@ -49,7 +49,7 @@ METHODS = Study(
         replace(FUSION_ARM, table="P1", recipe="scirepeval-adapter-fusion", run=FUSION),
         *(arm(key, "variants", seeded=False) for key in ABLATIONS),
     ),
-    tables=("P1", "P1-formats", "P1-one-pass", "choice", "variants"),
+    tables=("P1", "P1-formats", "P1-one-pass", "variants"),
     scored_with="scirepeval",
 )
 GROWTH = Study(

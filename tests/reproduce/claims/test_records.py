@@ -150,6 +150,27 @@ def test_verdicts_of_several_questions(folder):
     )
 
 
+def test_what_contradicts_one_of_several_answers_has_a_wider_interval(folder):
+    base = np.linspace(0, 0.8, 200)
+    for seed, below in enumerate((0.03, 0.025, 0.02)):
+        result(folder, f"b-{seed}", "cranfield", base)
+        result(folder, f"a-{seed}", "cranfield", base - below)
+    verdicts = {}
+    for answers in (1, 4):  # t(2) at 95%: 4.3, at 98.75%: 8.9 standard errors of 0.0029
+        found = decide_claim(claim(*require_all(contrast("a", "b")) * answers), PAPER, SUITE, folder)
+        verdicts[found.verdict] = found.findings[0].level
+    assert verdicts == {"opposite": 0.95, "undecided": 0.9875}
+
+
+def test_a_figure_beyond_the_highest_score_does_not_count(folder):
+    asked = claim(*require_all(contrast("a", "base", figure=0.7)))  # base has 0.4
+    found = decide_claim(asked, PAPER, SUITE, folder)
+    assert found.findings[0].no_room and found.verdict == "held"
+    assert "| search (quick, 1) | (+70.00) |" in format_page({"X1": asked}, {"X1": found}, TEXTS, PAPERS)
+    found = decide_claim(claim(*require_all(contrast("a", "base", figure=0.5))), PAPER, SUITE, folder)
+    assert not found.findings[0].no_room and found.verdict == "smaller than the paper's"
+
+
 def test_what_is_not_measured_is_said(folder):
     links = contrast("a", "b", "links")
     assert decide_claim(claim(*require_all(links)), PAPER, SUITE, folder) is None
@@ -223,7 +244,7 @@ def test_the_page(folder):
         "| small | 1 | 1 |  |\n",
         "## small\n\nOur setting: Ours is small.\n\n- search: 2 tasks of open: cranfield, npl.\n\n"
         "### X1: smaller than the paper's\n\nA is better. Paper: +1. ",
-        "| a | only 100 | 3,200 | 3 | 22.6 M | 0.500 | 0.600 |",
+        "| a | only 100 | 100, 100, 100 | 3 | 22.6 M | 0.500 | 0.600 |",
         "| b | search (quick, 1) | +20.00 | +10.00 | +9.80, +10.20 | 3/3 | smaller |",
         "| b | base | search (quick, 1) |  | +2.00 |",
         "| (undecided) |",

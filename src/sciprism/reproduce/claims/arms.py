@@ -17,24 +17,24 @@ from sciprism.reproduce.tables.table import TableModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedStage:
-    """One stage of a training, with warm-ups that were copied from other runs; step: the one that was kept."""
+    """One stage of a training, with warm-ups that were copied from other runs."""
 
     name: str
     steps: int
-    examples: int
-    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """The training of one model.
 
-    stages: of its first run. dev: per run, the score of the untouched backbone (None if unknown) and its own.
+    stages: of its first run. kept: per run, the step of the last stage that was kept, the one with the best dev
+    score. dev: per run, the score of the untouched backbone (None if unknown) and its own.
     parameters: of the encoder. untested: why no verdict can rest on it, "" if one can.
     """
 
     model: str
     stages: tuple[TrainedStage, ...] = ()
+    kept: tuple[int, ...] = ()
     dev: tuple[tuple[float | None, float], ...] = ()
     parameters: int = 0
     untested: str = ""
@@ -64,11 +64,14 @@ class Arms:
         runs = self._runs.get(key, [])
         if not runs:
             return Arm(model=key, untested="no record of its training")
-        stages = tuple(TrainedStage(**each) for each in runs[0].get("stages", ()))
+        stages = tuple(TrainedStage(name=each["name"], steps=each["steps"]) for each in runs[0].get("stages", ()))
+        last = (run["stages"][-1].get("step") for run in runs if run.get("stages"))
+        kept = tuple(step for step in last if step is not None)
         dev = tuple((run.get("dev_of_backbone"), run["dev_best"]) for run in runs if "dev_best" in run)
         reasons = (_find_reason(run) for run in runs)
         untested = next(filter(None, reasons), "")
-        return Arm(model=key, stages=stages, dev=dev, parameters=runs[0].get("parameters", 0), untested=untested)
+        size = runs[0].get("parameters", 0)
+        return Arm(model=key, stages=stages, kept=kept, dev=dev, parameters=size, untested=untested)
 
 
 def _find_reason(run: Mapping[str, Any]) -> str:

@@ -64,6 +64,11 @@ class ScoreContrast:
         if self.direction not in DIRECTIONS or self.margin < 0:
             raise InputError(f"{self.name}: unknown direction {self.direction!r} or margin {self.margin}")
 
+    def has_room(self, score: float) -> bool:
+        """Return whether the paper's figure above a score of the other side is a score, which is at most 1."""
+        figure = self.figure or 0.0
+        return (score * (1 + figure) if self.relative else score + figure) <= 1
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimQuestion:
@@ -106,6 +111,15 @@ class Claim:
     command: str = ""
     measured: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    def find_level_against(self, question: ClaimQuestion) -> float:
+        """Return the confidence level of an answer that contradicts the claim, which any of m answers can.
+
+        1 - 0.05 / m (Bonferroni), as for questions of which one is enough; these, and questions that are not
+        decisive, keep their own.
+        """
+        answers = sum(each.decisive for each in self.questions) + len(self.measured)
+        return 1 - 0.05 / answers if question.decisive and len(question.contrasts) == 1 else question.level
 
 
 def printed(ours: float, other: float = 0.0) -> float:

@@ -27,24 +27,26 @@ INTRODUCTION = """# Evidence
 What the papers claim, and what we found. This page is generated (`make evidence`) from records in `results/`."""
 METHOD = """## How to read it
 
-- **held**: the whole 95% interval of the difference is on the claimed side, the paper's figure not above it.
+- **held**: the whole 95% interval of the difference is on the claimed side, the paper's figure not above it;
+  "not below by 1.00": above -1.00.
 - **smaller than the paper's**: the whole interval is on the claimed side, and the paper's figure is above it.
 - **no difference seen**: the interval includes zero and excludes the paper's figure.
-- **undecided**: the interval includes zero and the paper's figure, or the paper prints none. More data would
-  decide.
+- **undecided**: the interval includes zero and the paper's figure, or the paper prints none.
 - **opposite**: the whole interval is on the other side.
 - **not tested**: no result, or an arm whose training is no test. It is one only if its best dev score is
   above that of the untouched backbone on the same dev set, with every seed.
 
 Intervals are paired over test items, and over seeds: the mean over k seeds varies by Student's t, k - 1
-degrees of freedom; equally many seeds are paired. With *one seed* the interval is over items alone. No
-interval covers the choice of training papers, of a probe or of an encoder. Method:
-[benchmarks.md](benchmarks.md).
+degrees of freedom; equally many seeds are paired. With *one seed* the interval is over items alone, so
+another seed can change the verdict. No interval covers the choice of training papers, of a probe or of an
+encoder. Method: [benchmarks.md](benchmarks.md).
 
-The weakest answer of a claim is its verdict. Where one of m answers is enough, each has an interval of 1 -
-0.05 / m. Verdicts in brackets are shown, but do not count. A question is decided on the view of the suite
-with the most seeds; "search (quick, 1)" is a group of tasks, its view, and how many tasks it has there.
-Scores and their differences are times 100; "steps" are the optimizer's, "examples" those it has seen.
+The weakest answer of a claim is its verdict: opposite, no difference seen, not tested, undecided, smaller,
+held. Where one of m answers is enough, to hold a claim or to contradict it, its interval is one of 1 - 0.05 /
+m. Verdicts in brackets are shown, but do not count; nor does a figure in brackets, which the other model's
+score leaves no room for. A question is decided on the view of the suite with the most seeds; "search (quick,
+1)" is a group of tasks, its view, and how many tasks it has there. Scores and their differences are times
+100; "steps" are the optimizer's, "kept" the step with the best dev score, which is the model, for each seed.
 Commands take the models with `--models KEY=RUN`, once per seed."""
 
 
@@ -66,7 +68,7 @@ def format_page(
     by_paper = {paper: [claim for claim in claims.values() if claim.paper == paper] for paper in papers}
     known = {paper: of_paper for paper, of_paper in by_paper.items() if of_paper}
     verdicts = {id: records[id].verdict if id in records else "not tested" for id in claims}
-    parts = [INTRODUCTION, _wrap(_summarize(claims, records, verdicts)), _count(known, verdicts)]
+    parts = [INTRODUCTION, _wrap(_summarize(claims, records, verdicts)), _count(known, records, verdicts)]
     parts += [choice] * bool(choice)
     parts.append(METHOD)
     for paper, of_paper in known.items():
@@ -92,21 +94,26 @@ def _summarize(claims: Mapping[str, Claim], records: Mapping[str, ClaimRecord], 
     why = "since no training of ours was long enough to be a test, or the data at hand cannot answer. "
     left = f"Not tested: {counts['not tested']}, {why}" if counts["not tested"] else ""
     count = f"All {tested} claims were" if tested == len(claims) else f"Of {len(claims)} claims, {tested} were"
+    one_seed = sum(map(_rests_on_one_seed, records.values()))
+    few = f"{one_seed} of these verdicts rest on one seed. " if one_seed else ""
     return (
-        f"**{count} tested: {', '.join(parts) or 'none'}. {left}"
+        f"**{count} tested: {', '.join(parts) or 'none'}. {few}{left}"
         f"What was tested is at the size of a laptop{small}: a verdict says what happens there, not at the papers' "
         "size.**"
     )
 
 
-def _count(papers: Mapping[str, Sequence[Claim]], verdicts: Mapping[str, Verdict]) -> str:
+def _count(
+    papers: Mapping[str, Sequence[Claim]], records: Mapping[str, ClaimRecord], verdicts: Mapping[str, Verdict]
+) -> str:
+    named = {PAPERS.get(paper, paper): [claim.id for claim in of_paper] for paper, of_paper in papers.items()}
     rows = []
-    for paper, of_paper in papers.items():
-        found = Counter(verdicts[claim.id] for claim in of_paper)
-        rows.append((PAPERS.get(paper, paper), str(len(of_paper)), *(str(found[v] or "") for v in VERDICTS)))
-    total = Counter(verdicts.values())
-    rows.append(("all", str(len(verdicts)), *(str(total[v] or "") for v in VERDICTS)))
-    return format_table(("paper", "claims", *VERDICTS), rows)
+    for name, ids in (named | {"all": list(verdicts)}).items():
+        found = Counter(verdicts[id] for id in ids)
+        one_seed = sum(id in records and _rests_on_one_seed(records[id]) for id in ids)
+        counts = (len(ids), *(found[verdict] for verdict in VERDICTS), one_seed)
+        rows.append((name, *(str(count or "") for count in counts)))
+    return format_table(("paper", "claims", *VERDICTS, "by one seed"), rows)
 
 
 def _describe_suites(claims: Sequence[Claim], suites: Mapping[str, GroupedSuite]) -> Iterator[str]:
@@ -154,8 +161,11 @@ def _format_reasons(record: ClaimRecord) -> Iterator[str]:
 def _title(record: ClaimRecord | None) -> str:
     if record is None:
         return "not tested"
-    one_seed = any(finding.one_seed and finding.decides and not finding.untested for finding in record.findings)
-    return f"{record.verdict}, one seed" if one_seed else record.verdict
+    return f"{record.verdict}, one seed" if _rests_on_one_seed(record) else record.verdict
+
+
+def _rests_on_one_seed(record: ClaimRecord) -> bool:
+    return any(finding.one_seed and finding.decides and not finding.untested for finding in record.findings)
 
 
 def _commands(claim: Claim, record: ClaimRecord | None) -> list[str]:
@@ -168,13 +178,13 @@ def _format_arms(arms: Sequence[Arm]) -> str:
     rows = []
     for arm in arms:
         steps = " + ".join(f"{stage.name} {stage.steps:,}" for stage in arm.stages)
-        examples = sum(stage.examples for stage in arm.stages)
+        kept = ", ".join(f"{step:,}" for step in arm.kept)
         backbone = [known for known, _ in arm.dev if known is not None]
         dev = f"{fmean(own for _, own in arm.dev):.3f}" if arm.dev else ""
         known = f"{fmean(backbone):.3f}" if backbone else ""
         size = f"{arm.parameters / 1e6:.1f} M" if arm.parameters else ""
-        rows.append((arm.model, steps, f"{examples:,}" if examples else "", str(len(arm.dev) or ""), size, known, dev))
-    heads = ("arm", "steps", "examples", "seeds", "parameters", "backbone's dev score", "its own")
+        rows.append((arm.model, steps, kept, str(len(arm.dev) or ""), size, known, dev))
+    heads = ("arm", "steps", "kept", "seeds", "parameters", "backbone's dev score", "its own")
     return format_table(heads, rows) if rows else ""
 
 
@@ -197,13 +207,13 @@ def _format_answers(claim: Claim, record: ClaimRecord, suites: Mapping[str, Grou
 
 
 def _format_row(question: ClaimQuestion, contrast: ScoreContrast, finding: ClaimFinding, group: str) -> tuple[str, ...]:
-    level = f" ({100 * finding.level:g}%)" if finding.level != 0.95 else ""
+    level = f" ({100 * finding.level:.3g}%)" if finding.level != 0.95 else ""
     value, limits = _numbers(finding)
     seeds = "/".join(map(str, finding.seeds))
     other = contrast.other.label(contrast.ours) or "itself"
     view = "quick, " if finding.view.endswith("/quick") else ""
     on, verdict = f"{group} ({view}{finding.tasks})", _shorten(finding.verdict, question.decisive)
-    return (other, on, _figure(finding), value, f"{limits}{level}", seeds, verdict)
+    return (other, on, _figure(finding) or _margin(contrast), value, f"{limits}{level}", seeds, verdict)
 
 
 def _format_measured(record: ClaimRecord) -> str:
@@ -222,7 +232,14 @@ def _figure(finding: ClaimFinding) -> str:
     if finding.figure is None:
         return ""
     sign = "+" if finding.unit in UNITS else ""
-    return f"{UNITS.get(finding.unit, 1.0) * finding.figure:{sign}.2f}{_unit(finding)}"
+    shown = f"{UNITS.get(finding.unit, 1.0) * finding.figure:{sign}.2f}{_unit(finding)}"
+    return f"({shown})" if finding.no_room else shown
+
+
+def _margin(contrast: ScoreContrast) -> str:
+    """Return what a claim without a figure allows: "not below by 0.50"."""
+    by = "" if contrast.direction == "within" else " by"
+    return f"{contrast.direction}{by} {100 * contrast.margin:.2f}" if contrast.margin else ""
 
 
 def _numbers(finding: ClaimFinding) -> tuple[str, str]:

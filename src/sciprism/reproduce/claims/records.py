@@ -15,7 +15,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.reproduce.claims.arms import Arm, Arms
 from sciprism.reproduce.claims.claim import Claim, ClaimQuestion, ContrastSide, ScoreContrast
-from sciprism.reproduce.claims.verdict import Verdict, combine_all, combine_any, combine_mixed, decide
+from sciprism.reproduce.claims.verdict import CONTRADICTS, Verdict, combine_all, combine_any, combine_mixed, decide
 from sciprism.reproduce.tables.result_folder import ResultFolder, read_models, read_records
 from sciprism.reproduce.tables.scores import SuiteScores
 from sciprism.reproduce.tables.table import GroupedSuite, Reproduction, TaskScore, select_scores
@@ -34,7 +34,8 @@ FORMER_VERDICTS: dict[str, Verdict] = {"not held": "opposite"}
 class ClaimFinding:
     """One contrast, measured on one view of the data.
 
-    value, low, high, figure (the paper's, None if it prints none): in natural units. seeds: number of models of
+    value, low, high, figure (the paper's, None if it prints none): in natural units. no_room: the figure does not
+    count, since above the other side's score it would be more than the highest score. seeds: number of models of
     each side. one_seed: a model of ours had only one, so the interval is over items alone. n: items. view:
     suite, or suite/view. decides: whether it counts for the claim's verdict. untested: why it is no test, "" if
     it is one.
@@ -54,6 +55,7 @@ class ClaimFinding:
     level: float = 0.95
     decides: bool = True
     figure: float | None = None
+    no_room: bool = False
     untested: str = ""
 
 
@@ -115,7 +117,7 @@ def decide_claim(claim: Claim, paper: Reproduction, suite: GroupedSuite, folder:
     Findings of other commands (`Claim.measured`) come from the existing record.
     """
     evaluator = _ContrastEvaluator(paper, suite, folder)
-    found = [(question, _find_answers(question, evaluator)) for question in claim.questions]
+    found = [(question, _find_answers(claim, question, evaluator)) for question in claim.questions]
     findings = [finding for _, answers in found for some in answers.values() for finding in some]
     known = read_record(folder, claim.id) if claim.measured else None
     measured = {f.name: f for f in (known.findings if known else ()) if f.name in claim.measured}
@@ -201,7 +203,9 @@ class _ContrastEvaluator:
             self.dates.add(run.result.provenance.get("date", ""))
         fixed = [self.paper.models[side.key].fixed for side in sides]
         untested, limits = self.find_reason(contrast), (above.low, above.high)
-        found = decide(limits, contrast.direction, margin=contrast.margin, figure=contrast.figure)
+        has_room = contrast.has_room(other.value)
+        figure = contrast.figure if has_room else None
+        found = decide(limits, contrast.direction, margin=contrast.margin, figure=figure)
         return ClaimFinding(
             name=contrast.name,
             value=above.value,
@@ -216,6 +220,7 @@ class _ContrastEvaluator:
             view=scores.suite.name,
             level=level,
             figure=contrast.figure,
+            no_room=not has_room,
             untested=untested,
         )
 
@@ -239,14 +244,24 @@ class _ContrastEvaluator:
         return [list(compress(*pair)) for pair in zip(names, complete, strict=True)]
 
 
-def _find_answers(question: ClaimQuestion, evaluator: _ContrastEvaluator) -> dict[str, list[ClaimFinding]]:
+def _find_answers(
+    claim: Claim, question: ClaimQuestion, evaluator: _ContrastEvaluator
+) -> dict[str, list[ClaimFinding]]:
     """Return each contrast's findings on all views with results, the deciding one first.
 
-    The view with the most seeds decides; of several, the one with the most tasks.
+    The view with the most seeds decides; of several, the one with the most tasks. What contradicts the claim is
+    decided at its own level.
     """
+
+    def evaluate(contrast: ScoreContrast, scores: SuiteScores) -> ClaimFinding | None:
+        found, against = evaluator.evaluate(contrast, scores, question.level), claim.find_level_against(question)
+        if found and found.verdict in CONTRADICTS and against != question.level:
+            return evaluator.evaluate(contrast, scores, against)
+        return found
+
     answers = {}
     for contrast in question.contrasts:
-        views = (evaluator.evaluate(contrast, scores, question.level) for scores in evaluator.views)
+        views = (evaluate(contrast, scores) for scores in evaluator.views)
         found = sorted(filter(None, views), key=lambda f: (min(f.seeds), sum(f.seeds), f.tasks), reverse=True)
         distinct: dict[object, ClaimFinding] = {}  # a view may have all tasks of the group
         for each in found:

@@ -3,8 +3,7 @@
 held                       the whole interval is on the claimed side, and the paper's figure is not above it
 smaller than the paper's   the whole interval is on the claimed side, and the paper's figure is above it
 no difference seen         the interval includes zero and excludes the paper's figure
-undecided                  the interval includes zero and the paper's figure, or the paper prints none: more data
-                           would decide
+undecided                  the interval includes zero and the paper's figure, or the paper prints none
 opposite                   the whole interval is on the other side
 not tested                 there is no result that could answer, and the reason is given
 """
@@ -22,6 +21,7 @@ Verdict = Literal[
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 SUPPORTS: tuple[Verdict, ...] = ("held", "smaller than the paper's")
+CONTRADICTS: tuple[Verdict, ...] = ("opposite", "no difference seen")
 WEAKEST_FIRST: tuple[Verdict, ...] = (
     "opposite",
     "no difference seen",

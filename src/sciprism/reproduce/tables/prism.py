@@ -115,18 +115,17 @@ ONE_FORMAT: Format = "proximity"
 FORMAT_GROUPS = tuple(f"{side} {format}" for side in ("in-train", "out-of-train") for format in FORMATS)
 METHODS = (*RIVALS, FUSION, "prism", "prism-trained")
 TABLES = (
-    averages_table("P1", "one pass for all formats, and a pass for each", rows_against("backbone", *METHODS), GROUPS),
+    averages_table(
+        "P1",
+        "one pass for all formats, and a pass for each",
+        rows_against("backbone", *METHODS),
+        ("Average", "In-Train", "Out-of-Train", *FORMATS),
+    ),
     averages_table(
         "P1-formats",
         "the methods on the tasks of each format",
         rows_against("backbone", *METHODS),
         FORMAT_GROUPS,
-    ),
-    averages_table(
-        "choice",
-        "the methods against one vector",
-        rows_against("single", "backbone", *RIVALS, FUSION, "prism", "prism-trained"),
-        ("Average", "In-Train", "Out-of-Train", *FORMATS),
     ),
     averages_table(
         "P1-one-pass",
