@@ -242,7 +242,7 @@ def test_the_page(folder):
     for expected in (
         "**Of 2 claims, 1 were tested: 1 smaller than the paper's. Not tested: 1,",
         "| small | 1 | 1 |  |\n",
-        "## small\n\nOur setting: Ours is small.\n\n- search: 2 tasks of open: cranfield, npl.\n\n"
+        "## small\n\nOur setting: Ours is small.\n\n- search: 2 tasks of open: cranfield, npl.\n\n| arm | steps |",
         "### X1: smaller than the paper's\n\nA is better. Paper: +1. ",
         "| a | only 100 | 100, 100, 100 | 3 | 22.6 M | 0.500 | 0.600 |",
         "| b | search (quick, 1) | +20.00 | +10.00 | +9.80, +10.20 | 3/3 | smaller |",

@@ -34,7 +34,7 @@ METHOD = """## How to read it
 - **undecided**: the interval includes zero and the paper's figure, or the paper prints none.
 - **opposite**: the whole interval is on the other side.
 - **not tested**: no result, or an arm whose training is no test. It is one only if its best dev score is
-  above that of the untouched backbone on the same dev set, with every seed.
+  above that of the untouched backbone on the same dev set, with every seed: the least that can be asked.
 
 Intervals are paired over test items, and over seeds: the mean over k seeds varies by Student's t, k - 1
 degrees of freedom; equally many seeds are paired. With *one seed* the interval is over items alone, so
@@ -78,6 +78,9 @@ def format_page(
         parts.append(_wrap(f"Our setting: {settings[paper]}"))
         suites = reproductions[paper].suites
         parts += _describe_suites(of_paper, suites)
+        found = (record.arms for claim in of_paper if (record := records.get(claim.id)))
+        arms = {arm.model: arm for each in found for arm in each}
+        parts += [_format_arms([*arms.values()])] * bool(arms)
         parts += ["\n\n".join(_format_claim(claim, records.get(claim.id), suites)) for claim in of_paper]
     return "\n\n".join(parts) + "\n"
 
@@ -131,14 +134,12 @@ def _describe_suites(claims: Sequence[Claim], suites: Mapping[str, GroupedSuite]
 
 
 def _format_claim(claim: Claim, record: ClaimRecord | None, suites: Mapping[str, GroupedSuite]) -> Iterator[str]:
-    """Yield the paragraphs of a claim: what is claimed, what was trained, what was found, what is lacking."""
+    """Yield the paragraphs of a claim: what is claimed, what was found, what is lacking."""
     yield f"### {claim.id}: {_title(record)}"
     yield _wrap(f"{claim.text}. Paper: {claim.figure}. Tested: {claim.test}.")
     yield from (_wrap(remark) for remark in claim.remarks)
     if record:
-        yield from filter(
-            None, (_format_arms(record.arms), *_format_answers(claim, record, suites), _format_measured(record))
-        )
+        yield from filter(None, (*_format_answers(claim, record, suites), _format_measured(record)))
         yield from _format_reasons(record)
         if record.lacking:
             yield _wrap(f"No results for: {'; '.join(record.lacking)}.")
@@ -185,7 +186,7 @@ def _format_arms(arms: Sequence[Arm]) -> str:
         size = f"{arm.parameters / 1e6:.1f} M" if arm.parameters else ""
         rows.append((arm.model, steps, kept, str(len(arm.dev) or ""), size, known, dev))
     heads = ("arm", "steps", "kept", "seeds", "parameters", "backbone's dev score", "its own")
-    return format_table(heads, rows) if rows else ""
+    return format_table(heads, rows)
 
 
 def _format_answers(claim: Claim, record: ClaimRecord, suites: Mapping[str, GroupedSuite]) -> Iterator[str]:

@@ -42,7 +42,8 @@ register_claims(
         id="I2",
         text="Pre-training on the domain beats general vocabulary and text on its tasks",
         figure="climate entities 64.0 against 60.8",
-        test="words and texts of the domain or general, both words new, one size, start and number of steps",
+        test="vocabulary and corpus of the domain or general, both vocabularies new, one size, initialization and "
+        "number of steps",
         questions=(
             *require_all(
                 versus("domain", "general", "climate entities", figure=printed(64.0, 60.8)),
@@ -57,8 +58,8 @@ register_claims(
             ),
         ),
         remarks=(
-            "All four arms then train on titles and abstracts of the domain, so their texts differ in the steps of "
-            "masked-LM alone; the general texts are speeches and a novel, 2.2 million words.",
+            "All four arms then train on titles and abstracts of the domain, so their corpora differ in the steps of "
+            "masked-LM alone; the general one is of speeches and a novel, 2.2 million words.",
         ),
         tables=("I2-domain", "I2-entities"),
     ),
