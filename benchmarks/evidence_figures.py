@@ -42,12 +42,12 @@ def draw_claims(records: Sequence[ClaimRecord], path: Path, stand_ins: Mapping[s
         color, factor = COLORS[finding.verdict], UNITS[finding.unit]
         axes.plot([factor * finding.low, factor * finding.high], [place, place], color=color, linewidth=1.5)
         axes.plot(factor * finding.value, place, "o", color=color, markersize=4)
-        if finding.figure is not None:
+        if finding.figure is not None and not finding.no_room:
             axes.plot([factor * finding.figure] * 2, [place - 0.4, place + 0.4], color="#2166ac", linewidth=1.5)
     axes.axvline(0, color="black", linewidth=0.5)
     axes.set_yticks(range(len(rows)), [f"{claim}  {_name_finding(finding.name, stand_ins)}" for claim, finding in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)  # the first on top
-    axes.set_xlabel("difference (points, or % where the paper has these), 95% interval; blue: the paper")
+    axes.set_xlabel("difference (points, or % where the paper has these), interval that decides; blue: the paper")
     names = dict.fromkeys(finding.verdict for _, finding in rows)
     handles = [plt.Line2D([], [], color=COLORS[name], marker="o", markersize=4, label=name) for name in names]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
