@@ -16,6 +16,7 @@ from sciprism.files import write_json
 from sciprism.reproduce.claims.arms import Arm, Arms
 from sciprism.reproduce.claims.claim import Claim, ClaimQuestion, ContrastSide, ScoreContrast
 from sciprism.reproduce.claims.verdict import CONTRADICTS, Verdict, combine_all, combine_any, combine_mixed, decide
+from sciprism.reproduce.tables.estimates import ScoreSample
 from sciprism.reproduce.tables.result_folder import ResultFolder, read_models, read_records
 from sciprism.reproduce.tables.scores import SuiteScores
 from sciprism.reproduce.tables.table import GroupedSuite, Reproduction, TaskScore, select_scores
@@ -198,9 +199,7 @@ class _ContrastEvaluator:
         above = scores.contrast(ours, other, relative=contrast.relative, level=level)
         if isinstance(above, str):
             raise InputError(f"{contrast.name}: {above}")
-        for run, _ in (*ours.parts, *other.parts):
-            self.commands[run.result.provenance.get("command", "")] = None
-            self.dates.add(run.result.provenance.get("date", ""))
+        self._note_sources(ours, other)
         fixed = [self.paper.models[side.key].fixed for side in sides]
         untested, limits = self.find_reason(contrast), (above.low, above.high)
         has_room = contrast.has_room(other.value)
@@ -223,6 +222,12 @@ class _ContrastEvaluator:
             no_room=not has_room,
             untested=untested,
         )
+
+    def _note_sources(self, *samples: ScoreSample) -> None:
+        for sample in samples:
+            for run, _ in sample.parts:
+                self.commands[run.result.provenance.get("command", "")] = None
+                self.dates.add(run.result.provenance.get("date", ""))
 
     def _find_complete(
         self, scores: SuiteScores, sides: Sequence[ContrastSide], wanted: Sequence[Sequence[TaskScore]]
