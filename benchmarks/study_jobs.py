@@ -172,7 +172,10 @@ class StepJobs:
 
 
 def collect_runs(folder: Path, results: Path) -> None:
-    """Put the scores and facts of runs, PAPER/RUN in a folder, into the results of their papers."""
+    """Put the scores and facts of runs, PAPER/RUN in a folder, into the results of their papers.
+
+    Seeds are paired in the order of their names, whichever was scored first.
+    """
     for paper in sorted(folder.glob("*")):
         target, made = results / paper.name, dict[str, dict[str, Any]]()
         for run in sorted(paper.iterdir()):
@@ -183,6 +186,7 @@ def collect_runs(folder: Path, results: Path) -> None:
                 facts = json.loads(path.read_text("utf-8"))
                 runs = facts.pop("runs")
                 made.setdefault(json.dumps([path.name, facts | {"before": []}]), {}).update(runs)
+        write_models(target, {key: sorted(names) for key, names in read_models(target).items()})  # pairs of seeds
         for key, runs in made.items():
             name, facts = json.loads(key)
             record_runs(target / name, facts | {"runs": runs})

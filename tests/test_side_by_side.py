@@ -126,6 +126,7 @@ def test_results_are_put_together(tmp_path):
     target = tmp_path / "results" / "paper"
     target.mkdir(parents=True)
     (target / "runs.json").write_text(json.dumps(made | {"runs": {"old, seed 0": {}, "one, seed 0": {"steps": 9}}}))
+    write_models(target, {"one": ("one-1",)})  # scored first
     study_jobs.collect_runs(tmp_path / "apart", tmp_path / "results")
     assert set(read_pack(target / "open.json").entries()) == {("one-0", "t"), ("one-1", "t")}
     assert read_models(target) == {"one": ("one-0", "one-1")}
