@@ -8,7 +8,8 @@ from textwrap import fill
 
 from evidence_figures import draw_cost, read_costs
 from sciprism.reproduce.claims.arms import Arms
-from sciprism.reproduce.claims.evidence_page import format_table
+from sciprism.reproduce.claims.evidence_page import WIDTH, format_table
+from sciprism.reproduce.tables.estimates import Estimate
 from sciprism.reproduce.tables.registry import reproductions
 from sciprism.reproduce.tables.result_folder import MODELS_FILE, read_models
 from sciprism.reproduce.tables.run import TableCell, read_table
@@ -54,7 +55,7 @@ def format_choice(results: Path, picture: Path) -> str:
         name = f"({row.name})" if arm and arm.untested else row.name
         rows.append((name, *paid, str(len(arm.dev)) if arm else "", *map(_format_cell, cells)))
         if above := cells[0].above:
-            quality[row.name] = (100 * above.value, 100 * above.low, 100 * above.high)
+            quality[row.name] = _to_points(above)
     names = {row.name: costs[1][COST_OF.get(row.model, row.model)] for row in filled.table.rows}
     draw_cost(quality, names, picture)
     heads = (
@@ -64,7 +65,7 @@ def format_choice(results: Path, picture: Path) -> str:
         "seeds",
         *(column.name.removeprefix("Average, ") for column in filled.columns),
     )
-    return TEXT.format(table=format_table(heads, rows), name=TABLE, summary=fill(_summarize(quality), 110))
+    return TEXT.format(table=format_table(heads, rows), name=TABLE, summary=fill(_summarize(quality), WIDTH))
 
 
 def _summarize(quality: Mapping[str, tuple[float, float, float]]) -> str:
@@ -78,10 +79,14 @@ def _summarize(quality: Mapping[str, tuple[float, float, float]]) -> str:
 COSTS = ("one format", "all formats")
 
 
+def _to_points(found: Estimate) -> tuple[float, float, float]:
+    return 100 * found.value, 100 * found.low, 100 * found.high
+
+
 def _format_cell(cell: TableCell) -> str:
     """Return the difference to the untouched encoder, or the score of the row without one."""
     if cell.above:
-        value, low, high = (100 * each for each in (cell.above.value, cell.above.low, cell.above.high))
+        value, low, high = _to_points(cell.above)
         shown = f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
         return f"**{shown}**" if low > 0 or high < 0 else shown
     return f"{100 * cell.found.value:.1f}" if cell.found else cell.status
