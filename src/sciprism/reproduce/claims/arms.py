@@ -92,8 +92,8 @@ def _find_reason(run: Mapping[str, Any]) -> str:
 
 
 def _read_runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return key of a model -> what the run of each seed came to."""
+    """Return key of a model -> what the run of each seed came to, in the order of seeds."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for name, run in read_runs(folder):
+    for name, run in sorted(read_runs(folder), key=lambda named: (len(named[0]), named[0])):  # seed 2 before seed 10
         found.setdefault(name.rpartition(", seed ")[0], []).append(run)
     return found

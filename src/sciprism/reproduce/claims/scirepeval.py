@@ -42,7 +42,7 @@ OTHER_CODES = [(format, other) for format in FORMATS for other in FORMATS if oth
 register_claims(
     "scirepeval",
     "The encoder is all-MiniLM-L6-v2 (6 layers of 384, 23 million parameters) in place of SciNCL (12 of 768, 110 "
-    "million), on texts of 64 tokens in place of 512; training is on 8 of the open suite's own sources in place of "
+    "million), on texts of 64 tokens in place of 512; training is on 9 of the open suite's own sources in place of "
     "SciRepEval's 8 training tasks of at most 600,000 examples each.",
     Claim(
         id="R1",
