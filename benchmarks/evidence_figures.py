@@ -13,6 +13,8 @@ matplotlib.use("svg")
 matplotlib.rcParams |= {"svg.hashsalt": "sciprism", "svg.fonttype": "none", "font.size": 8}
 
 from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+from matplotlib.transforms import Bbox  # noqa: E402
 
 from sciprism.reproduce.claims.records import UNITS, ClaimFinding, ClaimRecord  # noqa: E402
 
@@ -49,7 +51,7 @@ def draw_claims(records: Sequence[ClaimRecord], path: Path, stand_ins: Mapping[s
     axes.set_ylim(len(rows) - 0.4, -0.6)  # the first on top
     axes.set_xlabel("difference (points, or % where the paper has these), interval that decides; blue: the paper")
     names = dict.fromkeys(finding.verdict for _, finding in rows)
-    handles = [plt.Line2D([], [], color=COLORS[name], marker="o", markersize=4, label=name) for name in names]
+    handles = [Line2D([], [], color=COLORS[name], marker="o", markersize=4, label=name) for name in names]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     _save(figure, path)
     return True
@@ -73,31 +75,40 @@ def draw_cost(quality: Mapping[str, tuple[float, float, float]], costs: Mapping[
     figure, axes = plt.subplots(figsize=(6, 3.8))
     drawn = {method: found for method, found in quality.items() if method in costs}
     for method, (value, low, high) in drawn.items():
-        axes.errorbar(costs[method], value, yerr=[[value - low], [high - value]], fmt="o", color="#2166ac")
+        limits = [[value - low], [high - value]]
+        axes.errorbar(costs[method], value, limits, fmt="o", color="#2166ac", markersize=4, elinewidth=0.8, capsize=3)
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set_xlabel("cost of a paper with all four formats, times one plain pass")
     axes.set_ylabel("points above the untouched encoder, all tasks")
     axes.margins(x=0.1, y=0.15)
-    taken: list[Any] = []
+    figure.draw_without_rendering()  # sets the limits of the axes
+    taken = [_find_box(axes, costs[method], low, high) for method, (_, low, high) in drawn.items()]
     for method, (value, *_) in sorted(drawn.items(), key=lambda each: costs[each[0]]):
         taken.append(_label(axes, method, (costs[method], value), taken))
     _save(figure, path)
 
 
-PLACES = (((5, 3), "left"), ((-5, 3), "right"), ((5, -12), "left"), ((-5, -12), "right"), ((5, 14), "left"))
+PLACES = tuple(((5 * sign, up), side) for up in (3, -9, 14, -20) for sign, side in ((1, "left"), (-1, "right")))
 """Of a label from its point, in typographic points, and which of its ends is there."""
 
 
-def _label(axes: Any, text: str, point: tuple[float, float], taken: Sequence[Any]) -> Any:
-    """Write a label at the first place inside the axes that no other label has; return its box."""
+def _find_box(axes: Any, place: float, low: float, high: float) -> Bbox:
+    """Return the box of an interval at a place of the horizontal axis, with its caps."""
+    (left, bottom), (right, top) = axes.transData.transform([(place, low), (place, high)])
+    return Bbox([[left - 4, bottom], [right + 4, top]])
+
+
+def _label(axes: Any, text: str, point: tuple[float, float], taken: Sequence[Bbox]) -> Bbox:
+    """Write a label at the first place inside the axes without an interval or a label; return its box."""
     frame = axes.get_window_extent()
     for offset, side in PLACES:
         label = axes.annotate(text, point, xytext=offset, textcoords="offset points", ha=side)
-        box = label.get_window_extent()
+        box: Bbox = label.get_window_extent()
         if frame.x0 < box.x0 and box.x1 < frame.x1 and not any(box.overlaps(other) for other in taken):
             return box
         label.remove()
-    return axes.annotate(text, point, xytext=PLACES[0][0], textcoords="offset points").get_window_extent()
+    last: Bbox = axes.annotate(text, point, xytext=PLACES[0][0], textcoords="offset points").get_window_extent()
+    return last
 
 
 def _save(figure: Any, path: Path) -> None:
