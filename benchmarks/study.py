@@ -233,10 +233,10 @@ def name_members(ensemble: str) -> list[str]:
 
 
 def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> dict[str, Any] | None:
-    """Copy the scores of a run that another study has recorded; return its facts, None if there are none."""
+    """Copy the scores of a run that another study has recorded; return how it was made, None if there are none."""
     shared: Path = args.output.parent / study.scored_with
-    facts = dict(read_runs(shared)).get(f"{arm.run}, seed {seed}") if study.scored_with and arm.run else None
-    if facts is None:
+    made = find_run(shared / "runs.json", f"{arm.run}, seed {seed}") if study.scored_with and arm.run else None
+    if made is None:
         return None
     rows = (ModelRow(arm.key, arm.key, encoded_format=format) for format in ("", *FORMATS))
     models = {folder_name(run_name(arm, seed), row.encoded_format): row.key for row in rows}
@@ -244,7 +244,8 @@ def copy_shared(study: Study, arm: Arm, seed: int, args: argparse.Namespace) -> 
         found = {key: entry for key, entry in read_pack(path).entries().items() if key[0] in models}
         add_to_pack(args.output / path.name, found)
         write_models(args.output, {models[name]: (name,) for name, *_ in found})
-    return facts
+    (facts,) = made["runs"].values()
+    return made | {"runs": {f"{arm.key}, seed {seed}": facts}}
 
 
 def add_to_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
@@ -253,14 +254,18 @@ def add_to_pack(path: Path, entries: Mapping[ResultKey, ScoredResult]) -> None:
     write_pack(path, {**known, **entries})
 
 
-def earlier_runs(path: Path, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what other commands trained, with their facts, out of the file that is about to be written."""
+def read_commands(path: Path) -> list[dict[str, Any]]:
+    """Return what each command trained and where, the latest first, out of a file of runs."""
     if not path.exists():
         return []
-    known = json.loads(path.read_text("utf-8"))
-    older = [*known.pop("before", []), known]
-    left = [each | {"runs": {k: v for k, v in each["runs"].items() if k not in runs}} for each in older]
-    return [each for each in left if each["runs"]]
+    latest = json.loads(path.read_text("utf-8"))
+    return [latest, *latest.pop("before", [])]
+
+
+def find_run(path: Path, name: str) -> dict[str, Any] | None:
+    """Return a run alone, with the command and the machine that made it, out of a file of runs."""
+    found = (each | {"runs": {name: each["runs"][name]}} for each in read_commands(path) if name in each["runs"])
+    return next(found, None)
 
 
 def list_missing(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.Namespace) -> list[tuple[Arm, int]]:
@@ -278,17 +283,16 @@ def list_missing(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.
 
 def run_arms(study: Study, order: Sequence[tuple[Arm, int]], args: argparse.Namespace) -> None:
     """Train and score the runs that are not on file, and put each on file as soon as it is scored."""
-    runs: dict[str, Any] = {}
     for arm, seed in list_missing(study, order, args):
-        facts = copy_shared(study, arm, seed, args)
-        if facts is None:
+        made = copy_shared(study, arm, seed, args)
+        if made is None:
             train_arm(study, arm, seed, args)
             score(study, arm.key, str(model_folder(arm, seed, args)), args)
             score_ensembles(study, seed, args)
             pack(args.output)
             facts = summarize_arm(study, arm, seed, args)
-        runs[f"{arm.key}, seed {seed}"] = facts
-        record_runs(args.output / study.runs, describe_command(args) | {"runs": runs})
+            made = describe_command(args) | {"runs": {f"{arm.key}, seed {seed}": facts}}
+        record_runs(args.output / study.runs, made)
 
 
 def describe_command(args: argparse.Namespace) -> dict[str, Any]:
@@ -298,8 +302,16 @@ def describe_command(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def record_runs(path: Path, made: Mapping[str, Any]) -> None:
-    """Put runs, with how they were made, into a file before those that it has."""
-    write_result(path, {**made, "before": earlier_runs(path, made["runs"])})
+    """Put runs, with how they were made, into a file: beside those made alike, and before the others."""
+    how = {key: value for key, value in made.items() if key not in ("runs", "before")}
+    runs, others = dict(made["runs"]), list[dict[str, Any]]()
+    for each in read_commands(path):
+        left = {name: facts for name, facts in each.pop("runs").items() if name not in made["runs"]}
+        if each == how:
+            runs = left | runs
+        elif left:
+            others.append(each | {"runs": left})
+    write_result(path, how | {"runs": runs, "before": others})
 
 
 def order_runs(arms: Sequence[Arm], seeds: Sequence[int]) -> list[tuple[Arm, int]]:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from sciprism.evaluation.result_packs import is_pack, read_pack
 from sciprism.reproduce.tables.result_folder import read_models, write_models
@@ -177,19 +176,14 @@ def collect_runs(folder: Path, results: Path) -> None:
     Seeds are paired in the order of their names, whichever was scored first.
     """
     for paper in sorted(folder.glob("*")):
-        target, made = results / paper.name, dict[str, dict[str, Any]]()
+        target = results / paper.name
         for run in sorted(paper.iterdir()):
             for path in filter(is_pack, sorted(run.glob("*.json"))):
                 add_to_pack(target / path.name, read_pack(path).entries())
                 write_models(target, read_models(run))
             for path in sorted(run.glob("runs*.json")):
-                facts = json.loads(path.read_text("utf-8"))
-                runs = facts.pop("runs")
-                made.setdefault(json.dumps([path.name, facts | {"before": []}]), {}).update(runs)
+                record_runs(target / path.name, json.loads(path.read_text("utf-8")))
         write_models(target, {key: sorted(names) for key, names in read_models(target).items()})  # pairs of seeds
-        for key, runs in made.items():
-            name, facts = json.loads(key)
-            record_runs(target / name, facts | {"runs": runs})
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from sciprism.reproduce.tables.result_folder import read_models, read_runs, writ
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
+import prism
 import scirepeval
 import study
 import study_jobs
@@ -131,3 +132,16 @@ def test_results_are_put_together(tmp_path):
     assert set(read_pack(target / "open.json").entries()) == {("one-0", "t"), ("one-1", "t")}
     assert read_models(target) == {"one": ("one-0", "one-1")}
     assert dict(read_runs(target)) == {"one, seed 0": {"steps": 1}, "one, seed 1": {"steps": 1}, "old, seed 0": {}}
+    assert not json.loads((target / "runs.json").read_text())["before"], "what was made alike is together"
+
+
+def test_a_shared_run_keeps_the_machine_that_made_it(tmp_path):
+    made = {"command": "x", "gpu": "one", "runs": {"ctrl, seed 0": {"steps": 1}, "pals, seed 0": {}}}
+    study.record_runs(tmp_path / "scirepeval" / "runs.json", made)
+    study.record_runs(tmp_path / "scirepeval" / "runs.json", {"command": "y", "runs": {"ctrl, seed 1": {}}})
+    args = argparse.Namespace(output=tmp_path / "prism", seeds=[0, 1], only=[], change=[], here=[])
+    arms = [arm for arm in prism.METHODS.arms if arm.key == "control-codes"]
+    study.run_arms(prism.METHODS, study.order_runs(arms, [0]), args)
+    assert json.loads((tmp_path / "prism" / "runs.json").read_text()) == {
+        "command": "x", "gpu": "one", "runs": {"control-codes, seed 0": {"steps": 1}}, "before": []
+    }  # fmt: skip
