@@ -90,7 +90,8 @@ def _find_best(untrained: list[dict[str, Any]], rows: list[dict[str, Any]]) -> f
     """Return the best dev score of a run over the sources that another one scored."""
     wanted = next(row["dev_scores"] for row in rows if "dev" in row)
     found = [[row["dev_scores"][name] for name in wanted] for row in untrained if "dev" in row]
-    return round(max(sum(scores) / len(scores) for scores in found), 4)
+    best: float = max(sum(scores) / len(scores) for scores in found)
+    return round(best, 4)
 
 
 def _find_start(read: list[RunStage]) -> float | None:
