@@ -122,6 +122,16 @@ def test_entries_after_an_open_one_are_read(read) -> None:
     assert "comma" in report.skipped[1].reason
 
 
+def test_an_entry_without_its_brace_is_reported_and_the_next_is_read(read) -> None:
+    text = (
+        "@article{a, title={A}}\n@unpublished\n\n@article{d, title={D}}\n@Article e, title={E}}\n@misc{f, title={F}}\n"
+    )
+    papers, report = read("lost.bib", f"thanks to @jane for\n@janes list of articles\n{text}@book", skip_bad=True)
+    assert [paper.id for paper in papers] == ["a", "d", "f"]
+    assert [(bad.number, bad.line) for bad in report.skipped] == [(2, 4), (4, 7), (6, 9)]
+    assert all("without its opening brace" in bad.reason for bad in report.skipped)
+
+
 def test_file_truncated_inside_a_type_is_reported(read) -> None:
     papers, report = read("type.bib", "@article{a, title={T}}\n@arti", skip_bad=True)
     assert len(papers) == 1

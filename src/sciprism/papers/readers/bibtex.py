@@ -21,6 +21,13 @@ from sciprism.papers.records import Paper
 
 _OPENING = re.compile(r"(?<![\w.])@\s*([A-Za-z][\w-]*)\s*([{(])")
 _TYPE_ALONE = re.compile(r"(?<![\w.])@\s*(?:[A-Za-z]+\s*)?$")
+# An entry without its brace. Other words after an @ are text between entries.
+_UNOPENED = re.compile(
+    r"\s*@\s*(?:article|book|booklet|collection|conference|dataset|inbook|incollection|inproceedings|manual"
+    r"|mastersthesis|misc|online|patent|phdthesis|proceedings|report|software|techreport|thesis|unpublished)\b"
+    r"(?!\s*[{(])",
+    re.IGNORECASE,
+)
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _IN_PARENTHESES = re.compile(r"(?<!\\)[{})\"]")
 # At the start of a line this opens an entry even if the one before it is not closed.
@@ -120,19 +127,24 @@ class _Block:
 def _split_blocks(file: InputFile) -> Iterator[_Block]:
     """Split the file at the braces; a new entry at the start of a line also ends an open one."""
     block: _Block | None = None
-    waiting = ""  # a type whose brace is in the next line
-    line = 0
+    waiting = ""  # a type whose brace may be in the next line
+    began = 0
     for line, text in file.lines():
         if block is not None and block.type != "comment" and _NEXT_ENTRY.match(text):
             yield block
             block = None
         rest: str | None = waiting + text
+        unopened = block is None and _UNOPENED.match(waiting + text)
+        if unopened and (text.strip() if waiting else not _TYPE_ALONE.search(text)):
+            yield _Block(began if waiting else line, "", "")
+            rest = text
         waiting = ""
         while rest is not None:
             if block is None:
                 opening = _OPENING.search(rest)
                 if opening is None:
                     waiting = alone[0] if (alone := _TYPE_ALONE.search(rest)) else ""
+                    began = line if text.strip() else began
                     break
                 block = _Block(line, opening[1].lower(), opening[2])
                 rest = rest[opening.end() :]
@@ -141,11 +153,13 @@ def _split_blocks(file: InputFile) -> Iterator[_Block]:
                 yield block
                 block = None
     if block is not None or waiting.strip():
-        yield block or _Block(line, "", "")
+        yield block or _Block(began, "", "")
 
 
 def _fields(block: _Block, macros: Mapping[str, str]) -> dict[str, str]:
     """Return the values of an entry, and its key as `@`; raises ValueError for a malformed one."""
+    if not block.bracket:
+        raise ValueError("the type of an entry without its opening brace")
     if not block.closed:
         raise ValueError("the entry is never closed: a brace is missing, or the file is truncated")
     from bibtexparser.entrypoint import parse_string
