@@ -79,8 +79,9 @@ def test_scores_and_assignments_go_round_in_openreviews_shape(command):
         (("--objective", "best"), "none of fair, sum, perturbed"),
         (("--bids", "nowhere.csv"), "nowhere.csv: no such file"),
         (("--reviewer-papers", "profiles"), "belongs to a table of reviewers"),
-        (("-o", "profiles"), "profiles is a folder; name a file such as profiles/assignments.csv"),
+        (("-o", "profiles"), "profiles is a folder; name a file such as profiles/out.csv"),
         (("-o", "submissions.jsonl"), "submissions.jsonl is also read"),
+        (("--scores-out", "submissions.jsonl"), "submissions.jsonl is also read"),
         (("-o", "profiles/out.csv"), "profiles/out.csv is also read, as profiles"),
     ],
 )

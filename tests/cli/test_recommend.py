@@ -88,6 +88,7 @@ def test_collections_and_files_go_together(command, monkeypatch, capsys) -> None
         (("--library", "gone.bib", "--new", "today.jsonl"), "gone.bib: no such file"),
         (("--new", "today.jsonl"), "Missing option '--library'"),
         ((*MINE, "-o", "ranked.xlsx"), "ranked.xlsx: its name must end with .csv, .jsonl, .bib, .ris"),
+        (("--library", "mine.jsonl", "--new", "*.jsonl", "-o", "today"), "today.jsonl is also read, as *.jsonl"),
         (("--library", "-", "--new", "-"), "library and new are both standard input"),
         ((*MINE, "-k", "0"), "k is 0"),
         ((*MINE, "--balance", "2"), "balance is 2.0"),

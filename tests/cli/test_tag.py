@@ -123,6 +123,9 @@ def test_feedback_replaces_the_tagger_or_makes_another(command, tagger):
         writer.writerows([row | {"verdict": "yes" if row["rank"] == "1" else "no"} for row in rows])
     words = ("tag", "feedback", tagger, "review.csv")
     assert "name the file that has them" in command(*words)[2]
+    one = "".join(Path("new.jsonl").read_text().splitlines(keepends=True)[:1])
+    Path("one.jsonl").write_text(one)
+    assert "7 judged papers were not learned from" in command(*words, "--papers", "one.jsonl", "-o", "taught-one")[1]
     status, out, err = command(*words, "--papers", "new.jsonl", "-o", "taught")
     assert status == 0, err
     accepted = sum(row["rank"] == "1" for row in rows)
@@ -152,6 +155,13 @@ def test_similar_tagged_papers_vote_without_training(command):
         (["new.jsonl", "--vocabulary", "subjects.csv", "--tagger", "x"], "name one of"),
         (["new.jsonl", "--tagger", "cache"], "cache is no tagger"),
         (["new.jsonl", "--vocabulary", "nowhere.ttl"], "nowhere.ttl: no such file"),
+        (
+            ["new.jsonl", "--vocabulary", "new.csv"],
+            "new.csv: no column 'name'; nearest: 'naam'; columns: id, naam; rename one to 'name'",
+        ),
+        (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "new.jsonl"], "new.jsonl is also read, as new.jsonl"),
+        (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "subjects.csv"], "subjects.csv is also read"),
+        (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "reviewed.csv"], "reviewed.csv has 1 verdicts, which"),
         (["nowhere.bib", "--vocabulary", "subjects.csv"], "nowhere.bib: no such file"),
         (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "tags.pdf"], "no format is known for .pdf"),
         (["new.jsonl", "--vocabulary", "subjects.csv", "--branch", "Galaxy clusters"], "the nearest: 'Galaxies'"),
@@ -172,9 +182,12 @@ def test_similar_tagged_papers_vote_without_training(command):
 def test_wrong_requests_say_what_to_do(command, words, message):
     Path("cache").mkdir(exist_ok=True)
     Path("cache/file").write_text("")
+    Path("new.csv").write_text("id,naam\n1,Galaxies\n")
+    Path("reviewed.csv").write_text("paper,uri,verdict\na,t0,yes\na,t1,\n")
+    texts = {path: path.read_text() for path in Path().iterdir() if path.is_file()}
     status, out, err = command("tag", *words)
     assert status == 2 and message in err.replace("\n", " ") and "Traceback" not in err and not out
-    assert not Path("x").exists()
+    assert not Path("x").exists() and all(path.read_text() == text for path, text in texts.items())
 
 
 def test_notes_on_a_vocabulary_are_printed(command):

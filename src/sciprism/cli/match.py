@@ -10,9 +10,9 @@ import typer
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, SkipBad, split_names
+from sciprism.cli.output_files import check_outputs
 from sciprism.cli.printing import print_facts, print_skipped, table_width
 from sciprism.cli.progress import ProgressDisplay
-from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.uses.matching import MatchFiles, Matching, MatchSettings
@@ -117,7 +117,8 @@ def _match(options: dict[str, Any]) -> Matching:
     from sciprism.uses.matching import match as assign
 
     settings, files = build_settings(options), build_files(options)
-    _check_output(options["output"], [*options["submissions"], options["reviewers"], *files.listed()])
+    outputs = filter(None, (options["output"], options["scores_out"]))
+    check_outputs(outputs, [*options["submissions"], options["reviewers"], *files.listed()])
     with ProgressDisplay("reading") as progress:
         return assign(
             options["submissions"],
@@ -128,15 +129,6 @@ def _match(options: dict[str, Any]) -> Matching:
             skip_bad=options["skip_bad"],
             progress=progress,
         )
-
-
-def _check_output(output: Path, inputs: list[Path]) -> None:
-    """Raise InputError for an output that is a folder, or that is or would become an input."""
-    if output.is_dir():
-        raise InputError(f"{output} is a folder; name a file such as {output / 'assignments.csv'}")
-    for path in inputs:
-        if output.resolve() == path.resolve() or (path.is_dir() and path.resolve() in output.resolve().parents):
-            raise InputError(f"{output} is also read, as {path}; name another file to write")
 
 
 def build_settings(options: dict[str, Any]) -> MatchSettings:

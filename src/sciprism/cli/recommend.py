@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ import typer
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, Columns, Encoding, SkipBad, parse_columns
+from sciprism.cli.output_files import check_outputs
 from sciprism.cli.printing import join_counts, plain_console, print_skipped, print_table
 from sciprism.cli.progress import ProgressDisplay
 from sciprism.cli.ranked_list import describe_source
@@ -80,9 +82,9 @@ def recommend(
         unwanted_weight=unwanted_weight,
         half_life=half_life or None,
     )
-    if output is not None:
-        list_outputs(output)  # a wrong name is an error now, not after the work
     inputs = {"library": library, "new": new, "unwanted": unwanted or []}
+    if output is not None:  # a wrong name is an error now, not after the work
+        check_outputs(list_outputs(output), chain(*inputs.values()))
     found = _rank(inputs, settings, model, _build_reading(columns, encoding, skip_bad))
     files = write_recommendations(found, output) if output is not None else []
     _report(found, inputs, files, as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from typer.core import TyperGroup
 
 from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, Reader, Seed, SkipBad
+from sciprism.cli.output_files import check_outputs
 from sciprism.cli.progress import ProgressDisplay
 from sciprism.cli.tag_inputs import (
     PaperInput,
@@ -98,10 +100,10 @@ def suggest(
     Example: sciprism tag suggest refs.bib --vocabulary uat.ttl -o tags.csv
     """
     from sciprism.cli.tag_inputs import choose_tags
-    from sciprism.uses.tagging.writing import choose_format
 
     _check_one(tagger, vocabulary, tagged)
-    file_format = choose_format(output, format) if output is not None else ""
+    inputs = [papers, tagged, tagger or "", *(vocabulary or [])]
+    file_format = _check_output(output, format, inputs) if output is not None else ""
     choice = choose_tags(limit, threshold, exclude or [], branch or [], parents)
     vectors = open_vectors(model, tagger, [papers])
     source = TaggedPapersInput(PaperInput(tagged, "", skip_bad), None, tags_in) if tagged else None
@@ -236,6 +238,16 @@ def report(
         print_json("sciprism.tag-report/1", card.to_json(count))
     else:
         print_report_card(card, read, count)
+
+
+def _check_output(output: Path, format: str, inputs: Sequence[str | Path]) -> str:
+    """Return the format of the file to write; InputError where writing it would lose an input or verdicts."""
+    from sciprism.uses.tagging.writing import check_verdicts, choose_format
+
+    chosen = choose_format(output, format)
+    check_outputs([output], inputs)
+    check_verdicts(output, chosen)
+    return chosen
 
 
 def _check_one(tagger: Path | None, vocabulary: list[Path] | None, tagged: str = "") -> None:

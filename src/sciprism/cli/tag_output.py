@@ -89,7 +89,8 @@ def print_feedback(output: Path, report: FeedbackReport, *, as_json: bool) -> No
         print_json("sciprism.tag-feedback/1", {"output": str(output), **asdict(report)})
         return
     print(f"{output}: {report.accepted:,} accepted and {report.rejected:,} rejected tags of {report.papers:,} papers")
-    for what, names in (("tags not in the vocabulary", report.unknown), ("papers without text", report.missing)):
+    lacking = "judged papers were not learned from, as the tagger lacks them; name their file with --papers"
+    for what, names in (("tags not in the vocabulary", report.unknown), (lacking, report.missing)):
         if names:
             print(f"{len(names):,} {what}: {', '.join(names[:MAX_NAMED])}{', ...' if len(names) > MAX_NAMED else ''}")
 

@@ -36,6 +36,13 @@ def find_paths(paths: Paths) -> list[InputPath]:
     return found
 
 
+def find_local_paths(path: str | Path) -> list[Path]:
+    """Return the files and folders of a path or pattern on this machine; none of "", an address, standard input."""
+    if is_address(path) or str(path) in ("", "-"):
+        return []
+    return [_split_part(each)[0] for each in _match_pattern(Path(path))]
+
+
 def find_file(text: str) -> FilePath:
     """Return the one file of a path or an address."""
     if not is_address(text):

@@ -31,11 +31,18 @@ def guess_columns(headers: Sequence[str], known: Mapping[str, str]) -> dict[str,
 
 
 def find_columns(
-    path: FilePath, headers: Sequence[str], known: Mapping[str, str], *, chosen: Mapping[str, str], required: str
+    path: FilePath,
+    headers: Sequence[str],
+    known: Mapping[str, str],
+    *,
+    chosen: Mapping[str, str],
+    required: str,
+    option: str = "--columns",
 ) -> dict[str, int]:
     """Return field -> column: as the user chose (field -> header), else as guessed from `known` headers.
 
-    Raises InputError for an unknown field or header, and where the `required` field has no column.
+    option: of the commands that read such tables, "" without one. Raises InputError for an unknown field or header,
+    and where the `required` field has no column.
     """
     columns = guess_columns(headers, known)
     normalised = list(map(normalise_header, headers))
@@ -51,9 +58,8 @@ def find_columns(
         nearest = find_nearest_header(headers, known[required])
         hint = f"; nearest: {nearest!r}" if nearest else ""
         example = shlex.quote(f"{required}={nearest or 'HEADER'}")
-        raise InputError(
-            f"{path}: no column {required!r}{hint}; columns: {listed}; name it, for example: --columns {example}"
-        )
+        advice = f"name it, for example: {option} {example}" if option else f"rename one to {required!r}"
+        raise InputError(f"{path}: no column {required!r}{hint}; columns: {listed}; {advice}")
     return columns
 
 

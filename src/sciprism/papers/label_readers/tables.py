@@ -37,7 +37,8 @@ class LabelTableReader:
     def read(self, file: InputFile, options: ReadOptions) -> Iterator[Label | BadRecord]:
         """Yield the labels; raises InputError for a table without a column of names."""
         layout = detect_layout(file.head(), _guess_columns)
-        columns = find_columns(file.path, layout.headers, _HEADERS, chosen=options.columns, required="name")
+        chosen = options.columns
+        columns = find_columns(file.path, layout.headers, _HEADERS, chosen=chosen, required="name", option="")
         for number, (cells, fault) in enumerate(read_rows(file, layout), 1):
             if fault:
                 yield BadRecord(number, file.record_line, fault)

@@ -32,6 +32,19 @@ def choose_format(output: Path, format: str) -> str:
     return format or SUFFIXES[output.suffix.lower()]
 
 
+def check_verdicts(output: Path, format: str) -> None:
+    """Raise InputError for a CSV of suggestions that a person has reviewed: writing it again would lose that."""
+    if format != "csv" or not output.is_file():
+        return
+    with output.open(encoding="utf-8", errors="replace", newline="") as file:
+        count = sum(1 for row in csv.DictReader(file) if (row.get("verdict") or "").strip())
+    if count:
+        raise InputError(
+            f"{output} has {count:,} verdicts, which would be lost; `sciprism tag feedback` learns from them; "
+            "name another file to write, or delete this one"
+        )
+
+
 def write_tags(output: Path, format: str, tagged: Iterable[tuple[Paper, PaperTags]]) -> None:
     """Write papers' tags, whole or not at all; one paper after the other is in memory."""
     write_lines(output, _format_lines(format, tagged), errors="replace")
