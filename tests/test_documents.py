@@ -116,7 +116,17 @@ def test_readme_guides_and_makefile_name_commands_that_exist():
             assert name in {each.split()[0] for each in COMMANDS}, f"{page.name}: sciprism {name}"
 
 
+def list_anchors(page):
+    """Return the anchors of a page's headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
 def test_links_between_documents_exist():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-            assert "://" in link or (page.parent / link).exists(), f"{page.name}: {link}"
+        for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            assert "://" in link or target.exists(), f"{page.name}: {link}"
+            if anchor and "://" not in link and target.suffix == ".md":
+                assert anchor in list_anchors(target), f"{page.name}: {link}"

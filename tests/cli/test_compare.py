@@ -46,6 +46,13 @@ def test_the_first_system_is_the_baseline(folder):
     assert "my tasks: difference to B" in run(folder, "--baseline", "B")
 
 
+def test_a_system_that_lacks_tasks_is_no_baseline_unless_it_is_named(folder):
+    facts = {"suite": "my tasks", "task": "one", "key": "k", "format": "search", "group": ""}
+    results.write_result(folder / "0", TaskResult(**facts, status="not served", system={"name": "0"}), {})
+    assert "my tasks: difference to A" in run(folder)
+    assert "No difference is shown: no result compares with one of 0" in run(folder, "--baseline", "0")
+
+
 def test_results_may_come_from_several_folders_and_count_once(folder):
     report = json.loads(run(folder / "B", folder, "--output-format", "json"))
     assert report["systems"] == ["B", "A"]
@@ -64,6 +71,7 @@ def test_a_file_s_name_says_its_form(folder, tmp_path, name, start):
     ("arguments", "message"),
     [
         (["--baseline", "C"], "'C' is none of these systems: A, B"),
+        (["-o", "report.docx"], "report.docx: end its name in .txt, .md, .tex, .json, .html, or name one"),
         (["--output-format", "pdf"], "unknown output format 'pdf'; known: terminal, markdown"),
     ],
 )

@@ -80,6 +80,7 @@ def test_scores_and_assignments_go_round_in_openreviews_shape(command):
         (("--bids", "nowhere.csv"), "nowhere.csv: no such file"),
         (("--reviewer-papers", "profiles"), "belongs to a table of reviewers"),
         (("-o", "profiles"), "profiles is a folder; name a file such as profiles/out.csv"),
+        (("-o", "pairs.xlsx"), "pairs.xlsx: end its name in .csv, or in .json for OpenReview's form"),
         (("-o", "submissions.jsonl"), "submissions.jsonl is also read"),
         (("--scores-out", "submissions.jsonl"), "submissions.jsonl is also read"),
         (("-o", "profiles/out.csv"), "profiles/out.csv is also read, as profiles"),

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Folders of results made by `sciprism evaluate`.")],
-    baseline: Annotated[str, typer.Option(help="The system that others are compared with; the first by name.")] = "",
+    baseline: Annotated[
+        str, typer.Option(help="The system that others are compared with; else the first with the most tasks.")
+    ] = "",
     output_format: Annotated[
         str, typer.Option(help="terminal, markdown, latex, json or html; else by the file's suffix.")
     ] = "",
@@ -33,25 +35,35 @@ def compare(
 
     Example: sciprism compare results/ --baseline all-MiniLM-L6-v2 -o report.html
     """
-    from sciprism.evaluation.report import SUFFIXES, outputs
     from sciprism.evaluation.report.build import build_report
-    from sciprism.evaluation.report.system_results import group_by_system, read_stored_results
+    from sciprism.evaluation.report.system_results import choose_baseline, group_by_system, read_stored_results
     from sciprism.evaluation.suites.registry import suites
 
-    output_format = output_format or SUFFIXES.get(output.suffix.lower() if output else "", "terminal")
-    if as_json and (output or output_format != "terminal"):
-        raise InputError("--json prints the document; write it to a file with -o NAME.json alone")
-    if output_format not in outputs:
-        raise InputError(f"unknown output format {output_format!r}; known: {', '.join(outputs)}")
+    output_format = _choose_format(output, output_format, as_json)
     systems = group_by_system(read_stored_results(results))
     names = [system.name for system in systems]
     if baseline and baseline not in names:
         raise InputError(f"--baseline {baseline!r} is none of these systems: {', '.join(names)}")
-    report = build_report(systems, suites, baseline=names.index(baseline) if baseline else 0)
+    chosen = names.index(baseline) if baseline else choose_baseline(systems)
+    report = build_report(systems, suites, baseline=chosen)
     if as_json:
         print_json("sciprism.compare/1", report.to_json())
     else:
         _write(report, output_format, output)
+
+
+def _choose_format(output: Path | None, named: str, as_json: bool) -> str:
+    """Return the output format: as named, else by the file's suffix."""
+    from sciprism.evaluation.report import SUFFIXES, outputs
+
+    if output and not named and output.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{output}: end its name in {', '.join(SUFFIXES)}, or name one with --output-format")
+    chosen = named or SUFFIXES[output.suffix.lower() if output else ".txt"]
+    if as_json and (output or chosen != "terminal"):
+        raise InputError("--json prints the document; write it to a file with -o NAME.json alone")
+    if chosen not in outputs:
+        raise InputError(f"unknown output format {chosen!r}; known: {', '.join(outputs)}")
+    return chosen
 
 
 def _write(report: Report, output_format: str, output: Path | None) -> None:

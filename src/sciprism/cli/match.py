@@ -13,6 +13,7 @@ from sciprism.cli.options import AsJson, SkipBad, split_names
 from sciprism.cli.output_files import check_outputs
 from sciprism.cli.printing import print_facts, print_skipped, table_width
 from sciprism.cli.progress import ProgressDisplay
+from sciprism.errors import InputError
 
 if TYPE_CHECKING:
     from sciprism.uses.matching import MatchFiles, Matching, MatchSettings
@@ -119,6 +120,8 @@ def _match(options: dict[str, Any]) -> Matching:
     settings, files = build_settings(options), build_files(options)
     outputs = filter(None, (options["output"], options["scores_out"]))
     check_outputs(outputs, [*options["submissions"], options["reviewers"], *files.listed()])
+    if options["output"].suffix.lower() not in (".csv", ".json", ""):
+        raise InputError(f"{options['output']}: end its name in .csv, or in .json for OpenReview's form")
     with ProgressDisplay("reading") as progress:
         return assign(
             options["submissions"],

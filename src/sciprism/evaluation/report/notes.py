@@ -80,10 +80,12 @@ def _method(systems: Sequence[SystemResults], baseline: int, rows: Sequence[Repo
             "Intervals and marks are about test items alone: where a probe, a head or an encoder is trained, "
             "another sample of training papers or another seed moves a number further."
         )
+    elif len(systems) > 1:
+        yield f"No difference is shown: no result compares with one of {systems[baseline].name}; name another baseline."
     if any(cell.difference and cell.difference.apart for cell in cells):
         yield "† marks means over seeds that are more than two standard deviations apart, the larger of both."
     if any(cell.status == "left out" for cell in cells):
-        yield "Averages are over tasks that all systems have; one that a task does not serve has no average."
+        yield "Averages are over tasks that all systems have; one that has no number on some has no average."
 
 
 def _untrained(systems: Sequence[SystemResults]) -> Iterator[str]:

@@ -75,6 +75,12 @@ def group_by_system(runs: Sequence[StoredResult]) -> list[SystemResults]:
     return systems
 
 
+def choose_baseline(systems: Sequence[SystemResults]) -> int:
+    """Return the position of the system with numbers on the most tasks, the first of equals."""
+    counts = [sum(system.status(task) == "done" for task in system.runs) for system in systems]
+    return counts.index(max(counts))
+
+
 def _build_system(name: str, runs: Iterable[StoredResult]) -> SystemResults:
     by_task: dict[TaskId, list[StoredResult]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: run.result.seed):
