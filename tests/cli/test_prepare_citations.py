@@ -339,6 +339,12 @@ def test_wrong_requests_end_with_a_line_and_status_2(words, message, tmp_path, m
     assert not (tmp_path / "out" / "train.jsonl").exists()
 
 
+def test_papers_without_references_ask_for_a_table(tmp_path, monkeypatch, capsys):
+    (tmp_path / "my.bib").write_text("@misc{a, title={A}, abstract={T}}\n@misc{b, title={B}, abstract={U}}\n")
+    status, _, err = run(monkeypatch, capsys, "prepare", "citations", tmp_path / "my.bib", "-o", tmp_path / "out")
+    assert status == 2 and "no paper has references: name a table of citations with --edges" in err
+
+
 def test_shards_of_s2orc(tmp_path, monkeypatch, capsys):
     """Safe papers take part, with the fields of study and the citations of their metadata."""
     rows = [

@@ -90,7 +90,9 @@ def prepare_citations(out: Path, sources: CitationSources, settings: CitationSet
             found = ((reason, report.count(reason)) for report in reports for reason in report.ids)
             reasons = [f"{reason} {count:,}" for reason, count in found if not reason.endswith(RETAINED)]
             why = ", ".join(reasons) or "none of them cites another"
-            raise InputError(f"no triplet of {len(whole.names):,} papers: {why}")
+            links = whole.graph.edges[0].size or sources.edges or sources.link_strengths or sources.triplets
+            advice = "" if links else "; no paper has references: name a table of citations with --edges"
+            raise InputError(f"no triplet of {len(whole.names):,} papers: {why}{advice}")
         write_json(out / REPORT, {"finished": False})
         (out / "dev.jsonl").unlink(missing_ok=True)
         for name in (PAPERS_FILE, *draft.counts):

@@ -38,7 +38,8 @@ METHOD = """## How to read it
 
 Intervals are paired over test items, and over seeds: the mean over k seeds varies by Student's t, k - 1
 degrees of freedom; equally many seeds are paired. With *one seed* the interval is over items alone, so
-another seed can change the verdict. No interval covers the choice of training papers, of a probe or of an
+another seed can change the verdict. Intervals of measured values are of 95%; those of a method's cost go from
+the fastest to the slowest round. No interval covers the choice of training papers, of a probe or of an
 encoder. Method: [benchmarks.md](benchmarks.md).
 
 The weakest answer of a claim is its verdict: opposite, no difference seen, not tested, undecided, smaller,
@@ -221,7 +222,7 @@ def _format_measured(record: ClaimRecord) -> str:
     """Return the table of what other commands measured."""
     measured = [finding for finding in record.findings if not finding.view]
     rows = [(each.name, _figure(each), *_numbers(each), _shorten(each.verdict, each.decides)) for each in measured]
-    return format_table(("measured", "paper", "ours", "95% interval", "verdict"), rows) if rows else ""
+    return format_table(("measured", "paper", "ours", "interval", "verdict"), rows) if rows else ""
 
 
 def _shorten(verdict: Verdict, decides: bool) -> str:

@@ -22,7 +22,7 @@ register_claims(
         id="P1",
         text="One pass gives the vectors of every format as good as adapters or experts, at the cost of one",
         figure="none (our claim)",
-        test="the same backbone, data and steps; half a point is the margin, a tenth that of the cost",
+        test="the same backbone, data and steps; half a point is the margin, a tenth that of the cost, over rounds",
         questions=(
             *require_all(
                 *(versus("prism", rival, "Average", direction="not below", margin=MARGIN) for rival in RIVALS)

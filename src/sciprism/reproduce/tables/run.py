@@ -186,7 +186,9 @@ def read_table(paper: Reproduction, name: str, suite: GroupedSuite, only: Sequen
     known = read_models(folder)
     present = [row.model for row in paper.table(name).rows if known.get(row.key)]
     if lacking := sorted(set(only) - set(present)) or ["the table"] * (not present):
-        raise InputError(f"{folder} holds no results of {lacking[0]} (models.json lists the models)")
+        raise InputError(
+            f"{folder} holds no results of {lacking[0]} (models.json lists the models); --results names another folder"
+        )
     table, results = choose_rows(paper.table(name), suite, only or present), ResultFolder(folder, suite)
     plan = TablePlan(table, suite, build_columns(table, suite), TableSystems(paper, {}))
     tasks = suite.tasks_by_name()
