@@ -9,10 +9,11 @@ repository root:
 
 from __future__ import annotations
 
-from multi2spe import ALL_DEV, FACETS, PAIR, SEEDS, arm
+from multi2spe import ALL_DEV, PAIR, SEEDS, arm
 from study import Study, main
 
 TRIPLETS = {"one": "one-field", "few": "few-fields", "all": "all-fields"}
+FACETS = ("defaults.optimizer.lr=1e-5", "defaults.optimizer.method_lr=1e-4")
 LONGER = ("defaults.steps=300", "defaults.evaluation.every=100", ALL_DEV)
 STUDY = Study(
     paper="multi2spe",
