@@ -21,11 +21,11 @@ from sciprism.papers.records import Paper
 
 _OPENING = re.compile(r"(?<![\w.])@\s*([A-Za-z][\w-]*)\s*([{(])")
 _TYPE_ALONE = re.compile(r"(?<![\w.])@\s*(?:[A-Za-z]+\s*)?$")
-# An entry without its brace. Other words after an @ are text between entries.
+# An entry whose line goes on without its brace. Other words after an @ are text between entries.
 _UNOPENED = re.compile(
     r"\s*@\s*(?:article|book|booklet|collection|conference|dataset|inbook|incollection|inproceedings|manual"
     r"|mastersthesis|misc|online|patent|phdthesis|proceedings|report|software|techreport|thesis|unpublished)\b"
-    r"(?!\s*[{(])",
+    r"(?!\s*(?:[{(]|$))",
     re.IGNORECASE,
 )
 _BRACE = re.compile(r"(?<!\\)[{}]")
@@ -134,8 +134,7 @@ def _split_blocks(file: InputFile) -> Iterator[_Block]:
             yield block
             block = None
         rest: str | None = waiting + text
-        unopened = block is None and _UNOPENED.match(waiting + text)
-        if unopened and (text.strip() if waiting else not _TYPE_ALONE.search(text)):
+        if block is None and _UNOPENED.match(waiting + text):
             yield _Block(began if waiting else line, "", "")
             rest = text
         waiting = ""
