@@ -162,6 +162,7 @@ def test_similar_tagged_papers_vote_without_training(command):
         (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "new.jsonl"], "new.jsonl is also read, as new.jsonl"),
         (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "subjects.csv"], "subjects.csv is also read"),
         (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "reviewed.csv"], "reviewed.csv has 1 verdicts, which"),
+        (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "saved.csv"], "saved.csv has 1 verdicts, which"),
         (["nowhere.bib", "--vocabulary", "subjects.csv"], "nowhere.bib: no such file"),
         (["new.jsonl", "--vocabulary", "subjects.csv", "-o", "tags.pdf"], "no format is known for .pdf"),
         (["new.jsonl", "--vocabulary", "subjects.csv", "--branch", "Galaxy clusters"], "the nearest: 'Galaxies'"),
@@ -184,6 +185,7 @@ def test_wrong_requests_say_what_to_do(command, words, message):
     Path("cache/file").write_text("")
     Path("new.csv").write_text("id,naam\n1,Galaxies\n")
     Path("reviewed.csv").write_text("paper,uri,verdict\na,t0,yes\na,t1,\n")
+    Path("saved.csv").write_text("paper;uri;verdict\na;t0;yes\na;t1;\n")  # by a spreadsheet
     texts = {path: path.read_text() for path in Path().iterdir() if path.is_file()}
     status, out, err = command("tag", *words)
     assert status == 2 and message in err.replace("\n", " ") and "Traceback" not in err and not out

@@ -91,6 +91,14 @@ def read_judgements(path: Path) -> list[Judgement]:
     return found
 
 
+def count_verdicts(path: Path) -> int:
+    """Return how many rows of a table have a verdict, whatever it says; 0 for a file that is no such table."""
+    file = InputFile(path)
+    layout = detect_layout(file.head(), _guess_columns)
+    columns = _guess_columns(layout.headers)
+    return sum(bool(cell_getter(cells, columns)("verdict")) for cells, _ in read_rows(file, layout))
+
+
 def is_annif_corpus(path: Path) -> bool:
     """Tell whether a file is Annif's short-text corpus: text, a tab, URIs in angle brackets."""
     return path.is_file() and _ANNIF.match(InputFile(path).head()) is not None

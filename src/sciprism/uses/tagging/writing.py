@@ -13,6 +13,7 @@ from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.papers.records import Paper
 from sciprism.uses.tagging.suggestions import PaperTags
+from sciprism.uses.tagging.tag_files import count_verdicts
 
 COLUMNS = ("paper", "title", "rank", "uri", "notation", "label", "probability", "why", "verdict")
 """Of the CSV; verdict is empty, for yes or no of the person who reviews it."""
@@ -34,11 +35,7 @@ def choose_format(output: Path, format: str) -> str:
 
 def check_verdicts(output: Path, format: str) -> None:
     """Raise InputError for a CSV of suggestions that a person has reviewed: writing it again would lose that."""
-    if format != "csv" or not output.is_file():
-        return
-    with output.open(encoding="utf-8", errors="replace", newline="") as file:
-        count = sum(1 for row in csv.DictReader(file) if (row.get("verdict") or "").strip())
-    if count:
+    if format == "csv" and output.is_file() and (count := count_verdicts(output)):
         raise InputError(
             f"{output} has {count:,} verdicts, which would be lost; `sciprism tag feedback` learns from them; "
             "name another file to write, or delete this one"
