@@ -92,6 +92,15 @@ def test_ids_of_all_systems(read) -> None:
     assert scholar.ids == {"arxiv": "1706.03762"}
 
 
+def test_what_an_entry_leaves_to_its_parent_is_counted(read) -> None:
+    child = "@inproceedings{%s, title={%s}, crossref={conf}%s}\n"
+    whole = child % ("b", "B", ", booktitle={Conf}, year=1999")
+    parent = "@proceedings{conf, title={Proceedings}, booktitle={Conf}, year=1999}"
+    papers, report = read("children.bib", child % ("a", "A", ", year=1999") + whole + parent)
+    assert [(paper.venue, paper.year) for paper in papers] == [("", 1999), ("Conf", 1999), ("Conf", 1999)]
+    assert [file.note for file in report.files] == ["1 unfollowed crossref"]
+
+
 def test_odd_layouts(read) -> None:
     papers, _ = read(
         "odd.bib",

@@ -53,7 +53,10 @@ _WRAPPING = re.compile(r"\\url\s*|[{}]")
 
 
 class BibTeXReader:
-    """Read entries of all types that are papers; the id is the citation key."""
+    """Read entries of all types that are papers; the id is the citation key.
+
+    What an entry leaves to its parent (`crossref`) it lacks: venue or year, whose absence is noticed.
+    """
 
     suffixes: tuple[str, ...] = (".bib", ".bibtex", ".biblatex")
 
@@ -78,9 +81,14 @@ class BibTeXReader:
             number += 1
             file.record_line = block.line
             try:
-                yield _build_paper(_fields(block, macros))
+                fields = _fields(block, macros)
+                paper = _build_paper(fields)
             except ValueError as error:
                 yield BadRecord(number, block.line, str(error))
+                continue
+            if fields.get("crossref") and not (paper.venue and paper.year):
+                file.noticed["unfollowed crossref"] += 1
+            yield paper
 
 
 paper_readers.register("bibtex")(BibTeXReader())
