@@ -69,7 +69,6 @@ def test_the_stored_results_of_the_repository():
         if (stage := find_untrained_stage(folder, name))
     }
     assert found == {
-        ("multi2spe", "facets-1-cs-1783"): "citations",
         ("multi2spe", "facets-all-fields-1783"): "citations",
         ("prism", "single-75-0"): "formats",
     }
