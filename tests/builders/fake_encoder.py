@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Sequence
@@ -16,7 +17,10 @@ Item = Paper | Label | str
 
 
 class FakeEncoder:
-    """Two spaces: `near` for proximity and search, `kind` for classification."""
+    """Two spaces: `near` for proximity and search, `kind` for classification.
+
+    Each batch takes `delay` seconds. A batch that would go beyond `limit` items waits for the process to be killed.
+    """
 
     formats = ("classification", "proximity", "search")
 
@@ -28,12 +32,14 @@ class FakeEncoder:
         dim: int = 16,
         distance: str = "cosine",
         delay: float = 0.0,
+        limit: float = math.inf,
     ) -> None:
         self.name = name
         self.fingerprint = fingerprint
         self.dim = dim
         self.distance = distance
         self.delay = delay
+        self.limit = limit
         self.encoded = 0
         self.options: dict[str, Any] = {}
 
@@ -47,8 +53,8 @@ class FakeEncoder:
         return [f"{i.title} {i.abstract}" if isinstance(i, Paper) else str(i) for i in items]
 
     def encode(self, items: Sequence[Item], *, format: str = "proximity", role: str = "paper") -> np.ndarray:
+        time.sleep(600 if self.encoded + len(items) > self.limit else self.delay)
         self.encoded += len(items)
-        time.sleep(self.delay)
         rows = [self._vector(text, self.path(format, role)) for text in self.texts(items)]
         return np.array(rows, np.float32).reshape(len(rows), self.dim)
 

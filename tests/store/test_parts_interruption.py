@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
@@ -27,23 +28,14 @@ from sciprism.store.parts.state import part_folder
 BUILDERS = Path(__file__).parents[1] / "builders"
 WORKER = """
 import sys
-import time
 from pathlib import Path
 from build_parts import LAYOUT
 from fake_encoder import FakeEncoder
 from sciprism.papers.division import PartNumber
 from sciprism.store.parts import PartInput, embed_part
-folder, collection, part, limit = sys.argv[1:]
-
-class StallingEncoder(FakeEncoder):
-    def encode(self, items, **options):
-        if self.encoded + len(items) > int(limit):
-            time.sleep(600)
-        return super().encode(items, **options)
-
-files = sorted(Path(folder).iterdir())
+files, encoder = sorted(Path(sys.argv[1]).iterdir()), FakeEncoder(delay=0.05, limit=float(sys.argv[4]))
 print("begin", flush=True)
-embed_part(PartInput(paths=files), StallingEncoder(delay=0.05), collection, PartNumber.parse(part), layout=LAYOUT)
+embed_part(PartInput(paths=files), encoder, sys.argv[2], PartNumber.parse(sys.argv[3]), layout=LAYOUT)
 """
 
 
@@ -67,7 +59,7 @@ def unmerged(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
-def start(files: list[Path], folder: Path, part: str, limit: int = 10**9) -> subprocess.Popen[str]:
+def start(files: list[Path], folder: Path, part: str, limit: float = math.inf) -> subprocess.Popen[str]:
     """Start a worker that encodes at most `limit` items, then waits to be killed."""
     command = [sys.executable, "-c", WORKER, str(files[0].parent), str(folder), part, str(limit)]
     worker = subprocess.Popen(command, cwd=BUILDERS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
