@@ -48,15 +48,17 @@ def format_choice(results: Path, picture: Path) -> str:
         return ""
     arms = Arms(folder, paper.models)
     costs = [read_costs(results / "formats.json", {COST_OF.get(key, key) for key in keys}, what) for what in COSTS]
-    rows, quality = [], {}
+    rows, quality, tested, names = [], {}, {}, {}
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
         arm = next(arms.find(row.model), None)
         paid = [f"{found[COST_OF.get(row.model, row.model)]:.1f}" for found in costs]
         name = f"({row.name})" if arm and arm.untested else row.name
         rows.append((name, *paid, str(len(arm.dev)) if arm else "", *map(_format_cell, cells)))
+        names[name] = costs[1][COST_OF.get(row.model, row.model)]
         if above := cells[0].above:
-            quality[row.name] = _to_points(above)
-    names = {row.name: costs[1][COST_OF.get(row.model, row.model)] for row in filled.table.rows}
+            quality[name] = _to_points(above)
+            if name == row.name:
+                tested[name] = quality[name]
     draw_cost(quality, names, picture)
     heads = (
         "method",
@@ -65,7 +67,7 @@ def format_choice(results: Path, picture: Path) -> str:
         "seeds",
         *(column.name.removeprefix("Average, ") for column in filled.columns),
     )
-    return TEXT.format(table=format_table(heads, rows), name=TABLE, summary=fill(_summarize(quality), WIDTH))
+    return TEXT.format(table=format_table(heads, rows), name=TABLE, summary=fill(_summarize(tested), WIDTH))
 
 
 def _summarize(quality: Mapping[str, tuple[float, float, float]]) -> str:
