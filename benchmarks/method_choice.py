@@ -51,10 +51,11 @@ def format_choice(results: Path, picture: Path) -> str:
     rows, quality, tested, names = [], {}, {}, {}
     for row, cells in zip(filled.table.rows, filled.cells, strict=True):
         arm = next(arms.find(row.model), None)
-        paid = [f"{found[COST_OF.get(row.model, row.model)]:.1f}" for found in costs]
+        paid = [found[COST_OF.get(row.model, row.model)] for found in costs]
         name = f"({row.name})" if arm and arm.untested else row.name
-        rows.append((name, *paid, str(len(arm.dev)) if arm else "", *map(_format_cell, cells)))
-        names[name] = costs[1][COST_OF.get(row.model, row.model)]
+        shown = (f"{cost:.1f}" for cost in paid)
+        rows.append((name, *shown, str(len(arm.dev)) if arm else "", *map(_format_cell, cells)))
+        names[name] = paid[1]
         if above := cells[0].above:
             quality[name] = _to_points(above)
             if name == row.name:
