@@ -13,14 +13,12 @@ from tempfile import TemporaryDirectory
 
 from module_trace import ModuleTrace
 
+import sciprism
 from sciprism.cli.main import main
 
 PAGE = Path(__file__).parent / "architecture.md"
+PACKAGES = {path.name for path in Path(sciprism.__file__).parent.iterdir() if path.is_dir()}
 EXAMPLES = Path(__file__).parents[1] / "examples" / "landmarks"
-PACKAGES = (
-    *("cli", "papers", "text", "encoders", "store", "index", "uses"),
-    *("probes", "metrics", "objectives", "training", "datasets", "evaluation"),
-)
 RECIPE = """
 name = "flow"
 [model]
@@ -55,14 +53,14 @@ def build_flows() -> dict[str, str]:
         _write_files(Path(name))
         flows = {
             "search": (
-                ("embed", "landmarks.jsonl", "-o", "FOLDER/papers"),
-                ("index", "FOLDER/papers", "--lexical"),
-                ("search", "FOLDER/papers", "how the continents moved apart", "--mode", "hybrid"),
+                ("embed", "landmarks.jsonl", "-o", "papers"),
+                ("index", "papers", "--lexical"),
+                ("search", "papers", "how the continents moved apart", "--mode", "hybrid"),
             ),
             "report": (
-                ("train", "recipe.toml", "-o", "FOLDER/run", "--device", "cpu"),
-                ("evaluate", "FOLDER/run/contrast/model", "--tasks", "tasks.toml", "-o", "FOLDER/results"),
-                ("compare", "FOLDER/results", "-o", "FOLDER/report.html"),
+                ("train", "recipe.toml", "-o", "run", "--device", "cpu"),
+                ("evaluate", "run/contrast/model", "--tasks", "tasks.toml", "-o", "results"),
+                ("compare", "results", "-o", "report.html"),
             ),
         }
         return {name: _draw(_trace(commands)) for name, commands in flows.items()}
@@ -92,19 +90,18 @@ def _write_files(folder: Path) -> None:
 
 
 def _trace(commands: Sequence[Sequence[str]]) -> ModuleTrace:
-    """Return the trace of some commands, which are run twice: modules are imported in the first run."""
-    trace = ModuleTrace(*PACKAGES)
-    for folder, context in (("first", contextlib.nullcontext()), ("second", trace)):
-        for words in commands:
-            sys.argv = ["sciprism", *(word.replace("FOLDER", folder) for word in words)]
-            output = io.StringIO()
-            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-                try:
-                    with context:
-                        main()
-                except SystemExit as stop:
-                    if stop.code:
-                        raise RuntimeError(output.getvalue()) from stop
+    """Run some commands and return their trace."""
+    trace = ModuleTrace()
+    for words in commands:
+        sys.argv = ["sciprism", *words]
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            try:
+                with trace:
+                    main()
+            except SystemExit as stop:
+                if stop.code:
+                    raise RuntimeError(output.getvalue()) from stop
     return trace
 
 
@@ -113,7 +110,13 @@ def _draw(trace: ModuleTrace) -> str:
     arrows: dict[tuple[str, str], list[str]] = {}
     for caller, module in trace.calls:
         one, (other, _, inner) = caller.partition(".")[0], module.removesuffix(".__init__").partition(".")
-        if one and one != other and (inner or other) not in arrows.setdefault((one, other), []):
+        called_back = other == "cli" or (other, one) in arrows
+        if (
+            {one, other} <= PACKAGES
+            and one != other
+            and not called_back
+            and (inner or other) not in arrows.setdefault((one, other), [])
+        ):
             arrows[one, other].append(inner or other)
     lines = [f'    {one} -- "{"<br>".join(names)}" --> {other}' for (one, other), names in arrows.items()]
     return "\n".join(["```mermaid", "flowchart LR", *lines, "```"])

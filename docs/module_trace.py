@@ -1,7 +1,11 @@
-"""The order in which a run enters our modules, and which package calls which."""
+"""The order in which a command enters our modules, and which module calls which.
+
+python docs/module_trace.py ARG ...     runs `sciprism ARG ...`, then prints its files and returns as JSON
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from types import FrameType
@@ -10,21 +14,17 @@ from typing import Any, Self
 import sciprism
 
 ROOT = f"{Path(sciprism.__file__).parent}/"
-OPTIMIZED = 1
-"""The code of functions has this flag; that of modules and class bodies has not."""
 
 
 class ModuleTrace:
-    """Notes each top-level function or class of some packages at its first call, in the main thread.
+    """Notes each function of ours at its first call, in the main thread, but not while modules are imported."""
 
-    A class is read as a whole where its first method runs. Functions that run while modules are imported are
-    noted too, so import the modules before.
-    """
-
-    def __init__(self, *packages: str) -> None:
-        self.packages = packages
-        self._used: dict[tuple[str, str], None] = {}
+    def __init__(self) -> None:
+        self._functions: dict[tuple[str, str], None] = {}
+        self._importing = 0
         self.calls: dict[tuple[str, str], None] = {}
+        self.modules: list[str] = []
+        """The modules in the order in which they are entered; one that is left and entered again is there twice."""
 
     def __enter__(self) -> Self:
         sys.setprofile(self._on_event)
@@ -35,36 +35,49 @@ class ModuleTrace:
 
     def _on_event(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event != "call" or not code.co_flags & OPTIMIZED or not code.co_filename.startswith(ROOT):
-            return
-        module, name = self._module(frame), code.co_qualname.partition(".")[0]
-        if module is None or name.startswith("<"):
-            return
-        if (module, name) not in self._used:
-            self._used[module, name] = None
-            caller = frame.f_back
-            while caller is not None and self._module(caller) is None:
-                caller = caller.f_back
-            self.calls[self._module(caller) if caller else "", module] = None
+        if code.co_name == "<module>":
+            self._importing += {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not self._importing and not code.co_name.startswith("<"):
+            module = _find_module(frame)
+            if module is not None and (module, code.co_qualname) not in self._functions:
+                self._functions[module, code.co_qualname] = None
+                self._note(frame, module)
 
-    def _module(self, frame: FrameType) -> str | None:
-        """Return the module of a frame without our package's name; None for one of other packages."""
-        path = frame.f_code.co_filename
-        if not path.startswith(ROOT):
-            return None
-        module = path.removeprefix(ROOT).removesuffix(".py").replace("/", ".")
-        return module if module.partition(".")[0] in self.packages else None
+    def _note(self, frame: FrameType, module: str) -> None:
+        """Append a module that is entered, and the module of ours that called it."""
+        if self.modules[-1:] != [module]:
+            self.modules.append(module)
+        caller = frame.f_back
+        while caller is not None and _find_module(caller) is None:
+            caller = caller.f_back
+        self.calls[(caller and _find_module(caller)) or "", module] = None
 
     @property
-    def modules(self) -> list[str]:
-        """The modules in the order in which they are entered; one that is left and entered again is there twice."""
-        found: list[str] = []
-        for module, _ in self._used:
-            if found[-1:] != [module]:
-                found.append(module)
-        return found
+    def files(self) -> int:
+        """How many modules have a function that ran."""
+        return len(set(self.modules))
 
     @property
     def returns(self) -> int:
         """How often a module is entered that was left before."""
-        return len(self.modules) - len(set(self.modules))
+        return len(self.modules) - self.files
+
+
+def _find_module(frame: FrameType) -> str | None:
+    """Return the module of a frame without our package's name; None for a frame of other packages."""
+    path = frame.f_code.co_filename
+    return path.removeprefix(ROOT).removesuffix(".py").replace("/", ".") if path.startswith(ROOT) else None
+
+
+if __name__ == "__main__":
+    from sciprism.cli.main import main
+
+    sys.argv[0] = "sciprism"
+    status: object = 0
+    with ModuleTrace() as trace:
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code or 0
+    counts = {"files": trace.files, "returns": trace.returns, "modules": trace.modules, "status": status}
+    print(json.dumps(counts), file=sys.stderr)
