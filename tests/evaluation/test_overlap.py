@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from open_data import paper, write, write_table
 from sciprism.cli.overlap import overlap
+from sciprism.datasets.clicks import Click, ClickLog
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import (
     LabelInput,
@@ -19,12 +20,11 @@ from sciprism.datasets.inputs import (
     SpanInput,
     TaggingInput,
 )
+from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.overlap import PaperMatch, find_overlap, list_test_papers, read_test_papers
 from sciprism.evaluation.suites.open import OPEN
 from sciprism.papers import Label, Paper
-from sciprism.papers.clicks import Click, ClickLog
-from sciprism.papers.signatures import Signature, Signatures
 
 LONG = " ".join(f"word{n} follows word{n + 1}" for n in range(60))
 ROWS = np.arange(3)

@@ -14,6 +14,7 @@ from sciprism.datasets.inputs import (
     RetrievalInput,
     TaggingInput,
 )
+from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.evaluation import evaluate
 from sciprism.evaluation.protocols.cluster import ClusterProtocol
 from sciprism.evaluation.protocols.label import LabelProtocol
@@ -26,7 +27,6 @@ from sciprism.evaluation.protocols.retrieve import RetrieveProtocol
 from sciprism.evaluation.protocols.tag import TagProtocol
 from sciprism.evaluation.uninformative import explain_uninformative
 from sciprism.papers.records import Label
-from sciprism.papers.signatures import Signature, Signatures
 
 NUMBERS = {"metric": "kendall_tau", "loss": "epsilon_insensitive"}
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from sciprism.datasets.clicks import ClickLog
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import (
     LabelInput,
@@ -19,13 +20,12 @@ from sciprism.datasets.inputs import (
     SpanInput,
     TaggingInput,
 )
+from sciprism.datasets.signatures import Signatures
 from sciprism.datasets.split import list_paper_keys
 from sciprism.errors import InputError
 from sciprism.evaluation.task import Task
-from sciprism.papers.clicks import ClickLog
 from sciprism.papers.duplicates import DuplicateFinder
 from sciprism.papers.records import Paper
-from sciprism.papers.signatures import Signatures
 from sciprism.text.template import Item
 
 EXAMPLES = 5

@@ -22,12 +22,12 @@ from sciprism.datasets.inputs import (
     RetrievalInput,
     TaggingInput,
 )
+from sciprism.datasets.signatures import Signatures
 from sciprism.evaluation.protocols.label import LabelProtocol
 from sciprism.evaluation.protocols.match import PAIRWISE
 from sciprism.evaluation.protocols.ranking_scores import score_rankings
 from sciprism.evaluation.protocols.retrieve import DEFAULT_DEPTH
 from sciprism.metrics.rankings import metric_depth
-from sciprism.papers.signatures import Signatures
 
 BLOCK = 256
 """Queries whose best and worst rankings are scored at once."""

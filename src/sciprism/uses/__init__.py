@@ -1,4 +1,4 @@
-"""What people do with vectors: search, similar papers, recommendation, matching, disambiguation."""
+"""What people do with vectors: search, similar papers, recommendation, tagging, matching."""
 
 from sciprism.uses.rankings import Hit, Ranking
 from sciprism.uses.search import search

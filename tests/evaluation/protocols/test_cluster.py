@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import bootstrap_interval, estimate
 from sciprism.evaluation.context import EvaluationContext
 from sciprism.evaluation.protocols.cluster import ClusterProtocol
 from sciprism.evaluation.protocols.cluster_sources import ClusterSourcesProtocol
 from sciprism.papers.records import Paper
-from sciprism.papers.signatures import Signature, Signatures
 
 pytest.importorskip("lightgbm")
 pytest.importorskip("scipy")

@@ -5,13 +5,18 @@ import pytest
 import torch
 
 from build_systems import build_system, spell_vectors
+from sciprism.datasets.clicks import Click, ClickLog
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
-from sciprism.evaluation.protocols.recommend import RecommendProtocol
-from sciprism.papers.clicks import Click, ClickLog
+from sciprism.evaluation.protocols.recommend import (
+    ClickRanker,
+    RankerSettings,
+    RecommendProtocol,
+    build_shown_lists,
+    compute_loss_weights,
+)
 from sciprism.papers.records import Paper
-from sciprism.uses.click_ranking import ClickRanker, RankerSettings, build_shown_lists, compute_loss_weights
 
 VIEW = EvaluationContext(format="proximity")
 PROPENSITIES = np.array([0.5, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1])

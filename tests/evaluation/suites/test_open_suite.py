@@ -8,6 +8,7 @@ import pytest
 
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import ProbeInput
+from sciprism.datasets.signatures import Signatures
 from sciprism.datasets.split import list_paper_keys
 from sciprism.evaluation.overlap import list_test_papers
 from sciprism.evaluation.protocols.registry import protocols
@@ -16,7 +17,6 @@ from sciprism.evaluation.suites.open import COUNTED, OPEN, VARIANTS
 from sciprism.evaluation.suites.registry import suites
 from sciprism.formats import FORMATS
 from sciprism.papers import Label, Paper
-from sciprism.papers.signatures import Signatures
 from sciprism.text.template import Template
 
 LONG = 60

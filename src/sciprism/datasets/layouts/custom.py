@@ -30,12 +30,12 @@ from sciprism.datasets.layouts.tables import (
     read_rows,
     require_file,
 )
+from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.formats import Role
 from sciprism.papers import read_labels
 from sciprism.papers.records import Label, Paper
-from sciprism.papers.signatures import Signature, Signatures
 
 REVIEWER = ("reviewer_id", "reviewer")
 

@@ -12,10 +12,10 @@ import numpy as np
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import PARTS
 from sciprism.datasets.rows import as_id
+from sciprism.datasets.signatures import Signature, Signatures
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper
-from sciprism.papers.signatures import Signature, Signatures
 
 SOURCES = ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 Authors = tuple[tuple[int, str], ...]  # position and name

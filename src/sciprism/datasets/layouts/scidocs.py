@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sciprism.datasets.clicks import Click, ClickLog
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.inputs import ProbeInput, RerankInput, concatenate
 from sciprism.datasets.layouts.item_tables import (
@@ -26,7 +27,6 @@ from sciprism.datasets.layouts.judgements import (
 from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.papers.clicks import Click, ClickLog
 from sciprism.papers.records import Paper
 
 OBTAIN = (

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats, Rows
+from sciprism.datasets.signatures import Signatures
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.disambiguation.features import PairFeatures, embedding_similarity, find_columns
+from sciprism.evaluation.disambiguation.models import MentionPairs, group_by_block, sample_pairs
 from sciprism.evaluation.systems import System
-from sciprism.papers.signatures import Signatures
-from sciprism.uses.disambiguation.features import PairFeatures, embedding_similarity, find_columns
-from sciprism.uses.disambiguation.models import MentionPairs
-from sciprism.uses.disambiguation.pairs import group_by_block, sample_pairs
 
 Blocks = Mapping[str, Rows]
 

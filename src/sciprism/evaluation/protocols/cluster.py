@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Rows
+from sciprism.datasets.signatures import Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.bootstrap import estimate
 from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.disambiguation.clustering import build_dendrograms, choose_cut, cluster_by_name
+from sciprism.evaluation.disambiguation.features import FEATURES
+from sciprism.evaluation.disambiguation.models import SameAuthorModel, choose_settings, train_same_author
 from sciprism.evaluation.item_scores import ItemScores, average_parts
 from sciprism.evaluation.protocols.author_mentions import EncodedMentions
 from sciprism.evaluation.protocols.metric_names import check_metrics
@@ -19,10 +23,6 @@ from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.task import ProtocolResult
 from sciprism.metrics.clusters import b_cubed
-from sciprism.papers.signatures import Signatures
-from sciprism.uses.disambiguation.clustering import build_dendrograms, choose_cut, cluster_by_name
-from sciprism.uses.disambiguation.features import FEATURES
-from sciprism.uses.disambiguation.models import SameAuthorModel, choose_settings, train_same_author
 
 METRICS = ("b3", "b3 without embedding", "b3 exact name", "difference")
 WITHOUT_EMBEDDING = frozenset(feature.group for feature in FEATURES) - {"embedding"}

@@ -9,8 +9,21 @@ from typing import Any
 import numpy as np
 
 from sciprism.arrays import Rows
+from sciprism.datasets.signatures import Signatures
 from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext
+from sciprism.evaluation.disambiguation.clustering import (
+    Dendrograms,
+    build_dendrograms,
+    choose_cut,
+    cluster_by_name,
+)
+from sciprism.evaluation.disambiguation.models import (
+    MentionPairs,
+    SameAuthorModel,
+    choose_settings,
+    train_same_author,
+)
 from sciprism.evaluation.item_scores import ItemScores
 from sciprism.evaluation.protocols.author_mentions import Blocks, BlockSplits, EncodedMentions
 from sciprism.evaluation.protocols.metric_names import check_metrics
@@ -18,19 +31,6 @@ from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System
 from sciprism.evaluation.task import ProtocolResult
 from sciprism.metrics.clusters import b_cubed, f1
-from sciprism.papers.signatures import Signatures
-from sciprism.uses.disambiguation.clustering import (
-    Dendrograms,
-    build_dendrograms,
-    choose_cut,
-    cluster_by_name,
-)
-from sciprism.uses.disambiguation.models import (
-    MentionPairs,
-    SameAuthorModel,
-    choose_settings,
-    train_same_author,
-)
 
 METRICS = ("union", "grid")
 

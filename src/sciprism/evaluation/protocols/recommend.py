@@ -1,14 +1,23 @@
-"""Predict which recommended paper was clicked (SciDocs)."""
+"""Predict which recommended paper was clicked: a small network ranks the shown papers by eleven features (SciDocs)."""
 
 from __future__ import annotations
 
+import copy
+import math
+import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Literal, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
 
+from sciprism.arrays import Rows
+from sciprism.datasets.clicks import Click, ClickLog
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.evaluation.context import EvaluationContext
@@ -18,17 +27,32 @@ from sciprism.evaluation.protocols.registry import protocols
 from sciprism.evaluation.systems import System, encode_rows
 from sciprism.evaluation.task import ProtocolResult
 from sciprism.metrics.clicks import click_scores
-from sciprism.papers.clicks import ClickLog
+from sciprism.papers.records import Paper
 from sciprism.parallel import map_threads
-from sciprism.uses.click_ranking import (
-    RankerSettings,
-    ShownLists,
-    build_shown_lists,
-    score_lists,
-    train_ranker,
-)
 
 METRICS = ("adj-ndcg", "adj-p@1")
+Weighting = Literal["as coded", "propensity"]
+Features = NDArray[np.float32]
+FEATURES = 11
+COSINE = 3
+"""Column of the vectors' cosine among the features."""
+MAX_NEGATIVES = 5
+NOW, SPAN = 2020.0, 20.0  # years, as in SciDocs
+BATCH = 64
+EPOCHS = 50
+PATIENCE = 5  # epochs without a lower dev loss
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankerSettings:
+    """How the network is built and trained; the published files state its form, not these values."""
+
+    hidden: int = 32
+    margin: float = 1.0
+    learning_rate: float = 1e-3
+    project: bool = False
+    weighting: Weighting = "as coded"
 
 
 @protocols.register("recommend")
@@ -85,3 +109,181 @@ def _item_scores(data: ClickLog, lists: ShownLists, scores: Sequence[NDArray[np.
         name: ItemScores(ids, np.stack([value * found.weights, found.weights], axis=1), "weighted-mean")
         for name, value in zip(METRICS, (found.gain, found.first), strict=True)
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLists:
+    """The lists of shown papers of some clicks, concatenated.
+
+    features: (n, 11), the cosine's column empty. papers: (n, 2) rows of the query paper and the shown one.
+    starts: (clicks + 1,) where each list begins. clicked: (clicks,) the clicked papers' positions.
+    """
+
+    features: Features
+    papers: Rows
+    starts: Rows
+    clicked: Rows
+
+    def triplets(self) -> tuple[Rows, Rows, Rows]:
+        """Return click, row of the clicked paper and row of a negative: the first five others as shown."""
+        found = [
+            (click, start + position, row)
+            for click, (start, end, position) in enumerate(
+                zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), self.clicked.tolist(), strict=True)
+            )
+            for row in [row for row in range(start, end) if row != start + position][:MAX_NEGATIVES]
+        ]
+        click, positive, negative = np.array(found, np.int64).reshape(-1, 3).T
+        return click, positive, negative
+
+
+class ClickRanker(nn.Module):
+    """Scores papers by eleven features; `project` applies a learned map to the query paper's vector."""
+
+    def __init__(self, dim: int, settings: RankerSettings, seed: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.projection = _build_linear(dim, dim, generator) if settings.project else None
+        if self.projection is not None:  # start from the identity
+            nn.init.eye_(self.projection.weight)
+            nn.init.zeros_(self.projection.bias)
+        self.layers = nn.Sequential(
+            _build_linear(FEATURES, settings.hidden, generator),
+            nn.ReLU(),
+            _build_linear(settings.hidden, 1, generator),
+        )
+
+    def forward(self, features: Tensor, queries: Tensor, shown: Tensor) -> Tensor:
+        """Return one score per row: features (n, 11), vectors (n, d), (n, d) -> (n,)."""
+        projected = queries if self.projection is None else self.projection(queries)
+        cosine = F.cosine_similarity(projected, shown, dim=1)
+        complete = torch.cat([features[:, :COSINE], cosine[:, None], features[:, COSINE + 1 :]], dim=1)
+        scores: Tensor = self.layers(complete).squeeze(1)
+        return scores
+
+
+def build_shown_lists(data: ClickLog, clicks: Sequence[Click]) -> ShownLists:
+    """Return the features of every shown paper of some clicks."""
+    papers = [(click.paper, row) for click in clicks for row in click.shown.tolist()]
+    rows = {click.paper for click in clicks} | {row for _, row in papers}
+    words = {row: frozenset(_WORD.findall(data.papers[row].title)) for row in rows}
+    features = [_compute_features(data, query, row, _jaccard(words[query], words[row])) for query, row in papers]
+    return ShownLists(
+        np.array(features, np.float32).reshape(-1, FEATURES),
+        np.array(papers, np.int64).reshape(-1, 2),
+        np.cumsum([0, *(len(click.shown) for click in clicks)], dtype=np.int64),
+        np.array([click.shown.tolist().index(click.clicked) for click in clicks], np.int64),
+    )
+
+
+def compute_loss_weights(clicked: Rows, propensities: NDArray[np.float64], weighting: Weighting) -> Features:
+    """Return the weight of each click's loss: 1 / propensity of its position, propensities scaled to mean 1.
+
+    SciDocs as coded overwrites the position, so every click is weighted by the last propensity.
+    """
+    scaled = propensities / propensities.mean()
+    positions = np.full(len(clicked), -1) if weighting == "as coded" else clicked
+    weights: Features = (1.0 / scaled[positions]).astype(np.float32)
+    return weights
+
+
+def train_ranker(
+    train: ShownLists,
+    dev: ShownLists,
+    vectors: Tensor,
+    propensities: NDArray[np.float64],
+    settings: RankerSettings,
+    seed: int,
+) -> tuple[ClickRanker, int, float]:
+    """Return the network of the epoch with the lowest dev loss, that epoch (from 1) and its loss."""
+    net = ClickRanker(vectors.shape[1], settings, seed)
+    shuffle = np.random.default_rng(seed)
+    optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
+    weights = [compute_loss_weights(part.clicked, propensities, settings.weighting) for part in (train, dev)]
+    click, positive, negative = train.triplets()
+    best, best_epoch, best_state = math.inf, 0, copy.deepcopy(net.state_dict())
+    for epoch in range(1, EPOCHS + 1):
+        order = shuffle.permutation(len(click))
+        for start in range(0, len(order), BATCH):
+            rows = order[start : start + BATCH]
+            batch = click[rows], positive[rows], negative[rows]
+            loss = _loss(net, train, vectors, weights[0], batch, settings.margin)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        with torch.inference_mode():
+            found = float(_loss(net, dev, vectors, weights[1], dev.triplets(), settings.margin))
+        if found < best:
+            best, best_epoch, best_state = found, epoch, copy.deepcopy(net.state_dict())
+        elif epoch - best_epoch >= PATIENCE:
+            break
+    net.load_state_dict(best_state)
+    return net, best_epoch, best
+
+
+def score_lists(net: ClickRanker, lists: ShownLists, vectors: Tensor) -> list[NDArray[np.float64]]:
+    """Return the scores of each click's shown papers, in the order of display."""
+    with torch.inference_mode():
+        scores = _scores(net, lists, vectors, np.arange(len(lists.features))).numpy().astype(np.float64)
+    return np.split(scores, lists.starts[1:-1])
+
+
+def _build_linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """Return a layer initialized from a generator of its own: networks are trained in parallel."""
+    layer = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
+    for weights in layer.parameters():
+        nn.init.uniform_(weights, -(inputs**-0.5), inputs**-0.5, generator=generator)
+    return cast(nn.Linear, layer)
+
+
+def _loss(
+    net: ClickRanker,
+    lists: ShownLists,
+    vectors: Tensor,
+    weights: Features,
+    batch: tuple[Rows, Rows, Rows],
+    margin: float,
+) -> Tensor:
+    click, positive, negative = batch
+    better, worse = (_scores(net, lists, vectors, rows) for rows in (positive, negative))
+    losses = F.margin_ranking_loss(better, worse, torch.ones_like(better), margin, reduction="none")
+    return (losses * torch.from_numpy(weights[click])).mean()
+
+
+def _scores(net: ClickRanker, lists: ShownLists, vectors: Tensor, rows: Rows) -> Tensor:
+    queries, shown = torch.from_numpy(lists.papers[rows]).T
+    scores: Tensor = net(torch.from_numpy(lists.features[rows]), vectors[queries], vectors[shown])
+    return scores
+
+
+def _compute_features(data: ClickLog, query: int, shown: int, titles: float) -> tuple[float, ...]:
+    """Return the eleven features in SciDocs' order; position and cosine are 0.
+
+    The position is 0 as in the published code: at test time it would reveal where people click.
+    """
+    q, c = data.papers[query], data.papers[shown]
+    cited_q, cited_c = data.cited_by[query], data.cited_by[shown]
+    return (
+        _jaccard(frozenset(q.authors), frozenset(c.authors)),
+        0.0,
+        titles,
+        0.0,
+        _jaccard(cited_q, cited_c),
+        _jaccard(frozenset(q.references), frozenset(c.references)),
+        float(q.id in c.references or c.id in cited_q),
+        float(c.id in q.references or q.id in cited_c),
+        _scaled_age(NOW, c),
+        _scaled_age(None if q.year is None else float(q.year), c),
+        math.log(1 + len(cited_c)) / 10,
+    )
+
+
+def _jaccard(one: AbstractSet[str], other: AbstractSet[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def _scaled_age(year: float | None, paper: Paper) -> float:
+    """Return a paper's age in a year, in units of 20 years, clipped to -1..1; 0 if a year is missing."""
+    if year is None or paper.year is None:
+        return 0.0
+    return max(-1.0, min(1.0, (year - paper.year) / SPAN))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sciprism.errors import InputError
+from sciprism.papers.person_names import Name, normalize, parse_name
 from sciprism.papers.records import Paper
-from sciprism.uses.disambiguation.names import Name, normalize, parse_name
 from sciprism.uses.matching.reviewers import Authorship, Reviewer
 from sciprism.uses.matching.title_matches import match_titles
 

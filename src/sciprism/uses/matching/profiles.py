@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sciprism.papers.person_names import Name, parse_name
 from sciprism.papers.records import Paper
-from sciprism.uses.disambiguation.names import Name, parse_name
 from sciprism.uses.matching.expertise import Profiles
 from sciprism.uses.matching.reviewers import Reviewer
 

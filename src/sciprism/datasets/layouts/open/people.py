@@ -16,10 +16,10 @@ from sciprism.datasets.layouts.open.sampling import (
     to_rows,
 )
 from sciprism.datasets.layouts.signatures import AuthorMentions
+from sciprism.datasets.signatures import Signatures
 from sciprism.datasets.split import SplitTable
 from sciprism.drop_report import DropReport
 from sciprism.papers.records import Paper
-from sciprism.papers.signatures import Signatures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

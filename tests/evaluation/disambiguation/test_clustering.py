@@ -3,17 +3,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sciprism.datasets.signatures import Signature
 from sciprism.errors import InputError
-from sciprism.papers.signatures import Signature
-from sciprism.uses.disambiguation.clustering import build_dendrograms, choose_cut, cluster_by_name
-from sciprism.uses.disambiguation.models import (
+from sciprism.evaluation.disambiguation.clustering import build_dendrograms, choose_cut, cluster_by_name
+from sciprism.evaluation.disambiguation.models import (
     FEATURES,
     MentionPairs,
+    all_pairs,
     choose_settings,
+    group_by_block,
+    sample_pairs,
     sample_settings,
     train_same_author,
 )
-from sciprism.uses.disambiguation.pairs import all_pairs, group_by_block, sample_pairs
 
 pytest.importorskip("scipy")
 PLACES = np.array([0.0, 0.1, 0.5, 0.55, 0.9])

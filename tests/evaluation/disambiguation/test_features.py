@@ -1,5 +1,6 @@
 """Features against numbers worked out by hand."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -7,10 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sciprism.datasets.signatures import Signature, Signatures
+from sciprism.evaluation.disambiguation.features import (
+    FEATURES,
+    BagMatrix,
+    PairFeatures,
+    advanced_similarity,
+    character_ngrams,
+    embedding_similarity,
+    find_columns,
+    name_similarity,
+    word_ngrams,
+)
+from sciprism.papers.person_names import parse_name
 from sciprism.papers.records import Paper
-from sciprism.papers.signatures import Signature, Signatures
-from sciprism.uses.disambiguation.features import FEATURES, PairFeatures, embedding_similarity, find_columns
-from sciprism.uses.disambiguation.ngrams import BagMatrix, character_ngrams, word_ngrams
 
 NAMES = [feature.name for feature in FEATURES]
 ENGLISH = "We show that the order of the parts is known and that this is of use for all of the others."
@@ -136,3 +147,29 @@ def test_bags_agree_with_counters(bags):
 
 def test_a_cap_on_the_union():
     assert BagMatrix(["aab", "aac"]).jaccard(np.array([0]), np.array([1]), cap=2)[0] == 1.0
+
+
+def test_six_features_of_given_names():
+    features = name_similarity(parse_name("Ann B. C. Lee"), parse_name("Ann Beth Lee"))
+    # initials b, c against b: 1 of 2; two middle names never equal one; an initial stands among the middles
+    assert features == (1.0, 0.5, 0.0, 0.0, 0.0, 1.0)
+    features = name_similarity(parse_name("A. Lee"), parse_name("Ann Beth Lee"))
+    assert features[0] == 0.0 and features[3:] == (1.0, 1.0, 0.0)
+    assert math.isnan(features[1]) and math.isnan(features[2])
+    assert name_similarity(parse_name("A B Lee"), parse_name("A Beth Lee"))[2] == 1.0
+
+
+def test_distances_of_first_names():
+    """Worked by hand; the Jaro-Winkler similarities are Winkler's own examples."""
+    assert advanced_similarity("kitten", "sitting")[0] == pytest.approx(3 / 7)
+    assert advanced_similarity("johann", "john")[1] == pytest.approx(1 - 3 / 4)
+    assert advanced_similarity("jo", "john")[1] == 0.0
+    assert advanced_similarity("abcde", "ace")[2] == pytest.approx(1 - 3 / 5)
+    assert advanced_similarity("martha", "marhta")[3] == pytest.approx(0.9611, abs=1e-4)
+    assert advanced_similarity("dwayne", "duane")[3] == pytest.approx(0.84, abs=1e-4)
+    assert advanced_similarity("dixon", "dicksonx")[3] == pytest.approx(0.8133, abs=1e-4)
+    assert advanced_similarity("abc", "xyz")[3] == 0.0
+
+
+def test_initials_have_no_advanced_features():
+    assert all(map(math.isnan, advanced_similarity("a", "anna")))

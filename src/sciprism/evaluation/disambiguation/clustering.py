@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Doubles, Rows
+from sciprism.datasets.signatures import Signature
 from sciprism.errors import InputError, MissingExtraError
+from sciprism.evaluation.disambiguation.models import all_pairs
 from sciprism.metrics.clusters import b_cubed, f1
-from sciprism.papers.signatures import Signature
+from sciprism.papers.person_names import parse_name
 from sciprism.parallel import map_threads
-from sciprism.uses.disambiguation.names import parse_name
-from sciprism.uses.disambiguation.pairs import all_pairs
 
 FeatureFunction = Callable[[Rows, Rows], NDArray[np.float32]]
 DistanceFunction = Callable[[NDArray[np.float32]], Doubles]

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Jaro, LCSseq, Levenshtein, Prefix
 
 from sciprism.arrays import Rows
+from sciprism.datasets.signatures import Signatures
+from sciprism.errors import MissingExtraError
 from sciprism.papers.languages import guess_language
+from sciprism.papers.person_names import Name, normalize, parse_name
 from sciprism.papers.records import Paper
-from sciprism.papers.signatures import Signatures
-from sciprism.uses.disambiguation.names import Name, advanced_similarity, name_similarity, parse_name
-from sciprism.uses.disambiguation.ngrams import BagMatrix, build_set_bags, character_ngrams, word_ngrams
 
 FeatureTable = NDArray[np.float32]
 Column = NDArray[np.float32]
 CHUNK = 20_000  # pairs at once: the n-gram rows of more would exceed the cache
 MAX_UNION = 5000  # cap of the union of long lists (coauthors, references)
 MAX_DISTANCE = 50  # of years or positions
+CHARACTER_SIZES = (2, 3, 4)
+WORD_SIZES = (1, 2, 3)
+_STOP_WORDS = """
+a an and are as at be by for from has in into is it its of on or over that the their this to towards
+under upon using via was we were which with within without
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+PREFIX_SCALE = 0.1  # Winkler's weight of each letter of the common prefix, four at most
 UNKNOWN_LANGUAGES = ("Latin script", "none")  # guesses that name no language
 
 
@@ -234,3 +243,101 @@ def _count_names(names: Sequence[Name], papers: Sequence[Paper]) -> FeatureTable
         for name in names
     ]
     return np.array(rows, np.float32).reshape(-1, 4)
+
+
+def name_similarity(one: Name, other: Name) -> tuple[float, ...]:
+    """Return six features of the given names; NaN where a side is empty.
+
+    First names equal; multiset Jaccard of middle initials; middle names equal (an initial matches its name);
+    exactly one side without middle names; a first name of one letter; a middle name of one letter.
+    """
+    nan = float("nan")
+    has_first = bool(one.first and other.first)
+    has_middle = bool(one.middles and other.middles)
+    a, b = (Counter(part[0] for part in name.middles) for name in (one, other))
+    same_middles = len(one.middles) == len(other.middles) and all(
+        x == y or (1 in (len(x), len(y)) and x[0] == y[0]) for x, y in zip(one.middles, other.middles, strict=True)
+    )
+    return (
+        float(one.first == other.first) if has_first else nan,
+        (a & b).total() / (a | b).total() if has_middle else nan,
+        float(same_middles) if has_middle else nan,
+        float(bool(one.middles) != bool(other.middles)),
+        float(1 in (len(one.first), len(other.first))),
+        float(any(len(part) == 1 for part in (*one.middles, *other.middles))),
+    )
+
+
+def advanced_similarity(one: str, other: str) -> tuple[float, ...]:
+    """Return Levenshtein, prefix and LCS distance and Jaro-Winkler similarity (Winkler 1990) of two first names.
+
+    All are NaN unless both names are longer than one letter.
+    """
+    if min(len(one), len(other)) < 2:
+        return (float("nan"),) * 4
+    longest = max(len(one), len(other))
+    prefix = Prefix.similarity(one, other)
+    jaro = Jaro.similarity(one, other)
+    return (
+        Levenshtein.distance(one, other) / longest,
+        1.0 - prefix / min(len(one), len(other)),
+        1.0 - LCSseq.similarity(one, other) / longest,
+        jaro + PREFIX_SCALE * min(4, prefix) * (1.0 - jaro),
+    )
+
+
+def character_ngrams(text: str) -> list[str]:
+    """Return the n-grams of 2 to 4 characters of a normalised text, spaces between words included."""
+    plain = normalize(text)
+    return [plain[i : i + n] for n in CHARACTER_SIZES for i in range(len(plain) - n + 1)]
+
+
+def word_ngrams(text: str) -> list[str]:
+    """Return the n-grams of 1 to 3 words of a normalised text, without stop words."""
+    words = [word for word in normalize(text).split() if word not in STOP_WORDS]
+    return [" ".join(words[i : i + n]) for n in WORD_SIZES for i in range(len(words) - n + 1)]
+
+
+class BagMatrix:
+    """A sparse matrix with one bag per row."""
+
+    def __init__(self, bags: Iterable[Iterable[str]]) -> None:
+        try:
+            from scipy.sparse import csr_matrix
+        except ModuleNotFoundError:
+            raise MissingExtraError("bench", "author disambiguation") from None
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__
+        columns: list[int] = []
+        counts: list[int] = []
+        ends = [0]
+        for bag in bags:
+            counted = sorted((numbers[member], count) for member, count in Counter(bag).items())
+            columns += [column for column, _ in counted]
+            counts += [count for _, count in counted]
+            ends.append(len(columns))
+        self._counts = csr_matrix(
+            (np.array(counts, np.float32), np.array(columns, np.int32), np.array(ends)),
+            shape=(len(ends) - 1, max(1, len(numbers))),
+        )
+        self._sizes = np.asarray(self._counts.sum(axis=1), np.float32).ravel()
+
+    def jaccard(self, left: Rows, right: Rows, cap: float = np.inf) -> Column:
+        """Return the multiset Jaccard similarity of pairs of rows (n,), at most 1; NaN where a bag is empty.
+
+        The sum of minima divided by the sum of maxima; the latter is capped at `cap`.
+        """
+        shared = np.full(len(left), np.nan, np.float32)
+        full = np.flatnonzero((self._sizes[left] > 0) & (self._sizes[right] > 0))
+        if len(full):
+            one, other = left[full], right[full]
+            both = self._counts[one].minimum(self._counts[other])
+            minima = np.asarray(both.sum(axis=1), np.float32).ravel()
+            union = np.minimum(self._sizes[one] + self._sizes[other] - minima, cap)
+            shared[full] = np.minimum(minima / union, 1.0)
+        return shared
+
+
+def build_set_bags(bags: Sequence[Iterable[str]]) -> BagMatrix:
+    """Return bags in which every member counts once."""
+    return BagMatrix(set(bag) for bag in bags)
