@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "encoders": {"text"},
     "store": {"encoders"},
     "index": {"store", "metrics"},
-    "probes": {"index", "metrics"},
+    "probes": {"metrics"},
     "training": {"encoders", "objectives", "metrics"},
     "datasets": {"papers", "text"},
     "uses": {"index", "probes", "metrics"},
@@ -37,13 +37,11 @@ GROUND = {
     "deprecation",
     "drop_report",
     "errors",
-    "file_kinds",
     "files",
     "formats",
     "parallel",
     "registry",
     "seeding",
-    "similar_names",
 }
 FILE = 400
 LIMITS = {ast.ClassDef: 200, ast.FunctionDef: 40, ast.AsyncFunctionDef: 40}

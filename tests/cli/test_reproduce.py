@@ -66,22 +66,6 @@ def test_a_table_in_the_shape_of_the_papers_on_the_open_suite(workplace, monkeyp
     assert (workplace / "table.md").read_text().startswith("### Table 5 of SciMult")
 
 
-def test_numbers_of_version_0_1_are_read_with_a_note(workplace, monkeypatch, capsys):
-    words = ("--only", "vanilla", "--data", "open", "--quick", "--from-results")
-    for paper, table, note in (
-        (
-            "scimult",
-            "7",
-            "table of SciMult '7' is numbered as in the paper; in version 0.1 it was search, which is now '8'",
-        ),
-        ("multi2spe", "1", "table of Multi2SPE '1' is now '1a'; version 0.3 reads the new name only"),
-    ):
-        status, _, err = reproduce(monkeypatch, capsys, paper, table, *words)
-        assert status == 2 and err.startswith(f"sciprism: {note}\n") and err.count("\n") == 2
-    status, _, err = reproduce(monkeypatch, capsys, "multi2spe", "4(d)", "--data", "open")
-    assert status == 2 and "table 4d of Multi2SPE" in err and "not on file here" in err
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

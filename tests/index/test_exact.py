@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sciprism.index import exact, matmul, topk
+from sciprism import arrays
+from sciprism.index import exact, topk
 from sciprism.store.matrix import Matrix, quantize
 
 DISTANCES: tuple[exact.Distance, ...] = ("cosine", "dot", "euclidean")
@@ -150,9 +151,9 @@ def test_nothing_to_search_and_nothing_asked() -> None:
 @pytest.mark.parametrize(("m", "n", "d"), [(1, 1, 1), (1, 700, 384), (100, 333, 384), (5, 1, 17), (0, 3, 4)])
 def test_the_fast_product_agrees_with_the_plain_one(monkeypatch: pytest.MonkeyPatch, m: int, n: int, d: int) -> None:
     left, right = torch.randn(m, d), torch.randn(n, d)
-    fast = matmul.inner_products(left, right)
-    monkeypatch.setattr(matmul, "onednn_works", lambda: False)
-    plain = matmul.inner_products(left, right)
+    fast = arrays.inner_products(left, right)
+    monkeypatch.setattr(arrays, "onednn_works", lambda: False)
+    plain = arrays.inner_products(left, right)
     torch.testing.assert_close(fast, plain, atol=1e-4, rtol=1e-5)
     torch.testing.assert_close(plain, (left.double() @ right.double().T).float(), atol=1e-4, rtol=1e-5)
 
@@ -161,7 +162,7 @@ def test_search_is_the_same_without_the_fast_product(monkeypatch: pytest.MonkeyP
     numbers = np.random.default_rng(2)
     vectors, queries = numbers.normal(size=(4000, 48)).astype(np.float32), numbers.normal(size=(9, 48))
     fast = topk(queries.astype(np.float32), [Matrix(vectors)], 10)
-    monkeypatch.setattr(matmul, "onednn_works", lambda: False)
+    monkeypatch.setattr(arrays, "onednn_works", lambda: False)
     plain = topk(queries.astype(np.float32), [Matrix(vectors)], 10)
     np.testing.assert_array_equal(fast[1], plain[1])
     np.testing.assert_array_equal(fast[0], plain[0])

@@ -99,7 +99,7 @@ def damaged(tmp_path: Path) -> tuple[Path, Path]:
         ("[]", "not a manifest"),
         ('{"name": "a package"}', "layout: Field required"),
         ('{"layout": 1}', r"encoder: Field required.*embed into a new folder"),
-        ('{"layout": 4}', "has layout 4; this version of sciprism reads up to 3"),
+        ('{"layout": 4}', "has layout 4; this version of sciprism reads 1"),
     ],
 )
 def test_a_foreign_or_torn_manifest(tmp_path: Path, content: str, message: str) -> None:

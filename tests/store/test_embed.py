@@ -333,16 +333,11 @@ def test_papers_of_one_id_do_not_replace_each_other_unless_told_to(tmp_path: Pat
     assert (report.replaced, report.papers) == (1, 1) and StoredCollection.open(folder).paper("1") == other
 
 
-def test_a_shard_of_version_0_1_has_no_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = Paper(id="1", title="On frogs", place=Place("a.csv", 1, 2))
-    with monkeypatch.context() as former:
-        former.setattr("sciprism.store.paper_table.PLACE", {})
-        embed([first], FakeEncoder(), tmp_path / "c")
+def test_a_paper_without_a_place_has_none(tmp_path: Path) -> None:
+    embed([Paper(id="1", title="On frogs")], FakeEncoder(), tmp_path / "c")
     assert StoredCollection.open(tmp_path / "c").paper("1").place is None
     with pytest.raises(InputError, match=r"'On frogs' \(its file was not recorded\)"):
         embed([Paper(id="1", title="On toads")], FakeEncoder(), tmp_path / "c")
-    embed([replace(first, id="2")], FakeEncoder(), tmp_path / "c")
-    assert [p.place for p in StoredCollection.open(tmp_path / "c").papers([0, 1])] == [None, first.place]
 
 
 def test_a_model_of_prism_reads_each_paper_once(tmp_path: Path, tiny_model: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from sciprism.cli.compare import compare
 from sciprism.cli.delete import delete
@@ -28,7 +29,6 @@ from sciprism.cli.failures import (
     stop_for_usage,
     with_explained_failures,
 )
-from sciprism.cli.former_options import Command
 from sciprism.cli.index import index
 from sciprism.cli.inspect import inspect
 from sciprism.cli.match import match
@@ -47,7 +47,6 @@ from sciprism.cli.tag import tag
 from sciprism.cli.tokenizer import tokenizer
 from sciprism.cli.train import train
 from sciprism.cli.verify import verify
-from sciprism.deprecation import RenamedWarning
 from sciprism.errors import (
     DamagedCacheWarning,
     EmptyTextWarning,
@@ -94,6 +93,22 @@ STORED: dict[Callable[..., None], Stored] = {
     reproduce: lambda options: _has(options["results"] or Path("results") / options["paper"], "*/*/*.json"),
 }
 """Commands that continue -> whether they stored something: a checkpoint, a result."""
+
+
+class Command(TyperCommand):
+    """A command that refuses empty values: an unset variable of a shell would stand for a default, or this folder."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises InputError for an empty one."""
+        for before, arg in zip(["", *args], args, strict=False):
+            option, equals, value = arg.partition("=")
+            if not arg or (option.startswith("--") and equals and not value):
+                name = option or before
+                name = name if name.startswith("-") else "an argument"
+                raise InputError(
+                    f"{name} is empty; give it a value, or leave it out (is a variable of your shell unset?)"
+                )
+        return super().parse_args(ctx, args)
 
 
 def _has(folder: Path | None, *patterns: str) -> bool:
@@ -155,7 +170,6 @@ def _shorten_warnings() -> None:
     """Print warnings meant for people as one line, without the place in the code that gave them."""
     default = warnings.showwarning
     ours = (
-        RenamedWarning,
         DamagedCacheWarning,
         EmptyTextWarning,
         GuessedEncodingWarning,

@@ -35,8 +35,8 @@ def verify(
 ) -> None:
     """Compare every file with its checksum, and print what was found; exit status 1 where one is damaged.
 
-    A file is ok, damaged, missing, without checksum (version 0.1 or another program wrote it: it cannot be
-    checked), or unknown (it does not belong to the folder).
+    A file is ok, damaged, missing, without checksum (another program wrote it: it cannot be checked), or
+    unknown (it does not belong to the folder).
 
     Example: sciprism verify vecs/
     """
@@ -113,7 +113,7 @@ def _list_collection_states(path: Path) -> Iterator[FileState]:
         return
     collection = StoredCollection(path, manifest)
     seen = {MANIFEST_NAME}
-    yield FileState(MANIFEST_NAME, "ok" if manifest.has_blocks or not manifest.shards else "without checksum")
+    yield FileState(MANIFEST_NAME, "ok")
     for states in (collection.file_states(), list_index_states(collection)):
         for each in states:
             seen.add(each.name)

@@ -180,24 +180,23 @@ def _select(mask: NDArray[np.bool_] | None) -> Any:
 
 @lru_cache(maxsize=4)
 def _load_index(collection: StoredCollection, space: str) -> tuple[Graph | InvertedLists, int, int]:
-    """Return the index of a space, its effort and its depth; of a version before they were measured, those it had."""
+    """Return the index of a space, its effort and its depth."""
     import_faiss()
     folder = _index_folder(collection, space)
     checks = build_record.IndexChecks(folder, collection, "approximate")
-    kind = KINDS["ivf" if checks.settings.get("kind") == "ivf" else "hnsw"]
-    path = folder / (checks.find_name(".faiss") or "index.faiss")
-    former = inverted_lists.FORMER_EFFORT if kind is InvertedLists else graph.FORMER_EFFORT
+    kind = KINDS["ivf" if checks.settings["kind"] == "ivf" else "hnsw"]
+    path = folder / checks.find_name(".faiss")
     try:
         index = kind(path, checks)
     except DamagedFileError as error:
         raise DamagedFileError(f"{str(error).removesuffix(f'; {checks.remedy}')}; {checks.remedy}") from None
-    return index, int(checks.settings.get("effort", former)), int(checks.settings.get("depth", 1))
+    return index, int(checks.settings["effort"]), int(checks.settings["depth"])
 
 
 def _name_new(folder: Path) -> Path:
     """Return a path for a new index, other than that of the index in use, after removing what a killed build left."""
     try:
-        used = list(build_record.read_record(folder, "").files or ["index.faiss"])
+        used = list(build_record.read_record(folder, "").files)
     except (FileNotFoundError, DamagedFileError):
         used = []
     _remove_others(folder, used)

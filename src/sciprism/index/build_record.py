@@ -29,17 +29,14 @@ class IndexFile(BaseModel):
 
 
 class BuildRecord(BaseModel):
-    """The collection's contents (a hash) and rows when the index was built, the index's settings and files.
-
-    files: None for an index of version 0.1, which has no checksums.
-    """
+    """The collection's contents (a hash) and rows when the index was built, the index's settings and files."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
     contents: str
     rows: int
     settings: Settings
-    files: dict[str, IndexFile] | None = None
+    files: dict[str, IndexFile]
 
 
 def hash_contents(collection: StoredCollection) -> str:
@@ -74,7 +71,7 @@ def read_record(folder: Path, remedy: str) -> BuildRecord:
         record = BuildRecord.model_validate_json(content)
     except ValidationError:
         raise DamagedFileError(f"{folder / RECORD_NAME} is damaged; {remedy}") from None
-    if record.files is not None and not sealed:
+    if not sealed:
         raise lost_checksum(folder / RECORD_NAME, remedy)
     return record
 
@@ -98,19 +95,18 @@ class IndexChecks:
                 f"and the collection has changed since (now {collection.rows} rows); {self.remedy}"
             )
         self.settings = record.settings
-        self._files = record.files or {}
+        self._files = record.files
 
-    def find_name(self, suffix: str) -> str | None:
-        """Return the name of the file with a suffix, None where the record has none."""
-        return next((name for name in self._files if name.endswith(suffix)), None)
+    def find_name(self, suffix: str) -> str:
+        """Return the name of the file with a suffix."""
+        return next(name for name in self._files if name.endswith(suffix))
 
     def open(self, name: str) -> BlockChecks:
         """Return the checks of one file, compared block by block later. Raises DamagedFileError for another size."""
-        known = self._files.get(name)
-        path = self.folder / name
-        if known is not None and (not path.is_file() or path.stat().st_size != known.size):
+        path, file = self.folder / name, self._files[name]
+        if not path.is_file() or path.stat().st_size != file.size:
             raise DamagedFileError(f"{path} is missing or damaged; {self.remedy}")
-        return BlockChecks(path, known.blocks if known else (), self.remedy)
+        return BlockChecks(path, file.blocks, self.remedy)
 
     def check_whole(self, *except_for: str) -> None:
         """Compare all files but some with their checksums. Raises DamagedFileError."""
@@ -129,10 +125,6 @@ def list_index_states(collection: StoredCollection) -> Iterator[FileState]:
         except DamagedFileError:
             yield FileState((place / RECORD_NAME).as_posix(), "damaged")
             continue
-        yield FileState((place / RECORD_NAME).as_posix(), "without checksum" if record.files is None else "ok")
-        for name, file in (record.files or {}).items():
+        yield FileState((place / RECORD_NAME).as_posix(), "ok")
+        for name, file in record.files.items():
             yield FileState((place / name).as_posix(), find_state(path.parent / name, file.size, file.blocks))
-        if record.files is None:
-            for file_path in sorted(path.parent.iterdir()):
-                if file_path != path:
-                    yield FileState((place / file_path.name).as_posix(), "without checksum")

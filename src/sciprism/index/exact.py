@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sciprism.arrays import Floats, Rows
-from sciprism.index.matmul import inner_products
+from sciprism.arrays import Floats, Rows, inner_products
 from sciprism.index.registry import vector_searches
 from sciprism.parallel import map_threads
 from sciprism.store import Matrix, StoredCollection

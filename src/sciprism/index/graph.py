@@ -16,8 +16,6 @@ from sciprism.store import StoredCollection
 
 LINKS = 32
 """Neighbours of a node of the graph."""
-FORMER_EFFORT = 128
-"""Nodes that were visited before they were chosen by measured recall."""
 MAX_EFFORT = 4096
 """The most nodes that a search keeps: beyond that exact search is as fast."""
 

@@ -51,8 +51,6 @@ PROGRAM_BYTES = 600_000_000
 """Memory of the program itself and of all buffers but the training sample."""
 RESCORE_CODES = 1000
 """Codes that are read in the time of scoring one candidate exactly."""
-FORMER_EFFORT = 32
-"""Lists that were read before they were chosen by measured recall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +108,11 @@ class InvertedLists:
         self._index.use_precomputed_table = -1  # it would take a hundred times the memory of the centroids
         self.efforts = double(1, self._index.nlist)
         self._entry_bytes = self._index.code_size + ID_BYTES
-        self._checks: BlockChecks | None = None
-        if checks is None or checks.find_name(LISTS_SUFFIX):  # version 0.1 has the lists in the index
-            self._checks = checks.open(lists.name) if checks is not None else BlockChecks(lists, (), "")
-            self._sizes = np.load(path.with_suffix(SIZES_SUFFIX), allow_pickle=False)
-            self._starts = np.cumsum([0, *self._sizes[:-1]]) * self._entry_bytes
-            self._content: Bytes = np.memmap(lists, np.uint8, "r")
-            self._map(lists)
+        self._checks = checks.open(lists.name) if checks is not None else BlockChecks(lists, (), "")
+        self._sizes = np.load(path.with_suffix(SIZES_SUFFIX), allow_pickle=False)
+        self._starts = np.cumsum([0, *self._sizes[:-1]]) * self._entry_bytes
+        self._content: Bytes = np.memmap(lists, np.uint8, "r")
+        self._map(lists)
 
     def _map(self, lists: Path) -> None:
         """Give the index its lists, mapped and not read."""
@@ -158,7 +154,7 @@ class InvertedLists:
 
     def _check(self, lists: Rows) -> None:
         """Compare the blocks of some lists. Raises DamagedFileError."""
-        if self._checks is None or self._checks.complete:
+        if self._checks.complete:
             return
         first = self._starts[lists] // BLOCK
         last = np.maximum(self._starts[lists] + self._sizes[lists] * self._entry_bytes - 1, 0) // BLOCK

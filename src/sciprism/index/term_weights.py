@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sciprism.arrays import Floats
-from sciprism.errors import InputError
 from sciprism.index import lexical
 from sciprism.store import StoredCollection
 
@@ -46,11 +45,6 @@ class TermStatistics:
 def read_statistics(collection: StoredCollection) -> TermStatistics:
     """Return the statistics of a lexical index; InputError where there is none, or it is out of date."""
     settings = lexical.read_settings(collection)
-    if "mean_length" not in settings:
-        raise InputError(
-            f"the lexical index of {collection.folder} was built by an earlier version; "
-            f"run: sciprism index {collection.folder} --lexical"
-        )
     values = {name: float(settings[name]) for name in ("mean_length", "k1", "b")}
     return TermStatistics(documents=int(settings["documents"]), **values)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from sciprism.errors import InputError
-from sciprism.file_kinds import HEAD, describe_wrong_file
+from sciprism.files import HEAD, describe_wrong_file
 from sciprism.papers.cleaning import clean_name
 from sciprism.papers.encodings import (
     check_encoding,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from sciprism.index.matmul import inner_products
+from sciprism.arrays import inner_products
 
 
 class FeatureRows(Protocol):

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sciprism.arrays import Doubles, Floats, Integers
-from sciprism.index.matmul import inner_products
+from sciprism.arrays import Doubles, Floats, Integers, inner_products
 from sciprism.parallel import map_threads
 from sciprism.probes.folds import plain_folds, stratified_folds
 from sciprism.probes.losses import LOSSES

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sciprism.arrays import Doubles, Floats
-from sciprism.index.matmul import inner_products
+from sciprism.arrays import Doubles, Floats, inner_products
 from sciprism.probes.targets import ProbeTargets, TargetKind
 from sciprism.probes.weights import check_features
 

@@ -90,13 +90,7 @@ class StoredCollection:
     def file_states(self) -> Iterator[FileState]:
         """Yield the state of every file that the manifest names, all bytes compared."""
         for name, record in self._files.items():
-            path = self.folder / name
-            if record.blocks is not None:
-                yield FileState(name, find_state(path, record.size, record.blocks))
-            elif path.is_file():
-                yield FileState(name, "ok" if sha256(path) == record.sha256 else "damaged")
-            else:
-                yield FileState(name, "missing")
+            yield FileState(name, find_state(self.folder / name, record.size, record.blocks))
 
     def check_encoder(self, encoder: Encoder) -> None:
         """Raise InputError for an encoder whose vectors do not compare with the stored ones."""
@@ -229,13 +223,10 @@ class StoredCollection:
             yield shard, positions, rows[positions] - self._offsets[shard]
 
     def _checks_of(self, path: Path) -> BlockChecks:
-        """Return the checksums of a file; one of version 0.1, which has no blocks, is compared here, whole."""
+        """Return the checksums of a file's blocks."""
         name = path.relative_to(self.folder).as_posix()
         if name not in self._checks:
-            record = self._files[name]
-            if record.blocks is None and sha256(path) != record.sha256:
-                raise self.damaged(path, CHANGED)
-            self._checks[name] = BlockChecks(path, record.blocks or (), self._remedy)
+            self._checks[name] = BlockChecks(path, self._files[name].blocks, self._remedy)
         return self._checks[name]
 
     def damaged(self, path: Path, state: str) -> DamagedFileError:

@@ -15,7 +15,7 @@ from sciprism.errors import InputError
 from sciprism.files import lock_folder, sha256, write_atomically
 from sciprism.store.collection import StoredCollection
 from sciprism.store.layout import DELETED_FOLDER
-from sciprism.store.manifest import DELETIONS_LAYOUT, FileChecksum, Manifest, RowsRecord
+from sciprism.store.manifest import FileChecksum, Manifest, RowsRecord
 
 MAX_NAMED = 10
 
@@ -64,8 +64,7 @@ def mark_deleted(collection: StoredCollection, rows: Rows) -> Manifest:
     number = int(Path(before.file).stem) + 1 if before else 0
     missing = int(collection.column("missing_abstract")[every].sum())
     record = write_rows(collection.folder, f"{DELETED_FOLDER}/{number:06d}.npy", every, missing)
-    layout = max(collection.manifest.layout, DELETIONS_LAYOUT)
-    return collection.manifest.model_copy(update={"deleted": record, "layout": layout})
+    return collection.manifest.model_copy(update={"deleted": record})
 
 
 def write_rows(folder: Path, name: str, rows: Rows, missing_abstracts: int) -> RowsRecord:

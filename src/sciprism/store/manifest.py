@@ -20,10 +20,6 @@ MANIFEST_NAME = "manifest.json"
 PLAN_NAME = "parts.json"
 """The file that says how the input of a collection was divided into parts."""
 LAYOUT_VERSION = 1
-DELETIONS_LAYOUT = 2
-"""Layout of a collection with deleted papers: version 0.1, which would return them, refuses it."""
-REPEATS_LAYOUT = 3
-"""Layout of a merged collection with repeated rows: versions before parts, which would return them, refuse it."""
 MAX_SHOWN = 5
 """Collections that a message names."""
 
@@ -65,11 +61,11 @@ class SpaceRecord(_ManifestModel):
 
 
 class FileChecksum(_ManifestModel):
-    """Size (bytes) and checksums of a committed file; blocks: of each block, None where version 0.1 wrote it."""
+    """Size (bytes) and checksums of a committed file: of the whole, and of each block."""
 
     size: int
     sha256: str
-    blocks: list[str] | None = None
+    blocks: list[str]
 
 
 class ShardRecord(_ManifestModel):
@@ -160,11 +156,6 @@ class Manifest(_LayoutVersion):
         content = seal_json(self.model_dump_json(indent=1, exclude=absent))
         write_atomically(folder / MANIFEST_NAME, lambda file: file.write(content))
 
-    @property
-    def has_blocks(self) -> bool:
-        """Tell whether a file has checksums of its blocks; then the manifest has its own, too."""
-        return any(file.blocks is not None for shard in self.shards for file in shard.files.values())
-
 
 def read_manifest(folder: Path) -> Manifest:
     """Read and check a collection's manifest; InputError where it is missing, damaged or too new."""
@@ -180,8 +171,8 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError(f"cannot read {path}: {error}") from error
     try:
         layout = _LayoutVersion.model_validate_json(text).layout
-        if layout not in (LAYOUT_VERSION, DELETIONS_LAYOUT, REPEATS_LAYOUT):
-            raise InputError(f"{path} has layout {layout}; this version of sciprism reads up to {REPEATS_LAYOUT}")
+        if layout != LAYOUT_VERSION:
+            raise InputError(f"{path} has layout {layout}; this version of sciprism reads {LAYOUT_VERSION}")
         manifest = Manifest.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
@@ -189,7 +180,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError(
             f"{path} is not a manifest of sciprism, or it is damaged ({field}: {first['msg']}); {remedy}"
         ) from None
-    if manifest.has_blocks and not sealed:
+    if not sealed:
         raise lost_checksum(path, remedy)
     return manifest
 

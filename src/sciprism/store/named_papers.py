@@ -11,7 +11,7 @@ from sciprism.errors import InputError
 from sciprism.papers.cleaning import normalise_doi
 from sciprism.papers.identity import identify, is_same_paper
 from sciprism.papers.records import Paper
-from sciprism.similar_names import rank_similar
+from sciprism.registry import rank_similar
 
 if TYPE_CHECKING:
     from sciprism.store.collection import StoredCollection

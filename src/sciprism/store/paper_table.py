@@ -24,7 +24,7 @@ ROW_GROUP = 256
 
 FIELDS = ("id", "title", "abstract", "authors", "venue", "year", "fields", "keywords", "references", "ids")
 PLACE = {"file": "string", "record": "int64", "line": "int64"}
-"""Columns of the place where a paper was read; collections of version 0.1 lack them."""
+"""Columns of the place where a paper was read."""
 LIST_FIELDS = ("authors", "fields", "keywords", "references")
 
 
@@ -68,16 +68,14 @@ def read_papers_at(path: Path, checks: BlockChecks, rows: NDArray[np.integer]) -
     """Read the papers of the given rows of one file, in the order given."""
     with _open(path, checks) as file:
         groups, group_of_row = np.unique(rows // ROW_GROUP, return_inverse=True)
-        placed = "file" in file.schema_arrow.names
-        columns = [*FIELDS, *(PLACE if placed else ())]
-        table = file.read_row_groups(groups.tolist(), columns=columns)
+        table = file.read_row_groups(groups.tolist(), columns=[*FIELDS, *PLACE])
         # every row group but a file's last is full, so a row's position follows from its group's rank
         positions = group_of_row * ROW_GROUP + rows % ROW_GROUP
         return [_build_paper(row) for row in table.take(positions).to_pylist()]
 
 
 def _build_paper(row: dict[str, Any]) -> Paper:
-    file, record, line = (row.pop(name, None) for name in PLACE)
+    file, record, line = (row.pop(name) for name in PLACE)
     place = None if file is None else Place(file, record, line)
     lists = {name: tuple(row[name]) for name in LIST_FIELDS}
     return Paper(**row | lists | {"ids": dict(row["ids"]), "place": place})

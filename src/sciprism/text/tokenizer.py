@@ -13,7 +13,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 
 from sciprism.checksums import check_folder
 from sciprism.errors import InputError
-from sciprism.file_kinds import describe_wrong_path
+from sciprism.files import describe_wrong_path
 
 BERT_TOKENS = {
     "unk_token": "[UNK]",

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sciprism.errors import InputError
-from sciprism.file_kinds import describe_wrong_path
+from sciprism.files import describe_wrong_path
 from sciprism.training.recipe import Recipe
 from sciprism.training.recipe_folder import describe_unknown_recipe, find_recipe
 from sciprism.training.recipe_keys import apply_changes, describe_unknown_key, use_current_keys

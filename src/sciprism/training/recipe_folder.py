@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sciprism.similar_names import most_similar
+from sciprism.registry import most_similar
 
 PACKAGE = Path(__file__).parents[1]
 SUFFIX = ".toml"

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sciprism.encoders.checkpoints.restricted_unpickler import PickleMachine, Placeholder
 from sciprism.errors import InputError
-from sciprism.file_kinds import describe_wrong_path
+from sciprism.files import describe_wrong_path
 
 STORAGES = {
     "DoubleStorage": torch.float64,

@@ -18,8 +18,7 @@ from sciprism.checksums import hash_file
 from sciprism.encoders.checkpoints.compact import COMPACT, dequantize
 from sciprism.encoders.checkpoints.torch_files import read_torch_file
 from sciprism.errors import DamagedCacheWarning, InputError
-from sciprism.file_kinds import describe_wrong_path
-from sciprism.files import cache_folder
+from sciprism.files import cache_folder, describe_wrong_path
 from sciprism.text.tokenizer import read_json
 
 OTHER_WEIGHTS = {

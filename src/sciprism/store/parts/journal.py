@@ -14,15 +14,7 @@ from sciprism.checksums import read_sealed, seal_json
 from sciprism.errors import InputError
 from sciprism.files import explain_write_errors, sync_folder, write_atomically
 from sciprism.papers.division import PartNumber
-from sciprism.store.manifest import (
-    LAYOUT_VERSION,
-    REPEATS_LAYOUT,
-    InputRecord,
-    Manifest,
-    RowsRecord,
-    ShardRecord,
-    read_manifest,
-)
+from sciprism.store.manifest import InputRecord, Manifest, RowsRecord, ShardRecord, read_manifest
 from sciprism.store.parts.plan import PartsPlan
 from sciprism.store.parts.state import PARTS_FOLDER, part_folder
 
@@ -78,7 +70,6 @@ def carry_out(folder: Path, plan: PartsPlan, journal: MergeJournal) -> Manifest:
         if subfolder.exists():
             sync_folder(subfolder)
     manifest = Manifest(
-        layout=REPEATS_LAYOUT if journal.repeated else LAYOUT_VERSION,
         encoder=plan.encoder,
         dtype=plan.dtype,
         shard_size=plan.shard_size,

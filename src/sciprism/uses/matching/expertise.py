@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sciprism.arrays import Doubles, Floats, Rows
+from sciprism.arrays import Doubles, Floats, Rows, inner_products
 from sciprism.index.exact import normalize_for
-from sciprism.index.matmul import inner_products
 from sciprism.uses.matching.scoring import Scoring
 
 SUBMISSIONS = 256

@@ -64,7 +64,7 @@ class Vocabulary:
 
     def find_named(self, name: str, option: str) -> int:
         """Return the row of a label that an option names; InputError where there is none."""
-        from sciprism.similar_names import most_similar
+        from sciprism.registry import most_similar
 
         if (row := self.find(name)) is not None:
             return row
