@@ -37,15 +37,14 @@ from sciprism.evaluation.systems.bm25 import BM25System
 from sciprism.metrics.pairs import pair_order
 from sciprism.uses.matching import MatchSettings, Reviewer, mean_of_best
 from sciprism.uses.matching.assignment import AssignmentTask, SolvedAssignment, find_pairs, solve_assignment
-from sciprism.uses.matching.candidates import ForbiddenPairs
 from sciprism.uses.matching.conflicts import ConflictInput, find_conflicts
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles, build_profiles
 from sciprism.uses.matching.feasibility import find_assignment
-from sciprism.uses.matching.inputs import NO_AUTHORSHIP, NoProgress, encode_papers
-from sciprism.uses.matching.problem import Requirements
-from sciprism.uses.matching.profiles import build_profiles
-from sciprism.uses.matching.score_sources import ScoreSource, VectorScores
-from sciprism.uses.matching.scoring import Scoring
+from sciprism.uses.matching.inputs import NoProgress, encode_papers
+from sciprism.uses.matching.pair_scores import ScoreSource, VectorScores
+from sciprism.uses.matching.problem import ForbiddenPairs, Requirements
+from sciprism.uses.matching.reviewers import NO_AUTHORSHIP
+from sciprism.uses.matching.settings import Scoring
 from sciprism.uses.matching.stated_pairs import StatedPairs
 
 RULES = ("best", "mean-3", "mean-5", "mean-10", "percentile-75", "percentile-90")

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from sciprism.uses.matching.candidates import ForbiddenPairs, LeastCandidates, PairTable
-from sciprism.uses.matching.problem import GroupMinimum, Requirements
+from sciprism.uses.matching.pair_scores import LeastCandidates
+from sciprism.uses.matching.problem import ForbiddenPairs, GroupMinimum, PairTable, Requirements
 
 
 def build_pairs(scores: np.ndarray, forbidden: ForbiddenPairs) -> PairTable:

@@ -11,11 +11,10 @@ from sciprism.uses.matching.conflicts import (
     ConflictInput,
     find_conflicts,
     list_unchecked,
+    match_titles,
     reduce_domain,
 )
-from sciprism.uses.matching.inputs import NO_AUTHORSHIP
-from sciprism.uses.matching.reviewers import Authorship
-from sciprism.uses.matching.title_matches import match_titles
+from sciprism.uses.matching.reviewers import NO_AUTHORSHIP, Authorship
 
 
 def conflicts(kind, paper, authorship=NO_AUTHORSHIP, *, since=2020, **reviewer):

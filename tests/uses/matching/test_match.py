@@ -13,7 +13,7 @@ from sciprism import InputError, Paper, read_papers
 from sciprism.store import embed
 from sciprism.uses.matching import MatchFiles, MatchSettings, Reviewer, match
 from sciprism.uses.matching.pair_files import BIDS, PairReader, read_pair_rows
-from sciprism.uses.matching.reviewer_files import read_reviewers, reviewer_id
+from sciprism.uses.matching.reviewers import read_reviewers, reviewer_id
 
 pytest.importorskip("highspy")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sciprism import InputError, Paper
-from sciprism.uses.matching import Reviewer, candidates, expertise, score_pairs
-from sciprism.uses.matching.candidates import ForbiddenPairs, LeastCandidates, find_candidates
-from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles
-from sciprism.uses.matching.profiles import build_profiles
-from sciprism.uses.matching.scoring import Scoring
+from sciprism.uses.matching import Reviewer, expertise, pair_scores, score_pairs
+from sciprism.uses.matching.expertise import ExpertiseScorer, Profiles, build_profiles
+from sciprism.uses.matching.pair_scores import LeastCandidates, find_candidates
+from sciprism.uses.matching.problem import ForbiddenPairs
+from sciprism.uses.matching.settings import Scoring
 
 RNG = np.random.default_rng(5)
 RULES = ("best", "mean-1", "mean-3", "mean-40", "percentile-0", "percentile-75", "percentile-87.5", "percentile-100")
@@ -66,7 +66,7 @@ def test_an_unknown_rule_is_named(rule):
 
 
 def test_candidates_are_the_best_allowed_pairs_of_both_sides(monkeypatch):
-    monkeypatch.setattr(candidates, "MAX_BLOCK_BYTES", 4 * 12 * 3)  # blocks of 3 submissions
+    monkeypatch.setattr(pair_scores, "MAX_BLOCK_BYTES", 4 * 12 * 3)  # blocks of 3 submissions
     vectors, submissions = (RNG.standard_normal((n, 6)).astype(np.float32) for n in (60, 20))
     scorer = ExpertiseScorer(vectors, random_profiles([5] * 12, 60), Scoring.parse("best"))
     scores = scorer.score_all(submissions)

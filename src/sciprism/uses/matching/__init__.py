@@ -1,6 +1,6 @@
 """Match submissions with reviewers: scores by papers, conflicts, loads, fairness, reasons and an audit."""
 
-from sciprism.uses.matching.pair_scores import mean_of_best, score_pairs
+from sciprism.uses.matching.expertise import mean_of_best, score_pairs
 from sciprism.uses.matching.result import AssignedPair, Matching
 from sciprism.uses.matching.reviewers import Reviewer
 from sciprism.uses.matching.run import match

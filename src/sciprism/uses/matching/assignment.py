@@ -9,17 +9,15 @@ import numpy as np
 
 from sciprism.arrays import Doubles, Rows
 from sciprism.errors import InputError
-from sciprism.uses.matching.candidates import LeastCandidates, PairTable, join_pairs
 from sciprism.uses.matching.fairness import assign_fairly, sum_by_paper
-from sciprism.uses.matching.feasibility import find_assignment
+from sciprism.uses.matching.feasibility import explain_groups, find_assignment
 from sciprism.uses.matching.inputs import MatchProgress
 from sciprism.uses.matching.pair_files import PairValues
+from sciprism.uses.matching.pair_scores import LeastCandidates, ScoreSource
 from sciprism.uses.matching.perturbed import assign_at_random
-from sciprism.uses.matching.problem import Mask, Requirements
+from sciprism.uses.matching.problem import Mask, PairTable, Requirements, join_pairs
 from sciprism.uses.matching.program import AssignmentProgram
-from sciprism.uses.matching.score_sources import ScoreSource
 from sciprism.uses.matching.settings import MatchSettings
-from sciprism.uses.matching.shortages import explain_groups
 from sciprism.uses.matching.stated_pairs import StatedPairs
 
 KEEP_BONUS = 100.0

@@ -1,8 +1,11 @@
-"""Scores of all submissions and reviewers, in blocks: no matrix of all pairs is held."""
+"""How well each reviewer knows a submission: its cosines with the reviewer's papers, as one score.
+
+All submissions and reviewers are scored in blocks: no matrix of all pairs is held.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +14,10 @@ from torch import Tensor
 
 from sciprism.arrays import Doubles, Floats, Rows, inner_products
 from sciprism.index.exact import normalize_for
-from sciprism.uses.matching.scoring import Scoring
+from sciprism.papers.person_names import Name, parse_name
+from sciprism.papers.records import Paper
+from sciprism.uses.matching.reviewers import Reviewer
+from sciprism.uses.matching.settings import Scoring
 
 SUBMISSIONS = 256
 """Submissions of one matrix product."""
@@ -43,6 +49,55 @@ class Profiles:
     def of(self, reviewer: int) -> slice:
         """Return the part of `rows` and `weights` that is a reviewer's."""
         return slice(int(self.starts[reviewer]), int(self.starts[reviewer + 1]))
+
+
+def build_profiles(
+    reviewers: Sequence[Reviewer], *, year: int, half_life: float = 0.0, authorship: float = 1.0
+) -> tuple[list[Paper], Profiles]:
+    """Return the distinct papers of all reviewers, and of each reviewer their rows and weights.
+
+    half_life: years after which a paper counts half, 0: age does not count; a paper without a year counts as the
+    median of the reviewer's. authorship: weight of papers of which the reviewer is neither first nor last author;
+    where that is not known, the weight is 1. Papers of one text are one row.
+    """
+    rows: dict[tuple[str, str], int] = {}
+    papers: list[Paper] = []
+    starts: list[int] = [0]
+    numbers: list[int] = []
+    weights: list[float] = []
+    for reviewer in reviewers:
+        own: dict[int, Paper] = {}
+        for paper in reviewer.papers:
+            row = rows.setdefault((paper.title, paper.abstract), len(papers))
+            if row == len(papers):
+                papers.append(paper)
+            own.setdefault(row, paper)
+        numbers += own
+        weights += _weigh(reviewer, list(own.values()), year, half_life, authorship)
+        starts.append(len(numbers))
+    return papers, Profiles(np.array(starts, np.int64), np.array(numbers, np.int64), np.array(weights, np.float32))
+
+
+def _weigh(reviewer: Reviewer, papers: list[Paper], year: int, half_life: float, authorship: float) -> list[float]:
+    ages = [max(0, year - paper.year) for paper in papers if paper.year is not None]
+    usual = float(np.median(ages)) if ages else 0.0
+    name = parse_name(reviewer.name)
+    weights = []
+    for paper in papers:
+        age = usual if paper.year is None else max(0, year - paper.year)
+        weight = 0.5 ** (age / half_life) if half_life else 1.0
+        if authorship != 1.0 and _is_middle_author(paper, name):
+            weight *= authorship
+        weights.append(weight)
+    return weights
+
+
+def _is_middle_author(paper: Paper, name: Name) -> bool:
+    """Tell whether a person is an author, and neither the first nor the last."""
+    if not name.last or len(paper.authors) < 3:
+        return False
+    is_person = [parse_name(author).block == name.block for author in paper.authors]
+    return any(is_person) and not is_person[0] and not is_person[-1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,3 +207,39 @@ class ExpertiseScorer:
                 torch.maximum(here, value, out=here)
                 value = lower
         return best
+
+
+BLOCK = 4096
+"""Submissions that are compared with one reviewer's papers at once."""
+
+
+def score_pairs(vectors: Floats, profiles: Sequence[Rows], pairs: Rows, best: int) -> Doubles:
+    """Score each pair (p,) by the mean of the `best` highest cosines with the reviewer's papers (SciRepEval).
+
+    vectors: (n, d) of all papers. profiles[j]: rows of reviewer j's papers. pairs: (p, 2), a submission's row
+    and a reviewer's number.
+    """
+    scores = np.empty(len(pairs))
+    for number in np.unique(pairs[:, 1]):
+        positions = np.flatnonzero(pairs[:, 1] == number)
+        profile = _normalize(vectors[profiles[number]])
+        for start in range(0, len(positions), BLOCK):
+            part = positions[start : start + BLOCK]
+            scores[part] = mean_of_best(_normalize(vectors[pairs[part, 0]]) @ profile.T, best)
+    return scores
+
+
+def mean_of_best(similarities: Doubles, best: int) -> Doubles:
+    """Return the mean of each row's `best` highest values, or of all if there are fewer. (n, p) -> (n,)."""
+    if similarities.shape[1] > best:
+        similarities = np.partition(similarities, -best, axis=1)[:, -best:]
+    mean: Doubles = similarities.mean(axis=1)
+    return mean
+
+
+def _normalize(vectors: Floats) -> Doubles:
+    """Scale rows to length 1 in double precision; a zero vector stays zero."""
+    exact = vectors.astype(np.float64)
+    lengths = np.linalg.norm(exact, axis=1, keepdims=True)
+    unit: Doubles = np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths > 0)
+    return unit

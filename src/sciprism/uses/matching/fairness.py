@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sciprism.arrays import Doubles, Integers, Rows
-from sciprism.uses.matching.candidates import PairTable
-from sciprism.uses.matching.problem import Mask, Requirements
+from sciprism.uses.matching.problem import Mask, PairTable, Requirements
 from sciprism.uses.matching.program import AssignmentProgram, FairnessRows
 
 STEPS = 12

@@ -1,44 +1,203 @@
-"""Match submissions with reviewers by the reviewers' papers."""
+"""The scores of pairs, by vectors of papers or from a file, and the pairs that an assignment chooses from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from sciprism.arrays import Doubles, Floats, Rows
+from sciprism.papers.records import Paper
+from sciprism.uses.matching.expertise import ExpertiseScorer
+from sciprism.uses.matching.pair_files import PairValues
+from sciprism.uses.matching.problem import ForbiddenPairs, PairTable, join_pairs
 
-BLOCK = 4096
-"""Submissions that are compared with one reviewer's papers at once."""
+DIGITS = 6
+"""Decimal places of scores: further ones depend on the order of sums, and would make ties differ by machine."""
+NEAREST = 2
+"""Papers of a reviewer that explain a pair."""
+MAX_BLOCK_BYTES = 1 << 26
+"""Bytes of the scores that are held at once."""
+Advance = Callable[[int], None]
+"""Is told how many submissions are done."""
 
 
-def score_pairs(vectors: Floats, profiles: Sequence[Rows], pairs: Rows, best: int) -> Doubles:
-    """Score each pair (p,) by the mean of the `best` highest cosines with the reviewer's papers (SciRepEval).
+@dataclass(frozen=True, slots=True)
+class LeastCandidates:
+    """How many candidates each submission has at least, and each reviewer; fewer where conflicts leave fewer."""
 
-    vectors: (n, d) of all papers. profiles[j]: rows of reviewer j's papers. pairs: (p, 2), a submission's row
-    and a reviewer's number.
+    per_paper: int
+    per_reviewer: int
+
+
+def find_candidates(
+    scorer: ExpertiseScorer,
+    submissions: Floats,
+    forbidden: ForbiddenPairs,
+    counts: LeastCandidates,
+    *,
+    members: list[Rows] | None = None,
+    advance: Advance | None = None,
+) -> PairTable:
+    """Return the best allowed pairs of each submission (n, d) and of each reviewer, and their scores.
+
+    Reviewers without papers score 0. members: groups of reviewers, of which each submission also gets its best.
     """
-    scores = np.empty(len(pairs))
-    for number in np.unique(pairs[:, 1]):
-        positions = np.flatnonzero(pairs[:, 1] == number)
-        profile = _normalize(vectors[profiles[number]])
-        for start in range(0, len(positions), BLOCK):
-            part = positions[start : start + BLOCK]
-            scores[part] = mean_of_best(_normalize(vectors[pairs[part, 0]]) @ profile.T, best)
-    return scores
+    reviewers = len(scorer.profiles)
+    step = max(1, min(4096, MAX_BLOCK_BYTES // (4 * max(1, reviewers))))
+    best = _BestSubmissions(reviewers, counts.per_reviewer)
+    tables: list[PairTable] = []
+    for start in range(0, len(submissions), step):
+        scores = scorer.score_all(submissions[start : start + step])
+        np.nan_to_num(scores, copy=False, nan=0.0)
+        rows, numbers = forbidden.between(start, start + len(scores))
+        scores[rows - start, numbers] = -np.inf
+        best.add(scores, start)
+        for columns in (None, *(members or ())):
+            part = scores if columns is None else scores[:, columns]
+            found, places = _take_best(part, counts.per_paper)
+            chosen = places if columns is None else columns[places]
+            tables.append(PairTable(found + start, chosen, part[found, places].astype(np.float64)))
+        if advance is not None:
+            advance(start + len(scores))
+    return join_pairs([*tables, best.pairs()], reviewers)
 
 
-def mean_of_best(similarities: Doubles, best: int) -> Doubles:
-    """Return the mean of each row's `best` highest values, or of all if there are fewer. (n, p) -> (n,)."""
-    if similarities.shape[1] > best:
-        similarities = np.partition(similarities, -best, axis=1)[:, -best:]
-    mean: Doubles = similarities.mean(axis=1)
-    return mean
+def _take_best(scores: Floats, count: int) -> tuple[Rows, Rows]:
+    """Return the places (rows, columns) of the highest finite values of each row."""
+    count = min(count, scores.shape[1])
+    if count < scores.shape[1]:
+        columns = np.argpartition(-scores, count - 1, axis=1)[:, :count]
+    else:
+        columns = np.broadcast_to(np.arange(count), scores.shape)
+    rows = np.repeat(np.arange(len(scores)), count)
+    finite = np.isfinite(scores[rows, columns.ravel()])
+    return rows[finite], columns.ravel()[finite]
 
 
-def _normalize(vectors: Floats) -> Doubles:
-    """Scale rows to length 1 in double precision; a zero vector stays zero."""
-    exact = vectors.astype(np.float64)
-    lengths = np.linalg.norm(exact, axis=1, keepdims=True)
-    unit: Doubles = np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths > 0)
-    return unit
+class _BestSubmissions:
+    """The running best submissions of each reviewer."""
+
+    def __init__(self, reviewers: int, count: int) -> None:
+        self._scores = np.full((reviewers, count), -np.inf, np.float32)
+        self._papers = np.zeros((reviewers, count), np.int64)
+
+    def add(self, scores: Floats, start: int) -> None:
+        """Add the scores (b, reviewers) of the submissions from start on."""
+        count = self._scores.shape[1]
+        new = np.ascontiguousarray(scores.T)
+        if count < new.shape[1]:
+            columns = np.argpartition(-new, count - 1, axis=1)[:, :count]
+        else:
+            columns = np.broadcast_to(np.arange(new.shape[1]), new.shape)
+        scores = np.concatenate([self._scores, np.take_along_axis(new, columns, 1)], axis=1)
+        papers = np.concatenate([self._papers, columns + start], axis=1)
+        order = np.argpartition(-scores, count - 1, axis=1)[:, :count]
+        self._scores = np.take_along_axis(scores, order, 1)
+        self._papers = np.take_along_axis(papers, order, 1)
+
+    def pairs(self) -> PairTable:
+        """Return the best pairs of all reviewers."""
+        reviewers, places = np.nonzero(np.isfinite(self._scores))
+        return PairTable(self._papers[reviewers, places], reviewers, self._scores[reviewers, places].astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerPaper:
+    """A paper of a reviewer, and its cosine with the submission."""
+
+    title: str
+    year: int | None
+    cosine: float
+
+
+class ScoreSource(Protocol):
+    """Gives the scores of pairs, and why."""
+
+    def candidates(
+        self, forbidden: ForbiddenPairs, counts: LeastCandidates, members: list[Rows], advance: Advance
+    ) -> PairTable:
+        """Return the pairs to choose from."""
+        ...
+
+    def score(self, papers: Rows, reviewers: Rows) -> Doubles:
+        """Return the scores of pairs; 0 where nothing is known."""
+        ...
+
+    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:
+        """Return of each pair the reviewer's papers nearest to the submission."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorScores:
+    """Scores by the vectors of submissions (n, d) and of reviewers' papers."""
+
+    submissions: Floats
+    scorer: ExpertiseScorer
+    papers: Sequence[Paper]
+
+    def candidates(
+        self, forbidden: ForbiddenPairs, counts: LeastCandidates, members: list[Rows], advance: Advance
+    ) -> PairTable:
+        """Return the best allowed pairs of each submission and each reviewer."""
+        found = find_candidates(self.scorer, self.submissions, forbidden, counts, members=members, advance=advance)
+        return PairTable(found.papers, found.reviewers, found.scores.round(DIGITS))
+
+    def score(self, papers: Rows, reviewers: Rows) -> Doubles:
+        """Return the scores of pairs; 0 for reviewers without papers."""
+        return np.nan_to_num(self.scorer.score_pairs(self.submissions, papers, reviewers), nan=0.0).round(DIGITS)
+
+    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:
+        """Return of each pair the reviewer's two nearest papers, by the cosine without weights."""
+        found: list[tuple[ReviewerPaper, ...]] = [()] * len(papers)
+        profiles = self.scorer.profiles
+        order = np.argsort(reviewers, kind="stable")
+        for part in np.split(order, np.flatnonzero(np.diff(reviewers[order])) + 1):
+            if not len(part) or not profiles.sizes[reviewers[part[0]]]:
+                continue
+            own = profiles.of(int(reviewers[part[0]]))
+            cosines = self.scorer.similarities(self.submissions[papers[part]], int(reviewers[part[0]]))
+            cosines = cosines / np.maximum(profiles.weights[own], np.finfo(np.float32).tiny)
+            for pair, row in zip(part.tolist(), cosines, strict=True):
+                best = np.argsort(-row, kind="stable")[:NEAREST]
+                near = [(self.papers[profiles.rows[own][i]], round(float(row[i]), 4)) for i in best.tolist()]
+                found[pair] = tuple(
+                    ReviewerPaper(paper.title or paper.abstract, paper.year, cosine) for paper, cosine in near
+                )
+        return found
+
+
+class GivenScores:
+    """Scores that a file gives; other pairs score 0."""
+
+    def __init__(self, given: PairValues, shape: tuple[int, int]) -> None:
+        order = np.lexsort((given.reviewers, given.papers))
+        self._table = PairTable(given.papers[order], given.reviewers[order], given.values[order].round(DIGITS))
+        self._reviewers = shape[1]
+        self._keys = self._table.papers * shape[1] + self._table.reviewers
+
+    def candidates(
+        self,
+        forbidden: ForbiddenPairs,
+        counts: LeastCandidates,  # noqa: ARG002 (the sources' signature)
+        members: list[Rows],  # noqa: ARG002
+        advance: Advance,  # noqa: ARG002
+    ) -> PairTable:
+        """Return all pairs with a score that are allowed."""
+        table = self._table
+        return table.take(np.flatnonzero(~forbidden.contain(table.papers, table.reviewers)))
+
+    def score(self, papers: Rows, reviewers: Rows) -> Doubles:
+        """Return the given scores of pairs, 0 for others."""
+        wanted = papers * self._reviewers + reviewers
+        if not len(self._keys):
+            return np.zeros(len(wanted))
+        places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[places] == wanted, self._table.scores[places], 0.0)
+
+    def explain(self, papers: Rows, reviewers: Rows) -> list[tuple[ReviewerPaper, ...]]:  # noqa: ARG002
+        """Return nothing: a file gives no papers."""
+        return [()] * len(papers)

@@ -15,8 +15,7 @@ import numpy as np
 
 from sciprism.arrays import Doubles
 from sciprism.errors import InputError, RunFailedError
-from sciprism.uses.matching.candidates import PairTable
-from sciprism.uses.matching.problem import Mask, Requirements
+from sciprism.uses.matching.problem import Mask, PairTable, Requirements
 from sciprism.uses.matching.program import AssignmentProgram
 
 PIECES = 4

@@ -7,10 +7,68 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sciprism.arrays import Integers, Rows
-from sciprism.uses.matching.candidates import ForbiddenPairs
+from sciprism.arrays import Doubles, Integers, Rows
 
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairTable:
+    """Pairs of a submission and a reviewer, each once, by submission and reviewer; all (p,)."""
+
+    papers: Rows
+    reviewers: Rows
+    scores: Doubles
+
+    def __len__(self) -> int:
+        return len(self.papers)
+
+    def take(self, kept: Rows) -> PairTable:
+        """Return some of the pairs: a mask, or positions in ascending order."""
+        return PairTable(self.papers[kept], self.reviewers[kept], self.scores[kept])
+
+
+def join_pairs(tables: list[PairTable], reviewers: int) -> PairTable:
+    """Return the pairs of all tables in order, of a pair in several the first one's score."""
+    keys = np.concatenate([table.papers * reviewers + table.reviewers for table in tables])
+    found, first = np.unique(keys, return_index=True)
+    papers, numbers = np.divmod(found, reviewers)
+    return PairTable(papers, numbers, np.concatenate([table.scores for table in tables])[first])
+
+
+class ForbiddenPairs:
+    """The pairs that may not be assigned: of each submission its reviewers, of each reviewer its submissions."""
+
+    def __init__(self, papers: Rows, reviewers: Rows, shape: tuple[int, int]) -> None:
+        keys = np.unique(papers.astype(np.int64) * shape[1] + reviewers)
+        self.keys, self.shape = keys, shape
+        self.papers, self.reviewers = np.divmod(keys, shape[1])
+        self._starts = np.searchsorted(self.papers, np.arange(shape[0] + 1))
+        order = np.argsort(self.reviewers, kind="stable")
+        self._by_reviewer = self.papers[order]
+        self._reviewer_starts = np.searchsorted(self.reviewers[order], np.arange(shape[1] + 1))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def of_paper(self, paper: int) -> Rows:
+        """Return the reviewers that a submission may not have."""
+        return self.reviewers[self._starts[paper] : self._starts[paper + 1]]
+
+    def of_reviewer(self, reviewer: int) -> Rows:
+        """Return the submissions that a reviewer may not have."""
+        return self._by_reviewer[self._reviewer_starts[reviewer] : self._reviewer_starts[reviewer + 1]]
+
+    def between(self, start: int, stop: int) -> tuple[Rows, Rows]:
+        """Return the pairs of the submissions from start to stop."""
+        part = slice(self._starts[start], self._starts[stop])
+        return self.papers[part], self.reviewers[part]
+
+    def contain(self, papers: Rows, reviewers: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Return of each pair whether it is forbidden."""
+        wanted = papers * self.shape[1] + reviewers
+        places = np.minimum(np.searchsorted(self.keys, wanted), max(0, len(self.keys) - 1))
+        return self.keys[places] == wanted if len(self.keys) else np.zeros(len(wanted), bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

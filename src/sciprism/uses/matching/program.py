@@ -14,8 +14,7 @@ import numpy as np
 
 from sciprism.arrays import Doubles, Integers, Rows
 from sciprism.errors import MissingExtraError, RunFailedError
-from sciprism.uses.matching.candidates import PairTable
-from sciprism.uses.matching.problem import Mask, Requirements
+from sciprism.uses.matching.problem import Mask, PairTable, Requirements
 
 TOLERANCE = 1e-6
 UNBOUNDED = float("inf")

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sciprism.errors import InputError
-from sciprism.files import write_json
+from sciprism.files import sha256, write_json
+from sciprism.uses.matching.assignment import SolvedAssignment
 from sciprism.uses.matching.pair_files import write_rows
-from sciprism.uses.matching.score_sources import ReviewerPaper
+from sciprism.uses.matching.pair_scores import ReviewerPaper
+
+if TYPE_CHECKING:
+    from sciprism.encoders.protocols import EncoderProtocol
 
 HEADER = ("paper_id", "reviewer_id", "score", "bid", "reason")
 CONFLICT_HEADER = ("paper_id", "reviewer_id", "kind", "reason")
@@ -81,10 +88,10 @@ class Matching:
 
     def by_paper(self) -> dict[str, list[AssignedPair]]:
         """Return submission -> its pairs, the highest score first."""
-        found: dict[str, list[AssignedPair]] = {}
+        by_paper: dict[str, list[AssignedPair]] = {}
         for pair in self.pairs:
-            found.setdefault(pair.paper, []).append(pair)
-        return {paper: sorted(own, key=lambda pair: -pair.score) for paper, own in found.items()}
+            by_paper.setdefault(pair.paper, []).append(pair)
+        return {paper: sorted(pairs, key=lambda pair: -pair.score) for paper, pairs in by_paper.items()}
 
     def loads(self) -> dict[str, int]:
         """Return reviewer -> the number of submissions, 0 for those without one."""
@@ -104,13 +111,13 @@ class Matching:
         bare: three columns without header, as OpenReview takes them. JSON is OpenReview's: submission -> reviewers.
         """
         path = Path(path)
-        audit = audit_path(path)
+        audit = path.with_name(f"{path.stem}.audit.json")
         if path.suffix == ".json":
-            found = {
-                paper: [{"user": p.reviewer, "aggregate_score": p.value, "reason": p.reason} for p in own]
-                for paper, own in self.by_paper().items()
+            by_paper = {
+                paper: [{"user": p.reviewer, "aggregate_score": p.value, "reason": p.reason} for p in pairs]
+                for paper, pairs in self.by_paper().items()
             }
-            write_json(path, found)
+            write_json(path, by_paper)
         else:
             write_rows(path, self._rows(bare))
         write_rows(path.with_name(f"{path.stem}.conflicts.csv"), [CONFLICT_HEADER, *self.conflicts])
@@ -136,6 +143,77 @@ class Matching:
             yield row[:3] if bare else row
 
 
-def audit_path(path: Path) -> Path:
-    """Return where the audit of an assignment file is."""
-    return path.with_name(f"{path.stem}.audit.json")
+def build_audit(
+    matching: Matching,
+    solved: SolvedAssignment,
+    *,
+    settings: dict[str, Any],
+    encoder: EncoderProtocol | None,
+    files: Iterable[Path],
+    inputs: dict[str, Any],
+) -> dict[str, Any]:
+    """Return what a chair needs to repeat and defend an assignment: versions, settings, files, counts, result.
+
+    encoder: None where scores were given. files: hashed, of folders each file. inputs: counts of what was read.
+    """
+    hashed = (file for path in files for file in (sorted(path.rglob("*")) if path.is_dir() else [path]))
+    used = None
+    if encoder is not None:
+        used = {"name": str(getattr(encoder, "name", "")), "fingerprint": encoder.fingerprint}
+    return {
+        "schema": "sciprism.match-audit/1",
+        "versions": _list_versions(),
+        "settings": settings,
+        "encoder": used,
+        "files": {str(file): sha256(file) for file in hashed if file.is_file()},
+        **inputs,
+        "counts": {**inputs["counts"], "pairs considered": len(solved.all)},
+        "result": _describe_result(matching, solved),
+    }
+
+
+def _list_versions() -> dict[str, str]:
+    """Return the versions of the packages that decide the result."""
+    versions = {}
+    for name in ("sciprism", "highspy", "numpy"):
+        with suppress(PackageNotFoundError):  # run from a folder without installing
+            versions[name] = version(name)
+    return versions
+
+
+def _describe_result(matching: Matching, solved: SolvedAssignment) -> dict[str, Any]:
+    """Return the numbers of the assignment and its worst-served submissions. Scores are means of each submission."""
+    per_paper = len(matching) / max(1, len(matching.by_paper()))
+    loads = Counter(matching.loads().values())
+    worst = matching.worst()
+    result: dict[str, Any] = {
+        "pairs": len(matching),
+        "mean score": _round(np.mean([pair.score for pair in matching.pairs])),
+        "mean value": _round(np.mean([pair.value for pair in matching.pairs])),
+        "worst submission": _round(worst[0][1]),
+        "reviewers by load": {str(load): loads[load] for load in sorted(loads)},
+        "pairs with a bid above 0": sum(pair.bid > 0 for pair in matching.pairs),
+        "pairs with a bid below 0": sum(pair.bid < 0 for pair in matching.pairs),
+    }
+    if solved.bound is not None:
+        result["worst submission, upper bound"] = _round(solved.bound / per_paper)
+    if solved.best_sum is not None:
+        result["share of the highest sum"] = _round(solved.values.sum() / solved.best_sum if solved.best_sum else 1.0)
+    if solved.kept is not None:
+        result |= {"kept of the earlier assignment": solved.kept, "moved": solved.moved}
+    if solved.probabilities is not None:
+        result["mean probability of the sampled pairs"] = _round(solved.probabilities.mean())
+    result["worst-served submissions"] = [
+        {
+            "paper": paper,
+            "title": own[0].title,
+            "mean value": _round(mean),
+            "reviewers": [{"reviewer": pair.reviewer, "score": pair.score, "reason": pair.reason} for pair in own],
+        }
+        for paper, mean, own in worst
+    ]
+    return result
+
+
+def _round(value: Any) -> float:
+    return round(float(value), 6)

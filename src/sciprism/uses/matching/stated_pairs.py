@@ -10,11 +10,11 @@ import numpy as np
 
 from sciprism.arrays import Integers
 from sciprism.errors import InputError
-from sciprism.uses.matching.candidates import ForbiddenPairs
 from sciprism.uses.matching.conflicts import Conflict
+from sciprism.uses.matching.feasibility import name_some
 from sciprism.uses.matching.pair_files import BIDS, CONSTRAINTS, NO_PAIRS, PairReader, PairValues, read_pair_rows
+from sciprism.uses.matching.problem import ForbiddenPairs
 from sciprism.uses.matching.settings import MatchFiles
-from sciprism.uses.matching.shortages import name_some
 
 MAX_LISTED = 50
 """Contradictions that are listed; all are counted."""
