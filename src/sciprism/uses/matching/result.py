@@ -17,6 +17,7 @@ from sciprism.files import sha256, write_json
 from sciprism.uses.matching.assignment import SolvedAssignment
 from sciprism.uses.matching.pair_files import write_rows
 from sciprism.uses.matching.pair_scores import ReviewerPaper
+from sciprism.uses.matching.settings import MatchSettings
 
 if TYPE_CHECKING:
     from sciprism.encoders.protocols import EncoderProtocol
@@ -146,9 +147,9 @@ class Matching:
 def build_audit(
     matching: Matching,
     solved: SolvedAssignment,
-    *,
-    settings: dict[str, Any],
+    settings: MatchSettings,
     encoder: EncoderProtocol | None,
+    *,
     files: Iterable[Path],
     inputs: dict[str, Any],
 ) -> dict[str, Any]:
@@ -163,7 +164,7 @@ def build_audit(
     return {
         "schema": "sciprism.match-audit/1",
         "versions": _list_versions(),
-        "settings": settings,
+        "settings": settings.to_json(),
         "encoder": used,
         "files": {str(file): sha256(file) for file in hashed if file.is_file()},
         **inputs,

@@ -64,16 +64,8 @@ def match(
     progress.begin("explaining")
     matching = _describe(inputs, source, solved)
     paths += [Path(reviewers)] if isinstance(reviewers, str | Path) else []
-    matching.audit.update(
-        build_audit(
-            matching,
-            solved,
-            settings=settings.to_json(),
-            encoder=encoder,
-            files=[*paths, *files.listed()],
-            inputs=inputs.to_json(),
-        )
-    )
+    hashed = [*paths, *files.listed()]
+    matching.audit.update(build_audit(matching, solved, settings, encoder, files=hashed, inputs=inputs.to_json()))
     return matching
 
 
