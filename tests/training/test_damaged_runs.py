@@ -120,7 +120,7 @@ def test_without_a_whole_checkpoint_the_run_says_what_to_do(runs, tmp_path):
     ],
 )
 def test_damage_without_checksums_is_a_message_too(file, content, message, runs, tmp_path):
-    """As in runs of version 0.1, which have neither checksums nor a checkpoint before the last."""
+    """Of a run whose checksums and checkpoint before the last someone has deleted."""
     folder, recipe, _ = runs
     run = copy_run(folder / "interrupted", tmp_path / "run")
     for path in run.rglob("checksums.json"):

@@ -18,14 +18,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sciprism.checksums import check_folder, write_checksums
-from sciprism.deprecation import current_names
 from sciprism.errors import InputError
 from sciprism.files import create_draft, recover_folder, sync_folder
 
 LAST, BEFORE = "checkpoint", "previous_checkpoint"
-WEIGHTS, STATE = "weights.safetensors", "state.json"
-OPTIMIZERS = ("optimizer.pt", "optimiser.pt")
-"""The file of today, and that of version 0.1."""
+WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.pt", "state.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Checkpoints:
         shutil.rmtree(self._before, ignore_errors=True)
         draft = create_draft(self.last)
         save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, draft / WEIGHTS)
-        torch.save(checkpoint.optimizer, draft / OPTIMIZERS[0])
+        torch.save(checkpoint.optimizer, draft / OPTIMIZER)
         state = {"step": checkpoint.step, **checkpoint.state}
         (draft / STATE).write_text(json.dumps(state), encoding="utf-8")
         write_checksums(draft)
@@ -88,20 +85,18 @@ class Checkpoints:
         return found, wrong
 
     def load(self) -> Checkpoint | None:
-        """Return the last checkpoint, also one of version 0.1; None where there is none. InputError for damage."""
+        """Return the last checkpoint; None where there is none. InputError for damage."""
         return _read(self.last) if self.last.exists() else None
 
 
 def _read(folder: Path) -> Checkpoint:
-    """Return a checkpoint, whose checksums are compared; version 0.1 wrote none."""
+    """Return a checkpoint, whose checksums are compared."""
     if not folder.exists():
         raise InputError(f"{folder} is missing")
     try:
         check_folder(folder)
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        path = next((folder / name for name in OPTIMIZERS if (folder / name).exists()), folder / OPTIMIZERS[0])
-        optimizer = torch.load(path, map_location="cpu", weights_only=True)
-        optimizer = current_names(optimizer, {"optimiser": "optimizer"}, str(path), warn=None)
+        optimizer = torch.load(folder / OPTIMIZER, map_location="cpu", weights_only=True)
         found = Checkpoint(state.pop("step"), load_file(folder / WEIGHTS), optimizer, state)
         if not isinstance(found.step, int):
             raise InputError(f"{folder / STATE}: the step is {found.step!r}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from sciprism.encoders.pooling import poolings
-from sciprism.training.recipe_tables import RecipeTable, renamed
+from sciprism.training.recipe_tables import RecipeTable
 
 
 def _check_pooling(value: str) -> str:
@@ -52,7 +52,6 @@ class ModelSettings(RecipeTable):
 class Architecture(RecipeTable):
     """The size of a new model, with random weights or weights copied from another one."""
 
-    former_keys = renamed(positions="max_positions", types="token_types", copies="copy_from", copied="copied_layers")
     layers: int = Field(ge=1, description="Number of transformer blocks.")
     hidden: int = Field(ge=1, description="Width of token states.")
     heads: int = Field(ge=1, description="Attention heads of a layer.")

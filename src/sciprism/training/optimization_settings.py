@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sciprism.training.recipe_tables import RecipeTable, renamed
+from sciprism.training.recipe_tables import RecipeTable
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
@@ -14,7 +14,6 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 class OptimizerSettings(RecipeTable):
     """AdamW, or Muon for matrices of blocks (Jordan 2024) with updates scaled to AdamW's length."""
 
-    former_keys = renamed(clip="max_grad_norm")
     name: Literal["adamw", "muon"] = Field(
         "adamw", description="With `muon`, AdamW updates all but matrices of blocks."
     )
@@ -34,7 +33,6 @@ class OptimizerSettings(RecipeTable):
 class Schedule(RecipeTable):
     """The learning rate over the steps."""
 
-    former_keys = renamed(start="start_lr", floor="min_lr", end="end_step")
     name: Literal["linear", "inverse-square-root", "constant"] = Field(
         "linear", description="How the learning rate falls after the warm-up."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,7 +12,7 @@ from sciprism.errors import InputError
 from sciprism.files import describe_wrong_path
 from sciprism.training.recipe import Recipe
 from sciprism.training.recipe_folder import describe_unknown_recipe, find_recipe
-from sciprism.training.recipe_keys import apply_changes, describe_unknown_key, use_current_keys
+from sciprism.training.recipe_keys import apply_changes, describe_unknown_key
 
 
 def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None = None) -> Recipe:
@@ -22,8 +21,7 @@ def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None
     sources: the folder of the files that the recipe names, and of models in it (backbone, copy_from,
     teacher); default: the recipe's folder. The table `defaults` holds what stages share. A key is a path,
     `seed` or `stages.0.optimizer.lr`, in which stages and sources may have their names. A value is TOML, or
-    else text. Keys of version 0.1 are read with one RenamedWarning each. Raises InputError with a line for
-    each error.
+    else text. Raises InputError with a line for each error.
     """
     path = path if path.exists() else find_recipe(path)
     try:
@@ -32,21 +30,12 @@ def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None
         raise InputError(describe_unknown_recipe(path)) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {describe_wrong_path(path) or error}") from error
-    raw = apply_changes(raw, changes, what=f"{path}: ")
+    raw = apply_changes(raw, changes)
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         raise InputError(_format_errors(path, error)) from error
     return recipe.resolve_paths(path.parent if sources is None else sources)
-
-
-def current_recipe(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return the recipe of a run's folder with today's keys, and the defaults of keys that are new."""
-    raw = use_current_keys(raw)
-    try:
-        return Recipe.model_validate(raw).model_dump(mode="json")
-    except ValidationError:  # written by a version with other keys
-        return raw
 
 
 def _format_errors(path: Path, error: ValidationError) -> str:

@@ -1,16 +1,13 @@
-"""Keys of a recipe by table: former names (version 0.1), known names for messages, changes of one value."""
+"""Keys of a recipe by table: what they are, for messages, and changes of one value."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sciprism.deprecation import current_names, warn_renamed
 from sciprism.errors import InputError
-from sciprism.training.learners.registry import learners
 from sciprism.training.model_settings import Architecture, ModelSettings
 from sciprism.training.optimization_settings import OptimizerSettings, Schedule
 from sciprism.training.recipe import Recipe
@@ -32,25 +29,19 @@ TABLES: dict[str, type[RecipeTable]] = {
 """Key of a table, or of a list of tables -> what is in it. The recipe itself has the key "recipe"."""
 EXCLUSIVE = {"steps": "epochs", "epochs": "steps"}
 """A stage states one of the two; stating one removes the other from its defaults."""
-Warn = Callable[[str, str, str], None] | None
 
 
-def apply_changes(recipe: dict[str, Any], changes: Sequence[str], *, what: str) -> dict[str, Any]:
-    """Return a recipe as it was written with today's keys, `key=value` changes, and its defaults in each stage.
-
-    Warns once for each former key. what: the recipe's name for messages.
-    """
-    warn = cache(warn_renamed)
-    recipe = use_current_keys(recipe, what=what, warn=warn)
+def apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Return a recipe with `key=value` changes, and its defaults in each stage."""
     of_defaults = [change for change in changes if change.startswith("defaults.")]
     for change in of_defaults:
-        _set_value(recipe, change, warn)
+        _set_value(recipe, change)
     defaults = recipe.pop("defaults", {})
     if isinstance(recipe.get("stages"), list):
         recipe["stages"] = [_merge(defaults, stage) for stage in recipe["stages"]]
     for change in changes:
         if change not in of_defaults:
-            _set_value(recipe, change, warn)
+            _set_value(recipe, change)
     return recipe
 
 
@@ -63,31 +54,6 @@ def _merge(defaults: Any, table: Any) -> Any:
     replaced = {EXCLUSIVE[key] for key in table if key in EXCLUSIVE}
     inherited = {key: value for key, value in defaults.items() if key not in replaced}
     return inherited | {key: _merge(inherited.get(key), value) for key, value in table.items()}
-
-
-def use_current_keys(value: Any, key: str = "recipe", *, what: str = "", warn: Warn = None) -> Any:
-    """Return the value of a key with today's keys for former ones, in all its tables.
-
-    key: under which the value is, in a table of `TABLES`. what, warn: for messages.
-    """
-    if isinstance(value, list):
-        return [use_current_keys(each, key, what=what, warn=warn) for each in value]
-    if not isinstance(value, dict) or not (key in TABLES or key == "objective"):
-        return value
-    where = f"{what}{'stages' if key == 'defaults' else key} key"
-    found = current_names(value, _former_keys(key, value), where, warn=warn)
-    return {name: use_current_keys(inner, name, what=what, warn=warn) for name, inner in found.items()}
-
-
-def _former_keys(key: str, table: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return former key -> today's; those of all objectives where only the defaults state which it is."""
-    if key in TABLES:
-        return TABLES[key].former_keys
-    if key != "objective":
-        return {}
-    name = table.get("name")
-    named = [learners[name]] if isinstance(name, str) and name in learners else learners.values()
-    return {old: new for each in named for old, new in each.settings.former_keys.items()}
 
 
 def describe_unknown_key(path: tuple[int | str, ...]) -> str:
@@ -114,7 +80,7 @@ def list_settings(recipe: Mapping[str, Any]) -> str:
     return f"what can be set{others}:\n" + "\n".join(lines) + "\n  docs/training.md explains them"
 
 
-def _set_value(recipe: dict[str, Any], change: str, warn: Warn) -> None:
+def _set_value(recipe: dict[str, Any], change: str) -> None:
     """Change one value in place. change: `key=value`, the key a path such as stages.0.optimizer.lr."""
     key, mark, text = change.partition("=")
     if not mark or not key:
@@ -124,27 +90,15 @@ def _set_value(recipe: dict[str, Any], change: str, warn: Warn) -> None:
     except tomllib.TOMLDecodeError:
         value = text
     *path, last = key.split(".")
-    if (path or [last])[0] not in {*Recipe.model_fields, "defaults", *Recipe.former_keys}:
+    if (path or [last])[0] not in {*Recipe.model_fields, "defaults"}:
         raise InputError(f"--set {change!r}: the recipe has no key {(path or [last])[0]!r}; {list_settings(recipe)}")
     table: Any = recipe
-    table_key = "recipe"
     for step in path:
-        if isinstance(table, dict):
-            table_key = _current_key(table, table_key, step, warn)
-            table = table.setdefault(table_key, {})
-        else:
-            table = _find_item(table, step, change)
+        table = table.setdefault(step, {}) if isinstance(table, dict) else _find_item(table, step, change)
     if not isinstance(table, dict):
         raise InputError(f"--set {change!r}: {'.'.join(path)} holds no keys")
-    last = _current_key(table, table_key, last, warn)
     table.pop(EXCLUSIVE.get(last), None)
-    table[last] = use_current_keys(value, last, what="--set: ", warn=warn)
-
-
-def _current_key(table: Mapping[str, Any], table_key: str, key: str, warn: Warn) -> str:
-    """Return today's name of a key on the path of `--set`."""
-    (found,) = current_names({key: None}, _former_keys(table_key, table), f"--set: {table_key} key", warn=warn)
-    return found
+    table[last] = value
 
 
 def _find_item(items: Any, step: str, change: str) -> Any:

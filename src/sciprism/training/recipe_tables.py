@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, get_args, get_origin
+from typing import Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
@@ -14,19 +14,13 @@ from sciprism.errors import InputError
 Precision = Literal["float32", "bfloat16", "float16"]
 
 
-def renamed(**former: str) -> Mapping[str, str]:
-    """Return former key -> today's, for `RecipeTable.former_keys`."""
-    return former
-
-
 class RecipeTable(BaseModel):
     """A table of a recipe; immutable.
 
     A key is explained by its `Field(description=...)` alone, of which `make reference` makes the tables of
-    docs/training.md. former_keys: keys of version 0.1 -> today's.
+    docs/training.md.
     """
 
-    former_keys: ClassVar[Mapping[str, str]] = {}
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @field_validator("*", mode="before")

@@ -10,7 +10,7 @@
     RUN/<stage>/curve.png, tensorboard/
 
 Folders appear whole or not at all. `checksums.json` in a folder has the checksums of its files, that of a stage
-from its end on; runs of version 0.1 have none.
+from its end on.
 """
 
 from __future__ import annotations
@@ -22,20 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from sciprism.checksums import CHECKSUMS_NAME, check_folder, hash_bytes, hash_file, write_checksums
-from sciprism.deprecation import current_names
 from sciprism.encoders.provenance import untrained_stage
 from sciprism.errors import InputError
 from sciprism.files import PARTIAL_SUFFIX, recover_folder, write_atomically, write_json
 from sciprism.text.tokenizer import read_json
 from sciprism.training.checkpoint import BEFORE, LAST, Checkpoint, Checkpoints
-from sciprism.training.recipe_file import current_recipe
 
 RECIPE, RUN, METRICS = "recipe.json", "run.json", "metrics.jsonl"
 TEST_PAPERS = "test_papers"
 """Key of run.json: of each source the number of its papers in tests, null where nobody has checked."""
-FORMER_KEYS = {"papers_of_tests": TEST_PAPERS, "done": "finished_models"}
-FORMER_SOURCE_KEYS = {"left_out": "dropped"}
-"""Keys that version 0.1 wrote to run.json -> today's."""
 
 
 class StageFolder:
@@ -80,7 +75,7 @@ class StageFolder:
         self.checkpoints.save(replace(checkpoint, state={**checkpoint.state, "metrics": metrics}))
 
     def load(self) -> Checkpoint | None:
-        """Return the last checkpoint, also one of version 0.1; None where there is none. InputError for damage."""
+        """Return the last checkpoint; None where there is none. InputError for damage."""
         return self.checkpoints.load()
 
     def check_best(self, checksum: str = "") -> None:
@@ -108,15 +103,14 @@ class StageFolder:
         if checkpoint is None:
             known, wrong = b"", ""
         else:
-            saved = checkpoint.state.get("metrics") or {"size": -1}
+            saved = checkpoint.state["metrics"]
             known, wrong = content[: saved["size"]], ""
-            if hash_bytes(known) != saved.get("checksum"):
+            if hash_bytes(known) != saved["checksum"]:
                 known, lost = _select_rows(content, checkpoint.step)
-                if lost or "checksum" in saved:
-                    wrong = f"{self.metrics} is damaged before step {checkpoint.step:,}: {lost} of its lines cannot be "
-                    wrong += (
-                        "read and are dropped, others may be missing or wrong, and so the curve; the model is right"
-                    )
+                wrong = (
+                    f"{self.metrics} is damaged before step {checkpoint.step:,}: {lost} of its lines cannot be read "
+                    "and are dropped, others may be missing or wrong, and so the curve; the model is right"
+                )
         if known != content:
             write_atomically(self.metrics, lambda file: file.write(known))
         return wrong
@@ -206,19 +200,12 @@ class RunFolder:
         return changed
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the recipe and the facts of a run that has begun, with today's keys. InputError for damage."""
+        """Return the recipe and the facts of a run that has begun. InputError for damage."""
         try:
             check_folder(self.path, (RECIPE, RUN))
-            used, before = (read_json(self.path / name) for name in (RECIPE, RUN))
+            return read_json(self.path / RECIPE), read_json(self.path / RUN)
         except InputError as error:
             raise InputError(f"{error}; or start again in a new folder") from error
-        try:
-            return current_recipe(used), _current_facts(before)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{self.path}: {RECIPE} or {RUN} is damaged ({error}); restore them from a copy, or start again "
-                "in a new folder"
-            ) from error
 
     def stage(self, name: str) -> StageFolder:
         """Return the folder of a stage."""
@@ -237,14 +224,6 @@ class RunFolder:
             write_json(self.path / RUN, self.facts)
             write_json(self.path / RECIPE, self.recipe)
             write_checksums(self.path)
-
-
-def _current_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of run.json with today's keys."""
-    facts = current_names(facts, FORMER_KEYS, RUN, warn=None)
-    sources = facts.get("sources", {}).items()
-    renamed = {name: current_names(each, FORMER_SOURCE_KEYS, RUN, warn=None) for name, each in sources}
-    return facts | {"sources": renamed}
 
 
 def _differences(one: Any, other: Any, key: str = "") -> Iterator[str]:

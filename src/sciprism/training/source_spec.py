@@ -10,13 +10,12 @@ from pydantic import Field
 
 from sciprism.formats import Format, Role
 from sciprism.training.model_settings import resolve_model
-from sciprism.training.recipe_tables import RecipeTable, renamed
+from sciprism.training.recipe_tables import RecipeTable
 
 
 class SourceSpec(RecipeTable):
     """Training examples of one task: a DPR-style file and the roles of its texts; or a folder of tokens."""
 
-    former_keys = renamed(rate="repeat")
     file: Path = Field(description="The examples, relative to the sources; of token objectives a folder.")
     name: str = Field(
         default_factory=lambda given: given["file"].stem,

@@ -14,7 +14,7 @@ from sciprism.training.batch_plan import OneSourcePlan, mixings
 from sciprism.training.learners.registry import check_objective, learners
 from sciprism.training.model_settings import Architecture, PoolingName, resolve_model
 from sciprism.training.optimization_settings import OptimizerSettings, Schedule
-from sciprism.training.recipe_tables import NamedTable, Precision, RecipeTable, renamed
+from sciprism.training.recipe_tables import NamedTable, Precision, RecipeTable
 from sciprism.training.source_spec import SourceSpec, resolve_teacher
 from sciprism.training.weighting import check_weighting, weightings
 
@@ -35,19 +35,6 @@ class Evaluation(RecipeTable):
 class Stage(RecipeTable):
     """One optimisation run."""
 
-    former_keys = renamed(
-        start="initialize_from",
-        shape="architecture",
-        done="finished_model",
-        tempering="sampling_exponent",
-        batch="batch_size",
-        accumulate="gradient_accumulation",
-        tokens="chunk_tokens",
-        caching="gradient_caching",
-        optimiser="optimizer",
-        gradient="gradient_reduction",
-        checkpointing="gradient_checkpointing",
-    )
     name: str = Field(
         pattern=r"^[a-z0-9][a-z0-9-]*$", description="Lowercase letters, digits, hyphens; also the folder's name."
     )

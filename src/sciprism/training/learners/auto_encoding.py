@@ -24,13 +24,12 @@ from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.learners.masked_lm import MaskedBlock, MaskedLMLearner
 from sciprism.training.learners.registry import learners
 from sciprism.training.masking import choose_tokens, mask_tokens, sample_row_masks
-from sciprism.training.recipe_tables import NamedTable, renamed
+from sciprism.training.recipe_tables import NamedTable
 
 
 class AutoEncodingSettings(NamedTable):
     """Settings of auto-encoding."""
 
-    former_keys = renamed(head="head_from", share="mask_probability", decoder_share="decoder_mask_probability")
     name: Literal["auto-encoding"]
     head_from: str = Field(
         "", description="Earlier stage or folder with the initial masked-LM head, if the model has none."

@@ -17,13 +17,12 @@ from sciprism.text.template import FIELDS, Item
 from sciprism.training.batch import Batch
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.learners.pairs import PairLearner
-from sciprism.training.recipe_tables import NamedTable, Precision, renamed
+from sciprism.training.recipe_tables import NamedTable, Precision
 
 
 class DistillationSettings(NamedTable):
     """Settings of all objectives with a teacher's vectors."""
 
-    former_keys = renamed(teacher_length="teacher_max_length", cached="cache_teacher")
     teacher: str = Field(description="An earlier stage, a folder, or any model that `evaluate` loads.")
     teacher_max_length: int | None = Field(
         None, ge=3, description="Tokens of a text that the teacher reads. Default: as many as it can."

@@ -13,13 +13,12 @@ from sciprism.training.batch import Batch
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.learners.pairs import NegativePairLearner
 from sciprism.training.learners.registry import learners
-from sciprism.training.recipe_tables import NamedTable, renamed
+from sciprism.training.recipe_tables import NamedTable
 
 
 class FacetsSettings(NamedTable):
     """Settings of the contrast of facets."""
 
-    former_keys = renamed(best="best_pair_weight", in_batch="in_batch_negatives")
     name: Literal["facets"]
     best_pair_weight: float = Field(
         0.1, ge=0, le=1, description="Of the best pair of facets, the paper's lambda; the sums have the rest."

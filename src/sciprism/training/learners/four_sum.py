@@ -12,13 +12,12 @@ from sciprism.objectives.four_sum import four_sum_contrastive
 from sciprism.training.batch import Batch
 from sciprism.training.learners.pairs import PairLearner
 from sciprism.training.learners.registry import learners
-from sciprism.training.recipe_tables import NamedTable, renamed
+from sciprism.training.recipe_tables import NamedTable
 
 
 class FourSumSettings(NamedTable):
     """Settings of the four-sum contrast."""
 
-    former_keys = renamed(twice="count_pair_twice")
     name: Literal["four-sum"]
     temperature: float = Field(0.02, gt=0, description="Divides the similarities.")
     similarity: Literal["dot", "cosine"] = Field("cosine", description="Of two vectors; `cosine` as published.")

@@ -24,7 +24,7 @@ from sciprism.training.batch import Batch
 from sciprism.training.examples import Example
 from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup
 from sciprism.training.learners.registry import learners
-from sciprism.training.recipe_tables import NamedTable, renamed
+from sciprism.training.recipe_tables import NamedTable
 
 MOMENTUM = 0.05
 
@@ -32,7 +32,6 @@ MOMENTUM = 0.05
 class HeadSettings(NamedTable):
     """Settings of all heads."""
 
-    former_keys = renamed(standardise="standardize")
     dropout: float = Field(0.2, ge=0, lt=1, description="Of the head's input.")
     scale: float = Field(1.0, gt=0, description="Factor of the vectors.")
     standardize: bool = Field(
@@ -43,7 +42,6 @@ class HeadSettings(NamedTable):
 class ClassificationSettings(HeadSettings):
     """Settings of a classification head."""
 
-    former_keys = renamed(**HeadSettings.former_keys, contrastive="contrastive_weight")
     name: Literal["classification"]
     contrastive_weight: float = Field(
         0.0, ge=0, le=1, description="Of a supervised contrastive loss in the sum (SciRepEval's option: 0.9)."

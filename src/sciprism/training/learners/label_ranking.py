@@ -19,13 +19,12 @@ from sciprism.training.dev import reciprocal_rank
 from sciprism.training.examples import item_key
 from sciprism.training.learners.learner import Learner, LearnerContext, TextGroup
 from sciprism.training.learners.registry import learners
-from sciprism.training.recipe_tables import NamedTable, renamed
+from sciprism.training.recipe_tables import NamedTable
 
 
 class LabelRankingSettings(NamedTable):
     """Settings of label ranking."""
 
-    former_keys = renamed(most="max_labels")
     name: Literal["label-ranking"]
     temperature: float = Field(1.0, gt=0, description="Divides the similarities.")
     similarity: Literal["dot", "cosine"] = Field("dot", description="Of two vectors.")

@@ -20,13 +20,12 @@ from sciprism.training.learners.blocks import BlockLearner, TokenBlock
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.learners.registry import learners
 from sciprism.training.masking import Positions, choose_tokens, mask_tokens
-from sciprism.training.recipe_tables import NamedTable, renamed
+from sciprism.training.recipe_tables import NamedTable
 
 
 class MaskedLMSettings(NamedTable):
     """Settings of masked language modelling."""
 
-    former_keys = renamed(share="mask_probability")
     name: Literal["masked-lm"]
     mask_probability: float = Field(0.15, gt=0, lt=1, description="Share of the tokens that are predicted.")
     whole_words: bool = Field(False, description="Mask all tokens of a word or none.")

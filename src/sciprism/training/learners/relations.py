@@ -18,7 +18,7 @@ from sciprism.training.batch import Ids
 from sciprism.training.learners.blocks import BlockLearner, TokenBlock
 from sciprism.training.learners.learner import LearnerContext
 from sciprism.training.learners.registry import learners
-from sciprism.training.recipe_tables import NamedTable, renamed
+from sciprism.training.recipe_tables import NamedTable
 
 RelationType = Literal["query", "key", "value"]
 
@@ -26,7 +26,6 @@ RelationType = Literal["query", "key", "value"]
 class RelationSettings(NamedTable):
     """Settings of the distillation of relations."""
 
-    former_keys = renamed(heads="relation_heads", layer="teacher_layer", kinds="relation_types")
     name: Literal["relations"]
     teacher: str = Field(description="An earlier stage, a folder, or the name of a sciprism model.")
     relation_heads: int = Field(48, ge=1, description="Heads into which the widths of both models are split.")

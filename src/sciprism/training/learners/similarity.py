@@ -13,15 +13,11 @@ from sciprism.objectives.similarity import similarity_distillation
 from sciprism.training.batch import Batch
 from sciprism.training.learners.distillation import DistillationLearner, DistillationSettings
 from sciprism.training.learners.registry import learners
-from sciprism.training.recipe_tables import renamed
 
 
 class SimilaritySettings(DistillationSettings):
     """Settings of the distillation of similarities."""
 
-    former_keys = renamed(
-        **DistillationSettings.former_keys, softness="distillation_temperature", both_ways="symmetric"
-    )
     name: Literal["similarity"]
     temperature: float = Field(0.02, gt=0, description="Divides the student's similarities.")
     teacher_temperature: float = Field(0.02, gt=0, description="Divides the teacher's similarities.")
