@@ -1,130 +1,110 @@
-"""Read both layouts of `torch.save` as data, without executing what a file names."""
+"""Read files of `torch.save`, of which nothing is executed."""
 
 from __future__ import annotations
 
-import io
-import mmap
+import pickle
+import re
 import zipfile
-import zlib
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, Self
 
+import numpy as np
 import torch
-from torch import Tensor
 
-from sciprism.encoders.checkpoints.restricted_unpickler import PickleMachine, Placeholder
 from sciprism.errors import InputError
 from sciprism.files import describe_wrong_path
 
-STORAGES = {
-    "DoubleStorage": torch.float64,
-    "FloatStorage": torch.float32,
-    "HalfStorage": torch.float16,
-    "BFloat16Storage": torch.bfloat16,
-    "LongStorage": torch.int64,
-    "IntStorage": torch.int32,
-    "ShortStorage": torch.int16,
-    "CharStorage": torch.int8,
-    "ByteStorage": torch.uint8,
-    "BoolStorage": torch.bool,
+
+class StandIn:
+    """An object that a file names and that is never constructed, such as a configuration node.
+
+    args: those of the call that the file states. state: what the file would set on the object.
+    """
+
+    args: tuple[Any, ...]
+    state: Any
+
+    def __new__(cls, *args: Any) -> Self:
+        """Store what the file would pass to the class of this name."""
+        stand_in = super().__new__(cls)
+        stand_in.args, stand_in.state = args, None
+        return stand_in
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class NumpyNumber(StandIn):
+    """A numpy number, which becomes a plain one."""
+
+    def __new__(cls, dtype: StandIn, data: bytes) -> Any:
+        """Return the number. dtype: the stand-in of a `numpy.dtype`."""
+        order = dtype.state[1] if dtype.state else "="
+        return np.frombuffer(data, np.dtype(dtype.args[0]).newbyteorder(order), count=1)[0].item()
+
+
+# What checkpoints of DPR, and so of SciMult, name besides tensors: the nodes of their configuration.
+NODES = {
+    "omegaconf.base": "ContainerMetadata Metadata",
+    "omegaconf.dictconfig": "DictConfig",
+    "omegaconf.listconfig": "ListConfig",
+    "omegaconf.nodes": "AnyNode BooleanNode EnumNode FloatNode IntegerNode StringNode",
+    "argparse": "Namespace",
+    "builtins": "bool dict float int list str tuple",
+    "collections": "defaultdict",
+    "typing": "Any",
+    "numpy": "dtype",
 }
+NUMBERS = {"numpy.core.multiarray": "scalar", "numpy._core.multiarray": "scalar"}  # numpy 1 and 2
+STAND_INS = [
+    type(name, (base,), {"__module__": module})
+    for base, names in ((StandIn, NODES), (NumpyNumber, NUMBERS))
+    for module, listed in names.items()
+    for name in listed.split()
+]
+_LOCK = Lock()  # torch's list of safe names is global
 
 
 def read_torch_file(path: Path) -> Any:
-    """Return the object of a file of `torch.save`, as data, from the zip layout or the legacy one.
+    """Return the object of a file of `torch.save`, in its present zip layout or the older one.
 
-    Tensors are on the CPU and may share memory with each other and with the file, which must not change. A
-    file that names code, or is damaged, is an InputError.
+    Tensors are on the CPU, those of the zip layout mapped to the file, which must not change. InputError for a
+    file that is damaged, or names anything but tensors, plain values and `STAND_INS`.
     """
     try:
-        with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        return _read_zip(path, mapped) if mapped[:4] == b"PK\x03\x04" else _read_legacy(mapped)
-    except InputError as error:
-        raise InputError(f"{path}: {describe_wrong_path(path, binary=True) or error}") from error
-    except OSError as error:
+        zipped = zipfile.is_zipfile(path)
+        if zipped:
+            _check_records(path)
+        with _LOCK, torch.serialization.safe_globals(STAND_INS):
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
+    except FileNotFoundError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except Exception as error:  # a damaged file can raise anything
-        reason = describe_wrong_path(path, binary=True) or f"damaged or not a torch file: {error}"
+        reason = describe_wrong_path(path, binary=True) or _describe_error(error)
         raise InputError(f"{path}: {reason}") from error
 
 
-def _storage_dtype(kind: Any) -> torch.dtype:
-    name = kind.name.rpartition(".")[2] if isinstance(kind, Placeholder) else type(kind).__name__
-    if name not in STORAGES:
-        raise InputError(f"holds a storage of the kind {name}; known: {', '.join(STORAGES)}")
-    return STORAGES[name]
-
-
-def _read_zip(path: Path, mapped: mmap.mmap) -> Any:
-    """Read a zip of `data.pkl` and one uncompressed record per storage."""
+def _check_records(path: Path) -> None:
+    """Compare a zip's records with their checksums, which torch does not where it maps them."""
     with zipfile.ZipFile(path) as archive:
-        records = {info.filename.partition("/")[2]: info for info in archive.infolist()}
-        if "constants.pkl" in records:
+        if any(name.endswith("/constants.pkl") for name in archive.namelist()):
             raise InputError("holds a TorchScript program, not a checkpoint: refused")
-        if any(info.compress_type != zipfile.ZIP_STORED for info in records.values()):
+        if any(record.compress_type != zipfile.ZIP_STORED for record in archive.infolist()):
             raise InputError("its records are compressed, which torch never does")
-        if "data.pkl" not in records:
-            raise InputError("a zip without data.pkl: not a file of torch.save")
-        program = archive.read(records["data.pkl"])
-        if "byteorder" in records and archive.read(records["byteorder"]) != b"little":
-            raise InputError("holds big-endian numbers, which are not read here")
-    storages: dict[str, Tensor] = {}
-
-    def load(number: Any) -> Tensor:
-        _, kind, key, _, count = number
-        if key not in storages:
-            storages[key] = _read_record(mapped, records[f"data/{key}"])
-        return storages[key].view(_storage_dtype(kind))[:count]
-
-    return PickleMachine(load).run(io.BytesIO(program))
+        if damaged := archive.testzip():
+            raise InputError(f"damaged: the checksum of {damaged} does not fit")
 
 
-def _read_record(mapped: mmap.mmap, info: zipfile.ZipInfo) -> Tensor:
-    """Return a record's bytes as a tensor over the mapped file; check their checksum."""
-    header = mapped[info.header_offset : info.header_offset + 30]
-    names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-    start = info.header_offset + 30 + names
-    if zlib.crc32(memoryview(mapped)[start : start + info.file_size]) != info.CRC:
-        raise InputError(f"damaged: the checksum of {info.filename} does not fit")
-    return _flat_tensor(mapped, torch.uint8, info.file_size, start)
-
-
-def _flat_tensor(mapped: mmap.mmap, dtype: torch.dtype, count: int, start: int) -> Tensor:
-    if count == 0:
-        return torch.empty(0, dtype=dtype)
-    return torch.frombuffer(mapped, dtype=dtype, count=count, offset=start)
-
-
-MAGIC = 0x1950A86A20F9469CFC6C  # the first pickle of the legacy layout
-
-
-def _read_legacy(mapped: mmap.mmap) -> Any:
-    """Read consecutive pickles and the storages after them, in the order that the last pickle states."""
-    if PickleMachine().run(mapped) != MAGIC:
-        raise InputError("not a file of torch.save")
-    PickleMachine().run(mapped)  # the version: there is only one
-    if not PickleMachine().run(mapped).get("little_endian", True):
-        raise InputError("holds big-endian numbers, which are not read here")
-    storages: dict[str, Tensor] = {}
-    room = len(mapped)
-
-    def load(number: Any) -> Tensor:
-        nonlocal room
-        _, kind, key, _, count, view = number
-        dtype = _storage_dtype(kind)
-        if key not in storages:
-            room -= count * dtype.itemsize
-            if room < 0:
-                raise InputError("damaged: it is shorter than its tensors")
-            storages[key] = torch.empty(count, dtype=dtype)
-        return storages[key] if view is None else storages[key][view[1] : view[1] + view[2]]
-
-    result = PickleMachine(load).run(mapped)
-    for key in PickleMachine().run(mapped):
-        count = int.from_bytes(mapped.read(8), "little")
-        if count != len(storages[key]):
-            raise InputError(f"damaged: the storage {key} has {count} numbers, expected {len(storages[key])}")
-        storages[key].copy_(_flat_tensor(mapped, storages[key].dtype, count, mapped.tell()))
-        mapped.seek(storages[key].nbytes, io.SEEK_CUR)
-    return result
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, pickle.UnpicklingError) and (named := re.search(r"GLOBAL (\S+)", str(error))):
+        name = named[1] if "." in named[1] else f"builtins.{named[1]}"
+        return (
+            f"names {name}, which can run code: refused, and nothing was executed; if you trust the file, save its "
+            "tensors as safetensors with the library that wrote it"
+        )
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, pickle.UnpicklingError):
+        return "damaged, or holds more than weights and is refused"
+    return f"damaged or not a torch file: {str(error).partition(chr(10))[0]}"

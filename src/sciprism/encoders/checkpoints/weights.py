@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -42,9 +40,8 @@ MAX_LISTED = 8
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Return all tensors of the folder by name, from safetensors or, where there are none, from `.bin`.
 
-    Both may be sharded with an index file. A `.bin` is read by torch's restricted unpickler and cached as
-    safetensors, with the checksum in the file's name; one that needs code execution is refused. Our own compact
-    weights are returned as float32.
+    Both may be sharded with an index file. A `.bin` is cached as safetensors, with the checksum in the file's
+    name; one that names code is refused. Our own compact weights are returned as float32.
     """
     compact = folder / COMPACT
     if compact.exists():
@@ -74,7 +71,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise InputError(f"{path}: holds a {type(saved).__name__}, not named tensors")
     if wrong := [name for name, tensor in saved.items() if not isinstance(tensor, Tensor)]:
         raise InputError(f"{path}: {wrong[0]} is no tensor")
-    return {str(name): tensor.clone() for name, tensor in saved.items()}  # clones need no mapped file
+    return {str(name): tensor.detach().clone() for name, tensor in saved.items()}  # clones need no mapped file
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -93,13 +90,7 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
             return _read_safetensors(known)
         warnings.warn(DamagedCacheWarning(f"{known} is damaged; {path} is converted again"), stacklevel=2)
         known.unlink(missing_ok=True)
-    try:
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        reason = _wrong(path) or "damaged, or holds more than weights and is refused"
-        raise InputError(f"{path}: {reason}") from error
-    except Exception as error:  # a damaged file can raise anything in the unpickler
-        raise InputError(f"{path}: {_wrong(path) or f'damaged or not a torch file: {error}'}") from error
+    loaded = read_torch_file(path)
     if not isinstance(loaded, dict):
         raise InputError(f"{path}: holds a {type(loaded).__name__}, not named tensors")
     tensors = {str(k): v.to_dense().contiguous().clone() for k, v in loaded.items() if isinstance(v, Tensor)}

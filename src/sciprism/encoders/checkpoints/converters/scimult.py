@@ -31,8 +31,7 @@ from sciprism.encoders.checkpoints.backbone import (
 from sciprism.encoders.checkpoints.converters.conversion_cache import convert_once
 from sciprism.encoders.checkpoints.folder import write_folder
 from sciprism.encoders.checkpoints.model_files import CHECKPOINT, LocateModel, ModelFiles
-from sciprism.encoders.checkpoints.restricted_unpickler import Placeholder
-from sciprism.encoders.checkpoints.torch_files import read_torch_file
+from sciprism.encoders.checkpoints.torch_files import StandIn, read_torch_file
 from sciprism.encoders.methods.registry import PLAIN, build_method
 from sciprism.encoders.settings import EncoderSettings
 from sciprism.encoders.transformer import Transformer, TransformerConfig
@@ -155,16 +154,15 @@ def _read_parameters(path: Path, node: Any) -> dict[str, Any]:
 
 
 def _dict_entries(node: Any) -> dict[Any, Any]:
-    """Return the entries of a dict, or of a configuration node's placeholder."""
-    if isinstance(node, Placeholder):
+    """Return the entries of a dict, or of a configuration node."""
+    if isinstance(node, StandIn):
         state = node.state if isinstance(node.state, dict) else {}
-        inner = state.get("_content", state)
-        return node.entries | (inner if isinstance(inner, dict) else {})
+        node = state.get("_content", state)
     return dict(node) if isinstance(node, dict) else {}
 
 
 def _node_value(node: Any) -> Any:
-    state = node.state if isinstance(node, Placeholder) else None
+    state = node.state if isinstance(node, StandIn) else None
     return state["_val"] if isinstance(state, dict) and "_val" in state else node
 
 
@@ -230,7 +228,7 @@ def _build_model(
             raise InputError(f"{path}: {name} is not a tensor")
         if not isinstance(context[name], Tensor) or not torch.equal(tensor, context[name]):
             raise InputError(f"{path}: {name} differs between {' and '.join(TOWERS)}; two encoders are not supported")
-        tensors[name] = tensor.clone(memory_format=torch.contiguous_format)  # not mapped to the file
+        tensors[name] = tensor.detach().clone(memory_format=torch.contiguous_format)  # not mapped to the file
     load_tensors(path, model, tensors, names)
     return model
 

@@ -1,0 +1,307 @@
+"""Files of torch.save are read as data: the values that were saved, and nothing of them is ever run."""
+
+import argparse
+import collections
+import functools
+import importlib
+import io
+import logging
+import os
+import pickle
+import subprocess
+import threading
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from sciprism.encoders.checkpoints.torch_files import StandIn, read_torch_file
+from sciprism.errors import InputError
+
+LAYOUTS = {"zip": True, "old": False}
+REFUSAL = "which can run code: refused, and nothing was executed"
+
+
+def saved(value, path, layout="zip", **options):
+    torch.save(value, path, _use_new_zipfile_serialization=LAYOUTS[layout], **options)
+    return path
+
+
+def same(a, b):
+    """Whether two structures of containers, tensors and plain values are equal."""
+    if isinstance(b, torch.Tensor):
+        return isinstance(a, torch.Tensor) and a.dtype == b.dtype and torch.equal(a, b)
+    if isinstance(b, dict):
+        return isinstance(a, dict) and list(a) == list(b) and all(same(a[key], b[key]) for key in b)
+    if isinstance(b, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b
+
+
+# ---- what is read ----
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_tensors_of_every_kind_and_plain_values(layout, tmp_path):
+    base = torch.arange(24.0).reshape(2, 3, 4)
+    kinds = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8)
+    value = {
+        "kinds": [torch.tensor([1, 0, 3]).to(kind) for kind in (*kinds, torch.uint8, torch.bool)],
+        "base": base,
+        "turned": base.transpose(0, 2),
+        "part": base[1, 1:, ::2],
+        "row": base[0, 0],
+        "number": torch.tensor(7.5),
+        "empty": torch.empty(0, 3),
+        "parameter": nn.Parameter(torch.ones(2)),
+        "state": nn.Linear(2, 3).state_dict(),
+        "plain": [None, True, -3, 2**70, 0.5, "words", b"bytes", (1, (2,)), {1, 2}],
+    }
+    found = read_torch_file(saved(value, tmp_path / "file", layout))
+    assert same(found, value)
+    for name in ("turned", "part", "row"):
+        assert found[name].untyped_storage().data_ptr() == found["base"].untyped_storage().data_ptr()
+
+
+def test_a_zip_is_mapped_and_its_file_stays_as_it_is(tmp_path):
+    path = saved(torch.arange(100.0), tmp_path / "file")
+    before = path.read_bytes()
+    tensor = read_torch_file(path)
+    tensor.zero_()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_numpy_numbers_become_plain_ones(layout, tmp_path):
+    value = [
+        np.int64(-3),
+        np.float32(0.5),
+        np.float64(1e300),
+        np.bool_(True),
+        np.str_("words"),
+        np.dtype(">i4").type(7),
+    ]
+    path = saved(value, tmp_path / "file", layout)
+    assert read_torch_file(path) == [-3, 0.5, 1e300, True, "words", 7]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_configurations_are_stand_ins(layout, tmp_path):
+    value = {
+        "arguments": argparse.Namespace(lr=0.1, weights=torch.ones(2)),
+        "types": [int, str, dict],
+        "cache": collections.defaultdict(dict),
+    }
+    found = read_torch_file(saved(value, tmp_path / "file", layout))
+    assert isinstance(found["arguments"], StandIn) and type(found["arguments"]) is not argparse.Namespace
+    assert same(found["arguments"].state, {"lr": 0.1, "weights": torch.ones(2)})
+    assert [kind.__name__ for kind in found["types"]] == ["int", "str", "dict"]
+    assert all(issubclass(kind, StandIn) for kind in found["types"])
+    assert isinstance(found["cache"], StandIn) and not isinstance(found["cache"], dict)
+
+
+def test_files_are_read_in_several_threads(tmp_path):
+    path = saved({"arguments": argparse.Namespace(a=1), "tensor": torch.ones(3)}, tmp_path / "file")
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(read_torch_file(path))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and all(same(each["tensor"], torch.ones(3)) for each in found)
+
+
+# ---- attacks ----
+
+
+class Attack:
+    def __init__(self, make):
+        self.make = make
+
+    def __reduce__(self):
+        return self.make()
+
+    def __call__(self):
+        """A pickle calls only what can be called."""
+
+
+class Held:
+    """A class that a file may name and that is not known here."""
+
+
+def touch(marker):
+    return f"open({str(marker)!r}, 'w').close()"
+
+
+ATTACKS = {
+    "posix.system": lambda m: (os.system, (f"touch {m}",)),
+    "builtins.eval": lambda m: (eval, (touch(m),)),
+    "builtins.exec": lambda m: (exec, (touch(m),)),
+    "builtins.open": lambda m: (open, (str(m), "w")),
+    "builtins.getattr": lambda m: (
+        Attack(lambda: (getattr, (Attack(lambda: (importlib.import_module, ("os",))), "system"))),
+        (f"touch {m}",),
+    ),
+    "subprocess.Popen": lambda m: (subprocess.Popen, (["touch", str(m)],)),
+    "importlib.import_module": lambda m: (importlib.import_module, ("os",)),
+    "posix.system in a partial": lambda m: (
+        Attack(lambda: (functools.partial, (os.system, f"touch {m}"))),
+        (),
+    ),
+    "builtins.exec in a state": lambda m: (Held, (), {"x": Attack(lambda: (exec, (touch(m),)))}),
+    "builtins.exec in a configuration": lambda m: (
+        argparse.Namespace,
+        (),
+        {"x": Attack(lambda: (exec, (touch(m),)))},
+    ),
+    "builtins.map": lambda m: (list, (Attack(lambda: (map, (eval, [touch(m)]))),)),
+    "io.open": lambda m: (io.open_code, (str(m),)),
+    "logging.FileHandler": lambda m: (logging.FileHandler, (str(m),)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("case", ATTACKS)
+def test_attacks_are_refused_and_not_run(case, layout, tmp_path):
+    marker = tmp_path / "marker"
+    value = {"model": torch.ones(2), "config": [Attack(lambda: ATTACKS[case](marker))]}
+    path = saved(value, tmp_path / "file", layout)
+    with pytest.raises(InputError, match=REFUSAL) as caught:
+        read_torch_file(path)
+    assert str(path) in str(caught.value)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("case", ["posix.system", "builtins.eval", "builtins.getattr", "builtins.open"])
+def test_the_attacks_work_where_they_are_let(case, tmp_path):
+    marker = tmp_path / "marker"
+    pickle.loads(pickle.dumps(Attack(lambda: ATTACKS[case](marker))))
+    assert marker.exists()
+
+
+WRITTEN_BY_HAND = {
+    "global": b"cos\nsystem\n(Vtouch %s\ntR.",
+    "python 2": b"c__builtin__\neval\n(V1\ntR.",
+    "python 2 modules": b"ccommands\ngetoutput\n(Vtouch %s\ntR.",
+    "from the stack": b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x01x\x85R.",
+    "instance": b"(Vtouch %s\nios\nsystem\n.",
+    "object": b"(cos\nsystem\nVtouch %s\no.",
+    "a submodule": b"cos.path\nexists\n(Vx\ntR.",
+    "attributes of a container": b"cbuiltins\ndict.fromkeys\n(Vx\ntR.",
+    "never called": b"cos\nsystem\n0N.",
+    "attributes of a function": b"ctorch._utils\n_rebuild_tensor_v2\n(N}U\x0c__defaults__(I1\nI2\ntstb.",
+    "a module that is not imported": b"cloud_module\nThing\n(K\x01tR.",
+    "extension": b"\x82\x01.",
+    "buffer": b"\x97.",
+    "text id": b"P12\n.",
+}
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+@pytest.mark.parametrize("case", WRITTEN_BY_HAND)
+def test_every_operation_that_names_something_is_refused(case, tmp_path, monkeypatch):
+    marker = tmp_path / "marker"
+    (tmp_path / "loud_module.py").write_text(f"{touch(marker)}\nThing = int\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    program = WRITTEN_BY_HAND[case]
+    before = torch._utils._rebuild_tensor_v2.__defaults__
+    for path in (saved({"a": 1}, tmp_path / layout, layout) for layout in LAYOUTS):
+        written = program % str(marker).encode() if b"%s" in program else program
+        replace_program(path, written)
+        with pytest.raises(InputError, match="refused"):
+            read_torch_file(path)
+    assert not marker.exists() and torch._utils._rebuild_tensor_v2.__defaults__ is before
+
+
+def replace_program(path, program):
+    """Put another pickle in the place of a saved object's."""
+    if not zipfile.is_zipfile(path):
+        whole, ours = path.read_bytes(), pickle.dumps({"a": 1}, protocol=2)
+        path.write_bytes(whole.replace(ours, program))
+        assert program in path.read_bytes()
+        return
+    with zipfile.ZipFile(path) as archive:
+        records = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in records.items():
+            archive.writestr(name, program if name.endswith("data.pkl") else content)
+
+
+# ---- files ----
+
+
+class Outside:
+    """A tensor that claims more numbers, or an earlier place, than its storage has."""
+
+    def __init__(self, offset, size, stride):
+        self.place = offset, size, stride
+
+    def __reduce__(self):
+        storage = torch.arange(4.0)._typed_storage()
+        return torch._utils._rebuild_tensor_v2, (storage, *self.place, False, collections.OrderedDict())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("place", [(0, (100,), (1,)), (2, (3,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (3, 1))])
+def test_a_tensor_stays_inside_its_storage(place, layout, tmp_path):
+    assert same(read_torch_file(saved(Outside(1, (3,), (1,)), tmp_path / "f", layout)), torch.tensor([1.0, 2, 3]))
+    with pytest.raises(InputError, match="damaged or not a torch file"):
+        read_torch_file(saved(Outside(*place), tmp_path / "file", layout))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_program_of_torchscript_is_refused(tmp_path):
+    torch.jit.save(torch.jit.script(nn.Linear(2, 2)), tmp_path / "file")
+    with pytest.raises(InputError, match="TorchScript"):
+        read_torch_file(tmp_path / "file")
+
+
+def test_compressed_records_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "file", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", b"N.")
+    with pytest.raises(InputError, match="compressed"):
+        read_torch_file(tmp_path / "file")
+
+
+def test_one_wrong_bit_in_a_tensor_is_seen(tmp_path):
+    path = saved(torch.arange(100.0), tmp_path / "file")
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(np.float32(57).tobytes())] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(InputError, match=r"the checksum of .*data/0 does not fit"):
+        read_torch_file(path)
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"N.", b"PK\x03\x04", pickle.dumps({"a": 1}), b"version https://git-lfs"]
+)
+def test_other_files_are_refused(content, tmp_path):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(InputError, match="file"):
+        read_torch_file(tmp_path / "file")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_torch_file(tmp_path / "absent")
+
+
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(cut=st.integers(0, 10_000), noise=st.binary(max_size=8), keep=st.integers(0, 2))
+def test_damage_is_an_input_error_or_other_data(tmp_path_factory, layout, cut, noise, keep):
+    path = tmp_path_factory.mktemp("damaged") / "file"
+    configuration = argparse.Namespace(x=torch.ones(3, 3))
+    saved({"a": torch.arange(40.0), "b": configuration, "c": np.float64(2.0)}, path, layout)
+    whole = bytearray(path.read_bytes())
+    place = cut % len(whole)
+    whole[place : place + len(noise)] = noise
+    path.write_bytes(whole if keep else whole[:place])
+    try:
+        read_torch_file(path)
+    except InputError as error:
+        assert str(path) in str(error)
