@@ -20,16 +20,14 @@ from sciprism.arrays import Floats, Rows
 from sciprism.encoders.encoder import Encoder
 from sciprism.files import write_lines
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.evidence import FEATURES, NAME_FEATURES, NEAR_FEATURES, EvidenceCollector
-from sciprism.uses.tagging.label_side import LabelSide
-from sciprism.uses.tagging.nearest import NearestPapers
-from sciprism.uses.tagging.paper_vectors import TagVectors
-from sciprism.uses.tagging.ranker import Calibration, Ranker
-from sciprism.uses.tagging.tag_matrix import TagMatrix
-from sciprism.uses.tagging.tagger import PAPER_BLOCK, Weighing
+from sciprism.uses.tagging.call import TagVectors
+from sciprism.uses.tagging.evidence import FEATURES, NAME_FEATURES, NEAR_FEATURES, EvidenceCollector, LabelSide
+from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
+from sciprism.uses.tagging.sources import NearestPapers
+from sciprism.uses.tagging.tagged_papers import TagMatrix
+from sciprism.uses.tagging.tagger import PAPER_BLOCK, RANKER_FILE
 from sciprism.uses.tagging.training import choose_threshold
 from sciprism.uses.tagging.vocabulary import Vocabulary
-from sciprism.uses.tagging.zero_shot import RANKER_FILE, weighing_to_json
 from tagging_data import read_mesh
 
 TARGET = Path("src/sciprism/uses/tagging") / RANKER_FILE
@@ -113,7 +111,7 @@ def main() -> None:
         ]
         parts = list_vocabularies(data.vocabulary, label_vectors, tags, np.random.default_rng(0))
         weighing = fit(*collect(papers, vectors, parts, near), columns, 0)
-        found[name] = rounded(weighing_to_json(weighing))
+        found[name] = rounded(weighing.to_json())
         print(f"{name}: threshold {weighing.threshold:.3f}")
     write_lines(TARGET, [json.dumps(found)])
 

@@ -176,10 +176,9 @@ def feedback(
     """
     from sciprism.cli.tag_inputs import read_judged_papers
     from sciprism.cli.tag_output import print_feedback
-    from sciprism.uses.tagging.feedback import learn_from_feedback
     from sciprism.uses.tagging.storage import check_output, load_tagger, save_tagger
     from sciprism.uses.tagging.tag_files import read_judgements
-    from sciprism.uses.tagging.training import TrainingSettings
+    from sciprism.uses.tagging.training import TrainingSettings, learn_from_feedback
 
     target = output or tagger
     check_output(target)
@@ -220,7 +219,7 @@ def report(
     Example: sciprism tag report test.jsonl --tagger tagger
     """
     from sciprism.cli.tag_inputs import choose_tags
-    from sciprism.uses.tagging.report import compare_tags
+    from sciprism.uses.tagging.suggestions import compare_tags
 
     _check_one(tagger, vocabulary)
     choice = choose_tags(limit, threshold, [], [], "keep")
@@ -242,7 +241,7 @@ def report(
 
 def _check_output(output: Path, format: str, inputs: Sequence[str | Path]) -> str:
     """Return the format of the file to write; InputError where writing it would lose an input or verdicts."""
-    from sciprism.uses.tagging.writing import check_verdicts, choose_format
+    from sciprism.uses.tagging.tag_files import check_verdicts, choose_format
 
     chosen = choose_format(output, format)
     check_outputs([output], inputs)

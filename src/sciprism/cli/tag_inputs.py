@@ -16,7 +16,7 @@ from sciprism.errors import InputError
 if TYPE_CHECKING:
     from sciprism.arrays import Floats
     from sciprism.papers import Paper, ReadReport
-    from sciprism.uses.tagging.paper_vectors import TagVectors
+    from sciprism.uses.tagging.call import TagVectors
     from sciprism.uses.tagging.suggestions import TagChoice
     from sciprism.uses.tagging.tag_files import Judgement, TagReport
     from sciprism.uses.tagging.tagged_papers import TaggedPapers
@@ -99,7 +99,7 @@ def open_tagger(
 ) -> Tagger:
     """Read a trained tagger, or build one from a vocabulary, with similar tagged papers if there are any."""
     from sciprism.uses.tagging.storage import load_tagger
-    from sciprism.uses.tagging.zero_shot import build_zero_shot
+    from sciprism.uses.tagging.tagger import build_zero_shot
 
     if folder is not None:
         return load_tagger(folder)
@@ -166,7 +166,7 @@ def _read(source: PaperInput, report: ReadReport) -> Iterator[Paper]:
 
 
 def _encode_blocks(papers: Iterator[Paper], vectors: TagVectors) -> Iterator[tuple[list[Paper], Floats]]:
-    from sciprism.uses.tagging.paper_vectors import PAPER_BLOCK
+    from sciprism.uses.tagging.call import PAPER_BLOCK
 
     while block := list(islice(papers, PAPER_BLOCK)):
         yield block, vectors.encode_papers(block)
@@ -183,8 +183,7 @@ def read_tagged(
 ) -> tuple[TaggedPapers, TagReport]:
     """Read papers with tags of a vocabulary; those without a known tag are left out and counted."""
     from sciprism.uses.tagging.tag_files import is_annif_corpus, read_annif_corpus, read_tag_table, resolve_tags
-    from sciprism.uses.tagging.tag_matrix import TagMatrix
-    from sciprism.uses.tagging.tagged_papers import TaggedPapers
+    from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
 
     path = Path(source.papers.name)
     if source.table is None and not source.papers.reader and is_annif_corpus(path):
@@ -218,7 +217,7 @@ def read_judged_papers(
     from sciprism.papers import ReadReport
     from sciprism.store import StoredCollection
     from sciprism.store.manifest import is_collection
-    from sciprism.uses.tagging.feedback import list_unknown_papers
+    from sciprism.uses.tagging.training import list_unknown_papers
 
     needed = list_unknown_papers(tagger, judgements)
     if not needed or not source.name:

@@ -16,11 +16,10 @@ from sciprism.cli.progress import ProgressDisplay
 if TYPE_CHECKING:
     from sciprism.cli.tag_inputs import PaperBlocks
     from sciprism.papers import Paper
-    from sciprism.uses.tagging.feedback import FeedbackReport
-    from sciprism.uses.tagging.report import LabelErrors, TagReportCard
-    from sciprism.uses.tagging.suggestions import PaperTags, TagChoice
+    from sciprism.uses.tagging.suggestions import LabelErrors, PaperTags, TagChoice, TagReportCard
     from sciprism.uses.tagging.tag_files import TagReport
     from sciprism.uses.tagging.tagger import Tagger
+    from sciprism.uses.tagging.training import FeedbackReport
 
 INDENT = " " * 8
 """Before a reason in the terminal."""
@@ -52,7 +51,7 @@ def write_suggestions(
     tagger: Tagger, read: PaperBlocks, choice: TagChoice, output: tuple[Path, str], *, as_json: bool
 ) -> None:
     """Write the tags of papers to a file of a format, and print how many there are."""
-    from sciprism.uses.tagging.writing import write_tags
+    from sciprism.uses.tagging.tag_files import write_tags
 
     path, format = output
     counts = list[int]()

@@ -6,9 +6,8 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label
-from sciprism.uses.tagging.name_matches import NameMatcher
+from sciprism.uses.tagging.name_matches import NameMatcher, split_words, stems_of
 from sciprism.uses.tagging.vocabulary import Vocabulary
-from sciprism.uses.tagging.words import split_words, stems_of
 
 
 def test_words_are_compared_in_one_form():

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import torch
 
 from build_tagging import build_papers, build_vocabulary, label_vectors
-from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector
-from sciprism.uses.tagging.label_side import LabelSide
-from sciprism.uses.tagging.nearest import NearestPapers
-from sciprism.uses.tagging.paper_space import PaperSpace
-from sciprism.uses.tagging.ranker import Calibration, Ranker
-from sciprism.uses.tagging.sources import COMPATIBILITY_RIDGE, RIDGE, Sources
-from sciprism.uses.tagging.tag_matrix import TagMatrix
-from sciprism.uses.tagging.term_matrix import Terms, truncated_svd
+from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSide
+from sciprism.uses.tagging.paper_space import PaperSpace, Terms, truncated_svd
+from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
+from sciprism.uses.tagging.sources import COMPATIBILITY_RIDGE, RIDGE, NearestPapers, Sources
+from sciprism.uses.tagging.tagged_papers import TagMatrix
 
 TEXTS = [text.split() for text in ("a b b c", "b c", "c c c d", "a d", "zz", "")]
 
@@ -98,7 +97,7 @@ def test_nearest_papers_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     rows, queries = rng.normal(size=(50, 6)).astype(np.float32), rng.normal(size=(7, 6)).astype(np.float32)
     near = NearestPapers(rows, TagMatrix.build([[i % 3] for i in range(50)], 3))
-    monkeypatch.setattr("sciprism.uses.tagging.nearest.PAPER_BLOCK", 8)
+    monkeypatch.setattr("sciprism.uses.tagging.sources.PAPER_BLOCK", 8)
     found, cosines = near.find(queries)
     unit = lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)  # noqa: E731
     exact = unit(queries) @ unit(rows).T
@@ -145,8 +144,10 @@ def test_the_ranker_learns_what_is_not_linear_and_keeps_it_in_json():
     ranker = Ranker.fit(features, right, [1, 3])
     test = rng.normal(size=(500, 4)).astype(np.float32)
     assert ((ranker.score(test) > 0) == (test[:, 1] * test[:, 3] > 0)).mean() > 0.9
-    again = Ranker.from_json(ranker.to_json())
-    np.testing.assert_array_equal(again.score(test), ranker.score(test))
+    weighing = Weighing(ranker, Calibration.fit(ranker.score(test), np.arange(500.0) % 2), 0.5)
+    again = Weighing.from_json(json.loads(json.dumps(weighing.to_json())))
+    np.testing.assert_array_equal(again.ranker.score(test), ranker.score(test))
+    np.testing.assert_array_equal(again.weigh(test), weighing.weigh(test))
     assert Ranker.fit(features, right, [1, 3]).score(test).tolist() == ranker.score(test).tolist(), "seeded"
 
 

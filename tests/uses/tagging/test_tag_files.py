@@ -14,13 +14,14 @@ from sciprism.papers.records import Paper
 from sciprism.uses.tagging.suggestions import PaperTags, Tag
 from sciprism.uses.tagging.tag_files import (
     Judgement,
+    choose_format,
     is_annif_corpus,
     read_annif_corpus,
     read_judgements,
     read_tag_table,
     resolve_tags,
+    write_tags,
 )
-from sciprism.uses.tagging.writing import choose_format, write_tags
 
 PAPERS = [Paper(id="a", title='Of "quotes", commas', abstract="Two\nlines."), Paper(id="b", title="None")]
 TAG = Tag(rank=1, uri="http://x/1", notation="N1", label="Dark, matter", probability=0.91234, why="found in title: 'x'")

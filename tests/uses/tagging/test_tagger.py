@@ -12,15 +12,18 @@ import pytest
 from build_tagging import DIM, UNSEEN, build_papers, build_vocabulary, embed, label_vectors
 from sciprism.errors import DamagedFileError, InputError
 from sciprism.papers.records import Paper
-from sciprism.uses.tagging.feedback import learn_from_feedback, list_unknown_papers
-from sciprism.uses.tagging.report import compare_tags, score_ranking
 from sciprism.uses.tagging.storage import load_tagger, save_tagger
-from sciprism.uses.tagging.suggestions import PaperTags, Tag, TagChoice
+from sciprism.uses.tagging.suggestions import PaperTags, Tag, TagChoice, compare_tags, score_ranking
 from sciprism.uses.tagging.tag_files import Judgement
-from sciprism.uses.tagging.tag_matrix import TagMatrix
-from sciprism.uses.tagging.tagged_papers import TaggedPapers
-from sciprism.uses.tagging.training import TrainingSettings, choose_threshold, train
-from sciprism.uses.tagging.zero_shot import build_zero_shot
+from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
+from sciprism.uses.tagging.tagger import build_zero_shot
+from sciprism.uses.tagging.training import (
+    TrainingSettings,
+    choose_threshold,
+    learn_from_feedback,
+    list_unknown_papers,
+    train,
+)
 
 SETTINGS = TrainingSettings(directions=16)
 

@@ -1,26 +1,38 @@
-"""Tag papers by one call: papers and a vocabulary, or a trained tagger."""
+"""Tag papers by one call: with a vocabulary or a trained tagger, by vectors of papers and labels in one space."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sciprism.arrays import Floats
+from sciprism.encoders.cached_encoder import CachedEncoder, TextProgress
 from sciprism.errors import InputError
+from sciprism.files import cache_folder
+from sciprism.formats import Format
 from sciprism.papers import read_labels, read_papers
 from sciprism.papers.records import Label, Paper
 from sciprism.store import StoredCollection
+from sciprism.store.live_papers import iterate_papers, iterate_vectors
 from sciprism.uses.collection import load_encoder
-from sciprism.uses.tagging.paper_vectors import PAPER_BLOCK, TagVectors, check_same_vectors
 from sciprism.uses.tagging.storage import FACTS_FILE, is_tagger, load_tagger
 from sciprism.uses.tagging.suggestions import PaperTags, TagChoice
+from sciprism.uses.tagging.tagger import Tagger, build_zero_shot
 from sciprism.uses.tagging.vocabulary import Vocabulary
-from sciprism.uses.tagging.zero_shot import build_zero_shot
 
 if TYPE_CHECKING:
     from sciprism.encoders.encoder import Encoder
+
+
+PAPER_BLOCK = 4096
+"""Papers that are in memory together, where they are only tagged."""
+FORMATS: tuple[Format, ...] = ("proximity", "search", "classification")
+"""Formats in whose space papers and labels may both be, the better one first."""
 
 
 def tag(
@@ -53,23 +65,26 @@ def tag(
         labels = Vocabulary(_read_vocabulary(vocabulary))
         opened = build_zero_shot(labels, vectors.encode_labels(labels.labels))
     records = read_papers(papers) if isinstance(papers, str | Path) else iter(papers)
-    return _suggest(records, lambda block: opened.suggest(block, vectors.encode_papers(block), choice))
+    return _suggest(opened, records, vectors, choice)
 
 
 def load_vectors(model: str | Encoder, tagger: Path | None, collections: Sequence[StoredCollection] = ()) -> TagVectors:
     """Load the model of the vectors: as named, that of the tagger or of a collection, or the default."""
     from sciprism.encoders.encoder import Encoder
 
+    trained = _read_facts(tagger) if tagger is not None else None
     if isinstance(model, Encoder):
-        vectors = TagVectors(model)
-    elif tagger is not None:
-        vectors = TagVectors(Encoder.load(model or _read_facts(tagger)["name"]))
-    elif collections:
-        vectors = TagVectors(load_encoder(collections[0], model))
+        encoder = model
+    elif trained is None and collections:
+        encoder = load_encoder(collections[0], model)
     else:
-        vectors = TagVectors(Encoder.load(model or None))
-    if tagger is not None:
-        check_same_vectors(_read_facts(tagger), vectors)
+        encoder = Encoder.load(model or (trained["name"] if trained is not None else None))
+    vectors = TagVectors(encoder)
+    if trained is not None and any(trained.get(name) != vectors.facts[name] for name in ("fingerprint", "space")):
+        raise InputError(
+            f"the tagger was trained on vectors of {trained.get('name')}, which differ from those of {encoder.name}; "
+            "name the folder of its model with --model"
+        )
     return vectors
 
 
@@ -83,13 +98,68 @@ def _read_facts(tagger: Path) -> dict[str, str]:
 def _read_vocabulary(vocabulary: str | Path | Sequence[str | Path] | Sequence[Label]) -> Iterable[Label]:
     if isinstance(vocabulary, str | Path):
         return read_labels(vocabulary)
-    labels = [each for each in vocabulary if isinstance(each, Label)]
-    return labels or read_labels([each for each in vocabulary if not isinstance(each, Label)])
+    labels = [item for item in vocabulary if isinstance(item, Label)]
+    return labels or read_labels([item for item in vocabulary if not isinstance(item, Label)])
 
 
 def _suggest(
-    papers: Iterator[Paper], suggest: Callable[[list[Paper]], Iterator[list[PaperTags]]]
+    tagger: Tagger, papers: Iterator[Paper], vectors: TagVectors, choice: TagChoice | None
 ) -> Iterator[PaperTags]:
     while block := list(islice(papers, PAPER_BLOCK)):
-        for tagged in suggest(block):
+        for tagged in tagger.suggest(block, vectors.encode_papers(block), choice):
             yield from tagged
+
+
+class TagVectors:
+    """An encoder in the format in which papers and labels compare. cache: the folder of vectors."""
+
+    def __init__(self, encoder: Encoder, cache: Path | None = None) -> None:
+        self.encoder = encoder
+        self._cached = CachedEncoder(encoder, cache or cache_folder() / "vectors")
+        shared = [
+            format
+            for format in FORMATS
+            if format in encoder.formats and encoder.space(format, "paper") == encoder.space(format, "label")
+        ]
+        if not shared:
+            raise InputError(f"{encoder.name} has no format in which papers and labels compare; use another model")
+        self.format = shared[0]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what vectors must agree in: name, fingerprint, format and space."""
+        space = self.encoder.space(self.format, "paper")
+        return {
+            "name": self.encoder.name,
+            "fingerprint": self.encoder.fingerprint,
+            "format": self.format,
+            "space": space,
+            "options": dict(self.encoder.options),
+        }
+
+    def encode_labels(self, labels: Sequence[Label], progress: TextProgress | None = None) -> Floats:
+        """Return the vectors of labels' names and definitions, (labels, e)."""
+        self._cached.watch(progress)
+        return self._cached.encode(list(labels), format=self.format, role="label")
+
+    def encode_papers(self, papers: Sequence[Paper], progress: TextProgress | None = None) -> Floats:
+        """Return the vectors of papers, (n, e)."""
+        self._cached.watch(progress)
+        return self._cached.encode(list(papers), format=self.format, role="paper")
+
+    def iterate_collection(self, stored: StoredCollection) -> Iterator[tuple[list[Paper], Floats]]:
+        """Yield the papers of a collection and their stored vectors in blocks; InputError as `read_collection`."""
+        stored.check_encoder(self.encoder)
+        space = self.encoder.space(self.format, "paper")
+        for start in range(0, len(stored.live), PAPER_BLOCK):
+            rows = stored.live[start : start + PAPER_BLOCK]
+            yield stored.papers(rows), stored.read_rows(space, rows).block(0, len(rows))
+
+    def read_collection(self, stored: StoredCollection) -> tuple[list[Paper], Floats]:
+        """Return the papers of a collection and their stored vectors; InputError where another model made them."""
+        stored.check_encoder(self.encoder)
+        space = self.encoder.space(self.format, "paper")
+        papers = [paper for part in iterate_papers(stored) for paper in part]
+        stored.vectors(space)  # says which spaces there are
+        empty = np.empty((0, self.encoder.dim), np.float32)
+        return papers, np.concatenate([empty, *iterate_vectors(stored, space)])

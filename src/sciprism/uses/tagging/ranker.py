@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 from sciprism.arrays import Doubles, Floats
+from sciprism.uses.tagging.evidence import FEATURES
 
 HIDDEN = (64, 32)
 EPOCHS = 4
@@ -70,11 +72,8 @@ class Ranker:
         chosen -= mean
         chosen /= scale
         network = _train(torch.from_numpy(chosen), torch.from_numpy(right.astype(np.float32)), seed)
-        layers = tuple(
-            (each.weight.detach().numpy(), each.bias.detach().numpy())
-            for each in network
-            if isinstance(each, nn.Linear)
-        )
+        linear = [layer for layer in network if isinstance(layer, nn.Linear)]
+        layers = tuple((layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in linear)
         return cls(tuple(columns), mean, scale, layers)
 
     def score(self, features: Floats) -> Doubles:
@@ -86,30 +85,55 @@ class Ranker:
                 values = np.maximum(values, 0)
         return values[:, 0].astype(np.float64)
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighing:
+    """How evidence becomes a probability. threshold: the one with the best F1 on held-out papers."""
+
+    ranker: Ranker
+    calibration: Calibration
+    threshold: float
+
+    def weigh(self, features: Floats) -> Doubles:
+        """Return the probability of each candidate (c,)."""
+        return self.calibration.apply(self.ranker.score(features))
+
     def to_json(self) -> dict[str, Any]:
-        """Return the ranker as JSON values."""
-        layers = [{"weight": weight.tolist(), "bias": bias.tolist()} for weight, bias in self.layers]
+        """Return ranker, calibration and threshold as JSON values; features by name."""
+        ranker, calibration = self.ranker, self.calibration
         return {
-            "columns": list(self.columns),
-            "mean": self.mean.tolist(),
-            "scale": self.scale.tolist(),
-            "layers": layers,
+            "ranker": {
+                "columns": [FEATURES[column] for column in ranker.columns],
+                "mean": ranker.mean.tolist(),
+                "scale": ranker.scale.tolist(),
+                "layers": [{"weight": weight.tolist(), "bias": bias.tolist()} for weight, bias in ranker.layers],
+            },
+            "calibration": {"scores": calibration.scores.tolist(), "probabilities": calibration.probabilities.tolist()},
+            "threshold": self.threshold,
         }
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Ranker:
-        """Return a ranker of the JSON of `to_json`."""
-        layers = tuple(
-            (np.array(each["weight"], np.float32), np.array(each["bias"], np.float32)) for each in values["layers"]
+    def from_json(cls, values: dict[str, Any]) -> Weighing:
+        """Return what `to_json` gave; ValueError for an unknown feature."""
+        given = values["ranker"]
+        ranker = Ranker(
+            tuple(FEATURES.index(name) for name in given["columns"]),
+            np.array(given["mean"], np.float32),
+            np.array(given["scale"], np.float32),
+            tuple(
+                (np.array(part["weight"], np.float32), np.array(part["bias"], np.float32)) for part in given["layers"]
+            ),
         )
-        mean, scale = (np.array(values[name], np.float32) for name in ("mean", "scale"))
-        return cls(tuple(values["columns"]), mean, scale, layers)
+        steps = (np.array(values["calibration"][name], np.float64) for name in ("scores", "probabilities"))
+        return cls(ranker, Calibration(*steps), float(values["threshold"]))
 
 
 def _train(features: torch.Tensor, right: torch.Tensor, seed: int) -> nn.Sequential:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = _build(features.shape[1])
+        sizes = (features.shape[1], *HIDDEN)
+        hidden = [part for pair in pairwise(sizes) for part in (nn.Linear(*pair), nn.ReLU())]
+        network = nn.Sequential(*hidden, nn.Linear(sizes[-1], 1))
         optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=WEIGHT_DECAY)
         batches = max(1, -(-len(features) // BATCH))
         epochs = max(EPOCHS, min(200, 400 // batches))
@@ -125,11 +149,3 @@ def _train(features: torch.Tensor, right: torch.Tensor, seed: int) -> nn.Sequent
                 optimizer.step()
                 schedule.step()
     return network
-
-
-def _build(width: int) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for size in HIDDEN:
-        layers += [nn.Linear(width, size), nn.ReLU()]
-        width = size
-    return nn.Sequential(*layers, nn.Linear(width, 1))

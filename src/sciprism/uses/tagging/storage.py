@@ -14,15 +14,12 @@ from sciprism.checksums import check_folder, write_checksums
 from sciprism.errors import InputError
 from sciprism.files import create_draft, explain_write_errors, recover_folder, replace_folder, write_json, write_lines
 from sciprism.papers.records import Label, Paper
-from sciprism.uses.tagging.nearest import NearestPapers
-from sciprism.uses.tagging.paper_space import PaperSpace
-from sciprism.uses.tagging.sources import Sources
-from sciprism.uses.tagging.tag_matrix import TagMatrix
-from sciprism.uses.tagging.tagged_papers import TaggedPapers
-from sciprism.uses.tagging.tagger import Learned, Tagger
-from sciprism.uses.tagging.term_matrix import Terms
+from sciprism.uses.tagging.paper_space import PaperSpace, Terms
+from sciprism.uses.tagging.ranker import Weighing
+from sciprism.uses.tagging.sources import NearestPapers, Sources
+from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
+from sciprism.uses.tagging.tagger import Tagger
 from sciprism.uses.tagging.vocabulary import Vocabulary
-from sciprism.uses.tagging.zero_shot import read_weighing, weighing_to_json
 
 FORMAT = "sciprism.tagger/1"
 FACTS_FILE = "tagger.json"
@@ -42,8 +39,8 @@ def check_output(folder: Path) -> None:
 
 def save_tagger(tagger: Tagger, folder: Path) -> None:
     """Write a trained tagger with the papers it was trained on, in place of one that was there."""
-    learned, data = tagger.learned, tagger.training
-    if learned.space is None or learned.sources is None or data is None:
+    space, sources, data = tagger.space, tagger.sources, tagger.training
+    if space is None or sources is None or data is None:
         raise InputError("only a trained tagger is stored; a vocabulary alone needs no training")
     check_output(folder)
     with explain_write_errors(folder):
@@ -51,15 +48,15 @@ def save_tagger(tagger: Tagger, folder: Path) -> None:
         draft = create_draft(folder)
         write_lines(draft / "vocabulary.jsonl", _json_lines(tagger.vocabulary.labels), errors="replace")
         write_lines(draft / "papers.jsonl", _json_lines(data.papers), errors="replace")
-        write_json(draft / "terms.json", list(learned.space.terms.known), indent=None)
-        np.savez(draft / "arrays.npz", **_collect_arrays(tagger, learned.space, learned.sources, data))
+        write_json(draft / "terms.json", list(space.terms.known), indent=None)
+        np.savez(draft / "arrays.npz", **_collect_arrays(tagger, space, sources, data))
         judged = {str(paper): sorted(labels) for paper, labels in data.judged.items()}
         facts = {
             "format": FORMAT,
             "encoder": tagger.encoder,
             "facts": tagger.facts,
             "judged": judged,
-            "weighing": weighing_to_json(tagger.weighing),
+            "weighing": tagger.weighing.to_json(),
         }
         write_json(draft / FACTS_FILE, facts)
         write_checksums(draft)
@@ -81,7 +78,7 @@ def load_tagger(folder: Path) -> Tagger:
         terms = json.loads((folder / "terms.json").read_text(encoding="utf-8"))
         with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
             values = {name: arrays[name] for name in arrays.files}
-        weighing = read_weighing(facts["weighing"])
+        weighing = Weighing.from_json(facts["weighing"])
     except (OSError, KeyError, ValueError) as error:
         raise InputError(f"{folder} is incomplete or damaged ({error}); {_REMEDY}") from error
     judged = {int(paper): frozenset(labels) for paper, labels in facts["judged"].items()}
@@ -90,9 +87,17 @@ def load_tagger(folder: Path) -> Tagger:
     known = Terms({term: number for number, term in enumerate(terms)}, values["idf"])
     space = PaperSpace(known, _full(values["directions"]), values["centre"])
     sources = _build_sources(values, NearestPapers(space.locate(papers, data.vectors), tags))
-    label_vectors = _full(values["label_vectors"])
-    learned = Learned(sources.near, space, sources)
-    return Tagger(vocabulary, label_vectors, weighing, learned, facts["encoder"], facts["facts"], data)
+    return Tagger(
+        vocabulary,
+        _full(values["label_vectors"]),
+        weighing,
+        near=sources.near,
+        space=space,
+        sources=sources,
+        encoder=facts["encoder"],
+        facts=facts["facts"],
+        training=data,
+    )
 
 
 def _collect_arrays(tagger: Tagger, space: PaperSpace, sources: Sources, data: TaggedPapers) -> dict[str, Any]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sciprism.arrays import Doubles, Floats, Rows
 from sciprism.errors import InputError
-from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector
-from sciprism.uses.tagging.label_side import LabelSide
+from sciprism.papers.records import Paper
+from sciprism.uses.tagging.evidence import FEATURES, EvidenceCollector, LabelSide
 from sciprism.uses.tagging.name_matches import Match
 from sciprism.uses.tagging.paper_space import DIRECTIONS, PaperSpace
-from sciprism.uses.tagging.ranker import Calibration, Ranker
+from sciprism.uses.tagging.ranker import Calibration, Ranker, Weighing
 from sciprism.uses.tagging.sources import Sources
-from sciprism.uses.tagging.tagged_papers import TaggedPapers
-from sciprism.uses.tagging.tagger import Learned, Tagger, Weighing, block_size
+from sciprism.uses.tagging.tag_files import Judgement
+from sciprism.uses.tagging.tagged_papers import TaggedPapers, TagMatrix
+from sciprism.uses.tagging.tagger import Tagger, block_size
 from sciprism.uses.tagging.vocabulary import Vocabulary
 
 FOLDS = 5
@@ -78,11 +80,13 @@ def train(
     side = LabelSide.build(vocabulary.labels, label_vectors)
     collector = EvidenceCollector(vocabulary, side)
     matches = collector.find_names(data.papers)
-    space = _round_space(PaperSpace.learn(data.papers, data.vectors, directions=settings.directions))
+    space = PaperSpace.learn(data.papers, data.vectors, directions=settings.directions)
+    space = replace(space, directions=_round(space.directions))
     located = space.locate(data.papers, data.vectors)
     ranked = rank_out_of_fold(collector, data, (space, located, matches), settings, progress)
     weighing = fit_weighing(ranked, data, seed=settings.seed)
-    sources = _round_sources(Sources.fit(located, data.tags, side.vectors, matches))
+    sources = Sources.fit(located, data.tags, side.vectors, matches)
+    sources = replace(sources, linear=_round(sources.linear), compatibility=_round(sources.compatibility))
     facts = {
         "papers": len(data.papers),
         "tagged papers": tagged,
@@ -90,8 +94,7 @@ def train(
         "judged papers": len(data.judged),
         "threshold": round(weighing.threshold, 4),
     }
-    learned = Learned(sources.near, space, sources)
-    return Tagger(vocabulary, label_vectors, weighing, learned, facts=facts, training=data)
+    return Tagger(vocabulary, label_vectors, weighing, sources.near, space, sources, facts=facts, training=data)
 
 
 def rank_out_of_fold(
@@ -176,15 +179,101 @@ def _is_judged(data: TaggedPapers, papers: Rows, labels: Rows) -> Rows:
     return np.array([paper not in data.judged or label in data.judged[paper] for paper, label in pairs], bool)
 
 
-def _round_space(space: PaperSpace) -> PaperSpace:
-    """Return the space as it is stored, in half precision: a loaded tagger gives the same probabilities."""
-    return PaperSpace(space.terms, _round(space.directions), space.centre)
-
-
-def _round_sources(sources: Sources) -> Sources:
-    linear, compatibility = _round(sources.linear), _round(sources.compatibility)
-    return Sources(sources.seen, sources.counts, linear, compatibility, sources.near, sources.name_rate)
-
-
 def _round(values: Floats) -> Floats:
+    """Return values as they are stored, in half precision: a loaded tagger gives the same probabilities."""
     return values.astype(np.float16).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReport:
+    """What was learned from. unknown: judged tags that the vocabulary lacks; missing: ids of papers without text."""
+
+    papers: int
+    accepted: int
+    rejected: int
+    unknown: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdicts:
+    accepted: frozenset[int]
+    rejected: frozenset[int]
+
+
+def learn_from_feedback(
+    tagger: Tagger,
+    judgements: Sequence[Judgement],
+    papers: Sequence[Paper],
+    vectors: Floats,
+    *,
+    settings: TrainingSettings | None = None,
+    progress: Progress | None = None,
+) -> tuple[Tagger, FeedbackReport]:
+    """Train again with judged tags added to the papers of the tagger.
+
+    papers, vectors: of the judged papers that the tagger does not have. A paper that it has keeps its other tags. Of
+    a new paper only the judged labels count, as right or wrong: nobody said that it has no others.
+    """
+    data = tagger.training
+    if data is None:
+        raise InputError("this tagger was not trained; train one first with `sciprism tag train`")
+    verdicts, unknown = _resolve(tagger, judgements)
+    known = {paper.id: number for number, paper in enumerate(data.papers)}
+    given = {paper.id: number for number, paper in enumerate(papers)}
+    missing = tuple(id for id in verdicts if id not in known and id not in given)
+    usable = {id: each for id, each in verdicts.items() if id not in missing}
+    if not usable:
+        raise InputError("none of the judged papers is in the tagger or among --papers; name the file that has them")
+    merged = _judge_known(data, known, usable)
+    new = [id for id in usable if id not in known]
+    if new:
+        rows = [given[id] for id in new]
+        added = TaggedPapers(
+            [papers[row] for row in rows],
+            vectors[rows],
+            TagMatrix.build((usable[id].accepted for id in new), len(tagger.vocabulary)),
+            {number: usable[id].accepted | usable[id].rejected for number, id in enumerate(new)},
+        )
+        merged = merged.merge(added)
+    learned = train(tagger.vocabulary, tagger.label_vectors, merged, settings=settings, progress=progress)
+    learned.encoder = tagger.encoder
+    counts = [sum(len(getattr(each, name)) for each in usable.values()) for name in ("accepted", "rejected")]
+    return learned, FeedbackReport(len(usable), counts[0], counts[1], unknown, missing)
+
+
+def list_unknown_papers(tagger: Tagger, judgements: Sequence[Judgement]) -> set[str]:
+    """Return the ids of judged papers whose text the tagger does not have."""
+    known = {paper.id for paper in tagger.training.papers} if tagger.training is not None else set()
+    return {each.paper for each in judgements} - known
+
+
+def _resolve(tagger: Tagger, judgements: Sequence[Judgement]) -> tuple[dict[str, _Verdicts], tuple[str, ...]]:
+    """Return paper -> accepted and rejected labels, and the tags that the vocabulary lacks.
+
+    Raises InputError for a tag of a paper that was both accepted and rejected.
+    """
+    verdicts: defaultdict[str, dict[int, bool]] = defaultdict(dict)
+    unknown = dict[str, None]()
+    for each in judgements:
+        if (row := tagger.vocabulary.find(each.tag)) is None:
+            unknown[each.tag] = None
+        elif verdicts[each.paper].setdefault(row, each.accepted) != each.accepted:
+            raise InputError(f"paper {each.paper}: the tag {each.tag} is accepted in one row, rejected in another")
+    return {paper: _split(found) for paper, found in verdicts.items() if found}, tuple(unknown)
+
+
+def _split(found: Mapping[int, bool]) -> _Verdicts:
+    accepted = frozenset(row for row, right in found.items() if right)
+    return _Verdicts(accepted, frozenset(found) - accepted)
+
+
+def _judge_known(data: TaggedPapers, known: Mapping[str, int], verdicts: Mapping[str, _Verdicts]) -> TaggedPapers:
+    """Return the tagger's papers with accepted tags added and rejected ones removed."""
+    tags, judged = [set(data.tags[number].tolist()) for number in range(len(data.papers))], dict(data.judged)
+    for id, each in verdicts.items():
+        if (number := known.get(id)) is not None:
+            tags[number] = (tags[number] | each.accepted) - each.rejected
+            if number in judged:
+                judged[number] = judged[number] | each.accepted | each.rejected
+    return TaggedPapers(data.papers, data.vectors, TagMatrix.build(tags, data.tags.labels), judged)

@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from sciprism.errors import InputError
 from sciprism.papers.records import Label
-from sciprism.uses.tagging.words import stems_of
+from sciprism.uses.tagging.name_matches import stems_of
 
 _TREE_NUMBER = re.compile(r"[A-Z]\d\d(?:\.\d{3})*")
 _MAX_SHOWN = 5
