@@ -20,7 +20,7 @@ from sciprism.evaluation.suites import suites
 from sciprism.papers import readers
 from sciprism.papers.readers.registry import paper_readers
 from sciprism.training.learners import learners
-from sciprism.training.recipe_keys import TABLES
+from sciprism.training.recipe_file import TABLES
 from sciprism.training.recipe_tables import NamedTable
 from sciprism.training.weighting import weightings
 

@@ -4,8 +4,7 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.training.learners.registry import learners
-from sciprism.training.recipe_file import read_recipe
-from sciprism.training.recipe_keys import TABLES
+from sciprism.training.recipe_file import TABLES, read_recipe
 from sciprism.training.recipe_tables import NamedTable
 from sciprism.training.weighting import weightings
 

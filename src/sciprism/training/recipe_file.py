@@ -1,56 +1,136 @@
-"""Read a recipe from TOML, and the recipe that a run has used."""
+"""Read a recipe: its file, `--set` changes, the defaults of its stages, and what is wrong with it."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from sciprism.errors import InputError
-from sciprism.files import describe_wrong_path
+from sciprism.training.model_settings import Architecture, ModelSettings
+from sciprism.training.optimization_settings import OptimizerSettings, Schedule
 from sciprism.training.recipe import Recipe
-from sciprism.training.recipe_folder import describe_unknown_recipe, find_recipe
-from sciprism.training.recipe_keys import apply_changes, describe_unknown_key
+from sciprism.training.recipe_folder import EXCLUSIVE, find_recipe, merge_tables, name_item, read_tables
+from sciprism.training.recipe_tables import RecipeTable
+from sciprism.training.source_spec import SourceSpec
+from sciprism.training.stage import Evaluation, Stage
+
+TABLES: dict[str, type[RecipeTable]] = {
+    "recipe": Recipe,
+    "model": ModelSettings,
+    "defaults": Stage,
+    "stages": Stage,
+    "sources": SourceSpec,
+    "architecture": Architecture,
+    "optimizer": OptimizerSettings,
+    "schedule": Schedule,
+    "evaluation": Evaluation,
+}
+"""Key of a table, or of a list of tables -> what is in it. The recipe itself has the key "recipe"."""
 
 
 def read_recipe(path: Path, changes: Sequence[str] = (), *, sources: Path | None = None) -> Recipe:
-    """Return the recipe of a TOML file with `key=value` changes.
+    """Return the recipe of a TOML file, with what it extends, and with `key=value` changes.
 
     sources: the folder of the files that the recipe names, and of models in it (backbone, copy_from,
     teacher); default: the recipe's folder. The table `defaults` holds what stages share. A key is a path,
     `seed` or `stages.0.optimizer.lr`, in which stages and sources may have their names. A value is TOML, or
     else text. Raises InputError with a line for each error.
     """
-    path = path if path.exists() else find_recipe(path)
+    path = find_recipe(path)
+    tables = _apply_changes(read_tables(path), changes)
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(describe_unknown_recipe(path)) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: {describe_wrong_path(path) or error}") from error
-    raw = apply_changes(raw, changes)
-    try:
-        recipe = Recipe.model_validate(raw)
+        recipe = Recipe.model_validate(tables)
     except ValidationError as error:
         raise InputError(_format_errors(path, error)) from error
     return recipe.resolve_paths(path.parent if sources is None else sources)
 
 
+def _apply_changes(recipe: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Return a recipe with `key=value` changes, and its defaults in each stage."""
+    of_defaults = [change for change in changes if change.startswith("defaults.")]
+    for change in of_defaults:
+        _set_value(recipe, change)
+    defaults = recipe.pop("defaults", {})
+    if isinstance(recipe.get("stages"), list):
+        recipe["stages"] = [merge_tables(defaults, stage) for stage in recipe["stages"]]
+    for change in changes:
+        if change not in of_defaults:
+            _set_value(recipe, change)
+    return recipe
+
+
+def _list_settings(recipe: Mapping[str, Any]) -> str:
+    """Return what `--set` can change in a recipe: the keys of its tables, as paths."""
+    stages = [str(stage.get("name", n)) for n, stage in enumerate(recipe.get("stages", ())) if isinstance(stage, dict)]
+    stage = f"stages.{stages[0] if stages else 'STAGE'}"
+    places = {
+        "": "recipe",
+        "model.": "model",
+        f"{stage}.": "stages",
+        f"{stage}.optimizer.": "optimizer",
+        f"{stage}.schedule.": "schedule",
+        f"{stage}.evaluation.": "evaluation",
+        f"{stage}.sources.SOURCE.": "sources",
+    }
+    lines = [f"  {prefix}KEY: {', '.join(TABLES[table].model_fields)}" for prefix, table in places.items()]
+    others = f" (and {', '.join(stages[1:])})" if stages[1:] else ""
+    return f"what can be set{others}:\n" + "\n".join(lines) + "\n  docs/training.md explains them"
+
+
+def _set_value(recipe: dict[str, Any], change: str) -> None:
+    """Change one value in place. change: `key=value`, the key a path such as stages.0.optimizer.lr."""
+    key, mark, text = change.partition("=")
+    if not mark or not key:
+        raise InputError(f"--set {change!r}: expected key=value; {_list_settings(recipe)}")
+    try:
+        value = tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *path, last = key.split(".")
+    if (path or [last])[0] not in {*Recipe.model_fields, "defaults"}:
+        raise InputError(f"--set {change!r}: the recipe has no key {(path or [last])[0]!r}; {_list_settings(recipe)}")
+    table: Any = recipe
+    for step in path:
+        table = table.setdefault(step, {}) if isinstance(table, dict) else _find_item(table, step, change)
+    if not isinstance(table, dict):
+        raise InputError(f"--set {change!r}: {'.'.join(path)} holds no keys")
+    table.pop(EXCLUSIVE.get(last), None)
+    table[last] = value
+
+
+def _find_item(items: Any, step: str, change: str) -> Any:
+    """Return a stage or source by its number or name."""
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and step in (str(number), name_item(item)):
+            return item
+    names = [name_item(item) for item in items if isinstance(item, dict)]
+    known = f"it has {', '.join(names)}, or a number from 0" if names else "that is no list of stages or sources"
+    raise InputError(f"--set {change!r}: the recipe has no {step!r}; {known}")
+
+
 def _format_errors(path: Path, error: ValidationError) -> str:
     """Return one line for each error: where it is, what is wrong, what was found."""
     lines = []
-    places = [each["loc"] for each in error.errors()]
-    for each in error.errors():
-        place = each["loc"]
+    places = [details["loc"] for details in error.errors()]
+    for details in error.errors():
+        place = details["loc"]
         if any(other[: len(place)] == place and other != place for other in places):
             continue  # the cause is an error inside this table
         where = ".".join(map(str, place)) or "recipe"
-        if each["type"] == "extra_forbidden":
-            wrong = describe_unknown_key(place)
+        if details["type"] == "extra_forbidden":
+            wrong = _describe_unknown_key(place)
         else:
-            found = "" if isinstance(each["input"], dict) else f", got {each['input']!r:.60}"
-            wrong = f"{each['msg'].removeprefix('Value error, ')}{found}"
+            value = "" if isinstance(details["input"], dict) else f", got {details['input']!r:.60}"
+            wrong = f"{details['msg'].removeprefix('Value error, ')}{value}"
         lines.append(f"{path}: {where}: {wrong}")
     return "\n".join(lines)
+
+
+def _describe_unknown_key(path: tuple[int | str, ...]) -> str:
+    """Return what is wrong with the last key of a path, which its table lacks, and the known keys."""
+    table = [TABLES[str(step)] for step in ("recipe", *path[:-1]) if step in TABLES][-1]
+    return f"{table.describe_unknown_key(str(path[-1]))}; known: {', '.join(table.model_fields)}"
