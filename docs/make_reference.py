@@ -14,8 +14,8 @@ from marked_pages import fill_marks
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from sciprism.cli.json_documents import SCHEMAS
 from sciprism.cli.main import EXIT_STATUSES, app
+from sciprism.cli.output import SCHEMAS
 from sciprism.evaluation.suites import suites
 from sciprism.papers import readers
 from sciprism.papers.readers.registry import paper_readers

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from sciprism.cli.describe import describe
+from sciprism.cli.models import describe
 
 MADE = Path(__file__).parents[1] / "encoders" / "adapterhub"
 

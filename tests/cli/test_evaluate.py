@@ -83,7 +83,7 @@ def test_duplicates_are_one_line_and_a_file(work_folder, monkeypatch, capsys):
 
 def test_progress_inside_a_task(work_folder, monkeypatch, capsys, tiny_model):
     """A line now and then where there is no terminal; here, after every batch of texts."""
-    monkeypatch.setattr("sciprism.cli.progress.PLAIN_INTERVAL", 0.0)
+    monkeypatch.setattr("sciprism.cli.output.PLAIN_INTERVAL", 0.0)
     command = ["evaluate", tiny_model, "random", "--tasks", "my.toml", "-o", "out", "--pooling", "mean"]
     status, _, err = run(monkeypatch, capsys, *command)
     assert status == 0 and re.search(r"find  \S+, encoding: 3 of 3 texts, [\d.,]+ texts/s, 0 s left", err)

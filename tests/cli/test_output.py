@@ -8,8 +8,8 @@ import pytest
 import typer
 
 from build_commands import run
-from sciprism.cli.json_documents import SCHEMAS
 from sciprism.cli.main import app
+from sciprism.cli.output import SCHEMAS
 
 MODEL = "sciprism-small"
 PAPERS = [
@@ -131,7 +131,7 @@ def test_lists_of_models_suites_and_recipes(command):
 
 
 def test_progress_is_a_line_with_rate_and_time_left(command, monkeypatch):
-    monkeypatch.setattr("sciprism.cli.progress.PLAIN_INTERVAL", 0.0)
+    monkeypatch.setattr("sciprism.cli.output.PLAIN_INTERVAL", 0.0)
     err = command("embed", "papers.jsonl", "-o", "vecs")[2]
     assert "reading: 5 papers, " in err and "embedding: 5 of 5 papers, " in err and " papers/s, 0 s left" in err
     assert "lexical index: 5 of 5 papers, " in command("index", "vecs", "--lexical")[2]

@@ -142,7 +142,7 @@ def test_an_interrupted_command_continues_with_what_was_encoded(command, monkeyp
 
 
 def test_progress_is_shown(command, monkeypatch) -> None:
-    monkeypatch.setattr("sciprism.cli.progress.PLAIN_INTERVAL", 0.0)
+    monkeypatch.setattr("sciprism.cli.output.PLAIN_INTERVAL", 0.0)
     err = command(*MINE)[2]
     assert "reading the library: 6 of 6 papers" in err and "comparing new papers: 5 of 5 papers" in err
 

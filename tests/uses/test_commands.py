@@ -16,10 +16,9 @@ from typer.testing import CliRunner, Result
 
 from fake_encoder import FakeEncoder, some_papers
 from five_papers import PAPERS
+from sciprism.cli.collection import index
 from sciprism.cli.embed import embed
-from sciprism.cli.index import index
-from sciprism.cli.search import search
-from sciprism.cli.similar import similar
+from sciprism.cli.search import search, similar
 from sciprism.encoders.encoder import Encoder
 from sciprism.errors import InputError
 from sciprism.papers.records import Paper

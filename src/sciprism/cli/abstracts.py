@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.printing import print_skip_counts
+from sciprism.cli.output import print_skip_counts
 
 if TYPE_CHECKING:
     from sciprism.papers.abstracts import AbstractCompletion, AbstractReport

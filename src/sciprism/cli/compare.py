@@ -1,4 +1,4 @@
-"""`sciprism compare`: results of several systems next to each other."""
+"""`sciprism compare`, `sciprism results pack`: results of several systems side by side, or in few small files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
+from sciprism.cli.output import print_json
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,3 +77,35 @@ def _write(report: Report, output_format: str, output: Path | None) -> None:
         show(report)
     else:
         print(outputs[output_format](report), end="")
+
+
+results = typer.Typer(no_args_is_help=True, help="Pack the results of `evaluate` into few files.")
+
+
+@results.command("pack")
+def pack(
+    folder: Annotated[Path, typer.Argument(help="The folder of results that `sciprism evaluate -o` wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the packed results.")],
+    as_json: AsJson = False,
+) -> None:
+    """Pack results into two files per suite: SUITE.json (numbers, provenance), SUITE.parquet (item scores).
+
+    `compare`, `reproduce` and `evaluate` read packed results as they read the folder. Results of other
+    systems and tasks that the output already holds stay in it. The folder itself is not changed.
+
+    Example: sciprism results pack out/open -o results/open
+    """
+    from sciprism.evaluation.stored_results import pack_results
+    from sciprism.reproduce.tables.result_folder import read_models, write_models
+
+    found = pack_results(folder, output)
+    for base, target in {each.source: each.path.parent for each in found}.items():
+        if models := read_models(base):
+            write_models(target, models)
+    if as_json:
+        keys = ("results", "systems", "size")
+        packs = [{"path": str(p.path), **{key: getattr(p, key) for key in keys}} for p in found]
+        print_json("sciprism.results-pack/1", {"packs": packs})
+        return
+    for each in found:
+        print(f"{each.path}: {each.results:,} results of {each.systems:,} systems, {each.size / 1e6:.2f} MB")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.output import ProgressDisplay
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import typer
 
 from sciprism.cli.abstracts import AbstractFiles, MissingAbstract, open_abstracts, print_abstracts
 from sciprism.cli.corrections import Corrections, Read, find_last_records, refuse_deletions
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import (
     AsJson,
     Columns,
@@ -27,9 +26,8 @@ from sciprism.cli.options import (
     SkipBad,
     build_read_options,
 )
+from sciprism.cli.output import ProgressDisplay, join_counts, print_json, print_skipped
 from sciprism.cli.parts import Part, embed_one_part
-from sciprism.cli.printing import join_counts, print_skipped
-from sciprism.cli.progress import ProgressDisplay
 from sciprism.cli.ray_parts import GpusPerPart, NoMerge, PartCount, RayAddress, WantedCluster, embed_on_cluster
 from sciprism.cli.wanted_model import WantedModel, explain_interruption
 from sciprism.errors import InputError

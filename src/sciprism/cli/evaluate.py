@@ -1,22 +1,29 @@
-"""`sciprism evaluate`: models on the tasks of a suite, or on custom tasks."""
+"""`sciprism evaluate`: models on the tasks of a suite, or on custom tasks; which suites there are."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, DataFolder, ScorePrecision, exact_precision, folder_or_none
-from sciprism.cli.scoring import ScoringProgress, command_line
-from sciprism.cli.suite_list import print_suites
+from sciprism.cli.output import ProgressDisplay, join_counts, print_entries, print_json
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
+    from sciprism.evaluation.results import TaskResult
     from sciprism.evaluation.run import EvaluationOptions
+    from sciprism.evaluation.scoring import ProgressCallback
     from sciprism.evaluation.selection import SelectedTasks
+    from sciprism.evaluation.systems import System
+    from sciprism.evaluation.task import Suite, Task
     from sciprism.probes.settings import SolverName
 
 Models = Annotated[
@@ -133,3 +140,117 @@ def _select_tasks(
             raise InputError(f"--grid {text!r} is not NAME=NUMBER,NUMBER such as rate=1e-5,3e-5") from None
     name = f"{suite.partition('/')[0]}/quick" if quick else suite
     return configure_tasks(select_tasks(Path(file) if file else name, only), solver, values)
+
+
+def print_suites(only: str, as_json: bool) -> None:
+    """Print every suite, or one with what each of its tasks needs."""
+    from sciprism.evaluation.suites import suites
+
+    chosen = [suites[only.partition("/")[0]]] if only else list(suites.values())
+    if as_json:
+        print_json("sciprism.suites/1", {"suites": [_suite_to_json(suite) for suite in chosen]})
+        return
+    print_entries({suite.name: _describe_suite(suite) for suite in chosen})
+    if only:
+        tasks = {each["name"]: each for each in _suite_to_json(chosen[0])["tasks"]}
+        print_entries({f"{only}/{name}": [f"{each['format']}; {each['data']}"] for name, each in tasks.items()})
+    else:
+        print("\nWhat each task needs: sciprism evaluate --list --suite NAME")
+
+
+def _suite_to_json(suite: Suite) -> dict[str, Any]:
+    from sciprism.datasets.needed_data import describe_needed_data
+
+    tasks = []
+    for task in suite.tasks:
+        data, obtain = describe_needed_data(task.data)
+        metrics = list(task.protocol.metrics)
+        tasks.append({"name": task.name, "format": task.format, "metrics": metrics, "data": data, "obtain": obtain})
+    return {
+        "name": suite.name,
+        "reference": suite.reference,
+        "remark": suite.remark,
+        "views": {name: list(tasks) for name, tasks in suite.views.items()},
+        "tasks": tasks,
+    }
+
+
+def _describe_suite(suite: Suite) -> Iterator[str]:
+    facts = _suite_to_json(suite)["tasks"]
+    formats = join_counts(Counter(each["format"] for each in facts))
+    yield suite.reference
+    yield f"{len(facts)} tasks: {formats}" + (f"; views: {', '.join(suite.views)}" if suite.views else "")
+    yield f"tasks: {', '.join(each['name'] for each in facts)}"
+    yield f"data: {', '.join(dict.fromkeys(each['data'] for each in facts))}"
+    yield from dict.fromkeys(each["obtain"] for each in facts)
+
+
+class ScoringProgress:
+    """Which task is scored, and how many of its texts are encoded; between tasks nothing is shown."""
+
+    def __init__(self) -> None:
+        self._display: ProgressDisplay | None = None
+        self._task = ""
+        self._print = build_result_printer()
+
+    def __enter__(self) -> ScoringProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._display is not None:
+            self._display.__exit__()
+        self._display = None
+
+    def on_texts(self, done: int, total: int) -> None:
+        """Show how many texts of a call are encoded; done is 0 at its begin."""
+        if self._display is not None:
+            if not done:
+                self._display.begin(f"{self._task}, encoding", "texts", total)
+            self._display.update(done)
+            if done >= total:
+                self._display.begin(self._task)
+
+    def on_task(self, system: System, task: Task, result: TaskResult | None) -> None:
+        """Show the task that begins, or print the result of the one that ended."""
+        self.__exit__()
+        if result is None:
+            self._task = f"{task.name}  {system.name}"
+            self._display = ProgressDisplay(self._task).__enter__()
+        self._print(system, task, result)
+
+
+def command_line() -> str:
+    """Return the command as it would be typed again, without the path of this machine's program."""
+    return shlex.join(["sciprism", *sys.argv[1:]])
+
+
+def build_result_printer() -> ProgressCallback:
+    """Return what prints a line for each task that is done, with its numbers or why there are none.
+
+    That a system cannot serve a kind of task, such as BM25 where vectors are needed, is said once.
+    """
+    began = {}
+    unserved = set()
+
+    def on_task(system: System, task: Task, result: TaskResult | None) -> None:
+        key = system.name, task.name
+        if result is None:
+            began[key] = time.monotonic()
+            return
+        if result.status == "not served":
+            if (system.name, result.reason) not in unserved:
+                unserved.add((system.name, result.reason))
+                print(
+                    f"{task.name}  {system.name}: not served: {result.reason}; nor are other such tasks",
+                    file=sys.stderr,
+                )
+            return
+        numbers = ", ".join(f"{name} {m.value:.4f}" for name, m in result.metrics.items()) or result.reason
+        done = f"{time.monotonic() - began[key]:.0f} s" if key in began else "already scored"
+        print(f"{task.name}  {system.name}: {numbers}  ({done})", file=sys.stderr)
+        for metric, reason in result.details.get("without number", {}).items():
+            print(f"{task.name}  {system.name}: no {metric}: {reason}", file=sys.stderr)
+        for warning in result.details.get("warnings", ()):
+            print(f"{task.name}  {system.name}: warning: {warning}", file=sys.stderr)
+
+    return on_task

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sciprism.cli.abstracts import AbstractFiles, describe_joined, describe_missing, open_abstracts
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import (
     AsJson,
     Columns,
@@ -23,14 +22,15 @@ from sciprism.cli.options import (
     SkipBad,
     build_read_options,
 )
-from sciprism.cli.printing import (
+from sciprism.cli.output import (
     MAX_SHOWN,
+    ProgressDisplay,
     format_duration,
     format_share,
     plain_console,
+    print_json,
     print_skipped,
 )
-from sciprism.cli.progress import ProgressDisplay
 from sciprism.errors import InputError, RunFailedError
 
 if TYPE_CHECKING:

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.json_documents import print_json
-from sciprism.cli.options import AsJson, SkipBad, split_names
-from sciprism.cli.output_files import check_outputs
-from sciprism.cli.printing import print_facts, print_skipped, table_width
-from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.options import AsJson, SkipBad, check_outputs, split_names
+from sciprism.cli.output import ProgressDisplay, print_facts, print_json, print_skipped, table_width
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:

@@ -37,6 +37,9 @@ ScorePrecision = Annotated[
     str, typer.Option(help="Compute in float32, bfloat16 or float16; auto: float32, the same numbers everywhere.")
 ]
 
+CollectionFolder = Annotated[Path, typer.Argument(help="A folder made by `sciprism embed`.")]
+Model = Annotated[str, typer.Option(help="The folder of the collection's model, if it was moved.")]
+
 DataFolder = Annotated[
     str, typer.Option(envvar="SCIPRISM_DATA", help="The folder of data sets; else the hub's cache, the hub.")
 ]
@@ -95,3 +98,17 @@ def folder_or_none(text: str) -> Path | None:
     if text and not Path(text).is_dir():
         raise InputError(f"--data {text}: no such folder; name one with --data or SCIPRISM_DATA")
     return Path(text) if text else None
+
+
+def check_outputs(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None:
+    """Raise InputError for an output that is a folder, or that the command reads too, itself or its folder."""
+    from sciprism.papers.input_paths import find_local_paths
+
+    read = [(str(each), path.resolve()) for each in inputs for path in find_local_paths(each)]
+    for output in outputs:
+        if output.is_dir():
+            raise InputError(f"{output} is a folder; name a file such as {output / 'out.csv'}")
+        place = output.resolve()
+        for name, path in read:
+            if place == path or (path.is_dir() and path in place.parents):
+                raise InputError(f"{output} is also read, as {name}; name another file to write")

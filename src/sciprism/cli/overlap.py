@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import (
     AsJson,
     Columns,
@@ -20,7 +19,7 @@ from sciprism.cli.options import (
     build_read_options,
     folder_or_none,
 )
-from sciprism.cli.printing import format_share, plain_console, print_skipped
+from sciprism.cli.output import format_share, plain_console, print_json, print_skipped
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
-from sciprism.cli.printing import format_duration, join_counts, print_skipped, print_table
-from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.output import ProgressDisplay, format_duration, join_counts, print_json, print_skipped, print_table
 from sciprism.cli.wanted_model import WantedModel, explain_interruption, find_stored_encoder
 from sciprism.errors import InputError
 

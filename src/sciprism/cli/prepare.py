@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import typer
 
+from sciprism.cli.output import show_work
 from sciprism.cli.prepare_citations import citations
 from sciprism.cli.prepare_ir import ir
 from sciprism.cli.prepare_lexical import lexical
@@ -17,7 +18,6 @@ from sciprism.cli.prepare_s2and_mini import s2and_mini
 from sciprism.cli.prepare_scimult import scimult
 from sciprism.cli.prepare_scirepeval import scirepeval
 from sciprism.cli.prepare_text import text
-from sciprism.cli.progress import show_work
 
 prepare = typer.Typer(no_args_is_help=True, help="Make training and test data.")
 COMMANDS: dict[str, Callable[..., None]] = {

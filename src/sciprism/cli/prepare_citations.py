@@ -9,7 +9,7 @@ from typing import Annotated, cast
 import typer
 
 from sciprism.cli.options import AsJson, Edges, OutputFolder, Seed, Workers
-from sciprism.cli.printing import print_preparation
+from sciprism.cli.output import print_preparation
 
 Files = Annotated[list[Path], typer.Argument(help="Papers: files of any format, folders, S2ORC, objects keyed by id.")]
 LinkStrengths = Annotated[

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson, Edges, OutputFolder, Seed
+from sciprism.cli.output import print_preparation
 from sciprism.cli.prepare_citations import Fields, Shards
-from sciprism.cli.printing import print_preparation
 
 FILES = typer.Argument(help="Papers in any format, or folders with S2ORC's metadata/ and pdf_parses/.")
 CONSTRUCTION = typer.Option(help="published: the authors' own rules; corrected: without their defects.")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson, DataFolder, OutputFolder, Seed, Workers, folder_or_none
-from sciprism.cli.printing import print_preparation
+from sciprism.cli.output import print_preparation
 
 
 def open_sets(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson, Edges, Exclude, OpenData, OutputFolder, Seed, folder_or_none, split_names
-from sciprism.cli.printing import print_preparation
+from sciprism.cli.output import print_preparation
 
 SHAPES = typer.Option(
     help="Such as title-abstract, title-body, neighbour-sentences (of an abstract), citing-cited-abstracts, "

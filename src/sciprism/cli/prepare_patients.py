@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson, OutputFolder, Seed
-from sciprism.cli.printing import print_preparation
+from sciprism.cli.output import print_preparation
 
 
 def patients(

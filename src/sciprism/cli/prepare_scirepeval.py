@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sciprism.cli.options import AsJson, DataFolder, OutputFolder, Seed, Workers, folder_or_none
-from sciprism.cli.printing import print_preparation
+from sciprism.cli.output import print_preparation
 
 CONFIG = typer.Argument(help="SciRepEval's JSON list of training tasks.", show_default=False)
 PAPERS = typer.Option(help="Your papers in any format, to make the same kinds of sources; repeatable.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sciprism.cli.options import AsJson, Exclude, OpenData, OutputFolder, Seed, Workers, folder_or_none, split_names
-from sciprism.cli.printing import print_preparation
+from sciprism.cli.output import print_preparation
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.json_documents import print_json
+from sciprism.cli.output import ProgressDisplay, join_counts, print_json, print_skipped
 from sciprism.cli.parts import interrupted_by_termination, load_encoder, print_merge, refuse_rules
-from sciprism.cli.printing import join_counts, print_skipped
-from sciprism.cli.progress import ProgressDisplay
 from sciprism.cli.wanted_model import WantedModel, explain_interruption
 from sciprism.errors import InputError, RunFailedError
 

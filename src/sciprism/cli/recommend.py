@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.json_documents import print_json
-from sciprism.cli.options import AsJson, Columns, Encoding, SkipBad, parse_columns
-from sciprism.cli.output_files import check_outputs
-from sciprism.cli.printing import join_counts, plain_console, print_skipped, print_table
-from sciprism.cli.progress import ProgressDisplay
-from sciprism.cli.ranked_list import describe_source
+from sciprism.cli.options import AsJson, Columns, Encoding, SkipBad, check_outputs, parse_columns
+from sciprism.cli.output import (
+    ProgressDisplay,
+    describe_source,
+    join_counts,
+    plain_console,
+    print_json,
+    print_skipped,
+    print_table,
+)
 from sciprism.errors import InterruptedRunError
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sciprism.cli.json_documents import print_json
+from sciprism.cli.evaluate import ScoringProgress, command_line
 from sciprism.cli.options import AsJson, ScorePrecision, exact_precision
-from sciprism.cli.printing import table_width
-from sciprism.cli.scoring import ScoringProgress, command_line
+from sciprism.cli.output import print_json, table_width
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) 
 
 
 def _print_sample(folder: Path, paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
-    from sciprism.cli.printing import format_cell
+    from sciprism.cli.output import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
     from sciprism.prepare.citations.sample import count_sample_by_field
     from sciprism.reproduce.tables.printing import format_markdown

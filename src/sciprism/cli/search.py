@@ -1,30 +1,26 @@
-"""`sciprism search`: papers for a query in words."""
+"""`sciprism search`, `sciprism similar`: papers of a collection, ranked for a query in words or for a paper."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.options import AsJson
-from sciprism.cli.ranked_list import (
-    Field,
-    Model,
-    Venue,
-    Year,
-    build_filter,
-    open_papers,
-    print_rankings,
-    warn_unfinished,
-)
+from sciprism.cli.options import AsJson, CollectionFolder, Model
+from sciprism.cli.output import describe_source, plain_console, print_json, warn_unfinished
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.store import Filter
-    from sciprism.uses import Ranking
+    from rich.table import Table
+
+    from sciprism.papers import Paper
+    from sciprism.store import Filter, StoredCollection
+    from sciprism.uses import Hit, Ranking
 
 
 def search(
@@ -105,13 +101,13 @@ def _collect_queries(words: list[str], queries: Iterable[str], file: str) -> lis
         raise InputError("- is among the words of a query; read queries from standard input with --queries -")
     asked = [*([" ".join(words)] if words else []), *queries]
     if file:
-        asked += _read_lines(file)
+        asked += _read_queries(file)
     if not asked:
         raise InputError("no query; write its words after the collection, or -q QUERY, or --queries FILE")
     return asked
 
 
-def _read_lines(file: str) -> Iterator[str]:
+def _read_queries(file: str) -> Iterator[str]:
     from sciprism.papers.cleaning import is_blank
     from sciprism.papers.input_file import InputFile
 
@@ -120,3 +116,123 @@ def _read_lines(file: str) -> Iterator[str]:
         name = "standard input" if file == "-" else file
         raise InputError(f"{name} holds no query; write one a line")
     yield from lines
+
+
+def similar(
+    collection: CollectionFolder,
+    to: Annotated[str, typer.Option("--to", help="An id, DOI or title, the beginning of an id, or a file of papers.")],
+    k: Annotated[int, typer.Option("-k", help="Papers to show.")] = 10,
+    mode: Annotated[str, typer.Option(help="exact or approximate.")] = "exact",
+    year: Year = "",
+    venue: Venue = "",
+    field: Field = "",
+    why: Annotated[bool, typer.Option(help="Show the nearest sentence; --no-why loads no model.")] = True,
+    model: Model = "",
+    as_json: AsJson = False,
+) -> None:
+    """Rank the papers of a collection that are nearest to one of them, or to each paper of a file.
+
+    Example: sciprism similar vecs/ --to watson-crick-1953 -k 5
+    """
+    from sciprism.uses.collection import load_encoder
+    from sciprism.uses.similar import similar as rank
+    from sciprism.uses.similar import similar_to_papers
+
+    chosen = build_filter(year, venue, field)
+    opened = open_papers(collection, chosen)
+    if papers := _read_given_papers(opened, to):
+        encoder = load_encoder(opened, model)
+        rankings = similar_to_papers(opened, encoder, papers, k, mode=mode, filter=chosen, why=why)
+    else:
+        rankings = [rank(opened, load_encoder(opened, model) if why else None, to, k, mode=mode, filter=chosen)]
+    print_rankings("similar", collection, rankings, mode, as_json=as_json)
+
+
+def _read_given_papers(collection: StoredCollection, to: str) -> list[Paper]:
+    """Return the papers of a file, none where `to` is the id of a stored paper or names no file."""
+    from sciprism.papers import read_papers
+
+    if collection.find_row(to) is not None or not (to == "-" or Path(to).is_file()):
+        return []
+    return list(read_papers(to))
+
+
+Year = Annotated[str, typer.Option(help="Only papers of these years: 1997, 1990-2000, 1990-, -2000.")]
+Venue = Annotated[str, typer.Option(help="Only papers whose venue contains this.")]
+Field = Annotated[str, typer.Option(help="Only papers of this field.")]
+
+MAX_REASON = 320
+"""Characters of a reason in the terminal; JSON has all of it."""
+
+
+def build_filter(year: str, venue: str, field: str) -> Filter:
+    """Build a filter from the options; years are `1997`, `1990-2000`, `1990-` or `-2000`."""
+    from sciprism.store import Filter
+
+    found = re.fullmatch(r"(\d+)|(\d*)-(\d*)", year.strip())
+    if found is None or year.strip() == "-":
+        if not year:
+            return Filter(venue=venue, field=field)
+        raise InputError(f"--year {year!r} is not a year or a span such as 1990-2000, 1990- or -2000")
+    single, first, last = found.groups()
+    year_from, year_to = (int(text) if text else None for text in (single or first, single or last))
+    if year_from is not None and year_to is not None and year_from > year_to:
+        raise InputError(f"--year {year!r} ends before it begins")
+    return Filter(year_from=year_from, year_to=year_to, venue=venue, field=field)
+
+
+def open_papers(folder: Path, filter: Filter) -> StoredCollection:
+    """Open a collection; InputError where it is finished and empty, or where no paper can pass the filter.
+
+    Warns on standard error of an unfinished one.
+    """
+    from sciprism.store import StoredCollection
+    from sciprism.store.filters import check_filter
+
+    collection = StoredCollection.open(folder)
+    if len(collection):
+        check_filter(collection, filter)
+    elif collection.manifest.input is not None:
+        raise InputError(f"{folder} holds no papers; add some with: sciprism embed FILES -o {folder}")
+    if collection.manifest.input is None:
+        warn_unfinished(folder, len(collection), "embed")
+    return collection
+
+
+def print_rankings(
+    command: str, collection: str | Path, rankings: Sequence[Ranking], mode: str, *, as_json: bool
+) -> None:
+    """Print every ranking of `search` or `similar`. collection: where the papers are."""
+    if as_json:
+        found = [ranking.to_json() for ranking in rankings]
+        print_json(f"sciprism.{command}/1", {"collection": str(collection), "mode": mode, "rankings": found})
+        return
+    from rich.text import Text
+
+    console = plain_console()
+    for number, ranking in enumerate(rankings):
+        if len(rankings) > 1:
+            console.print(Text(f"{'' if number == 0 else chr(10)}{ranking.query}", "bold"))
+        if ranking.hits:
+            console.print(_build_table(ranking.hits))
+        else:
+            console.print("no paper found")
+
+
+def _build_table(hits: Sequence[Hit]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2), expand=False)
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    table.add_column(overflow="fold")
+    for hit in hits:
+        text = Text(hit.title or "(no title)", "bold")
+        text.append(f"\n{describe_source(hit.authors, hit.venue, hit.year)}[{hit.id}]", "not bold dim")
+        if hit.url and hit.id not in hit.url:
+            text.append(f"\n{hit.url}", "not bold dim")
+        if hit.why:
+            text.append(f"\n“{shorten(hit.why, MAX_REASON, placeholder=' …')}”", "not bold italic")
+        table.add_row(str(hit.rank), f"{hit.score:.4f}", text)
+    return table

@@ -9,10 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sciprism.cli.json_documents import print_json
-from sciprism.cli.options import AsJson, Reader, Seed, SkipBad
-from sciprism.cli.output_files import check_outputs
-from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.options import AsJson, Reader, Seed, SkipBad, check_outputs
+from sciprism.cli.output import ProgressDisplay, print_json
 from sciprism.cli.tag_inputs import (
     PaperInput,
     TaggedPapersInput,

@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sciprism.cli.printing import print_skip_counts, print_skipped
-from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.output import ProgressDisplay, print_skip_counts, print_skipped
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:

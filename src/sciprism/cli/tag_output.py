@@ -9,9 +9,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from sciprism.cli.json_documents import print_json
-from sciprism.cli.printing import plain_console, print_facts, print_table
-from sciprism.cli.progress import ProgressDisplay
+from sciprism.cli.output import ProgressDisplay, plain_console, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
     from sciprism.cli.tag_inputs import PaperBlocks

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson, OutputFolder
-from sciprism.cli.printing import print_skip_counts, print_table
+from sciprism.cli.output import print_json, print_skip_counts, print_table
 
 if TYPE_CHECKING:
     from sciprism.text.tokenizer_comparison import TokenizerComparison

@@ -1,11 +1,11 @@
-"""`sciprism train`: train the model of a recipe."""
+"""`sciprism train`: train the model of a recipe, or print what that would take."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
-from sciprism.cli.printing import print_entries
-from sciprism.cli.training_display import show_training
-from sciprism.cli.training_plan import print_plan
+from sciprism.cli.output import ProgressDisplay, format_duration, print_entries, print_json, print_table
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
+    from sciprism.encoders.encoder import Encoder
     from sciprism.encoders.protocols import EncoderProtocol
+    from sciprism.evaluation.results import TaskResult
+    from sciprism.evaluation.selection import SelectedTasks
+    from sciprism.training.estimate import StageEstimate
     from sciprism.training.examples import Example
     from sciprism.training.loop import Hooks
     from sciprism.training.plan import Plan
+    from sciprism.training.recipe import Recipe
 
 RecipeFile = Annotated[
     Path | None,
@@ -139,3 +141,108 @@ def _load_teacher(
     from sciprism.evaluation.systems.loading import SystemOptions, load_encoder
 
     return load_encoder(name, SystemOptions(max_length=max_length, precision=precision, device=device))
+
+
+def print_plan(plan: Plan, as_json: bool) -> None:
+    """Print what is left of a run, and what it takes; a few steps of each stage are timed."""
+    from sciprism.training.estimate import estimate_stage
+
+    if as_json:
+        facts = {"recipe": plan.recipe.name, "seed": plan.recipe.seed, "device": str(plan.processes.device)}
+        stages = [asdict(estimate_stage(plan, stage)) for stage in plan.stages]
+        print_json("sciprism.plan/1", {**facts, "changed": list(plan.changed), "stages": stages})
+        return
+    threads = f", {plan.folder.facts['threads']} threads" if plan.processes.device.type == "cpu" else ""
+    print(f"recipe {plan.recipe.name}, seed {plan.recipe.seed}, device {plan.processes.device}{threads}")
+    for fact in plan.changed:
+        print(f"changed since the run began: {fact}")
+    if not plan.stages:
+        print(f"all stages are finished; the model is {plan.model}")
+        return
+    total, timed = 0.0, 0
+    for stage in plan.stages:
+        found = estimate_stage(plan, stage)
+        total += found.seconds or 0
+        timed += found.seconds is not None
+        _print_stage(found, stage.stage.batch_size)
+    print(f"timed stages, {timed} of {len(plan.stages)}: {format_duration(total)}, without evaluations and checkpoints")
+
+
+def _print_stage(stage: StageEstimate, batch_size: int) -> None:
+    facts = [f"{stage.steps:,} steps of {batch_size:,} examples"]
+    if stage.tokens is not None and stage.seconds is not None:
+        speed = stage.tokens / stage.seconds
+        facts += [f"{stage.tokens:,.0f} tokens", f"{format_duration(stage.seconds)} at {speed:,.0f} tokens/s"]
+    if stage.memory is not None:
+        facts.append(f"memory {stage.memory / 2**20:,.0f} MiB")
+    if stage.reason:
+        facts.append(f"not timed: {stage.reason}")
+    print(f"\n{stage.name}: {', '.join(facts)}")
+    rows = [
+        [
+            each.name,
+            f"{each.examples:,}",
+            f"{each.dropped:,}",
+            f"{each.used:,}",
+            "" if each.tokens is None else f"{each.tokens:,.0f}",
+        ]
+        for each in stage.sources
+    ]
+    print_table(["source"], ["examples", "dropped", "used", "tokens/example"], rows)
+
+
+def show_training(recipe: Recipe, data: Path | None) -> AbstractContextManager[Hooks]:
+    """Return a context with the loop's hooks, which show its progress and score tasks."""
+    from rich.console import Console
+
+    from sciprism.training.loop import Hooks, StepReport
+
+    console = Console(stderr=True)
+    display = ProgressDisplay("preparing")
+    first: dict[str, int] = {}
+
+    def on_step(step: StepReport) -> None:
+        if step.stage not in first:  # a resumed stage begins later than at its first step
+            first[step.stage] = step.step
+            display.begin(step.stage, "steps", step.steps)
+        facts = f"loss {step.loss:.4f}, {step.examples_per_second:.1f} examples/s"
+        display.update(step.step, rated=step.step - first[step.stage], facts=facts)
+        if not console.is_terminal and step.step % max(1, step.steps // 20) == 0:
+            on_message(f"{step.stage}: step {step.step:,} of {step.steps:,}, {display.describe_rate()}")
+
+    tasks = {name: _find_task(name) for stage in recipe.stages for name in stage.evaluation.tasks}
+
+    def on_message(line: str) -> None:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def evaluate(encoder: Encoder, names: Sequence[str]) -> Mapping[str, float]:
+        results = {name: _score_task(encoder, tasks[name], data) for name in names}
+        for name, result in results.items():
+            if not result.metrics:
+                on_message(f"{name} has no score: {result.reason}")
+        return {name: next(iter(r.metrics.values())).value for name, r in results.items() if r.metrics}
+
+    @contextmanager
+    def show() -> Iterator[Hooks]:
+        with display if os.environ.get("RANK", "0") == "0" else nullcontext():  # once, of several processes
+            yield Hooks(evaluate=evaluate, on_step=on_step, on_message=on_message)
+
+    return show()
+
+
+def _find_task(name: str) -> SelectedTasks:
+    """Find a task by `suite/task`."""
+    from sciprism.evaluation.selection import select_tasks
+
+    (found,) = select_tasks(name)
+    if len(found.tasks) != 1 or found.tasks[0].name != name.partition("/")[2]:
+        raise InputError(f"evaluation: no task {name!r}; write SUITE/TASK, as in open/vis-citation")
+    return found
+
+
+def _score_task(encoder: Encoder, task: SelectedTasks, data: Path | None) -> TaskResult:
+    """Score an encoder on a task, without storing vectors."""
+    from sciprism.evaluation.run import evaluate
+
+    (result,) = evaluate(encoder, task, data)
+    return result

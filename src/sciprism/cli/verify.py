@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sciprism.cli.json_documents import print_json
 from sciprism.cli.options import AsJson
-from sciprism.cli.printing import join_counts
+from sciprism.cli.output import join_counts, print_json
 
 if TYPE_CHECKING:
     from sciprism.checksums import FileState

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sciprism.cli.options import split_names
-from sciprism.cli.printing import join_counts
+from sciprism.cli.output import join_counts
 from sciprism.errors import InputError, InterruptedRunError
 
 if TYPE_CHECKING:

@@ -1,0 +1,202 @@
+"""Commands that maintain a collection: `sciprism index`, `delete` and `push`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sciprism.cli.options import AsJson, CollectionFolder, Model
+from sciprism.cli.output import ProgressDisplay, print_json, warn_unfinished
+from sciprism.errors import InputError
+
+if TYPE_CHECKING:
+    from sciprism.databases import PushReport
+    from sciprism.index.approximate import BuildOptions, BuiltIndex
+    from sciprism.index.recall import TitleQueries
+    from sciprism.store import StoredCollection
+
+Recall = Annotated[float, typer.Option(help="Share of the ten nearest papers that approximate search is to find.")]
+Memory = Annotated[float, typer.Option(help="GB of memory that building an approximate index may take.")]
+
+
+def index(
+    collection: CollectionFolder,
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Add a FAISS index: faster over hundreds of thousands of papers.")
+    ] = False,
+    lexical: Annotated[
+        bool, typer.Option("--lexical", help="Add a BM25 index, for --mode lexical and hybrid.")
+    ] = False,
+    recall: Recall = 0.95,
+    memory: Memory = 4.0,
+    model: Model = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check a collection's files, and add an approximate or a lexical index to it.
+
+    Exact search needs no index. Build an index again after papers were added. A killed build leaves the former index.
+
+    Example: sciprism index vecs/ --lexical
+    """
+    from sciprism.errors import InputError
+    from sciprism.files import lock_folder
+    from sciprism.index import lexical as by_words
+    from sciprism.index.approximate import BuildOptions
+    from sciprism.store import StoredCollection
+
+    if not (approximate or lexical):
+        raise InputError("say which index to add: --approximate, --lexical or both (exact search needs none)")
+    options = BuildOptions(recall=recall, memory=memory)
+    opened = StoredCollection.open(collection)
+    built: list[BuiltIndex] = []
+    with lock_folder(collection), ProgressDisplay("checking files") as display:
+        opened.verify()
+        if approximate:
+            built = _build_approximate(opened, options, model, display)
+        if lexical:
+            display.begin("lexical index", "papers", opened.rows)
+            by_words.build(opened, on_rows=display.update)
+    _print_built(opened, built, lexical=lexical, as_json=as_json)
+
+
+def _print_built(opened: StoredCollection, built: list[BuiltIndex], *, lexical: bool, as_json: bool) -> None:
+    """Print what was built, for people or as JSON."""
+    names = [f"approximate ({each.space})" for each in built] + ["lexical"] * lexical
+    if as_json:
+        document = {"collection": str(opened.folder), "built": names, "papers": len(opened)}
+        print_json("sciprism.index/1", document | {"approximate": [asdict(each) for each in built]})
+    else:
+        print(f"{opened.folder}: built {', '.join(names)} over {len(opened):,} papers")
+        print("".join(f"{_describe_index(each)}\n" for each in built), end="")
+
+
+def _build_approximate(
+    opened: StoredCollection, options: BuildOptions, model: str, display: ProgressDisplay
+) -> list[BuiltIndex]:
+    """Build the index of every space, measured with titles as queries."""
+    from sciprism.index import approximate
+
+    approximate.check_possible(opened)
+    titles = _encode_titles(opened, model)
+    return approximate.build(opened, options, titles=titles, progress=display.show)
+
+
+def _encode_titles(opened: StoredCollection, model: str) -> dict[str, TitleQueries]:
+    """Return titles encoded as queries; none, with a message, where the collection's model is not there."""
+    from sciprism.errors import InputError
+    from sciprism.uses.collection import load_encoder
+    from sciprism.uses.title_queries import encode_titles
+
+    try:
+        return encode_titles(opened, load_encoder(opened, model))
+    except InputError as error:
+        if model:
+            raise
+        print(f"recall is measured without titles as queries: {error}", file=sys.stderr)
+        return {}
+
+
+def _describe_index(built: BuiltIndex) -> str:
+    """Return what was built and its measured recall, as a line."""
+    measured = ", ".join(f"{recall:.3f} with {name}" for name, recall in built.recall.items())
+    facts = ", ".join(f"{name} {built.settings[name]}" for name in ("effort", "depth"))
+    kind = "graph in memory" if built.kind == "hnsw" else f"{built.settings['lists']:,} lists on disk"
+    missed = (
+        ""
+        if built.reached
+        else f"; {built.settings['recall_wanted']} was not reached, this is the best: search exactly for more"
+    )
+    return f"{built.space}: {kind}; recall@10 {measured} as {built.queries:,} queries ({facts}){missed}"
+
+
+def delete(
+    collection: CollectionFolder,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids; search shows them.", show_default=False)] = None,
+    ids_from: Annotated[str, typer.Option("--ids", help="A file with one id a line; - is standard input.")] = "",
+    missing_ok: Annotated[bool, typer.Option("--missing-ok", help="Ignore ids that are not there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete papers from a collection, all or none.
+
+    No search, count or export has them any more. Indexes stay valid. An interruption leaves the collection as it was.
+    What they take on disk is free again when the papers are embedded into a new folder.
+
+    Example: sciprism delete vecs/ newton1687principia
+    """
+    from sciprism.papers.input_file import InputFile
+    from sciprism.store import delete as remove
+
+    wanted = list(ids or [])
+    if ids_from:
+        wanted += [line.strip() for _, line in InputFile(Path(ids_from)).lines() if line.strip()]
+    if not wanted:
+        raise InputError("no id; write ids after the collection, or --ids FILE")
+    report = remove(collection, wanted, missing_ok=missing_ok)
+    if as_json:
+        print_json("sciprism.delete/1", {"collection": str(collection), **asdict(report)})
+        return
+    unknown = f", {len(report.unknown):,} ids are not there" if report.unknown else ""
+    papers = "1 paper" if report.deleted == 1 else f"{report.deleted:,} papers"
+    print(f"deleted {papers}{unknown}\n{collection} holds {report.papers:,} papers")
+
+
+def push(
+    collection: CollectionFolder,
+    to: Annotated[
+        str,
+        typer.Option("--to", help="qdrant://HOST:PORT/NAME, milvus://HOST:PORT/NAME, or a path: qdrant:///DIR/NAME."),
+    ],
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Let the database build an index for --mode approximate.")
+    ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete what the collection lacks, even more than half of the papers there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy a collection to a vector database, or bring the copy up to date.
+
+    New and changed papers are sent, papers that are gone are deleted. An interrupted push continues with the same
+    command. At its end counts and sampled searches are compared. A lexical index goes along, for --mode lexical and
+    hybrid. Keys are read from QDRANT_API_KEY or MILVUS_TOKEN.
+
+    Example: sciprism push vecs/ --to qdrant://localhost:6333/papers
+    """
+    from sciprism.databases import push as send
+
+    with ProgressDisplay("comparing") as display:
+        report = send(
+            collection,
+            to,
+            approximate=approximate,
+            prune=prune,
+            on_papers=lambda work, done, total: display.show(work, "papers", done, total or None),
+        )
+    if report.unfinished:
+        warn_unfinished(collection, report.papers, "embed")
+    if as_json:
+        print_json("sciprism.push/1", {"collection": str(collection)} | report.to_json())
+    else:
+        print(_describe_push(report))
+
+
+def _describe_push(report: PushReport) -> str:
+    lines = [f"{report.address}: {report.papers:,} papers{', with lexical weights' if report.lexical else ''}"]
+    for each in report.spaces:
+        lines.append(
+            f"{each.space} ({each.table}): {each.new:,} new, {each.changed:,} changed, {each.unchanged:,} unchanged, "
+            f"{each.deleted:,} deleted"
+        )
+        check = each.check
+        words = "" if check.lexical_recall is None else f", of lexical searches {check.lexical_recall:.3f}"
+        lines.append(
+            f"checked: {check.papers:,} papers there; recall@10 of {check.searches} searches {check.recall:.3f}{words}"
+            f"; scores differ by up to {check.score_difference:.1g}"
+        )
+    if report.shortened:
+        lines.append(f"{report.shortened:,} records are too long for a database: references or text were cut")
+    return "\n".join(lines)

@@ -1,0 +1,338 @@
+"""What commands print: JSON documents, tables and counts, and how far they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from textwrap import wrap
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from sciprism.papers.read import FileReport
+    from sciprism.prepare.preparation import Preparation
+
+SCHEMAS: dict[str, tuple[str, str]] = {
+    "sciprism.inspect/1": ("inspect", "files, and counts of papers or labels: missing, years, languages, duplicates"),
+    "sciprism.embed/1": ("embed", "counts of papers read and stored, reasons of those skipped, abstracts"),
+    "sciprism.embed-part/1": ("embed --part", "part, parts, output, counts, reasons of those skipped, papers"),
+    "sciprism.embed-ray/1": ("embed --ray", "collection, parts, done_before, counts, reasons, failed; merge or null"),
+    "sciprism.merge/1": ("merge", "collection, parts, papers, counts of records read, repeated and bad"),
+    "sciprism.status/1": ("status", "collection, stage, papers, parts: of each stage, papers, rate; summary"),
+    "sciprism.index/1": ("index", "collection, built, papers"),
+    "sciprism.search/1": ("search", "collection, mode, rankings: of each query its hits"),
+    "sciprism.similar/1": ("similar", "collection, mode, rankings: one of each paper, with its hits"),
+    "sciprism.push/1": ("push", "collection, address, papers, lexical, shortened; spaces: of each counts and check"),
+    "sciprism.recommend/1": ("recommend", "inputs, output, model, counts, interests, hits with reasons, skipped"),
+    "sciprism.match/1": (
+        "match",
+        "output, audit_file, conflicts_file, assignments: of each pair score, bid, reason; audit",
+    ),
+    "sciprism.delete/1": ("delete", "collection, deleted, unknown ids, papers left"),
+    "sciprism.describe/1": ("describe", "what a model is: method, formats, spaces, pooling, template, fingerprint"),
+    "sciprism.models/1": ("models", "models: of each name, method, formats, size, whether it is here"),
+    "sciprism.export/1": ("export", "output, kind"),
+    "sciprism.verify/1": ("verify", "path, kind, files: of each its state"),
+    "sciprism.tag/1": ("tag", "labels, trained, threshold; papers: of each its tags; or output, counts"),
+    "sciprism.tag-train/1": ("tag train", "output, counts, threshold, tags: used and unknown; notes"),
+    "sciprism.tag-feedback/1": ("tag feedback", "output, papers, accepted, rejected, unknown tags, missing papers"),
+    "sciprism.tag-report/1": ("tag report", "scores; labels most often suggested wrongly, most often missed"),
+    "sciprism.train/1": ("train", "model: the folder of the last stage's model"),
+    "sciprism.plan/1": ("train --plan", "recipe, seed, device, stages: of each steps, tokens, seconds, memory"),
+    "sciprism.recipes/1": ("train --list", "recipes: of each path, name, reference, comment"),
+    "sciprism.evaluate/1": ("evaluate", "results: as in their files"),
+    "sciprism.suites/1": ("evaluate --list", "suites: of each its views, reference, tasks with format and data"),
+    "sciprism.compare/1": ("compare", "baseline, systems, rows, published numbers, notes"),
+    "sciprism.reproduce/1": ("reproduce", "title, suite, columns, rows; of a sample its counts"),
+    "sciprism.tables/1": ("reproduce --list", "paper, tables, models"),
+    "sciprism.overlap/1": ("overlap", "papers, training, tasks: of each what was found; unread"),
+    "sciprism.prepare/1": ("prepare", "files, record, dropped, not_made, skipped, notes, warnings"),
+    "sciprism.tokenizer-train/1": ("tokenizer train", "output, tokens"),
+    "sciprism.tokenizer-compare/1": ("tokenizer compare", "tokenizers: of each size, terms, counts by domain, splits"),
+    "sciprism.results-pack/1": ("results pack", "packs: of each path, results, systems, size"),
+    "sciprism.error/1": ("every command that fails, on standard error", "error, exit"),
+}
+"""Schema -> the command that prints it, and its keys. A key may be added; a changed or removed one is a new version."""
+
+
+def print_json(schema: str, document: Mapping[str, Any], *, error: bool = False) -> None:
+    """Print one JSON document with its schema; an error as one line, on standard error."""
+    assert schema in SCHEMAS, schema
+    text = json.dumps({"schema": schema, **document}, indent=None if error else 1, ensure_ascii=False)
+    print(text, file=sys.stderr if error else sys.stdout)
+
+
+def is_json_asked() -> bool:
+    """Return whether the command line has --json, before any command has read it."""
+    words = sys.argv[1:]
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
+PIPED_WIDTH = 80
+"""Columns of a table in a file or pipe."""
+GAP = 1
+"""Columns between those of a table."""
+SHOWN_AUTHORS = 3
+"""Authors in the terminal; JSON has all of them."""
+MAX_SHOWN = 10
+"""Skipped records that are named; all are counted."""
+
+
+def table_width() -> int:
+    """Return the columns that a table may take: the terminal's, or 80 in a file or pipe."""
+    return shutil.get_terminal_size((PIPED_WIDTH, 24)).columns if sys.stdout.isatty() else PIPED_WIDTH
+
+
+def plain_console() -> Console:
+    """Return a console that prints texts as they are: titles and ids may hold brackets and numbers."""
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False, width=table_width())
+
+
+def print_table(words: Sequence[str], numbers: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print a table; one that is too wide continues below, with its words again.
+
+    words, numbers: heads of its columns; those of numbers are aligned right.
+    """
+    from rich.table import Table
+
+    console, cells = plain_console(), [list(row) for row in rows]
+    for part in _split_columns([[*words, *numbers], *cells], len(words), console.width):
+        table = Table(box=None, pad_edge=False, collapse_padding=True)
+        for name in words:
+            table.add_column(name, overflow="fold")
+        for column in part:
+            table.add_column(numbers[column - len(words)], justify="right", no_wrap=True)
+        for row in cells:
+            table.add_row(*row[: len(words)], *(row[column] for column in part if column < len(row)))
+        console.print(table, end="\n\n")
+
+
+def _split_columns(rows: Sequence[Sequence[str]], words: int, width: int) -> list[list[int]]:
+    """Return the columns of numbers of each part of a table; words may take half of the width, and fold."""
+    widths = [max(len(row[column]) for row in rows if column < len(row)) + GAP for column in range(len(rows[0]))]
+    room = width - min(sum(widths[:words]), width // 2)
+    parts: list[list[int]] = [[]]
+    for column in range(words, len(widths)):
+        if parts[-1] and sum(widths[each] for each in (*parts[-1], column)) > room:
+            parts.append([])
+        parts[-1].append(column)
+    return parts
+
+
+def print_entries(entries: Mapping[str, Iterable[str]]) -> None:
+    """Print names, and below each its texts, indented; long words stay whole."""
+    for name, texts in entries.items():
+        print(name)
+        for text in filter(None, texts):
+            for line in wrap(text, table_width() - 4, break_long_words=False, break_on_hyphens=False):
+                print(f"    {line}")
+
+
+def print_facts(facts: Mapping[str, str]) -> None:
+    """Print names and values below each other; a long value continues under itself, its long words whole."""
+    indent = max(map(len, facts)) + 2
+    for name, value in facts.items():
+        lines = [
+            line
+            for part in value.splitlines() or [""]
+            for line in wrap(part, max(table_width() - indent, 20), break_long_words=False, break_on_hyphens=False)
+        ]
+        print(f"{name:<{indent}}" + f"\n{' ' * indent}".join(lines))
+
+
+def print_preparation(done: Preparation, as_json: bool) -> None:
+    """Print the result of a `prepare` command: its tables, what was dropped and not made, and its notes."""
+    if as_json:
+        print_json("sciprism.prepare/1", done.to_json())
+        return
+    for table in done.tables:
+        if table.title:
+            print(table.title)
+        print_table(table.words, table.counts, (map(format_cell, row) for row in table.rows))
+    for name, report in done.dropped.items():
+        if reasons := str(report):
+            print(f"{name}: dropped: {reasons}")
+    for name, reason in done.not_made.items():
+        print(f"{name}: not made: {reason}")
+    print_skip_counts(done.read)
+    for note in done.notes:
+        print(note)
+    for warning in done.warnings:
+        print(warning, file=sys.stderr)
+
+
+def format_cell(cell: str | int | float) -> str:
+    """Return a cell of a table of counts as text, 12345 as "12,345"."""
+    if isinstance(cell, str):
+        return cell
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.2f}"
+
+
+def print_skip_counts(files: Iterable[FileReport], *, error: bool = False) -> None:
+    """Print of each file how many records could not be used; error: to standard error."""
+    for file in files:
+        if file.skipped:
+            found = f"{file.skipped:,} of {file.papers + file.skipped:,} records cannot be used"
+            where = sys.stderr if error else sys.stdout
+            print(f"{file.path}: {found}; `sciprism inspect` says why", file=where)
+
+
+def print_skipped(records: Sequence[object], count: int) -> None:
+    """Name the first of `count` skipped records on standard error, and count the others."""
+    for record in records[:MAX_SHOWN]:
+        print(f"skipped: {record}", file=sys.stderr)
+    if more := count - len(records[:MAX_SHOWN]):
+        print(f"skipped: {more:,} more", file=sys.stderr)
+
+
+def describe_source(authors: Sequence[str], venue: str, year: int | None) -> str:
+    """Return authors, venue and year as "A. One, B. Two et al.; Nature, 1953  "; "" where none is known."""
+    names = ", ".join(authors[:SHOWN_AUTHORS]) + (" et al." if len(authors) > SHOWN_AUTHORS else "")
+    source = "; ".join(filter(None, (names, ", ".join(filter(None, (venue, str(year or "")))))))
+    return f"{source}  " if source else ""
+
+
+def warn_unfinished(place: object, papers: int, command: str) -> None:
+    """Warn on standard error of a collection that a command has not finished."""
+    print(f"{place} is unfinished: {papers:,} papers so far; run its `sciprism {command}` again", file=sys.stderr)
+
+
+def join_counts(counts: Mapping[str, int]) -> str:
+    """Return counts as "3 new, 1 unchanged"; those that are zero are not in it."""
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+
+
+def format_share(count: int, total: int) -> str:
+    """Return a count and its share, "61 (12.0 %)"; the count alone of a total of 0."""
+    return f"{count:,} ({100 * count / total:.1f} %)" if total else f"{count:,}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time as "45 s", "12 min" or "1.5 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+PLAIN_INTERVAL = 30.0
+"""Seconds between lines of progress where standard error is no terminal."""
+Item = TypeVar("Item")
+
+
+class ProgressDisplay:
+    """What is done of a piece of work: a bar on a terminal, which moves all the time; else a line now and then.
+
+    unit: of what is counted, "" where nothing is. The bar vanishes when the work ends.
+    """
+
+    def __init__(self, work: str, unit: str = "", total: int | None = None) -> None:
+        self._work, self._unit, self._total = work, unit, total
+        self._done, self._rated, self._facts = 0, 0, ""
+        self._began = self._printed = time.monotonic()
+        self._bar: Progress | None = None
+        self._ended = Event()
+        self._lines: Thread | None = None
+
+    def __enter__(self) -> ProgressDisplay:
+        if sys.stderr.isatty():
+            self._bar = _build_bar()
+            self._bar.add_task(self._work, total=self._total, facts="")
+            self._bar.start()
+        else:
+            self._lines = Thread(target=self._print_lines, daemon=True)
+            self._lines.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._bar is not None:
+            self._bar.stop()
+        if self._lines is not None:
+            self._lines.join()
+
+    def begin(self, work: str, unit: str = "", total: int | None = None) -> None:
+        """Begin another piece of work; rate and time left start again."""
+        self._work, self._unit, self._total = work, unit, total
+        self._done, self._rated, self._facts = 0, 0, ""
+        self._began = time.monotonic()
+        if self._bar is not None:
+            self._bar.reset(self._bar.task_ids[0], total=total, description=work, facts="")
+
+    def update(self, done: int, *, rated: int | None = None, facts: str = "") -> None:
+        """Show how many are done. rated: those that took time, if others were done before; facts: shown too."""
+        self._done, self._rated, self._facts = done, done if rated is None else rated, facts
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, facts=self.describe_rate())
+        self._print_line()
+
+    def show(
+        self, work: str, unit: str, done: int, total: int | None, *, rated: int | None = None, facts: str = ""
+    ) -> None:
+        """Show how many of a piece of work are done; where it is another than before, it begins."""
+        if work != self._work:
+            self.begin(work, unit, total)
+        elif total != self._total:
+            self._total = total
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], total=total)
+        self.update(done, rated=rated, facts=facts)
+
+    def count(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield items, and show how many."""
+        for number, item in enumerate(items, 1):
+            yield item
+            self.update(number)
+
+    def describe_rate(self) -> str:
+        """Return further facts, the rate and the time left, "12.5 papers/s, 2 min left"."""
+        rate = self._rated / max(time.monotonic() - self._began, 1e-9)
+        parts = [self._facts, f"{rate:,.1f} {self._unit}/s" if self._rated else ""]
+        if self._total is not None and self._rated:
+            parts.append(f"{format_duration((self._total - self._done) / rate)} left")
+        return ", ".join(filter(None, parts))
+
+    def describe(self) -> str:
+        """Return the state as a line, "embedding: 1,200 of 4,000 papers, 12.5 papers/s, 4 min left"."""
+        of = f" of {self._total:,}" if self._total is not None else ""
+        counted = f"{self._done:,}{of} {self._unit}" if self._unit else ""
+        since = "" if self._rated else f"{format_duration(time.monotonic() - self._began)} so far"
+        return f"{self._work}: " + ", ".join(filter(None, [counted, self.describe_rate(), since]))
+
+    def _print_lines(self) -> None:
+        """Print a line where it is time, though nothing new was counted."""
+        while not self._ended.wait(1.0):
+            self._print_line()
+
+    def _print_line(self) -> None:
+        if self._lines is not None and time.monotonic() - self._printed >= PLAIN_INTERVAL:
+            self._printed = time.monotonic()
+            print(self.describe(), file=sys.stderr)
+
+
+def show_work(work: str, command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that shows for how long it has worked."""
+
+    @wraps(command)
+    def run(**options: object) -> None:
+        with ProgressDisplay(work):
+            command(**options)
+
+    return run
+
+
+def _build_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    texts = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
+    facts = TextColumn("{task.fields[facts]}", markup=False)
+    return Progress(SpinnerColumn(), *texts, TimeElapsedColumn(), facts, console=Console(stderr=True), transient=True)
