@@ -1,26 +1,14 @@
-"""Options of the samplers of triplets: their values, their former names, wrong keys."""
-
-import warnings
+"""Options of the samplers of triplets: their values, wrong keys."""
 
 import pytest
 
-from sciprism.deprecation import RenamedWarning
 from sciprism.errors import InputError
 from sciprism.prepare.citations.registry import parse_settings, samplers
 
 
 def test_a_value_is_toml_or_text():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = parse_settings("scincl", ["far=0.1", "easy_from=queries", "max_queries=30", 'dim="x"'])
+    found = parse_settings("scincl", ["far=0.1", "easy_from=queries", "max_queries=30", 'dim="x"'])
     assert found == {"far": 0.1, "easy_from": "queries", "max_queries": 30, "dim": "x"}
-
-
-def test_the_former_name_is_read_with_a_warning():
-    with pytest.warns(RenamedWarning, match="option of the sampler scincl 'most' is now 'max_queries'"):
-        assert parse_settings("scincl", ["most=30"]) == {"max_queries": 30}
-    with pytest.raises(InputError, match="'most' is the former name of 'max_queries', and both are given"):
-        parse_settings("scincl", ["most=30", "max_queries=30"])
 
 
 @pytest.mark.parametrize(("name", "word"), [("specter", "most=3"), ("scincl", "names=a"), ("given", "dim=2")])

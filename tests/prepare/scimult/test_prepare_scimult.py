@@ -92,16 +92,6 @@ def test_what_was_made_is_what_the_suite_reads(some, tmp_path):
         tasks["search-nfcorpus"].read(home)
 
 
-def test_a_record_with_the_keys_of_version_0_1_gets_todays(some, tmp_path):
-    prepare_scimult(some, tmp_path / "both")
-    prepare_scimult(some, tmp_path / "out", only="pretrain")
-    path = tmp_path / "out/scimult.json"
-    former = path.read_text().replace('"data_sets"', '"made"').replace('"missing_inputs"', '"without"')
-    path.write_text(former)
-    prepare_scimult(some, tmp_path / "out", only="test")
-    assert path.read_text() == (tmp_path / "both/scimult.json").read_text()
-
-
 def test_one_purpose_after_the_other(some, tmp_path):
     done = prepare_scimult(some, tmp_path / "out", only="pretrain")
     assert list(done.record) == ["pretrain"] and not (tmp_path / "out/scimult").exists()

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Iterable
 from typing import Any
 
-from sciprism.deprecation import current_names
 from sciprism.errors import InputError
 from sciprism.prepare.citations.triplet_sampler import TripletSampler
 from sciprism.prepare.samplers.given import GIVEN, GivenTripletSampler
@@ -29,7 +28,7 @@ def parse_settings(name: str, words: Iterable[str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for word in words:
         key, _, text = word.partition("=")
-        if sampler.former.get(key, key) not in sampler.settings():
+        if key not in sampler.settings():
             known, defaults = (", ".join(map(str, each)) for each in (sampler.settings(), sampler.settings().values()))
             known = f"{known} (by default {defaults})" if known else "none"
             raise InputError(f"--set {word}: the sampler {name} has no {key!r}; known: {known}")
@@ -37,4 +36,4 @@ def parse_settings(name: str, words: Iterable[str]) -> dict[str, Any]:
             settings[key] = tomllib.loads(f"v = {text}")["v"]
         except tomllib.TOMLDecodeError:
             settings[key] = text
-    return current_names(settings, sampler.former, f"option of the sampler {name}")
+    return settings

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import ClassVar
 
 from sciprism.prepare.citations.corpus import CitationCorpus
 from sciprism.prepare.citations.sources import CitationSources
@@ -28,12 +27,8 @@ class SamplerInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TripletSampler:
-    """Base of the samplers. Fields besides the seed are settings, which `--set NAME=VALUE` changes.
+    """Base of the samplers. Fields besides the seed are settings, which `--set NAME=VALUE` changes."""
 
-    former: former names of settings -> current ones.
-    """
-
-    former: ClassVar[Mapping[str, str]] = {}
     seed: int = 0
 
     @classmethod

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,6 @@ class SciNCLSampler(TripletSampler):
     from the queries. max_queries: 0 for all. dim: of the graph's embedding.
     """
 
-    former: ClassVar[Mapping[str, str]] = {"most": "max_queries"}
     triplets: int = 5
     hard: int = 2
     near: int | float = 25

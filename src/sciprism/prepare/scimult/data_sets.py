@@ -16,14 +16,13 @@ recommendation/user_study_results.tsv, recommendation/papers*  the user study, a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 from typing import Any, Literal, get_args
 
-from sciprism.deprecation import current_names
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.prepare.preparation import CountTable, Preparation, check_folders
@@ -165,16 +164,8 @@ def prepare_scimult(
 
 
 def _read_earlier_record(path: Path) -> dict[str, Any]:
-    """Return the record of an earlier call, perhaps for the other purpose, with today's keys."""
-
-    def rename(row: Mapping[str, Any], former: str, current: str) -> dict[str, Any]:
-        return current_names(row, {former: current}, "scimult.json", warn=None)
-
+    """Return the record of an earlier call, perhaps for the other purpose."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        record = {purpose: rename(facts, "made", "data_sets") for purpose, facts in found.items()}
-        for facts in record.values():
-            facts["data_sets"] = [rename(each, "without", "missing_inputs") for each in facts["data_sets"]]
-    except (AttributeError, KeyError, TypeError, ValueError):
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+    except (TypeError, ValueError):
         raise InputError(f"{path}: not the record of an earlier call; delete it") from None
-    return record
