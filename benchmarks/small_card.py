@@ -17,7 +17,7 @@ from typing import Any
 from sciprism.evaluation.report.model import Score
 from sciprism.evaluation.report.text_tables import difference_text, score_text
 from sciprism.evaluation.suites.open import COUNTED
-from sciprism.prepare.open.training_sets import TRAINING_SETS
+from sciprism.prepare.open import TRAINING_SETS
 from small_split import ALL, BASELINE, EITHER, LABELS, MODEL, NEITHER, PARTS, SOURCE, PartOfAverage, split_averages
 
 ROOT = Path(__file__).parent.parent

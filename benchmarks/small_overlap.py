@@ -30,8 +30,8 @@ from sciprism.evaluation.suites.open import OPEN
 from sciprism.evaluation.task import Task, to_declaration
 from sciprism.files import sha256
 from sciprism.papers.records import Label, Paper
-from sciprism.prepare.open.training_sets import TRAINING_SETS
-from sciprism.prepare.pairs.shapes import shapes
+from sciprism.prepare.open import TRAINING_SETS
+from sciprism.prepare.pair_shapes import shapes
 from sciprism.training.examples import Example, read_examples
 from sciprism.training.recipe import Recipe
 from sciprism.training.recipe_file import read_recipe

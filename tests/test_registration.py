@@ -20,7 +20,7 @@ from sciprism.index import vector_searches
 from sciprism.metrics.rankings import ranking_metrics
 from sciprism.papers.label_readers.registry import label_readers
 from sciprism.papers.readers.registry import paper_readers
-from sciprism.prepare.citations.registry import samplers
+from sciprism.prepare.citations import samplers
 from sciprism.training.learners.registry import learners
 
 REGISTRIES = {
@@ -66,8 +66,8 @@ class ToyLearner(Learner):
 ''',
     "sampler": '''
 from dataclasses import dataclass
-from sciprism.prepare.citations.registry import samplers
-from sciprism.prepare.citations.triplet_sampler import TripletSampler
+from sciprism.prepare.citations import samplers
+from sciprism.prepare.samplers.triplets import TripletSampler
 from sciprism.prepare.samplers.sampling import QuerySample
 @samplers.register("toy")
 @dataclass(frozen=True, slots=True, kw_only=True)

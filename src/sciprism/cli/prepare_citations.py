@@ -72,11 +72,10 @@ def citations(
 
     Example: sciprism prepare citations works.jsonl -o triplets --sampling-exponent 0.7 --seed 1783
     """
-    from sciprism.prepare.citations.registry import parse_settings
-    from sciprism.prepare.citations.sources import CitationSources
-    from sciprism.prepare.citations.triplet_files import CitationSettings, HoldOut, prepare_citations
-    from sciprism.prepare.samplers.domains import FieldBalance
-    from sciprism.prepare.samplers.given import GIVEN
+    from sciprism.prepare.citations import CitationSettings, HoldOut, parse_settings, prepare_citations
+    from sciprism.prepare.samplers.fields import FieldBalance
+    from sciprism.prepare.samplers.triplets import GIVEN
+    from sciprism.prepare.sources.citation_corpus import CitationSources
 
     sources = CitationSources(files=tuple(files), edges=edges, link_strengths=link_strengths, triplets=triplets)
     sources = replace(sources, fields=tuple(field or ()), shards=tuple(shard or ()), exclude=tuple(exclude or ()))

@@ -34,7 +34,7 @@ def ir(
 
     Example: sciprism prepare ir questions.jsonl works.jsonl -o ir --distractors 20000 --seed 1
     """
-    from sciprism.prepare.retrieval.retrieval_set import RetrievalSettings, prepare_ir
+    from sciprism.prepare.ir import RetrievalSettings, prepare_ir
 
     settings = RetrievalSettings(distractors=distractors, dev=dev, split_by=split_by, seed=seed)  # type: ignore[arg-type]
     print_preparation(prepare_ir(questions, papers, out, settings), as_json)

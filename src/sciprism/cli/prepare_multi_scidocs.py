@@ -41,9 +41,8 @@ def multi_scidocs(
 
     Example: sciprism prepare multi-scidocs papers.jsonl --edges citations.tsv -o benchmark
     """
-    from sciprism.prepare.multi_scidocs.benchmark import prepare_multi_scidocs
-    from sciprism.prepare.multi_scidocs.corpus import CorpusInputs
-    from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings
+    from sciprism.prepare.multi_scidocs import CorpusInputs, prepare_multi_scidocs
+    from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
 
     inputs = CorpusInputs(files=tuple(files), edges=edges, fields=tuple(field or ()), shards=tuple(shard or ()))
     settings = BenchmarkSettings(

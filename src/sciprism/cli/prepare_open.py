@@ -26,7 +26,7 @@ def open_sets(
     Example: sciprism prepare open -o sources --data data/
     """
     from sciprism.datasets.data_root import DataRoot
-    from sciprism.prepare.open.training_files import prepare_open
+    from sciprism.prepare.open import prepare_open
 
     data_root = DataRoot(folder_or_none(data))
     print_preparation(prepare_open(data_root, out, seed=seed, max_queries=max_queries, workers=workers), as_json)

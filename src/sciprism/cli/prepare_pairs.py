@@ -36,8 +36,8 @@ def pairs(
 
     Example: sciprism prepare pairs works.jsonl -o pairs --shapes title-abstract,citing-cited-titles
     """
-    from sciprism.prepare.pairs.pair_files import PairSettings, prepare_pairs
-    from sciprism.prepare.text.filters import Filters
+    from sciprism.prepare.filters import Filters
+    from sciprism.prepare.pairs import PairSettings, prepare_pairs
 
     filters = Filters(exclude=tuple(exclude or ()), data=folder_or_none(data))
     names = tuple(dict.fromkeys(split_names(shapes)))

@@ -29,7 +29,7 @@ def patients(
 
     Example: sciprism prepare patients PMC-Patients-ReCDS -o sources --task ppr
     """
-    from sciprism.prepare.patients.patient_examples import PatientSettings, prepare_patients
+    from sciprism.prepare.patients import PatientSettings, prepare_patients
 
     settings = PatientSettings(search=task, negatives=negatives, pool=pool, seed=seed)  # type: ignore[arg-type]
     print_preparation(prepare_patients(folder, out, settings), as_json)

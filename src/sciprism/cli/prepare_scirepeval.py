@@ -41,7 +41,7 @@ def scirepeval(
     """
     from sciprism.errors import InputError
     from sciprism.prepare.scirepeval.training_sources import SourceSettings, prepare_scirepeval
-    from sciprism.prepare.scirepeval.user_corpus import UserPapers
+    from sciprism.prepare.sources.user_corpus import UserPapers
 
     if tables and not papers:
         raise InputError(f"--tables {tables} describes papers; name these with --papers")

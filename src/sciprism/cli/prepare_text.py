@@ -13,7 +13,7 @@ from sciprism.cli.output import print_preparation
 from sciprism.errors import InputError
 
 if TYPE_CHECKING:
-    from sciprism.prepare.text.sources import TextSource
+    from sciprism.prepare.text_sources import TextSource
 
 Sources = Annotated[list[str], typer.Argument(help="NAME=PATH: a file or folder; a NAME may have several paths.")]
 VocabSize = Annotated[int | None, typer.Option(help="Learn a tokenizer of so many tokens first.")]
@@ -71,8 +71,8 @@ def text(
 
     Example: sciprism prepare text ads=ads.jsonl pmc=pmc/ wiki=wiki.xml.bz2 -o corpus --vocab-size 50265
     """
-    from sciprism.prepare.text.filters import Filters
-    from sciprism.prepare.text.token_corpus import TextSettings, prepare_text
+    from sciprism.prepare.filters import Filters
+    from sciprism.prepare.text import TextSettings, prepare_text
 
     near = near_duplicates or None
     settings = TextSettings(tokenizer, vocab_size, cased, length, across_documents, near, dev, seed, workers)
@@ -86,7 +86,7 @@ def parse_sources(
     sources: Sequence[str], weights: Sequence[str], kinds: Sequence[str], columns: Sequence[str]
 ) -> list[TextSource]:
     """Read NAME=PATH and the options on a NAME. Raises InputError for a NAME that no source has."""
-    from sciprism.prepare.text.sources import TextSource
+    from sciprism.prepare.text_sources import TextSource
 
     paths: dict[str, list[Path]] = {}
     for name, value in _parse_pairs("source", sources):

@@ -130,7 +130,7 @@ def _select_data(paper: Reproduction, data: str, quick: bool, *, is_read: bool) 
 def _print_sample(folder: Path, paper: Reproduction, name: str, output: Path | None, as_json: bool) -> None:
     from sciprism.cli.output import format_cell
     from sciprism.evaluation.report.text_tables import TextTable
-    from sciprism.prepare.citations.sample import count_sample_by_field
+    from sciprism.prepare.citations import count_sample_by_field
     from sciprism.reproduce.tables.printing import format_markdown
 
     title = f"Table {name} of {paper.short_title}: {paper.sample_tables[name]}"

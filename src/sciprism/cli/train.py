@@ -129,7 +129,7 @@ def _build_overlap_check(data: Path | None) -> Callable[[Iterable[Example]], Seq
             print("sciprism: no --data: sources are not checked for papers of tests", file=sys.stderr)
         return None
     from sciprism.datasets.data_root import DataRoot
-    from sciprism.prepare.open.leaks import find_leaks
+    from sciprism.prepare.filters import find_leaks
 
     return partial(find_leaks, DataRoot(data))
 

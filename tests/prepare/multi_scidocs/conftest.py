@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sciprism.prepare.multi_scidocs.benchmark import prepare_multi_scidocs
-from sciprism.prepare.multi_scidocs.corpus import CorpusInputs
-from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings
+from sciprism.prepare.multi_scidocs import CorpusInputs, prepare_multi_scidocs
+from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
 
 
 class SmallBenchmark:

@@ -12,9 +12,8 @@ import pytest
 from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.layouts.scidocs import SciDocsPools
 from sciprism.errors import InputError
-from sciprism.prepare.multi_scidocs.benchmark import prepare_multi_scidocs
-from sciprism.prepare.multi_scidocs.corpus import CorpusInputs
-from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings
+from sciprism.prepare.multi_scidocs import CorpusInputs, prepare_multi_scidocs
+from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings
 
 ALL = {"val": 0.0, "test": 1.0}
 
@@ -163,9 +162,9 @@ def test_the_same_bytes_under_any_hash_seed(benchmark, construction):
     benchmark.prepare(construction=construction, negatives=20)
     code = (
         "import sys; from pathlib import Path\n"
-        "from sciprism.prepare.multi_scidocs.corpus import CorpusInputs\n"
-        "from sciprism.prepare.multi_scidocs.pools import BenchmarkSettings\n"
-        "from sciprism.prepare.multi_scidocs.benchmark import prepare_multi_scidocs\n"
+        "from sciprism.prepare.multi_scidocs import CorpusInputs\n"
+        "from sciprism.prepare.multi_scidocs_pools import BenchmarkSettings\n"
+        "from sciprism.prepare.multi_scidocs import prepare_multi_scidocs\n"
         "papers, out, name = sys.argv[1:]\n"
         "settings = BenchmarkSettings(construction=name, negatives=20)\n"
         "prepare_multi_scidocs(Path(out), CorpusInputs(files=(Path(papers),)), settings)"

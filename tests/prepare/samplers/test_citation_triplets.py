@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.citation import CITED_BY_CITED, CitationTripletSampler
-from sciprism.prepare.samplers.links import references
-from sciprism.prepare.samplers.same_author import CO_AUTHOR, SameAuthorSampler
-from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, RANDOM, SampleReport
+from sciprism.prepare.samplers.links import CITED_BY_CITED, CO_AUTHOR, CitationTripletSampler, SameAuthorSampler
+from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, RANDOM, SampleReport, references
 
 
 def build_papers(names, **more):

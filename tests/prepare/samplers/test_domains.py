@@ -6,7 +6,7 @@ import pytest
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.prepare.samplers.domains import (
+from sciprism.prepare.samplers.fields import (
     BEYOND_LIMIT,
     NO_FIELD,
     SINGLE_FIELD,

@@ -3,8 +3,8 @@
 import pytest
 
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.influential import NO_CITATION, InfluentialCitationSampler
 from sciprism.prepare.samplers.sampling import SampleReport
+from sciprism.prepare.samplers.scored_lists import NO_CITATION, InfluentialCitationSampler
 
 
 def build_papers(names):

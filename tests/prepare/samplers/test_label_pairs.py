@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.label_pairs import BEYOND_LIMIT, LabelPairSampler
+from sciprism.prepare.samplers.labels import BEYOND_LIMIT, LabelPairSampler
 from sciprism.prepare.samplers.sampling import NONE, SampleReport
 
 LABELS = [Label(id=f"l{i}", name=f"label {i}") for i in range(6)]

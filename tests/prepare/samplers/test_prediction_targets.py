@@ -4,17 +4,15 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
-from sciprism.prepare.samplers.classes import (
+from sciprism.prepare.samplers.answers import (
+    LogCitationSampler,
+    ScaledYearSampler,
     SingleHeadingSampler,
     VenueFieldSampler,
+    most_cited_year,
     most_frequent,
     normalize_venue,
     single_qualified_descriptor,
-)
-from sciprism.prepare.samplers.regression_targets import (
-    LogCitationSampler,
-    ScaledYearSampler,
-    most_cited_year,
     year_range_after,
 )
 from sciprism.prepare.samplers.sampling import SampleReport

@@ -13,12 +13,14 @@ import pytest
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers import Label, Paper
-from sciprism.prepare.samplers.citation import CitationTripletSampler
-from sciprism.prepare.samplers.classes import SingleHeadingSampler, VenueFieldSampler
-from sciprism.prepare.samplers.influential import InfluentialCitationSampler
-from sciprism.prepare.samplers.label_pairs import LabelPairSampler
-from sciprism.prepare.samplers.regression_targets import LogCitationSampler, ScaledYearSampler
-from sciprism.prepare.samplers.same_author import SameAuthorSampler
+from sciprism.prepare.samplers.answers import (
+    LogCitationSampler,
+    ScaledYearSampler,
+    SingleHeadingSampler,
+    VenueFieldSampler,
+)
+from sciprism.prepare.samplers.labels import LabelPairSampler
+from sciprism.prepare.samplers.links import CitationTripletSampler, SameAuthorSampler, sample_outside
 from sciprism.prepare.samplers.sampling import (
     QuerySample,
     SampleReport,
@@ -26,7 +28,7 @@ from sciprism.prepare.samplers.sampling import (
     seeded_random,
     select_by_hash,
 )
-from sciprism.prepare.samplers.triplets import sample_outside
+from sciprism.prepare.samplers.scored_lists import InfluentialCitationSampler
 from sciprism.seeding import random_fraction
 
 COUNT = 700  # more than two chunks

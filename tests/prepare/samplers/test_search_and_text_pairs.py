@@ -4,10 +4,9 @@ import pytest
 
 from sciprism.errors import InputError
 from sciprism.papers import Paper
+from sciprism.prepare.open_builders import TextPairSampler, pair_titles_with_abstracts
 from sciprism.prepare.samplers.sampling import BEYOND_LIMIT, NONE, SampleReport
-from sciprism.prepare.samplers.scored_lists import ScoredList
-from sciprism.prepare.samplers.search_pairs import NOT_CLICKED, SearchPairSampler
-from sciprism.prepare.samplers.text_pairs import TextPairSampler, pair_titles_with_abstracts
+from sciprism.prepare.samplers.scored_lists import NOT_CLICKED, ScoredList, SearchPairSampler
 
 
 def build_papers(names):

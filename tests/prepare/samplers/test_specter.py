@@ -6,15 +6,10 @@ import pytest
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.prepare.citations.published import LinkStrengthTable
-from sciprism.prepare.graphs.citations import CitationGraph
 from sciprism.prepare.samplers.sampling import NONE, RANDOM, QuerySample, SampleReport
-from sciprism.prepare.samplers.specter import (
-    NO_STRENGTH,
-    WEAKER_LINK,
-    CitationStrengths,
-    SpecterTripletSampler,
-)
+from sciprism.prepare.samplers.triplets import NO_STRENGTH, WEAKER_LINK, CitationStrengths, SpecterTripletSampler
+from sciprism.prepare.sources.citation_corpus import LinkStrengthTable
+from sciprism.prepare.sources.citation_graph import CitationGraph
 
 NAMES = [f"p{row}" for row in range(40)]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sciprism.prepare.samplers.stratification import sample_iteratively_stratified, sample_stratified
+from sciprism.prepare.samplers.answers import sample_iteratively_stratified, sample_stratified
 
 classes = st.lists(st.integers(0, 6), min_size=2, max_size=80)
 several = st.lists(st.sets(st.integers(0, 5), max_size=3).map(sorted), min_size=2, max_size=80)
@@ -137,7 +137,7 @@ def plain_implementation(labels_of, limit, seed):
 
 def test_the_hash_seed_of_python_changes_nothing():
     code = (
-        "from sciprism.prepare.samplers.stratification import *\n"
+        "from sciprism.prepare.samplers.answers import *\n"
         "labels_of = [[n % 5, 5 + n % 3] for n in range(200)]\n"
         "print(sample_iteratively_stratified(labels_of, 50))\n"
         "print(sample_stratified([n % 5 for n in range(200)], 50))"

@@ -12,10 +12,10 @@ from build_data import lines, text
 from build_scimult import judgements, rows_of
 from sciprism.datasets.layouts.scimult import GradedPapers, LinkedPapers, PatientLinks, PatientSearch
 from sciprism.errors import InputError
-from sciprism.prepare.scimult import links, patients
+from sciprism.prepare.scimult import link_prediction as links
+from sciprism.prepare.scimult import search as patients
 from sciprism.prepare.scimult.context import MissingFilesError
-from sciprism.prepare.scimult.links import find_co_cited, write_scidocs_links
-from sciprism.prepare.scimult.recommendation import write_recommendation
+from sciprism.prepare.scimult.link_prediction import find_co_cited, write_recommendation, write_scidocs_links
 
 pairs = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 5)), max_size=40)
 
@@ -56,7 +56,7 @@ def test_scidocs_links(context):
     assert (cite.queries, cite.targets, cite.counts) == (2, 4, {"links": 3})
     assert (together.queries, together.targets, together.counts) == (2, 4, {"links": 2})
     assert cite.dropped.ids == {"no abstract": ["b"]} and not together.dropped.ids
-    rows = {row["paper"]: (row["cite"], row["co-cite"]) for row in rows_of(context.out / links.FILE)}
+    rows = {row["paper"]: (row["cite"], row["co-cite"]) for row in rows_of(context.out / links.SCIDOCS_FILE)}
     assert rows == {"a": (["b", "c"], []), "b": ([], ["c"]), "c": ([], ["b"]), "d": (["b"], [])}
     for relation, queries in {"cite": ["a", "d"], "co-cite": ["b", "c"]}.items():
         data = LinkedPapers(relation=relation).read(context.written)

@@ -9,11 +9,16 @@ from hypothesis import strategies as st
 from build_data import lines, paper
 from build_scimult import Raw
 from sciprism.errors import InputError
-from sciprism.prepare.scimult import label_sources
-from sciprism.prepare.scimult.citations import NO_TITLE, write_citation_triplets
+from sciprism.prepare.scimult import pretraining as label_sources
 from sciprism.prepare.scimult.context import MissingFilesError, SciMultPrepareContext
-from sciprism.prepare.scimult.label_sources import write_biology_and_medicine, write_coarse, write_cs_journal
-from sciprism.prepare.scimult.searches import write_search_lists
+from sciprism.prepare.scimult.pretraining import (
+    NO_TITLE,
+    write_biology_and_medicine,
+    write_citation_triplets,
+    write_coarse,
+    write_cs_journal,
+    write_search_lists,
+)
 from sciprism.training.examples import read_examples
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
+from sciprism.papers.records import Paper
 from sciprism.parallel import map_processes
 from sciprism.seeding import random_bits, random_fraction
 from sciprism.text.template import Item
@@ -160,3 +161,24 @@ def sample_in_parallel(sample: Callable[[K], R], queries: Iterable[K], workers: 
 
 def _sample_each(sample: Callable[[K], R], chunk: list[K]) -> list[R]:
     return [sample(query) for query in chunk]
+
+
+def references(papers: Iterable[Paper]) -> Iterable[tuple[str, str]]:
+    """Yield (citing id, cited id) of the papers' own reference lists."""
+    return ((paper.id, cited) for paper in papers for cited in paper.references)
+
+
+def rows_with_text(papers: Sequence[Paper], dropped: DropReport) -> list[int]:
+    """Return the rows of the papers that have a title or an abstract; count the others."""
+    rows = []
+    for row, paper in enumerate(papers):
+        if paper.title or paper.abstract:
+            rows.append(row)
+        else:
+            dropped.add("no text", paper.id)
+    return rows
+
+
+def papers_with_text(papers: Sequence[Paper], dropped: DropReport) -> list[Paper]:
+    """Return the papers that have a title or an abstract; count the others."""
+    return [papers[row] for row in rows_with_text(papers, dropped)]

@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
-from sciprism.prepare.citations.corpus import CitationCorpus
-from sciprism.prepare.citations.triplet_sampler import SamplerInputs, Samples, TripletSampler
-from sciprism.prepare.graphs.citations import Rows
-from sciprism.prepare.graphs.embedding import embed_graph
-from sciprism.prepare.graphs.neighbours import nearest_neighbours, rows_with_vectors
+from sciprism.prepare.samplers.graph_embedding import embed_graph, nearest_neighbours, rows_with_vectors
+from sciprism.prepare.samplers.links import NO_LINK
 from sciprism.prepare.samplers.sampling import (
     RANDOM,
     QuerySample,
@@ -26,7 +23,9 @@ from sciprism.prepare.samplers.sampling import (
     seeded_random,
     select_by_hash,
 )
-from sciprism.prepare.samplers.triplets import NO_LINK
+from sciprism.prepare.samplers.triplets import SamplerInputs, Samples, TripletSampler
+from sciprism.prepare.sources.citation_corpus import CitationCorpus
+from sciprism.prepare.sources.citation_graph import Rows
 
 FAR = "neighbour of a far rank"
 NO_EASY = "too few papers beyond the neighbours"

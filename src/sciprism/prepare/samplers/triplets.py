@@ -1,120 +1,187 @@
-"""Triplets from links between papers: linked papers, papers two steps away, random papers."""
+"""Triplets of a citation corpus: by the strength of links as in SPECTER's code, or from a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from random import Random
-from typing import Protocol
+
+import numpy as np
 
 from sciprism.errors import InputError
-from sciprism.papers.records import Paper
+from sciprism.prepare.samplers.links import sample_outside
 from sciprism.prepare.samplers.sampling import (
     NONE,
     RANDOM,
     QuerySample,
     SampleReport,
     check_numbers,
-    rows_with_candidates,
     sample_in_parallel,
     seeded_random,
-    select_by_hash,
 )
-from sciprism.training.examples import Example
+from sciprism.prepare.sources.citation_corpus import (
+    CitationCorpus,
+    CitationSources,
+    LinkStrengthTable,
+    read_link_strengths,
+    read_triplets,
+)
+from sciprism.prepare.sources.citation_graph import CitationGraph, rows_of
 
-NO_LINK = "no link to another paper"
-
-
-class Links(Protocol):
-    """Papers and their links, by rows."""
-
-    def targets(self, row: int) -> list[int]:
-        """Return the rows that a paper links to, ascending: its positives."""
-
-    def linked(self, row: int) -> set[int]:
-        """Return the paper itself and all that are linked to it in either direction: never its negatives."""
-
-    def two_steps_away(self, row: int) -> set[int]:
-        """Return the rows two steps away; linked rows may be among them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkTripletSampler:
-    """Sample, for each paper with links, linked papers as positives and one negative for each.
-
-    positives: of one query at most, 0 for all. hard_share: share of negatives from papers two steps away, as
-    far as there are enough of them; the rest is random. max_queries: 0 for all.
-    """
-
-    positives: int = 5
-    hard_share: float = 0.4
-    max_queries: int = 0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if not 0 <= self.hard_share <= 1:
-            raise InputError(f"hard_share is {self.hard_share}; give a share between 0 and 1")
-
-    def sample_links(
-        self,
-        papers: Sequence[Paper],
-        links: Links,
-        kind: str,
-        *,
-        queries: Iterable[str] | None,
-        workers: int,
-        report: SampleReport,
-    ) -> Iterator[Example]:
-        """Yield an example for each paper that has links, in their order.
-
-        kind: of a negative two steps away, in reports. queries: ids that may be queries, None for all.
-        """
-        names = [paper.id for paper in papers]
-        linked = rows_with_candidates(names, queries, links.targets, report.dropped, NO_LINK)
-        rows = select_by_hash(names, self.max_queries, self.seed, report.dropped, linked)
-        sample = _RowSampler(self, names, links, kind)
-        for row, found in zip(rows, sample_in_parallel(sample, rows, workers), strict=True):
-            report.add(found)
-            yield found.to_example(papers[row], papers)
+Samples = Iterator[tuple[int, QuerySample]]
 
 
 @dataclass(frozen=True, slots=True)
-class _RowSampler:
-    """Sample the triplets of one row; a class, not a closure, since it is pickled for other processes."""
+class SamplerInputs:
+    """What a sampler works on besides the corpus.
 
-    settings: LinkTripletSampler
-    names: Sequence[str]
-    links: Links
-    kind: str
+    select: returns the (row, turn) of the queries among rows that have positives. report: counts its samples.
+    """
 
-    def __call__(self, row: int) -> QuerySample:
-        """Return the sample of a row; it depends on the row's name and the seed alone."""
-        random = seeded_random(self.settings.seed, self.names[row])
-        targets = self.links.targets(row)
-        count = min(self.settings.positives or len(targets), len(targets))
-        positives = random.sample(targets, count)
-        linked = self.links.linked(row)
-        near = sorted(self.links.two_steps_away(row) - linked)
-        hard_count = int(self.settings.hard_share * count + random.random())  # the share holds on average
-        hard = random.sample(near, min(hard_count, len(near)))
-        easy = sample_outside(random, len(self.names), linked.union(hard), count - len(hard))
-        negatives = [(self.kind, other) for other in hard] + [(RANDOM, other) for other in easy]
-        random.shuffle(negatives)
-        kinds = [kind for kind, _ in negatives] + [NONE] * (count - len(negatives))
-        return QuerySample(tuple(positives), tuple(other for _, other in negatives), tuple(kinds))
+    sources: CitationSources
+    workers: int
+    select: Callable[[Iterable[int]], list[tuple[int, int]]]
+    report: SampleReport
 
 
-def sample_outside(random: Random, size: int, excluded: set[int], count: int) -> list[int]:
-    """Sample `count` different numbers below `size` that are not excluded; fewer if there are not enough."""
-    found: list[int] = []
-    skipped = sorted(excluded)
-    for _ in range(min(count, size - len(skipped))):
-        number = random.randrange(size - len(skipped))
-        at = 0
-        while at < len(skipped) and skipped[at] <= number:  # the number-th of the remaining ones
-            number += 1
-            at += 1
-        skipped.insert(at, number)
-        found.append(number)
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TripletSampler:
+    """Base of the samplers. Fields besides the seed are settings, which `--set NAME=VALUE` changes."""
+
+    seed: int = 0
+
+    @classmethod
+    def settings(cls) -> dict[str, object]:
+        """Return the names and the defaults of the settings."""
+        return {each.name: each.default for each in fields(cls) if each.name != "seed"}
+
+    def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
+        """Yield (row, its sample) of the queries of a corpus; count them in the report."""
+        raise NotImplementedError
+
+
+WEAKER_LINK = "tied more weakly"
+"""The kind of a hard negative; it is part of the files of triplets, so it stays."""
+NO_STRENGTH = "query whose links have no strength"
+
+LinkStrengths = Callable[[int], Mapping[int, float]]
+"""Returns the papers linked to a paper, and how strongly."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitationStrengths:
+    """Links of strength 5 to the papers that a paper cites, and of strength 1 to those that they cite."""
+
+    graph: CitationGraph
+
+    def __call__(self, row: int) -> dict[int, float]:
+        """Return row -> strength."""
+        second: dict[int, float] = dict.fromkeys(sorted(self.graph.two_steps_away(row) - {row}), 1)
+        return second | dict.fromkeys(self.graph.targets(row), 5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecterTripletSampler(TripletSampler):
+    """Sample triplets for a paper by the strengths of its links, with replacement.
+
+    triplets: of a query. hard_share: of them, rounded up; their negative is linked too,
+    but weaker by more than the margin. margin: a share of the range of the strengths; 1 if they are integers
+    1 apart. The other negatives are not linked. If no link is stronger than the others, as when cited papers
+    cite nothing, all linked papers are positives: the published code gives such papers no triplet.
+    """
+
+    triplets: int = 5
+    hard_share: float = 0.3
+    margin: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        if self.triplets < 1 or not 0 <= self.hard_share <= 1 or not 0 <= self.margin < 1:
+            raise InputError(
+                f"{self.triplets} triplets, {self.hard_share} of them hard, margin {self.margin}: at least 1 "
+                "triplet, a share from 0 to 1 and a margin from 0 to less than 1 are needed"
+            )
+
+    def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
+        """Yield the triplets of all papers that cite others, or have links of known strength."""
+        strengths: LinkStrengths = CitationStrengths(corpus.graph)
+        rows = np.flatnonzero(corpus.graph.cited.counts).tolist()
+        if path := inputs.sources.link_strengths:
+            known, dropped = rows_of(corpus.names), inputs.report.dropped
+            table = LinkStrengthTable(read_link_strengths(inputs.sources.data_root, path, known, dropped))
+            strengths, rows = table, table.rows
+        return self.sample_queries(corpus.names, strengths, inputs.select(rows), inputs.workers, inputs.report)
+
+    def sample_queries(
+        self,
+        names: Sequence[str],
+        strengths: LinkStrengths,
+        queries: Sequence[tuple[int, int]],
+        workers: int,
+        report: SampleReport,
+    ) -> Samples:
+        """Yield (row, its sample) for each (row, turn) that has one, in order. names: of the rows."""
+        samples = sample_in_parallel(partial(self.sample_query, names, strengths), queries, workers)
+        for (row, _), found in zip(queries, samples, strict=True):
+            if report.add(found):
+                yield row, found
+
+    def sample_query(self, names: Sequence[str], strengths: LinkStrengths, query: tuple[int, int]) -> QuerySample:
+        """Return the sample of a (row, turn); it depends on the row's name, the turn and the seed alone."""
+        row, turn = query
+        links = {other: strength for other, strength in strengths(row).items() if strength > 0}
+        if not links:
+            return QuerySample(dropped=((NO_STRENGTH, names[row]),))
+        random = seeded_random(self.seed, names[row], turn)
+        low, high = min(links.values()), max(links.values())
+        whole = all(float(strength).is_integer() for strength in links.values())
+        margin = 1.0 if whole and high - low == 1 else self.margin * (high - low)
+        strong = [other for other in links if links[other] > low + margin] or [
+            other for other in links if links[other] == high
+        ]
+        weak = [other for other in links if links[other] < high - margin]
+        hard = min(math.ceil(self.hard_share * self.triplets), len(strong) * len(weak))
+        found = []
+        for _ in range(hard):
+            negative = random.choice(weak)
+            stronger = [other for other in links if links[other] > links[negative] + margin]
+            found.append((random.choice(stronger), negative, WEAKER_LINK))
+        excluded = {row, *links}
+        for _ in range(self.triplets - hard):
+            others = _sample_unlinked(random, len(names), excluded)
+            found += [(random.choice(strong), other, RANDOM) for other in others]
+        if not found:  # linked to all papers
+            return QuerySample((random.choice(strong),), (), (NONE,))
+        return QuerySample(*zip(*found, strict=True))
+
+
+def _sample_unlinked(random: Random, size: int, excluded: set[int]) -> list[int]:
+    """Sample a row that is not excluded; none if all are."""
+    if 2 * len(excluded) > size:
+        return sample_outside(random, size, excluded, 1)
+    while (row := random.randrange(size)) in excluded:
+        pass
+    return [row]
+
+
+GIVEN = "given"
+"""Its name, and the kind of its negatives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenTripletSampler(TripletSampler):
+    """Take the triplets of a table as they are."""
+
+    def sample(self, corpus: CitationCorpus, inputs: SamplerInputs) -> Samples:
+        """Yield the triplets of a query together and once, however often it is repeated."""
+        sources = inputs.sources
+        if sources.triplets is None:
+            raise InputError("the sampler given takes the triplets of a table; name it with --triplets")
+        triplets = read_triplets(sources.data_root, sources.triplets, rows_of(corpus.names), inputs.report.dropped)
+        for row in dict.fromkeys(row for row, _ in inputs.select(sorted(triplets))):
+            positives, negatives = zip(*triplets[row], strict=True)
+            sample = QuerySample(positives, negatives, (GIVEN,) * len(positives))
+            inputs.report.add(sample)
+            yield row, sample

@@ -12,24 +12,27 @@ from sciprism.datasets.layouts.scidocs import SciDocsClasses
 from sciprism.drop_report import DropReport
 from sciprism.errors import InputError
 from sciprism.papers.records import Label, Paper
-from sciprism.prepare.scimult.context import (
-    PreparedDataSet,
-    SciMultPrepareContext,
-    build_label_row,
-    build_paper_row,
-    read_located_records,
-)
-from sciprism.prepare.scimult.fields import MAG_CLASSES, MESH_CLASSES
-from sciprism.prepare.scimult.maple import LabelledPaper, read_labelled_papers
-from sciprism.prepare.scimult.vocabularies import (
+from sciprism.prepare.samplers.fields import MAG_CLASSES
+from sciprism.prepare.scimult.context import PreparedDataSet, SciMultPrepareContext, build_label_row, build_paper_row
+from sciprism.prepare.scimult.maple import (
+    LabelledPaper,
     find_maple_file,
     read_cs_topics,
+    read_labelled_papers,
     read_mag_labels,
     read_mesh_names,
     read_mesh_terms,
     rename_labels,
 )
+from sciprism.prepare.sources.records import read_located_records
 from sciprism.uses.label_names import BLOCK, LabelNames
+
+MESH_CLASSES = (
+    *("cardiovascular diseases", "chronic kidney disease", "chronic respiratory diseases", "diabetes mellitus"),
+    *("digestive diseases", "hiv/aids", "hepatitis a/b/c/e", "mental disorders", "musculoskeletal disorders"),
+    *("neoplasms", "neurological disorders"),
+)
+"""The index of a name is SciDocs' number of the class."""
 
 FINE, COARSE = "scimult/classification_fine", "scimult/classification_coarse"
 MESH_FOLDERS = ("Chemistry_MeSH", "Biology_MeSH", "Medicine_MeSH")

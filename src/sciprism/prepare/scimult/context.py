@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sciprism.datasets.data_root import DataRoot
-from sciprism.datasets.layouts.item_tables import clean_text
-from sciprism.datasets.rows import as_id
 from sciprism.drop_report import DropReport
-from sciprism.errors import InputError
 from sciprism.files import write_lines
 from sciprism.papers.records import Label, Paper
 from sciprism.prepare.example_folder import ExampleFolder
@@ -94,53 +91,6 @@ class SciMultPrepareContext:
         rows = [f"{q}\t{document}\t{grade}" for q, grades in qrels.items() for document, grade in grades.items()]
         write_lines(self.out / name, ["query-id\tcorpus-id\tscore", *rows], errors="replace")
         self.counts[name] = len(rows)
-
-
-def read_located_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (location such as "FILE, line 3", object) of a JSON-lines file, JSON list or Parquet file."""
-    if not path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
-        yield from _read_counted_records(data_root, path)
-        return
-    started = False
-    for number, line in data_root.lines(path):
-        if not line or line.isspace():
-            continue
-        if not started and line.lstrip().startswith("["):
-            yield from _read_counted_records(data_root, path)
-            return
-        started = True
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: not JSON ({error})") from None
-        if "\\ud" in line:  # unpaired surrogates cannot be encoded
-            record = json.loads(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace"))
-        if not isinstance(record, dict):
-            raise InputError(f"{path}, line {number}: expected an object, got {line[:40]!r}")
-        yield f"{path}, line {number}", record
-
-
-def _read_counted_records(data_root: DataRoot, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, record in enumerate(data_root.records(path), 1):
-        yield f"{path}, record {number}", record
-
-
-def read_beir_papers(data_root: DataRoot, path: Path) -> Iterator[Paper]:
-    """Yield a corpus or queries in BEIR's layout as papers. Raises InputError for a record without an id."""
-    for where, record in read_located_records(data_root, path):
-        name = as_id(record.get("_id"))
-        if not name:
-            raise InputError(f"{where}: no `_id`; it has {', '.join(record) or 'nothing'}")
-        title, text = (clean_text(record.get(key)) for key in ("title", "text"))
-        yield Paper(id=name, title=title, abstract=text)
-
-
-def parse_ids(record: Record, key: str, where: str) -> list[str]:
-    """Return the ids in a list of a record, empty where it has none. Raises InputError for no list."""
-    value = record.get(key) or []
-    if not isinstance(value, list):
-        raise InputError(f"{where}: {key} is {value!r:.60}, not a list of ids")
-    return list(map(as_id, value))
 
 
 def build_label_row(label: Label) -> dict[str, Any]:

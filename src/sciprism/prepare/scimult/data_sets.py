@@ -26,16 +26,13 @@ from typing import Any, Literal, get_args
 from sciprism.errors import InputError
 from sciprism.files import write_json
 from sciprism.prepare.preparation import CountTable, Preparation, check_folders
-from sciprism.prepare.scimult import (
-    citations,
-    classification,
-    label_sources,
-    links,
-    patients,
-    recommendation,
-    search,
-    searches,
-)
+from sciprism.prepare.scimult import classification, search
+from sciprism.prepare.scimult import link_prediction as links
+from sciprism.prepare.scimult import link_prediction as recommendation
+from sciprism.prepare.scimult import pretraining as citations
+from sciprism.prepare.scimult import pretraining as label_sources
+from sciprism.prepare.scimult import pretraining as searches
+from sciprism.prepare.scimult import search as patients
 from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext
 
 Purpose = Literal["pretrain", "test"]

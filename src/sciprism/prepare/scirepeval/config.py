@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from sciprism.datasets.data_root import DataRoot
 from sciprism.datasets.open_data import Part
 from sciprism.encoders.checkpoints.released_models import CODES as CODE_OF
 from sciprism.errors import InputError
 from sciprism.formats import FORMATS, Format
 from sciprism.prepare.example_folder import PARTS
+from sciprism.prepare.sources.records import (
+    FIELDS,
+    Record,
+    read_located_records,
+)
+
+
+def read_records(data_root: DataRoot, location: RecordLocation) -> Iterator[tuple[str, Record]]:
+    """Yield (location such as "FILE, line 3", record)."""
+    for path in location.files:
+        yield from read_located_records(data_root, path)
+    if location.repo:
+        rows = data_root.rows(location.repo, location.config, split=location.split, revision=location.revision)
+        for number, row in enumerate(rows, 1):
+            yield f"{location.repo}, {location.config or 'default'}, {location.split}, record {number}", row
+
 
 TYPES: dict[str, Format] = {
     "classification": "classification",
@@ -22,8 +39,6 @@ TYPES: dict[str, Format] = {
 }
 CODES: dict[str, Format] = {CODE_OF[format]: format for format in FORMATS}
 KNOWN_CODES = f"; known: {', '.join(CODES)}"
-FIELDS = ("title", "abstract")
-"""Default of `input_fields`, the fields that are read of a paper."""
 KEYS = (
     *("name", "type", "multi_label", "dataset", "data_files", "labels", "labels_field"),
     *("ctrl_token", "input_fields", "sample_size", "contrastive", "instr_prompt"),

@@ -10,7 +10,7 @@ from typing import Any
 from sciprism.datasets.open_data import Part
 from sciprism.formats import Format, Role
 from sciprism.prepare.example_folder import PARTS
-from sciprism.prepare.open.builders import ExampleBuilder
+from sciprism.prepare.open_builders import ExampleBuilder
 from sciprism.prepare.samplers.sampling import SampleReport
 from sciprism.prepare.samplers.scored_lists import MAX_TRIPLETS
 from sciprism.training.examples import Example

@@ -13,14 +13,14 @@ from sciprism.datasets.open_data import Part
 from sciprism.errors import InputError
 from sciprism.files import sha256
 from sciprism.prepare.example_folder import PARTS, ExampleFolder
-from sciprism.prepare.open.builders import OpenPrepareContext
+from sciprism.prepare.open_builders import OpenPrepareContext
 from sciprism.prepare.preparation import CountTable, Preparation, check_workers
-from sciprism.prepare.samplers.stratification import SEED
+from sciprism.prepare.samplers.answers import SEED
 from sciprism.prepare.scirepeval.config import read_config
-from sciprism.prepare.scirepeval.published_builders import build_published_source
+from sciprism.prepare.scirepeval.published import build_published_source
 from sciprism.prepare.scirepeval.source import SciRepEvalSource, SourceReport, count_lists
-from sciprism.prepare.scirepeval.user_builders import build_user_sources
-from sciprism.prepare.scirepeval.user_corpus import UserPapers, read_corpus
+from sciprism.prepare.scirepeval.user import build_user_sources
+from sciprism.prepare.sources.user_corpus import UserPapers, read_corpus
 
 MAX_EXAMPLES, MAX_DEV_EXAMPLES = 600_000, 40_000
 """Examples of a train and of a dev file, as published."""

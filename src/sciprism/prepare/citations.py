@@ -1,0 +1,259 @@
+"""Sample triplets from papers and citations, and write them with the papers that they name."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.rows import as_id
+from sciprism.datasets.split import list_paper_keys
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.files import explain_write_errors, write_json
+from sciprism.papers.read import read_papers
+from sciprism.papers.records import Paper
+from sciprism.prepare.example_folder import ExampleFolder
+from sciprism.prepare.preparation import Preparation, check_dev_share
+from sciprism.prepare.samplers.fields import DomainTable, FieldBalance
+from sciprism.prepare.samplers.sampling import SampleReport
+from sciprism.prepare.samplers.scincl import SciNCLSampler
+from sciprism.prepare.samplers.triplets import (
+    GIVEN,
+    GivenTripletSampler,
+    SamplerInputs,
+    Samples,
+    SpecterTripletSampler,
+    TripletSampler,
+)
+from sciprism.prepare.sources.citation_corpus import (
+    TEST_PAPER,
+    CitationCorpus,
+    CitationSources,
+    CorpusBuilder,
+    missing_text,
+)
+from sciprism.prepare.sources.records import read_located_records, require_field
+from sciprism.registry import Registry
+from sciprism.training.paper_lookup import PAPERS_FILE
+
+samplers: Registry[type[TripletSampler]] = Registry("sampler")
+samplers["specter"] = SpecterTripletSampler
+samplers["scincl"] = SciNCLSampler
+samplers[GIVEN] = GivenTripletSampler
+
+
+def parse_settings(name: str, words: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of a sampler from key=value words; a value is TOML, or else text.
+
+    Raises InputError for an unknown key; the sampler itself checks the values.
+    """
+    sampler = samplers[name]
+    settings: dict[str, Any] = {}
+    for word in words:
+        key, _, text = word.partition("=")
+        if key not in sampler.settings():
+            known, defaults = (", ".join(map(str, each)) for each in (sampler.settings(), sampler.settings().values()))
+            known = f"{known} (by default {defaults})" if known else "none"
+            raise InputError(f"--set {word}: the sampler {name} has no {key!r}; known: {known}")
+        try:
+            settings[key] = tomllib.loads(f"v = {text}")["v"]
+        except tomllib.TOMLDecodeError:
+            settings[key] = text
+    return settings
+
+
+REPORT = "citations.json"
+HoldOut = Literal["papers", "queries"]
+NO_LINK = "query without a citation, link or triplet"
+CANDIDATE_ONLY = "paper of another field or shard (candidate only)"
+RETAINED = "(retained)"
+
+
+@dataclass(frozen=True, slots=True)
+class CitationSettings:
+    """How triplets are sampled.
+
+    sampler: its name, options: of it. balance: of the queries among fields. dev: share of the papers that is
+    held out, by hash. hold_out: "papers": no train triplet names one of them; "queries": none has one as its
+    query, as published. require_abstract: drop papers without one.
+    """
+
+    sampler: str = "specter"
+    options: dict[str, Any] = field(default_factory=dict)
+    balance: FieldBalance = field(default_factory=FieldBalance)
+    dev: float = 0.05
+    hold_out: HoldOut = "papers"
+    require_abstract: bool = False
+    seed: int = 0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        check_dev_share(self.dev)
+        if self.hold_out not in get_args(HoldOut):
+            raise InputError(f"hold out {self.hold_out!r}; known: {', '.join(get_args(HoldOut))}")
+
+
+@dataclass(frozen=True, slots=True)
+class TripletPart:
+    """Train or dev: the papers of its triplets, the rows that may be queries; the report, the counts by field."""
+
+    corpus: CitationCorpus
+    rows: Sequence[int]
+    report: SampleReport
+    table: DomainTable
+
+
+def prepare_citations(out: Path, sources: CitationSources, settings: CitationSettings) -> Preparation:
+    """Write `papers.jsonl`, `train.jsonl`, `dev.jsonl` and `citations.json` below `out`.
+
+    A line of the parts is a triplet of ids. The same papers and settings give the same bytes with any number
+    of workers. Files of an earlier call are replaced together at the end. Raises InputError if no triplet can
+    be sampled; then they are left as they were.
+    """
+    began, dropped = time.monotonic(), sources.reader.dropped
+    sampler = samplers[settings.sampler](seed=settings.seed, **settings.options)
+    with explain_write_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".triplets-", dir=out) as name:
+        draft = ExampleFolder(Path(name))
+        whole = _build_corpus(draft.path / PAPERS_FILE, sources, settings)
+        parts = dict(_split(whole, settings, dropped))
+        for name, part in parts.items():
+            samples = _sample(part, sampler, sources, settings)
+            draft.write_triplets(f"{name}.jsonl", part.corpus.names, samples)
+        if not parts["train"].report.pairs:
+            reports = (dropped, parts["train"].report.dropped)
+            found = ((reason, report.count(reason)) for report in reports for reason in report.ids)
+            reasons = [f"{reason} {count:,}" for reason, count in found if not reason.endswith(RETAINED)]
+            why = ", ".join(reasons) or "none of them cites another"
+            links = whole.graph.edges[0].size or sources.edges or sources.link_strengths or sources.triplets
+            advice = "" if links else "; no paper has references: name a table of citations with --edges"
+            raise InputError(f"no triplet of {len(whole.names):,} papers: {why}{advice}")
+        write_json(out / REPORT, {"finished": False})
+        (out / "dev.jsonl").unlink(missing_ok=True)
+        for name in (PAPERS_FILE, *draft.counts):
+            (draft.path / name).replace(out / name)
+    folder = ExampleFolder(out)
+    folder.counts = draft.counts | {PAPERS_FILE: len(whole.names)}
+    return _report(folder, whole, parts, sources, settings, time.monotonic() - began)
+
+
+def _build_corpus(path: Path, sources: CitationSources, settings: CitationSettings) -> CitationCorpus:
+    """Write the retained papers, and return them with their citations."""
+    dropped = sources.reader.dropped
+    excluded = {name for paper in sources.read_excluded() for name in _all_names(paper)}
+
+    def drop_reason(paper: Paper) -> str:
+        if excluded and not excluded.isdisjoint(_all_names(paper)):
+            return TEST_PAPER
+        return missing_text(paper, require_abstract=settings.require_abstract)
+
+    corpus = CorpusBuilder(drop_reason, dropped).build(sources, path, sources.read_edges())
+    for row in corpus.graph.in_cycles.tolist():
+        dropped.add(f"paper in a citation cycle or between two {RETAINED}", corpus.names[row])
+    return corpus
+
+
+def _all_names(paper: Paper) -> list[str]:
+    """Return the keys of a paper and its bare id: a test may have the corpus' own ids."""
+    return [paper.id, *list_paper_keys(paper)]
+
+
+def _split(whole: CitationCorpus, settings: CitationSettings, dropped: DropReport) -> Iterator[tuple[str, TripletPart]]:
+    """Yield train, and dev unless its share is 0."""
+
+    def part(corpus: CitationCorpus, rows: Sequence[int]) -> TripletPart:
+        return TripletPart(corpus, rows, SampleReport(), DomainTable(corpus.fields))
+
+    held_out = whole.held_out(settings.dev, settings.seed)
+    if settings.hold_out == "queries":
+        yield "train", part(whole, np.flatnonzero(~held_out).tolist())
+    else:
+        train = whole.without(held_out, dropped)
+        yield "train", part(train, range(len(train.names)))
+    if settings.dev:
+        yield "dev", part(whole, np.flatnonzero(held_out).tolist())
+
+
+def _sample(
+    part: TripletPart, sampler: TripletSampler, sources: CitationSources, settings: CitationSettings
+) -> Samples:
+    """Yield the samples of a part, and count them by field."""
+    names, dropped = part.corpus.names, part.report.dropped
+
+    def select_queries(linked: Iterable[int]) -> list[tuple[int, int]]:
+        linked, queries = {*linked}, list[int]()
+        for row in part.rows:
+            if row in linked and sources.is_query(names[row]):
+                queries.append(row)
+            else:
+                dropped.add(CANDIDATE_ONLY if row in linked else NO_LINK, names[row])
+        return settings.balance.select(queries, part.corpus.fields, names, dropped)
+
+    inputs = SamplerInputs(sources, settings.workers, select_queries, part.report)
+    for row, sample in sampler.sample(part.corpus, inputs):
+        part.table.add(row, sample.positives, sample.negatives)
+        yield row, sample
+
+
+def _report(
+    folder: ExampleFolder,
+    whole: CitationCorpus,
+    parts: dict[str, TripletPart],
+    sources: CitationSources,
+    settings: CitationSettings,
+    seconds: float,
+) -> Preparation:
+    """Write `citations.json`, and return the result."""
+    papers, citations, dropped = len(whole.names), len(whole.graph.cited.others), sources.reader.dropped
+    record: dict[str, Any] = {
+        "settings": {key: value for key, value in asdict(settings).items() if key != "workers"},
+        "papers": papers,
+        "citations": citations,
+        "dropped": dropped.to_json(),
+    }
+    for name, part in parts.items():
+        domains = {"domains": part.table.to_json()}
+        record[name] = folder.describe(f"{name}.jsonl") | part.report.to_json() | domains
+    reports = {name: part.report.dropped for name, part in parts.items()}
+    done = f"{papers:,} papers and {citations:,} citations in {seconds:,.0f} s"
+    return Preparation(
+        files=folder.counts,
+        record=folder.write_manifest(REPORT, record | {"data": sources.provenance()}),
+        dropped={"papers and citations": dropped, **reports, "papers of tests": sources.excluded.dropped},
+        read=[*sources.reader.report.files, *sources.excluded.report.files],
+        tables=[part.table.count_table(name) for name, part in parts.items()],
+        notes=[f"{done}, {papers / seconds:,.0f} papers/s"],
+    )
+
+
+TRAIN = "train.jsonl"
+
+
+def count_sample_by_field(folder: Path) -> DomainTable:
+    """Count the triplets of ids in `train.jsonl` by the fields of their papers in `papers.jsonl`.
+
+    Raises InputError if a file is missing, or if a triplet names an unknown paper.
+    """
+    for name in (PAPERS_FILE, TRAIN):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder / name} does not exist; name a folder of `sciprism prepare citations`")
+    papers = list(read_papers(folder / PAPERS_FILE, reader="jsonl"))
+    rows = {paper.id: row for row, paper in enumerate(papers)}
+    table = DomainTable([paper.fields for paper in papers])
+    for where, triplet in read_located_records(DataRoot(), folder / TRAIN):
+        names = [as_id(require_field(triplet, key, where)) for key in ("query", "positive")]
+        names += [as_id(triplet["negative"])] if "negative" in triplet else []
+        if unknown := [name for name in names if name not in rows]:
+            raise InputError(f"{where}: {unknown[0]!r} is no paper of {PAPERS_FILE}; prepare the triplets again")
+        query, positive, *negatives = (rows[name] for name in names)
+        table.add(query, [positive], negatives)
+    return table

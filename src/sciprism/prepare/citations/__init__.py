@@ -1,1 +1,0 @@
-"""Training triplets from papers and citations (SPECTER, SciNCL, Multi2SPE)."""

@@ -1,0 +1,140 @@
+"""Filter documents for training by language and licence, and find those of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.open_data import UNNAMED
+from sciprism.datasets.split import SplitTable, list_paper_keys
+from sciprism.errors import InputError
+from sciprism.evaluation.overlap import SHORT_ID
+from sciprism.papers.languages import guess_language
+from sciprism.papers.read import ReadReport, read_papers
+from sciprism.papers.records import Paper
+from sciprism.text.documents.document import Document, normalise_licence
+from sciprism.training.examples import Example
+
+TEST_PAPER, DEV_PAPER = "test paper", "dev paper of the open data"
+UNCLEAR = ("Latin script", "none")
+"""The guesses for a text that is too short, or has too many formulas, to guess its language."""
+
+_CODES = """
+en eng English / de deu ger German / fr fra fre French / es spa Spanish / pt por Portuguese / it ita Italian
+nl nld dut Dutch / pl pol Polish / tr tur Turkish / id ind Indonesian / sv swe Swedish / cs ces cze Czech
+zh zho chi Chinese / ja jpn Japanese / ko kor Korean / el ell gre Greek / he heb Hebrew / th tha Thai
+ru rus uk ukr bg bul Cyrillic script / ar ara fa fas per Arabic script / hi hin Devanagari script
+"""
+
+
+def _language_names() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for row in _CODES.replace("\n", " / ").split("/"):
+        codes = [word for word in row.split() if word.islower() and word != "script"]
+        name = " ".join(word for word in row.split() if word not in codes)
+        found |= dict.fromkeys([*codes, name.lower()], name) if name else {}
+    return found
+
+
+LANGUAGES = _language_names()
+"""Code or lower-case name -> the name that `guess_language` uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents are retained; an empty filter retains all.
+
+    languages: codes or names; guessed for a document that states none, which is retained if its text is too
+    short to guess. licences: such as "CC BY", of any version ("CC BY-NC" is another); documents that state
+    none are dropped. exclude: files of papers, or .txt with an id a line, to drop. data: the folder of the
+    open data, whose test and dev papers are dropped.
+    """
+
+    languages: tuple[str, ...] = ()
+    licences: tuple[str, ...] = ()
+    exclude: tuple[Path, ...] = ()
+    data: Path | None = None
+
+    def __post_init__(self) -> None:
+        for each in self.languages:
+            if each.lower() not in LANGUAGES:
+                raise InputError(f"unknown language {each!r}; known: {', '.join(LANGUAGES)}")
+        for path in self.exclude:
+            if not path.exists():
+                raise InputError(f"{path}: no such file or folder; --exclude names papers of tests")
+
+    def load_check(self) -> Callable[[Document], str]:
+        """Return a function of a document: the reason to drop it, or ""; it holds the ids of all tests."""
+        wanted = {LANGUAGES[each.lower()] for each in self.languages}
+        licences = {normalise_licence(each).casefold() for each in self.licences}
+        excluded = {name for path in self.exclude for name in _read_names(path)}
+        table = SplitTable.load(DataRoot(self.data)) if self.data else None
+
+        def check(document: Document) -> str:
+            if licences and not document.licence:
+                return "no licence stated"
+            if licences and document.licence.casefold() not in licences:
+                return "other licence"
+            if wanted and _detect_language(document) not in (*wanted, *UNCLEAR):
+                return "other language"
+            keys, name = _names(document.paper), document.paper.id
+            if excluded and not excluded.isdisjoint(keys):
+                return TEST_PAPER
+            if table is None:
+                return ""
+            plain = len(name) < SHORT_ID or name.isdigit()  # such an id identifies no paper
+            part = table.part(*keys, *([] if plain else [f"{data}:{name}" for data in table.tests]))
+            return {"test": TEST_PAPER, "dev": DEV_PAPER}.get(part or "", "")
+
+        return check
+
+
+def _names(paper: Paper) -> list[str]:
+    """Return all keys of a paper, and its bare ids."""
+    return [*list_paper_keys(paper), f"id:{paper.id}", *(f"id:{value}" for value in paper.ids.values())]
+
+
+def _read_names(path: Path) -> Iterator[str]:
+    """Yield the keys of the papers of a file; the ids in a .txt."""
+    if path.suffix == ".txt":
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        yield from (f"id:{line.strip()}" for line in lines if line.strip())
+    else:
+        for paper in read_papers(path, skip_bad=True, report=ReadReport()):
+            yield from _names(paper)
+
+
+def _detect_language(document: Document) -> str:
+    """Return the name of the language that a document states, else of a guess."""
+    stated = document.language.strip().lower()
+    code = stated.replace("_", "-").partition("-")[0]
+    return LANGUAGES.get(stated) or LANGUAGES.get(code) or (stated or guess_language(document.text))
+
+
+def find_leaks(data_root: DataRoot, examples: Iterable[Example]) -> list[str]:
+    """Return "paper X is in the test of ir_scifact" once for each test paper of the examples.
+
+    Queries and candidates are looked up by id (of any data set, DOI, PMID, arXiv id) and by title; the words
+    of a query may be a title.
+    """
+    table = SplitTable.load(data_root)
+    seen: set[bytes] = set()
+    found: dict[str, None] = {}
+    items = (item for each in examples for item in (each.query, *each.positives, *each.negatives))
+    for item in items:
+        paper = Paper(id=UNNAMED, title=item) if isinstance(item, str) else item
+        if not isinstance(paper, Paper):  # a label
+            continue
+        text = f"{paper.id}\0{paper.title}\0{paper.abstract}"
+        key = blake2b(text.encode("utf-8", "replace"), digest_size=12).digest()
+        if key not in seen:
+            seen.add(key)
+            plain = len(paper.id) < SHORT_ID or paper.id.isdigit()  # such an id identifies no paper
+            own_keys = [] if plain else [f"{data}:{paper.id}" for data in table.tests]
+            if tests := table.tests_of(*list_paper_keys(paper), *own_keys):
+                shown = paper.id if paper.id not in ("", UNNAMED) else repr(paper.title[:80])
+                found[f"paper {shown} is in the test of {', '.join(tests)}"] = None
+    return list(found)

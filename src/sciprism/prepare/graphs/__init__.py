@@ -1,1 +1,0 @@
-"""Citation graphs in arrays: citations, embeddings of papers, nearest neighbours."""

@@ -1,0 +1,252 @@
+"""Write the train and dev examples of PMC-Patients, with counts of what was retained and dropped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass
+from heapq import nsmallest
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from sciprism.datasets.layouts.judgements import NO_DOCUMENT, NO_QUERY
+from sciprism.errors import InputError
+from sciprism.evaluation.systems import EncodingInput
+from sciprism.evaluation.systems.bm25 import BM25System
+from sciprism.papers.records import Paper
+from sciprism.prepare.example_folder import ExampleFolder
+from sciprism.prepare.preparation import Preparation
+from sciprism.prepare.samplers.sampling import NONE, QuerySample, SampleReport, seeded_random
+from sciprism.prepare.sources.pmc_patients import PatientsRelease, Relevant, Search, Split
+from sciprism.registry import Registry
+from sciprism.seeding import random_fraction
+from sciprism.training.examples import Example
+from sciprism.training.paper_lookup import PAPERS_FILE, PaperLookup
+
+DEPTH = 100
+"""BM25's best ranks that negatives are sampled from; deeper ones share little but common words."""
+Negatives = Iterator[tuple[Paper, ...]]
+
+
+class NegativeSampler:
+    """Samples negatives of patients from a pool of papers; each depends on the seed and the patient's id.
+
+    limit: negatives of one patient.
+    """
+
+    def __init__(self, pool: Sequence[Paper], *, limit: int, seed: int) -> None:
+        self.pool, self.limit, self.seed = pool, limit, seed
+
+    def sample(self, patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Negatives:
+        """Yield the negatives of each patient in the order sampled, without those known to be relevant."""
+        raise NotImplementedError
+
+
+negative_samplers: Registry[type[NegativeSampler]] = Registry("kind of negatives")
+
+
+@negative_samplers.register("bm25")
+class BM25NegativeSampler(NegativeSampler):
+    """Sample from the `DEPTH` best papers of BM25 without the relevant ones; fewer if fewer share a word.
+
+    Relevance was judged from citations alone: some of the negatives are relevant nevertheless.
+    """
+
+    def __init__(self, pool: Sequence[Paper], *, limit: int, seed: int) -> None:
+        super().__init__(pool, limit=limit, seed=seed)
+        self._rows = {paper.id: row for row, paper in enumerate(pool)}
+        self._system = BM25System()
+
+    def sample(self, patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Negatives:
+        """Yield the negatives of each patient."""
+        queries, pool = (EncodingInput(items=items, format="proximity") for items in (patients, self.pool))
+        rows = [[self._rows[name] for name in ids if name in self._rows] for ids in relevant]
+        excluded = [np.array(each, np.int64) for each in rows]
+        _, best = self._system.top(queries, pool, min(DEPTH, len(self.pool)), "encoder", excluded)
+        for patient, ranked in zip(patients, best, strict=True):
+            found = ranked[ranked >= 0].tolist()
+            sampled = seeded_random(self.seed, patient.id).sample(found, min(self.limit, len(found)))
+            yield tuple(self.pool[row] for row in sampled)
+
+
+@negative_samplers.register("random")
+class RandomNegativeSampler(NegativeSampler):
+    """Sample from the whole pool without the relevant papers."""
+
+    def sample(self, patients: Sequence[Paper], relevant: Sequence[AbstractSet[str]]) -> Negatives:
+        """Yield the negatives of each patient."""
+        for patient, ids in zip(patients, relevant, strict=True):
+            count = min(self.limit + len(ids), len(self.pool))
+            rows = seeded_random(self.seed, patient.id).sample(range(len(self.pool)), count)
+            found = [self.pool[row] for row in rows if self.pool[row].id not in ids]
+            yield tuple(found[: self.limit])
+
+
+LATER: dict[Split, tuple[Split, ...]] = {"train": ("dev", "test"), "dev": ("test",)}
+"""The splits whose patients an example of a split may not have."""
+BLOCK = 1024
+"""Patients whose negatives are searched at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatientSettings:
+    """How examples are built.
+
+    search: articles for a patient ("par") or similar patients ("ppr"). negatives: their kind. max_negatives:
+    of one patient. pool: documents that negatives are sampled from, selected by hash, 0 for all; BM25 holds
+    about 20 kB for each and reads all of them for every patient.
+    """
+
+    search: Search = "ppr"
+    negatives: str = "bm25"
+    max_negatives: int = 4
+    pool: int = 50_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.max_negatives, self.pool, self.seed) < 0:
+            raise InputError(f"max_negatives {self.max_negatives}, pool {self.pool}, seed {self.seed}: give 0 or more")
+
+    def file(self, split: Split) -> str:
+        """Return the name of the file of one split."""
+        return f"{split}/patients-{self.search}.jsonl"
+
+
+def prepare_patients(folder: Path, out: Path, settings: PatientSettings) -> Preparation:
+    """Write `train/patients-SEARCH.jsonl`, `dev/...` and `patients-SEARCH.json` from the published files.
+
+    folder: the release, or its parent. The same settings write the same bytes. The corpus is read once: texts
+    of relevant documents are stored on disk, those of the pool in memory. Raises InputError for a file that
+    is missing or wrong, and for a split without an example.
+    """
+    sampler, release = negative_samplers[settings.negatives], PatientsRelease(folder, settings.search)
+    reports: dict[Split, SampleReport] = {split: SampleReport() for split in LATER}
+    relevant = {split: release.relevant_documents(split, report.dropped) for split, report in reports.items()}
+    out.mkdir(parents=True, exist_ok=True)
+    examples = ExampleFolder(out)
+    with TemporaryDirectory(prefix=".papers-", dir=out) as texts:
+        path = Path(texts) / PAPERS_FILE
+        pool, documents = _read_documents(release, path, relevant.values(), settings)
+        negatives = sampler(pool, limit=settings.max_negatives, seed=settings.seed)
+        builder = _ExampleBuilder(release, PaperLookup(path), negatives, settings.negatives)
+        for split, report in reports.items():
+            found = builder.examples(split, relevant[split], report)
+            if not examples.write(settings.file(split), found, min_examples=1):
+                reasons = str(report.dropped) or "there is none"
+                raise InputError(f"{folder}: no {split} patient gives an example: {reasons}")
+    record = {
+        "settings": asdict(settings),
+        "documents": documents,
+        "pool": len(pool),
+        "parts": {split: examples.describe(settings.file(split)) | each.to_json() for split, each in reports.items()},
+        "data": release.data_root.provenance(),
+    }
+    counts = [
+        f"{out / settings.file(split)}: {each.queries:,} patients, {each.pairs:,} pairs, "
+        f"{each.hard:,} with a hard negative"
+        for split, each in reports.items()
+    ]
+    return Preparation(
+        files=examples.counts,
+        record=examples.write_manifest(f"patients-{settings.search}.json", record),
+        dropped={split: each.dropped for split, each in reports.items()},
+        notes=[f"{documents:,} documents; negatives are sampled from {len(pool):,}", *counts],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ExampleBuilder:
+    """Builds the examples of a split."""
+
+    release: PatientsRelease
+    texts: PaperLookup
+    negatives: NegativeSampler
+    kind: str
+
+    def examples(self, split: Split, relevant: Relevant, report: SampleReport) -> Iterator[Example]:
+        """Yield an example of each patient with a relevant document, in the order of the queries."""
+        queries = self._queries(split, relevant, report)
+        while block := list(islice(queries, BLOCK)):
+            patients = [patient for patient, _ in block]
+            known = [{patient.id, *relevant[patient.id]} for patient in patients]
+            for (patient, positives), hard in zip(block, self.negatives.sample(patients, known), strict=True):
+                count = len(positives)
+                report.add(QuerySample(tuple(range(count)), (), (self.kind if hard else NONE,) * count))
+                yield Example(patient, positives, hard)
+
+    def _queries(
+        self, split: Split, relevant: Relevant, report: SampleReport
+    ) -> Iterator[tuple[Paper, tuple[Paper, ...]]]:
+        """Yield each patient with the relevant documents."""
+        later = {patient.id for name in LATER[split] for patient in self.release.patients(name)}
+        seen: set[str] = set()
+        for patient in self.release.patients(split):
+            positives: tuple[Paper, ...] = ()
+            if patient.id in seen:
+                reason = "duplicate patient, the first is retained"
+            elif not relevant.get(patient.id):
+                reason = "patient without a relevant document"
+            elif patient.id in later:
+                reason = "patient of a later split"
+            elif not patient.abstract:
+                reason = "patient without text"
+            else:
+                positives = self._positives(patient.id, relevant[patient.id], report)
+                reason = "" if positives else "patient whose relevant documents were all dropped"
+            seen.add(patient.id)
+            if reason:
+                report.dropped.add(reason, patient.id)
+            else:
+                yield patient, positives
+        for name, documents in relevant.items():
+            if documents and name not in seen:
+                report.dropped.add(NO_QUERY, name)
+
+    def _positives(self, patient: str, names: list[str], report: SampleReport) -> tuple[Paper, ...]:
+        found = []
+        for name in names:
+            if name == patient:
+                report.dropped.add("patient judged relevant to the same patient", patient)
+                continue
+            try:
+                paper = self.texts[name]
+            except KeyError:
+                report.dropped.add(NO_DOCUMENT, f"{patient} {name}")
+                continue
+            if paper.title or paper.abstract:
+                found.append(paper)
+            else:
+                report.dropped.add("relevant document without text", f"{patient} {name}")
+        return tuple(found)
+
+
+def _read_documents(
+    release: PatientsRelease, path: Path, relevant: Iterable[Relevant], settings: PatientSettings
+) -> tuple[list[Paper], int]:
+    """Write the relevant documents to a file; return the pool for negatives, and the number of all documents."""
+    wanted = {name for part in relevant for names in part.values() for name in names}
+    count = 0
+
+    def with_text() -> Iterator[Paper]:
+        nonlocal count
+        with path.open("w", encoding="ascii") as file:
+            for paper in release.documents():
+                count += 1
+                if paper.id in wanted:
+                    wanted.remove(paper.id)
+                    file.write(json.dumps(paper.to_json()) + "\n")
+                if paper.title or paper.abstract:
+                    yield paper
+
+    def rank(paper: Paper) -> float:
+        return random_fraction(settings.seed, paper.id)
+
+    pool = nsmallest(settings.pool, with_text(), rank) if settings.pool else sorted(with_text(), key=rank)
+    unique: dict[str, Paper] = {}
+    for paper in pool:
+        unique.setdefault(paper.id, paper)
+    return list(unique.values()), count

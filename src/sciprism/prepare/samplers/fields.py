@@ -1,0 +1,182 @@
+"""Balance queries among fields of science, and count a sample by fields (Multi2SPE, section 4)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.prepare.preparation import CountTable
+from sciprism.seeding import random_fraction
+
+Fields = Sequence[Sequence[str]]
+"""The fields of each paper, by row."""
+NO_FIELD = "no field"
+SINGLE_FIELD = "query of a single field"
+BEYOND_LIMIT = "beyond the number of its field"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldBalance:
+    """How many queries each field has.
+
+    sampling_exponent: a field's weight is its share of papers to this power; 1 keeps the shares, 0 makes all
+    fields equal, the published code has 0.7. max_per_field: queries, 0 for no limit. A field with too few
+    papers has some of them as queries several times. min_multi_field: least share of queries with several
+    fields; queries of a single field are dropped for it, of all fields alike, and 1 drops all of them.
+    """
+
+    sampling_exponent: float = 1.0
+    max_per_field: int = 0
+    min_multi_field: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        shares = (self.sampling_exponent, self.min_multi_field)
+        if not all(0 <= share <= 1 for share in shares) or self.max_per_field < 0:
+            raise InputError(
+                f"sampling_exponent {self.sampling_exponent}, max_per_field {self.max_per_field}, "
+                f"min_multi_field {self.min_multi_field}: numbers from 0 to 1, and a maximum of 0 or more, "
+                "are needed"
+            )
+
+    def select(
+        self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: DropReport
+    ) -> list[tuple[int, int]]:
+        """Return (row, turn) of the queries in the order of the rows; turn counts a row's repetitions from 0.
+
+        rows: papers that can be queries. A paper of several fields counts for one of them, chosen by hash.
+        The defaults change nothing: papers without a field are queries too.
+        """
+        if self.sampling_exponent == 1 and not self.max_per_field and not self.min_multi_field:
+            return [(row, 0) for row in rows]
+        members = self._members(rows, fields, names, dropped)
+        total = sum(map(len, members.values()))
+        weights = {field: (len(own) / total) ** self.sampling_exponent for field, own in members.items()}
+        scale = total / sum(weights.values()) if weights else 0.0
+        queries: list[tuple[int, int]] = []
+        for field, own in members.items():
+            wanted = round(weights[field] * scale)
+            turns, rest = divmod(min(wanted, self.max_per_field or wanted), len(own))
+            queries += [(row, turn) for turn in range(turns) for row in own]
+            queries += [(row, turns) for row in own[:rest]]
+            for row in own[rest:] if not turns else ():
+                dropped.add(BEYOND_LIMIT, names[row])
+        return self._with_multi_field_share(sorted(queries), fields, names, dropped)
+
+    def _members(
+        self, rows: Sequence[int], fields: Fields, names: Sequence[str], dropped: DropReport
+    ) -> dict[str, list[int]]:
+        """Return field -> its queries, ordered by hash."""
+        members: dict[str, list[int]] = defaultdict(list)
+        for row in rows:
+            own = sorted({*fields[row]})
+            if own:
+                members[own[int(random_fraction(self.seed, "field", names[row]) * len(own))]].append(row)
+            else:
+                dropped.add(NO_FIELD, names[row])
+
+        def rank(row: int) -> float:
+            return random_fraction(self.seed, "query", names[row])
+
+        return {field: sorted(rows, key=rank) for field, rows in sorted(members.items())}
+
+    def _with_multi_field_share(
+        self, queries: list[tuple[int, int]], fields: Fields, names: Sequence[str], dropped: DropReport
+    ) -> list[tuple[int, int]]:
+        """Drop queries of a single field until those of several have their share."""
+        if not self.min_multi_field:
+            return queries
+        single = [(row, turn) for row, turn in queries if len({*fields[row]}) < 2]
+        several = len(queries) - len(single)
+        single.sort(key=lambda each: random_fraction(self.seed, "crossing", names[each[0]], each[1]))
+        out = {*single[int(several / self.min_multi_field) - several :]}
+        for row, _ in sorted(out):
+            dropped.add(SINGLE_FIELD, names[row])
+        return [each for each in queries if each not in out]
+
+
+@dataclass(slots=True)
+class DomainCounts:
+    """What a sample has of one field. queries, papers: distinct ones; papers in any role of a triplet."""
+
+    queries: int = 0
+    triplets: int = 0
+    papers: int = 0
+
+
+class DomainTable:
+    """A sample counted by fields (Multi2SPE, Table 5): a paper of several fields counts in each of them.
+
+    across_fields: triplets whose query and positive have fields, but none in common.
+    """
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self._queries: set[int] = set()
+        self._papers: set[int] = set()
+        self.triplets = 0
+        self.across_fields = 0
+        self._triplets: Counter[str] = Counter()
+
+    def add(self, row: int, positives: Iterable[int], negatives: Iterable[int]) -> None:
+        """Count the sample of one query; a query may come several times."""
+        found = list(positives)
+        own = {*self._fields[row]}
+        self._queries.add(row)
+        self.triplets += len(found)
+        self._papers |= {row, *found, *negatives}
+        for field in own or {NO_FIELD}:
+            self._triplets[field] += len(found)
+        for other in found:
+            theirs = self._fields[other]
+            self.across_fields += bool(own and theirs and own.isdisjoint(theirs))
+
+    @property
+    def queries(self) -> int:
+        """Return the number of distinct queries."""
+        return len(self._queries)
+
+    def rows(self) -> Mapping[str, DomainCounts]:
+        """Return field -> what the sample has of it, the field with the most triplets first."""
+        papers, queries = self._by_field(self._papers), self._by_field(self._queries)
+        names = sorted(papers, key=lambda field: (-self._triplets[field], -papers[field], field))
+        return {name: DomainCounts(queries[name], self._triplets[name], papers[name]) for name in names}
+
+    def _by_field(self, rows: Iterable[int]) -> Counter[str]:
+        return Counter(field for row in rows for field in {*self._fields[row]} or {NO_FIELD})
+
+    def count_table(self, name: str) -> CountTable:
+        """Return a row for each field, one for the triplets across fields, and one for all."""
+
+        def percent(triplets: int) -> str:
+            return f"{100 * triplets / max(1, self.triplets):.1f}"
+
+        rows: list[tuple[str | int, ...]] = [
+            (field, row.queries, row.triplets, percent(row.triplets), row.papers) for field, row in self.rows().items()
+        ]
+        rows.append(("across fields", "", self.across_fields, percent(self.across_fields), ""))
+        rows.append(("all", self.queries, self.triplets, "100.0", ""))
+        return CountTable((name,), ("queries", "triplets", "%", "papers"), rows)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the table as JSON values."""
+        return {
+            "queries": self.queries,
+            "triplets": self.triplets,
+            "papers": len(self._papers),
+            "across_fields": self.across_fields,
+            "fields": {name: asdict(row) for name, row in self.rows().items()},
+        }
+
+
+MAPLE_FOLDERS = """
+Art Philosophy Geography Business Sociology History Political_Science Environmental_Science Economics
+Engineering Psychology Geology Mathematics Materials_Science Physics Biology Chemistry Medicine
+"""
+FIELDS = {folder: folder.replace("_", " ").lower() for folder in MAPLE_FOLDERS.split()}
+"""Folder -> label of the 18 fields that are not computer science."""
+
+MAG_CLASSES = tuple(sorted(("computer science", *FIELDS.values())))

@@ -1,0 +1,221 @@
+"""The test files of links: SciDocs' citations and co-citations, the study of recommendations."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.datasets.layouts.item_tables import count_missing_text, parse_paper
+from sciprism.datasets.rows import as_id
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.evaluation.suites.kanakia import read_study
+from sciprism.papers.read import ReadReport, read_papers
+from sciprism.papers.records import Paper
+from sciprism.prepare.scimult.context import MissingFilesError, PreparedDataSet, SciMultPrepareContext, build_paper_row
+from sciprism.prepare.sources.records import parse_ids
+
+MIN_CO_CITING = 10
+"""Papers that must cite two papers for these to be co-cited."""
+
+METADATA = "scidocs/paper_metadata_view_cite_read.json"
+SCIDOCS_FILE = "scimult/link_prediction_retrieval/SciDocs_papers_test.json"
+
+IntArray = NDArray[np.int64]
+
+
+def write_scidocs_links(context: SciMultPrepareContext) -> list[PreparedDataSet]:
+    """Write SciDocs' papers, each with those that it cites and those that it is co-cited with.
+
+    A citation is known from either paper (`references`, `cited_by`); the citing paper need not be in the
+    file, the cited one must. The file is streamed twice.
+    """
+    path, dropped = context.need(METADATA), DropReport()
+    names, citing, cited = _read_citations(context, path, dropped)
+    bounds = np.searchsorted(citing, np.arange(len(names) + 1))  # pairs are in ascending order
+    cites = {row: cited[bounds[row] : bounds[row + 1]].tolist() for row in np.flatnonzero(np.diff(bounds)).tolist()}
+    relations = {"cite": cites, "co-cite": find_co_cited(len(names), citing, cited)}
+    size = context.write(SCIDOCS_FILE, _build_rows(context, path, names, relations, dropped))
+    queries = {"cite": 92_214, "co-cite": 54_543}
+    return [
+        PreparedDataSet(
+            name=f"SciDocs {kind}",
+            files=(SCIDOCS_FILE,),
+            queries=len(links),
+            targets=size,
+            published=(queries[kind], 142_009),
+            counts={"links": sum(map(len, links.values()))},
+            dropped=dropped if kind == "cite" else DropReport(),  # both are one file, reported once
+        )
+        for kind, links in relations.items()
+    ]
+
+
+def find_co_cited(
+    size: int, citing: IntArray, cited: IntArray, min_citing: int = MIN_CO_CITING
+) -> dict[int, list[int]]:
+    """Return row -> rows, ascending, that at least `min_citing` papers cite together with it.
+
+    citing: any number for a citing paper; cited: rows below `size`. Pairs are distinct.
+    """
+    order = np.argsort(citing, kind="stable")
+    listed = cited[order]  # what each citing paper cites, one paper after the other
+    _, starts, owner = np.unique(citing[order], return_index=True, return_inverse=True)
+    ends = np.append(starts[1:], len(listed))
+    positions = np.argsort(listed, kind="stable")
+    bounds = np.searchsorted(listed[positions], np.arange(size + 1))
+    found: dict[int, list[int]] = {}
+    for row in np.flatnonzero(np.diff(bounds) >= min_citing).tolist():
+        citers = owner[positions[bounds[row] : bounds[row + 1]]]
+        co_listed = np.concatenate([listed[starts[citer] : ends[citer]] for citer in citers])
+        others, counts = np.unique(co_listed, return_counts=True)
+        co_cited = others[(counts >= min_citing) & (others != row)].tolist()
+        if co_cited:
+            found[row] = co_cited
+    return found
+
+
+def _build_rows(
+    context: SciMultPrepareContext,
+    path: Path,
+    names: list[str],
+    relations: Mapping[str, Mapping[int, list[int]]],
+    dropped: DropReport,
+) -> Iterator[dict[str, Any]]:
+    remaining = {name: row for row, name in enumerate(names)}
+    for key, record in context.data_root.members(path):
+        row = remaining.pop(as_id(key), None)
+        if row is None:  # a duplicate
+            continue
+        paper = parse_paper(record, names[row])
+        count_missing_text(paper, paper.id, dropped)
+        linked = {kind: [names[other] for other in links.get(row, ())] for kind, links in relations.items()}
+        yield build_paper_row(paper) | linked
+
+
+def _read_citations(
+    context: SciMultPrepareContext, path: Path, dropped: DropReport
+) -> tuple[list[str], IntArray, IntArray]:
+    """Return the papers' ids, and the number of the citing and the row of the cited paper of each citation.
+
+    The number of a citing paper is its row, or a greater number if it is not in the file. Ids are held as
+    hashes of 8 bytes: there are millions of citing papers.
+    """
+    names: dict[str, None] = {}
+    pool, citing, cited = array("q"), array("q"), array("q")
+    for key, record in context.data_root.members(path):
+        name = as_id(key)
+        if not isinstance(record, Mapping):
+            raise InputError(f"{path}, {name}: expected an object, got {record!r:.60}")
+        if name in names:
+            dropped.add("duplicate paper, the first is used", name)
+            continue
+        names[name] = None
+        pool.append(_hash(name))
+        references, citers = (
+            list(map(_hash, parse_ids(record, key, f"{path}, {name}"))) for key in ("references", "cited_by")
+        )
+        citing.extend([pool[-1]] * len(references) + citers)
+        cited.extend(references + [pool[-1]] * len(citers))
+    return list(names), *_number_pairs(*(np.array(ids, np.int64) for ids in (pool, citing, cited)))
+
+
+def _number_pairs(pool: IntArray, citing: IntArray, cited: IntArray) -> tuple[IntArray, IntArray]:
+    """Turn hashes into numbers of distinct pairs, without self-citations and cited papers not in the pool."""
+    sources, targets = _find_rows(pool, citing), _find_rows(pool, cited)
+    outside = sources < 0
+    sources[outside] = len(pool) + np.unique(citing[outside], return_inverse=True)[1]
+    stays = (targets >= 0) & (sources != targets)
+    codes = np.unique(sources[stays] * len(pool) + targets[stays])
+    return np.divmod(codes, max(len(pool), 1))
+
+
+def _find_rows(pool: IntArray, hashes: IntArray) -> IntArray:
+    """Return the row of each hash in the pool, -1 where it is not in it."""
+    order = np.argsort(pool)
+    rows = order[np.searchsorted(pool, hashes, sorter=order).clip(max=len(pool) - 1)]
+    return np.where(pool[rows] == hashes, rows, -1)
+
+
+def _hash(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+STUDY_FILE = "scimult/link_prediction_reranking/Recommendation_papers_test.json"
+NO_PAPER, NO_TARGET = "recommending paper without a text, dropped", "recommendation without a text, dropped"
+
+Grades = dict[str, dict[str, int]]
+
+
+def write_recommendation(context: SciMultPrepareContext) -> PreparedDataSet:
+    """Write the papers of the study that have a text; the first grade of a pair is used.
+
+    Texts: any file or folder `recommendation/papers*` of a known format. The study's ids are those of
+    Microsoft Academic Graph, which OpenAlex uses with a leading W.
+    """
+    study = context.need("recommendation/user_study_results.tsv", "user_study_results.tsv")
+    sources = sorted((context.raw / "recommendation").glob("papers*"))
+    if not sources:
+        raise MissingFilesError("recommendation/papers.* (titles and abstracts of the study's papers)")
+    dropped = DropReport()
+    grades: Grades = {}
+    for row in read_study(context.record_read(study), dropped):
+        own_grades = grades.setdefault(row.paper, {})
+        if row.recommended in own_grades:
+            dropped.add("duplicate recommendation, the first grade is used", f"{row.paper} {row.recommended}")
+        own_grades.setdefault(row.recommended, row.score)
+    wanted = grades.keys() | {name for own_grades in grades.values() for name in own_grades}
+    selected = _select_with_texts(grades, papers := _read_texts(context, sources, wanted, dropped), dropped)
+    names = dict.fromkeys((*selected, *(name for own_grades in selected.values() for name in own_grades)))
+    for name in names:
+        count_missing_text(papers[name], name, dropped)
+    rows = (build_paper_row(papers[name]) | {"paper": name, "score": selected.get(name, {})} for name in names)
+    count = context.write(STUDY_FILE, rows)
+    pairs = sum(map(len, selected.values()))
+    return PreparedDataSet(
+        name="Recommendation",
+        files=(STUDY_FILE,),
+        queries=len(selected),
+        targets=round(pairs / max(len(selected), 1), 2),
+        published=(137, 16.28),
+        counts={"papers": count, "graded pairs": pairs},
+        dropped=dropped,
+    )
+
+
+def _read_texts(
+    context: SciMultPrepareContext, sources: Sequence[Path], wanted: set[str], dropped: DropReport
+) -> dict[str, Paper]:
+    papers: dict[str, Paper] = {}
+    report = ReadReport()
+    for paper in read_papers(sources, skip_bad=True, report=report):
+        name = (paper.ids.get("mag") or paper.ids.get("openalex") or paper.id).removeprefix("W")
+        if name in wanted:
+            papers.setdefault(name, paper)
+    for file in report.files:
+        context.record_read(Path(file.path))
+    for skipped in report.skipped:
+        dropped.add("unusable record of the texts", str(skipped))
+    return papers
+
+
+def _select_with_texts(grades: Grades, papers: dict[str, Paper], dropped: DropReport) -> Grades:
+    selected: Grades = {}
+    for paper, own_grades in grades.items():
+        if paper not in papers:
+            dropped.add(NO_PAPER, paper)
+            continue
+        for name in own_grades:
+            if name not in papers:
+                dropped.add(NO_TARGET, f"{paper} {name}")
+        if found := {name: grade for name, grade in own_grades.items() if name in papers}:
+            selected[paper] = found
+        else:
+            dropped.add("paper without a remaining recommendation", paper)
+    return selected

@@ -1,0 +1,348 @@
+"""Papers by row, and their links: ids, fields and citations in memory, texts on disk."""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import parse_number
+from sciprism.datasets.rows import as_id
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.evaluation.suites.multi_scidocs import FOLDER
+from sciprism.files import write_lines
+from sciprism.papers.input_file import InputFile
+from sciprism.papers.read import FileReport, ReadReport, read_papers
+from sciprism.papers.records import Paper
+from sciprism.papers.s2orc import check_shards, is_s2orc, list_shards, read_s2orc
+from sciprism.prepare.sources.citation_graph import CitationGraph
+from sciprism.prepare.sources.records import format_words, read_located_records, require_field
+from sciprism.seeding import random_fraction
+
+NO_TEXT, NO_ABSTRACT = "neither title nor abstract", "no abstract"
+TEST_PAPER = "test paper"
+
+Mask = NDArray[np.bool_]
+Edges = Iterable[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class CitationCorpus:
+    """Papers and their citations. names, fields: of each paper, by row."""
+
+    names: list[str]
+    fields: list[tuple[str, ...]]
+    graph: CitationGraph
+
+    def held_out(self, share: float, seed: int) -> Mask:
+        """Return which papers are held out: a share of them, by hash of the id."""
+        return np.array([random_fraction(seed, "dev", name) < share for name in self.names], bool)
+
+    def without(self, excluded: Mask, dropped: DropReport) -> CitationCorpus:
+        """Return the corpus without some papers; count the citations that are dropped with them."""
+        retained = np.flatnonzero(~excluded)
+        rows = np.cumsum(~excluded, dtype=np.int32) - 1
+        citing, cited = self.graph.edges
+        inside = ~(excluded[citing] | excluded[cited])
+        for edge in np.flatnonzero(~inside).tolist():
+            name = f"{self.names[citing[edge]]} -> {self.names[cited[edge]]}"
+            dropped.add("citation of or by a held-out paper", name)
+        graph = CitationGraph(len(retained), rows[citing[inside]], rows[cited[inside]])
+        return CitationCorpus([self.names[row] for row in retained], [self.fields[row] for row in retained], graph)
+
+
+@dataclass(slots=True)
+class CorpusBuilder:
+    """Builds a corpus from papers.
+
+    drop_reason: returns why a paper is dropped, "" if it is not. dropped: counts of what was dropped.
+    """
+
+    drop_reason: Callable[[Paper], str]
+    dropped: DropReport
+    names: dict[str, None] = field(default_factory=dict)
+    fields: list[tuple[str, ...]] = field(default_factory=list)
+    _shared_fields: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    _aliases: dict[str, str] = field(default_factory=dict)
+
+    def build(self, papers: Iterable[Paper], path: Path, edges: Edges | None = None) -> CitationCorpus:
+        """Write the retained papers to a file, and return the corpus.
+
+        edges: (citing id, cited id) instead of the papers' own references; an id may be of another system,
+        such as doi:10.1/x.
+        """
+
+        def resolve(name: str) -> str:
+            return name if name in self.names else self._aliases.get(name, name)
+
+        with TemporaryFile("w+", encoding="utf-8", errors="replace") as spool:
+            write_lines(path, self._lines(papers, spool if edges is None else None), errors="replace")
+            spool.seek(0)
+            found = map(json.loads, spool) if edges is None else edges
+            resolved = ((resolve(citing), resolve(cited)) for citing, cited in found)
+            names = list(self.names)
+            return CitationCorpus(names, self.fields, CitationGraph.from_edges(names, resolved, self.dropped))
+
+    def _lines(self, papers: Iterable[Paper], spool: IO[str] | None) -> Iterator[str]:
+        for paper in papers:
+            reason = "duplicate id" if paper.id in self.names else self.drop_reason(paper)
+            if reason:
+                self.dropped.add(reason, paper.id)
+                continue
+            if not paper.abstract:
+                self.dropped.add("no abstract, title only (retained)", paper.id)
+            self.names[paper.id] = None
+            self.fields.append(self._shared_fields.setdefault(paper.fields, paper.fields))
+            for system, value in paper.ids.items():
+                if f"{system}:{value}" != paper.id:
+                    self._aliases.setdefault(f"{system}:{value}", paper.id)
+            if spool:
+                spool.writelines(json.dumps([paper.id, cited]) + "\n" for cited in paper.references)
+            stored = Paper(id=paper.id, title=paper.title, abstract=paper.abstract, fields=paper.fields)
+            yield json.dumps(stored.to_json(), ensure_ascii=False)
+
+
+def read_citation_table(data_root: DataRoot, path: Path) -> Iterator[tuple[str, str]]:
+    """Yield (citing id, cited id) of a table with these columns: CSV, TSV, JSON lines or Parquet."""
+    for where, row in read_located_records(data_root, path):
+        yield as_id(require_field(row, "citing", where)), as_id(require_field(row, "cited", where))
+
+
+def missing_text(paper: Paper, *, require_abstract: bool = False) -> str:
+    """Return what a paper's text lacks, "" for nothing. require_abstract: a title alone is not enough."""
+    if require_abstract and not paper.abstract:
+        return NO_ABSTRACT
+    return "" if paper.title or paper.abstract else NO_TEXT
+
+
+TripletRows = Mapping[int, list[tuple[int, int]]]
+"""Row of a query -> the rows of its positives and negatives, in pairs."""
+
+_KEY = r'"(?:[^"\\]|\\.)*"\s*:\s*'
+_PLAIN = r'(?:"(?:[^"\\]|\\.)*"|\[[^\[\]]*\]|[^"{}\[\],]+)\s*,\s*'
+_KEYED = re.compile(rf'\s*\{{\s*{_KEY}\{{\s*(?:{_KEY}{_PLAIN})*"(?:paper_id|title|abstract)"\s*:')
+"""The head of an object whose first member is a paper; plain values may come before its id or text."""
+
+
+class LinkStrengthTable:
+    """Link strengths from elsewhere, such as how often two papers are viewed together.
+
+    links: (row, row -> strength) of each paper, copied into arrays one by one.
+    """
+
+    def __init__(self, links: Iterable[tuple[int, Mapping[int, float]]]) -> None:
+        self._bounds: dict[int, tuple[int, int]] = {}
+        self._others, self._strengths = array("i"), array("f")
+        for row, strengths in links:
+            start = len(self._others)
+            self._others.extend(strengths.keys())
+            self._strengths.extend(strengths.values())
+            self._bounds[row] = start, len(self._others)
+
+    def __call__(self, row: int) -> dict[int, float]:
+        """Return row -> strength."""
+        part = slice(*self._bounds.get(row, (0, 0)))
+        return dict(zip(self._others[part], self._strengths[part], strict=True))
+
+    @property
+    def rows(self) -> list[int]:
+        """Return the papers that have links, ascending."""
+        return sorted(self._bounds)
+
+
+def is_keyed_json(path: Path) -> bool:
+    """Return whether a file is one JSON object of papers by id, such as SPECTER's and SciDocs' metadata."""
+    source = InputFile(path)
+    return path.is_file() and source.name.endswith(".json") and bool(_KEYED.match(source.head()))
+
+
+def read_keyed_papers(data_root: DataRoot, path: Path) -> Iterator[Paper]:
+    """Yield the papers of a JSON object keyed by id."""
+    for name, row in data_root.members(path):
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, {name!r}: expected an object with title and abstract, got {row!r:.40}")
+        title, abstract = (format_words(row.get(key)) for key in ("title", "abstract"))
+        yield Paper(id=as_id(row.get("paper_id")) or name, title=title, abstract=abstract)
+
+
+def read_link_strengths(
+    data_root: DataRoot, path: Path, rows: Mapping[str, int], dropped: DropReport
+) -> Iterator[tuple[int, dict[int, float]]]:
+    """Yield (row, row -> strength) of SPECTER's data.json: {"q": {"p": {"count": 5}}}.
+
+    rows: id -> row. Links of and to unknown papers are counted and dropped.
+    """
+    for name, others in data_root.members(path):
+        if not isinstance(others, dict):
+            raise InputError(f"{path}, {name!r}: expected an object of link strengths, got {others!r:.40}")
+        found: dict[int, float] = {}
+        for other, link in others.items():
+            count = link.get("count") if isinstance(link, dict) else link
+            strength = parse_number(count, f"{path}, {name!r}, {other!r}")
+            if name not in rows or other not in rows:
+                dropped.add("link to an unknown paper", f"{name} -> {other}")
+            elif name != other:
+                found[rows[other]] = strength
+        if found:
+            yield rows[name], found
+
+
+def read_triplets(data_root: DataRoot, path: Path, rows: Mapping[str, int], dropped: DropReport) -> TripletRows:
+    """Return the triplets of a table query_paper_id, positive_id, negative_id, as SciNCL publishes them.
+
+    rows: id -> row. Triplets with an unknown paper are counted and dropped.
+    """
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for where, row in read_located_records(data_root, path):
+        names = [as_id(require_field(row, key, where)) for key in ("query_paper_id", "positive_id", "negative_id")]
+        if all(name in rows for name in names):
+            query, positive, negative = (rows[name] for name in names)
+            found[query].append((positive, negative))
+        else:
+            dropped.add("triplet with an unknown paper", ", ".join(names))
+    return found
+
+
+QUERY_FILES, CORPUS = ("val.txt", "test.txt"), "data_final.json"
+"""In a folder of Multi-SciDocs: the ids of the queries, and the papers."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperReader:
+    """Reads papers. report: papers of each file. dropped: records of S2ORC's shards."""
+
+    report: ReadReport = field(default_factory=ReadReport)
+    dropped: DropReport = field(default_factory=DropReport)
+
+    def read(self, path: Path, data_root: DataRoot, shards: Collection[int] = ()) -> Iterator[tuple[Paper, bool]]:
+        """Yield the papers of a file of any format, an object keyed by id, or a folder of S2ORC.
+
+        shards: of S2ORC, those whose papers are queries, () for all; each paper comes with whether it is.
+        Raises InputError if one of them is missing.
+        """
+        if is_s2orc(path):
+            found = list_shards(path, self.dropped)
+            if missing := sorted({*shards} - {*found}):
+                raise InputError(f"{path}: no shard {missing[0]}; there are {', '.join(map(str, found))}")
+            for shard in found:
+                is_query = not shards or shard in shards
+                label = f"{path}, shard {shard}{'' if is_query else ' (candidates only)'}"
+                papers = read_s2orc(path, shards=[shard], dropped=self.dropped)
+                yield from ((paper, is_query) for paper in self._count(label, "s2orc", papers))
+        elif is_keyed_json(path):
+            papers = self._count(str(path), "keyed by id", read_keyed_papers(data_root, path))
+            yield from ((paper, True) for paper in papers)
+        else:
+            yield from ((paper, True) for paper in read_papers(path, skip_bad=True, report=self.report))
+
+    def read_queries(self, path: Path, data_root: DataRoot) -> Iterator[Paper]:
+        """Yield the queries of a folder of Multi-SciDocs, or of a folder with one; all papers of anything else."""
+        for folder in (path, path / FOLDER):
+            if all((folder / name).is_file() for name in QUERY_FILES):
+                texts = ((folder / name).read_text(encoding="utf-8") for name in QUERY_FILES)
+                names = {name for text in texts for name in text.split("\n")}
+                papers = (paper for paper in read_keyed_papers(data_root, folder / CORPUS) if paper.id in names)
+                yield from self._count(str(folder), "Multi-SciDocs", papers)
+                return
+        yield from (paper for paper, _ in self.read(path, data_root))
+
+    def unreadable(self) -> Iterator[str]:
+        """Yield the place of each record that could not be read; "" beyond those that the report names."""
+        yield from map(str, self.report.skipped)
+        yield from [""] * (self.report.skipped_count - len(self.report.skipped))
+
+    def to_json(self) -> list[dict[str, object]]:
+        """Return the counts of each file as JSON values."""
+        return [
+            {
+                "file": Path(file.path).name,
+                "format": file.format,
+                "papers": file.papers,
+                "skipped": file.skipped,
+            }
+            for file in self.report.files
+        ]
+
+    def _count(self, path: str, name: str, papers: Iterator[Paper]) -> Iterator[Paper]:
+        file = FileReport(path, name)
+        self.report.files.append(file)
+        for paper in papers:
+            file.papers += 1
+            yield paper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitationSources:
+    """Files of papers, and of their links.
+
+    edges: a table with the columns citing and cited, instead of the papers' own references. link_strengths:
+    SPECTER's data.json. triplets: sampled elsewhere, as SciNCL's train_triples.csv. fields, shards: papers of
+    these fields, and of these shards of S2ORC, are queries, () for all; the others are only candidates.
+    exclude: files of papers to drop, or what `prepare multi-scidocs` wrote, whose queries are dropped. reader,
+    excluded: what was read of the files, and of those in `exclude`. query_ids: ids of the queries if not all
+    papers are; complete once all are read.
+    """
+
+    files: tuple[Path, ...]
+    edges: Path | None = None
+    link_strengths: Path | None = None
+    triplets: Path | None = None
+    fields: tuple[str, ...] = ()
+    shards: tuple[int, ...] = ()
+    exclude: tuple[Path, ...] = ()
+    data_root: DataRoot = field(default_factory=lambda: DataRoot(None))
+    reader: PaperReader = field(default_factory=PaperReader)
+    excluded: PaperReader = field(default_factory=PaperReader)
+    query_ids: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        check_shards(self.files, self.shards)
+        if self.triplets and (self.edges or self.link_strengths):
+            raise InputError("--triplets needs neither --edges nor --link-strengths; remove these")
+
+    def __iter__(self) -> Iterator[Paper]:
+        for path in self.files:
+            for paper, is_query in self.reader.read(path, self.data_root, self.shards):
+                if self._restricted and is_query and (not self.fields or {*self.fields} & {*paper.fields}):
+                    self.query_ids.add(paper.id)
+                yield paper
+
+    @property
+    def _restricted(self) -> bool:
+        return bool(self.fields or self.shards)
+
+    def is_query(self, name: str) -> bool:
+        """Return whether the paper of an id that was read is a query."""
+        return not self._restricted or name in self.query_ids
+
+    def read_excluded(self) -> Iterator[Paper]:
+        """Yield the papers to drop. Raises InputError if a file has none."""
+        for path in self.exclude:
+            before = self.excluded.report.papers
+            yield from self.excluded.read_queries(path, self.data_root)
+            if self.excluded.report.papers == before:
+                raise InputError(f"--exclude {path}: no paper in it; `sciprism inspect` says what it holds")
+
+    def read_edges(self) -> Edges | None:
+        """Return (citing id, cited id) of the table; None if the papers' own references count."""
+        return None if self.edges is None else read_citation_table(self.data_root, self.edges)
+
+    def provenance(self) -> dict[str, object]:
+        """Return what was read of each file, and which papers are queries."""
+        return {
+            "papers": self.reader.to_json(),
+            "excluded": self.excluded.to_json(),
+            "queries": {"fields": list(self.fields) or "all", "shards": list(self.shards) or "all"},
+            "tables": self.data_root.provenance(),
+        }

@@ -1,0 +1,233 @@
+"""User papers and tables about them, split into train and dev."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.item_tables import parse_number
+from sciprism.datasets.open_data import Part
+from sciprism.datasets.rows import as_id
+from sciprism.errors import InputError
+from sciprism.papers.read import ReadReport, read_papers
+from sciprism.papers.records import Paper
+from sciprism.prepare.samplers.answers import Heading, normalize_venue
+from sciprism.prepare.samplers.sampling import references
+from sciprism.prepare.samplers.scored_lists import Mention, ScoredList
+from sciprism.prepare.scirepeval.source import SourceReport
+from sciprism.prepare.sources.citation_graph import rows_of
+from sciprism.prepare.sources.records import (
+    FIELDS,
+    IDS,
+    Record,
+    format_words,
+    parse_record_paper,
+    parse_score,
+    read_located_records,
+    require_field,
+)
+from sciprism.seeding import random_fraction
+
+TABLE_COLUMNS = {
+    "citations": ("citing", "cited"),
+    "authors": ("paper", "author"),
+    "counts": ("paper", "citations"),
+    "mesh": ("paper", "descriptor", "qualifier"),
+    "venues": ("venue", "field"),
+    "clicks": ("query",),
+}
+"""Name of a table -> its required columns."""
+Item = TypeVar("Item")
+ENDINGS = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
+DEV_SHARE = 0.05
+
+
+class MissingDataError(Exception):
+    """Names the data that a kind of source needs and the user papers do not have; others are built."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserPapers:
+    """User papers: files of any format, a folder of tables about them, and the share of dev.
+
+    dev: the share of papers, and of queries of click lists, that is dev, by a hash of the id. year:
+    publication year of the papers whose citations are counted; 0: the one with most cited papers.
+    """
+
+    papers: tuple[Path, ...]
+    tables: Path | None = None
+    dev: float = DEV_SHARE
+    year: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dev < 1:
+            raise InputError(f"dev is {self.dev}; must be at least 0 and less than 1")
+        if self.tables is not None and not self.tables.is_dir():
+            raise InputError(f"{self.tables}: no such folder")
+
+
+class UserCorpus:
+    """Papers in memory, and tables that are streamed on demand."""
+
+    def __init__(self, papers: Sequence[Paper], user_papers: UserPapers, data_root: DataRoot, seed: int) -> None:
+        rows_of(paper.id for paper in papers)
+        self.papers = papers
+        self.tables, self.year = user_papers.tables, user_papers.year
+        self.data_root = data_root
+        self._dev, self._seed = user_papers.dev, seed
+
+    def table(self, name: str) -> Path | None:
+        """Return the file of a table, such as `citations.tsv`, plain or gzipped; None where there is none."""
+        if self.tables is None:
+            return None
+        names = (f"{name}{ending}{packed}" for ending in ENDINGS for packed in ("", ".gz"))
+        return next((self.tables / each for each in names if (self.tables / each).is_file()), None)
+
+    def need(self, name: str) -> None:
+        """Raise MissingDataError for a missing table, InputError where its first line lacks a column."""
+        if self.table(name) is None:
+            where = f" in {self.tables}" if self.tables else ""
+            raise MissingDataError(f"no table {name}{where}; its columns are {', '.join(TABLE_COLUMNS[name])}")
+        next(self._rows(name), None)
+
+    def need_column(self, name: str, column: str) -> None:
+        """Raise MissingDataError where the first line of a table lacks this optional column."""
+        self.need(name)
+        _, row = next(self._rows(name), ("", {column: None}))
+        if column not in row:
+            raise MissingDataError(f"the table {name} has no column {column}")
+
+    def part(self, name: str) -> Part:
+        """Return the part of a paper, by its id, or of a query, by its words."""
+        return "dev" if random_fraction(self._seed, "dev", name) < self._dev else "train"
+
+    def candidates(self, part: Part) -> list[Paper]:
+        """Return the papers that may be candidates; those of dev queries include train papers."""
+        return [paper for paper in self.papers if part == "dev" or self.part(paper.id) == "train"]
+
+    def papers_of(self, part: Part) -> list[Paper]:
+        """Return the papers of one part."""
+        return [paper for paper in self.papers if self.part(paper.id) == part]
+
+    def ids_of(self, part: Part) -> list[str]:
+        """Return the ids of the papers of one part."""
+        return [paper.id for paper in self.papers_of(part)]
+
+    def citations(self) -> Iterator[Mention]:
+        """Yield (citing, cited, mentions) of the table, else of the references; one mention by default."""
+        if self.table("citations") is None:
+            yield from ((citing, cited, 1) for citing, cited in references(self.papers))
+            return
+        for where, row in self._rows("citations"):
+            yield as_id(row["citing"]), as_id(row["cited"]), _parse_count(row.get("mentions", 1), where)
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """Number of citations of each paper: of the table, else from the known papers."""
+        if self.table("counts") is not None:
+            rows = self._rows("counts")
+            return {as_id(row["paper"]): _parse_count(row["citations"], where) for where, row in rows}
+        pairs = {(citing, cited) for citing, cited, count in self.citations() if count and citing != cited}
+        return Counter(cited for _, cited in pairs)
+
+    def authors(self) -> dict[str, list[str]]:
+        """Return paper -> identifiers of its authors; a line has one of them, or a list."""
+        rows = self._rows("authors")
+        return _collect((as_id(row["paper"]), _list_words(row["author"])) for _, row in rows)
+
+    @cached_property
+    def headings(self) -> Mapping[str, list[Heading]]:
+        """MeSH headings of each paper; a line has a descriptor and an optional qualifier."""
+        rows = self._rows("mesh")
+        return _collect(
+            (as_id(row["paper"]), [(format_words(row["descriptor"]), format_words(row["qualifier"]))])
+            for _, row in rows
+        )
+
+    @cached_property
+    def venues(self) -> Mapping[str, list[str]]:
+        """Fields of each venue; a line has one of them, or a list."""
+        rows = self._rows("venues")
+        return _collect((normalize_venue(format_words(row["venue"])), _list_words(row["field"])) for _, row in rows)
+
+    def clicks(self, part: Part, report: SourceReport, max_lists: int = 0) -> Iterator[ScoredList]:
+        """Yield the first lists of one part: lines with `candidates`, or lines of `paper` and `score`.
+
+        max_lists: 0 for all. Lines of one query are consecutive. Candidates without a text are looked up
+        among the papers by id.
+        """
+        papers = {paper.id: paper for paper in self.papers}
+        lists = groupby(self._rows("clicks"), lambda line: format_words(line[1]["query"]))
+        selected = ((query, lines) for query, lines in lists if self.part(query) == part)
+        for query, lines in islice(selected, max_lists or None):
+            report.records += 1
+            shown, scores = [], []
+            for where, row in lines:
+                for each in row["candidates"] if isinstance(row.get("candidates"), list) else [row]:
+                    paper = _parse_candidate(each, papers, where)
+                    if isinstance(paper, Paper):
+                        shown.append(paper)
+                        scores.append(parse_score(each, where))
+                    else:
+                        report.dropped.add("unknown candidate", paper)
+            yield ScoredList(query, shown, scores)
+
+    def _rows(self, name: str) -> Iterator[tuple[str, Record]]:
+        path = self.table(name)
+        for where, row in read_located_records(self.data_root, path) if path else ():
+            for column in TABLE_COLUMNS[name]:
+                require_field(row, column, where)
+            yield where, row
+
+
+def read_corpus(user_papers: UserPapers, data_root: DataRoot, seed: int) -> tuple[UserCorpus, dict[str, Any]]:
+    """Read papers of any format; return the corpus, and the counts of each file.
+
+    Unusable records, such as those without title and abstract, are counted.
+    """
+    report = ReadReport()
+    papers = list(read_papers(user_papers.papers, skip_bad=True, report=report))
+    if not papers:
+        raise InputError(f"{', '.join(map(str, user_papers.papers))}: no papers")
+    read = [
+        {"path": file.path, "format": file.format, "papers": file.papers, "skipped": file.skipped}
+        for file in report.files
+    ]
+    return UserCorpus(papers, user_papers, data_root, seed), {"papers": read}
+
+
+def _parse_candidate(record: Any, papers: Mapping[str, Paper], where: str) -> Paper | str:
+    """Return a candidate's paper, or its id if the paper is unknown."""
+    given = {key: record.get(key) for key in ("paper", "id", *IDS)} if isinstance(record, dict) else {}
+    name = next((as_id(value) for value in given.values() if value not in (None, "")), "")
+    paper = parse_record_paper(record, FIELDS)
+    if paper.title or paper.abstract:
+        return Paper(id=name, title=paper.title, abstract=paper.abstract)
+    if not name:
+        require_field(record, "paper", where)
+    return papers.get(name, name)
+
+
+def _parse_count(value: Any, where: str) -> int:
+    number = parse_number(value, where)
+    if number < 0 or not number.is_integer():
+        raise InputError(f"{where}: {value!r} is not a count")
+    return int(number)
+
+
+def _collect(pairs: Iterable[tuple[str, list[Item]]]) -> dict[str, list[Item]]:
+    """Return key -> the items of all its pairs, in their order."""
+    found: dict[str, list[Item]] = defaultdict(list)
+    for key, items in pairs:
+        found[key] += items
+    return found
+
+
+def _list_words(value: Any) -> list[str]:
+    return [name for name in map(format_words, value if isinstance(value, list) else [value]) if name]

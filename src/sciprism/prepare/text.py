@@ -1,0 +1,221 @@
+"""Write token shards from many sources of text, and the table of their mixture."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.files import lock_folder, write_json
+from sciprism.prepare.filters import Filters
+from sciprism.prepare.preparation import CountTable, Preparation, check_dev_share
+from sciprism.prepare.text_sources import (
+    FilteredSource,
+    Passes,
+    TextSource,
+    drop_duplicates,
+    filter_source,
+    held_out_mask,
+    interleave_texts,
+    plan_passes,
+)
+from sciprism.text.sentence_packing import SentencePacker, encode_documents
+from sciprism.text.token_shards import MIXTURE, TokenShardWriter, TokenSourceCounts, find_end_ids
+from sciprism.text.tokenizer import open_tokenizer
+from sciprism.text.tokenizer_fingerprint import fingerprint_tokenizer
+from sciprism.text.vocabulary import learn_vocabulary, save_vocabulary
+
+TRAIN, DEV, TOKENIZER = "train", "dev", "tokenizer"
+COUNTS = ("read", "retained", "documents", "blocks", "tokens", "%", "dev tokens")
+"""Documents with text, those that passed; of the train shards: documents, blocks, tokens, share of tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettings:
+    """How texts become shards.
+
+    tokenizer: a folder or a tokenizer.json; without one, `vocab_size` tokens are learned from the train
+    texts, `cased` or not. length: tokens of a block. across_documents: blocks cross documents.
+    near_duplicates: similarity from which texts are duplicates, None for equal ones only. dev: share of the
+    documents that is held out, by source.
+    """
+
+    tokenizer: Path | None = None
+    vocab_size: int | None = None
+    cased: bool = False
+    length: int = 512
+    across_documents: bool = True
+    near_duplicates: float | None = 0.8
+    dev: float = 0.01
+    seed: int = 0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if (self.tokenizer is None) == (self.vocab_size is None):
+            raise InputError("give one of --tokenizer and --vocab-size: a tokenizer, or its size to learn one")
+        check_dev_share(self.dev)
+        if self.near_duplicates is not None and not 0 < self.near_duplicates <= 1:
+            raise InputError(f"near_duplicates is {self.near_duplicates}; give a similarity above 0 and up to 1")
+        if self.length < 3 or self.workers < 1:
+            raise InputError(f"length {self.length}, workers {self.workers}: at least 3 and 1 are needed")
+
+
+@dataclass(slots=True)
+class TextCounts:
+    """A source in the shards: documents read and retained, counts of train and dev, what was dropped."""
+
+    read: int
+    retained: int
+    weight: float
+    train: TokenSourceCounts = field(default_factory=TokenSourceCounts)
+    dev: TokenSourceCounts = field(default_factory=TokenSourceCounts)
+    dropped: DropReport = field(default_factory=DropReport)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return asdict(self) | {"dropped": self.dropped.to_json()}
+
+
+def prepare_text(
+    out: Path, sources: Sequence[TextSource], settings: TextSettings, filters: Filters | None = None
+) -> Preparation:
+    """Write `train` and `dev/NAME` (token shards), `tokenizer` and `mixture.json` below `out`.
+
+    The same sources and settings give the same bytes with any number of workers. The texts are stored next to
+    the shards until it is done. Raises InputError if no text is left.
+    """
+    if not sources or len({each.name for each in sources}) < len(sources):
+        raise InputError("name at least one source, and each name once")
+    filters = Filters() if filters is None else filters
+    with lock_folder(out), TemporaryDirectory(prefix=".texts-", dir=out) as folder:
+        (out / MIXTURE).unlink(missing_ok=True)  # until everything is written
+        found = _filter_sources(sources, filters, Path(folder), settings.workers)
+        drop_duplicates(found, settings.near_duplicates)
+        dev = [held_out_mask(each, settings.dev, settings.seed) for each in found]
+        passes = [
+            plan_passes(each, each.retained & ~held_out, settings.seed)
+            for each, held_out in zip(found, dev, strict=True)
+        ]
+        if not any(one.any() for own in passes for one in own):
+            reasons = ", ".join(filter(None, (str(each.dropped) for each in found)))
+            raise InputError(f"no text to train on is left ({reasons or 'there was none'})")
+        tokenizer = _load_tokenizer(out, found, passes, settings)
+        train = _write_shards(out / TRAIN, found, passes, tokenizer, settings)
+        shutil.rmtree(out / DEV, ignore_errors=True)
+        counts = {}
+        for each, held_out in zip(found, dev, strict=True):
+            name, size = each.source.name, int(each.retained.sum())
+            own = counts[name] = TextCounts(each.read, size, each.source.weight, dropped=each.dropped)
+            own.train = train.get(name, own.train)
+            if held_out.any():
+                own.dev = _write_shards(out / DEV / name, [each], [[held_out]], tokenizer, settings)[name]
+        return _report(out, counts, fingerprint_tokenizer(tokenizer), settings, filters)
+
+
+def _filter_sources(
+    sources: Sequence[TextSource], filters: Filters, folder: Path, workers: int
+) -> list[FilteredSource]:
+    """Filter all sources, each in its own process if there are several workers."""
+    files = [folder / f"{each.name}.jsonl" for each in sources]
+    if workers == 1 or len(sources) == 1:
+        return [filter_source(each, filters, file) for each, file in zip(sources, files, strict=True)]
+    with ProcessPoolExecutor(min(workers, len(sources)), multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(filter_source, sources, [filters] * len(sources), files))
+
+
+def _load_tokenizer(
+    out: Path, sources: Sequence[FilteredSource], passes: Sequence[Passes], settings: TextSettings
+) -> Tokenizer:
+    """Open the tokenizer, or learn it from the train texts; save it in `out`."""
+    folder = out / TOKENIZER
+    if settings.vocab_size is not None:
+        texts = (" ".join(text.split()) for _, text in interleave_texts(sources, passes))
+        learned = learn_vocabulary(texts, vocab_size=settings.vocab_size, lowercase=not settings.cased)
+        save_vocabulary(learned, folder, max_length=settings.length)
+    elif settings.tokenizer is not None:
+        given = open_tokenizer(settings.tokenizer)
+        find_end_ids(given)
+        given.no_truncation()
+        given.no_padding()
+        folder.mkdir(parents=True, exist_ok=True)
+        given.save(str(folder / "tokenizer.json"))
+    return open_tokenizer(folder)
+
+
+def _write_shards(
+    folder: Path,
+    sources: Sequence[FilteredSource],
+    passes: Sequence[Passes],
+    tokenizer: Tokenizer,
+    settings: TextSettings,
+) -> dict[str, TokenSourceCounts]:
+    """Write the texts of some sources as shards; a block holds text of one source."""
+    names = [each.source.name for each in sources]
+    packers = [SentencePacker(*find_end_ids(tokenizer), settings.length, settings.across_documents) for _ in sources]
+    owners: deque[int] = deque()
+
+    def texts() -> Iterator[str]:
+        for number, text in interleave_texts(sources, passes):
+            owners.append(number)
+            yield text
+
+    with TokenShardWriter(folder, tokenizer, length=settings.length) as writer:
+        for document in encode_documents(tokenizer, texts(), settings.workers):
+            number = owners.popleft()
+            counts = writer.counts(names[number])
+            counts.documents += 1
+            counts.tokens += len(document.ids)
+            for block in packers[number].add(document):
+                writer.add(block, names[number])
+        for name, packer in zip(names, packers, strict=True):
+            for block in packer.flush():
+                writer.add(block, name)
+        for each in sources:
+            writer.dropped.update(each.dropped)
+    return writer.sources
+
+
+def _report(
+    out: Path, counts: Mapping[str, TextCounts], tokenizer: str, settings: TextSettings, filters: Filters
+) -> Preparation:
+    """Write `mixture.json`, and return the result. tokenizer: its fingerprint."""
+    total = sum(each.train.tokens for each in counts.values())
+    shares = {name: each.train.tokens / total if total else 0.0 for name, each in counts.items()}
+    record = {
+        "version": version("sciprism"),
+        "settings": {
+            **{key: value for key, value in asdict(settings).items() if key not in ("workers", "tokenizer")},
+            "languages": list(filters.languages),
+            "licences": list(filters.licences),
+            "exclude": [path.name for path in filters.exclude],
+            "split_table": filters.data is not None,
+        },
+        "tokenizer": tokenizer,
+        "sources": {name: each.to_json() | {"share": shares[name]} for name, each in counts.items()},
+    }
+    write_json(out / MIXTURE, record)
+    rows = [
+        [each.read, each.retained, train.documents, train.blocks, train.tokens, each.dev.tokens]
+        for each, train in ((each, each.train) for each in counts.values())
+    ]
+    rows.append([sum(column) for column in zip(*rows, strict=True)])
+    percents = [f"{100 * share:.1f}" for share in (*shares.values(), 1.0)]
+    cells = zip([*counts, "all"], rows, percents, strict=True)
+    return Preparation(
+        files={TRAIN: rows[-1][3]}
+        | {f"{DEV}/{name}": each.dev.blocks for name, each in counts.items() if each.dev.blocks},
+        record=record,
+        dropped={name: each.dropped for name, each in counts.items()},
+        tables=[CountTable(("source",), COUNTS, [[name, *row[:-1], percent, row[-1]] for name, row, percent in cells])],
+    )

@@ -1,1 +1,0 @@
-"""Texts of many sources as one corpus: filtered, deduplicated, mixed by weight, in token shards."""

@@ -1,0 +1,87 @@
+"""Vectors of a citation graph: communities found, the same bytes again, tiny graphs, papers alone."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.errors import InputError
+from sciprism.prepare.samplers import graph_embedding as embedding
+from sciprism.prepare.samplers.graph_embedding import default_steps, embed_graph
+from sciprism.prepare.sources.citation_graph import CitationGraph
+
+
+def communities(groups, members, cited, seed=0):
+    """Papers that cite random papers of their own group, one of another group each."""
+    random = np.random.default_rng(seed)
+    size = groups * members
+    citing = np.repeat(np.arange(size), cited)
+    own = citing // members * members + random.integers(0, members, len(citing))
+    away = random.integers(0, size, len(citing))
+    found = np.where(np.arange(len(citing)) % cited == 0, away, own)
+    kept = found != citing
+    return CitationGraph(size, citing[kept].astype(np.int32), found[kept].astype(np.int32))
+
+
+def test_papers_of_a_community_lie_together():
+    vectors = embed_graph(communities(20, 50, 8), dim=32)
+    scores = vectors @ vectors.T
+    np.fill_diagonal(scores, -1)
+    nearest = np.argsort(-scores, axis=1)[:, :10]
+    same = nearest // 50 == np.arange(1000)[:, None] // 50
+    assert same.mean() > 0.9
+
+
+def test_vectors_are_of_unit_length_and_papers_alone_have_none():
+    graph = CitationGraph(5, np.array([0, 1], np.int32), np.array([1, 3], np.int32))
+    vectors = embed_graph(graph, dim=3)
+    assert vectors.shape == (5, 3) and vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 0, 1, 0], abs=1e-6)
+
+
+def digest(threads, seed=0):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        return hashlib.sha256(embed_graph(communities(20, 50, 8), dim=24, seed=seed).tobytes()).hexdigest()
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_seed_decides_the_bytes_whatever_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(embedding, "BLOCK", 128)
+    assert digest(1) == digest(1) == digest(2) == digest(3) != digest(1, seed=1)
+
+
+def test_two_groups_of_a_graph_smaller_than_the_vectors_are_told_apart():
+    rows = np.array([(a, b) for g in (0, 5) for a in range(g, g + 5) for b in range(a)], np.int32)
+    rows = rows[(rows[:, 0] < 5) | (rows[:, 1] >= 5)]
+    vectors = embed_graph(CitationGraph(10, rows[:, 0].copy(), rows[:, 1].copy()))
+    scores = vectors @ vectors.T
+    assert vectors.shape == (10, 512)
+    assert scores[:5, :5].min() > scores[:5, 5:].max() + 0.1
+
+
+@given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=30))
+def test_every_graph_has_vectors(size, edges):
+    kept = {(one, other) for one, other in edges if one != other and max(one, other) < size}
+    rows = np.array(sorted(kept), np.int32).reshape(-1, 2)
+    vectors = embed_graph(CitationGraph(size, rows[:, 0].copy(), rows[:, 1].copy()), dim=4)
+    linked = {row for pair in kept for row in pair}
+    lengths = np.linalg.norm(vectors, axis=1)
+    assert lengths == pytest.approx([float(row in linked) for row in range(size)], abs=1e-5)
+
+
+def test_a_graph_without_papers_has_no_vectors_and_wrong_numbers_are_refused():
+    empty = CitationGraph(0, np.array([], np.int32), np.array([], np.int32))
+    assert embed_graph(empty, dim=4).shape == (0, 4)
+    for wrong in ({"dim": 0}, {"steps": -1}, {"smoothing": -1}):
+        with pytest.raises(InputError, match="are needed"):
+            embed_graph(empty, **wrong)
+
+
+def test_larger_graphs_take_more_steps():
+    assert [default_steps(size) for size in (0, 10, 4_515, 100_000, 1_000_000)] == [2, 2, 4, 5, 6]

@@ -1,0 +1,277 @@
+"""Retrieval sets of annotated questions: pairs, distractors, the two ways to split, and what is dropped."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.layouts.beir import BeirSet
+from sciprism.drop_report import DropReport
+from sciprism.errors import InputError
+from sciprism.papers.records import Paper
+from sciprism.prepare.ir import (
+    SHARED_WORDS,
+    AnnotatedParagraph,
+    DistractorSampler,
+    RetrievalSettings,
+    normalize_text,
+    prepare_ir,
+    read_annotated_paragraphs,
+    split_judgements,
+)
+
+LONG = "the wind of the sun carries fields that bend around the earth and shake its poles at night"
+
+
+def rows(path, items):
+    path.write_text("".join(json.dumps(item) + "\n" for item in items))
+    return path
+
+
+def papers_file(path, count=50, **others):
+    items = [{"id": f"p{n}", "title": f"Paper {n}", "abstract": f"We look at {n} stars."} for n in range(count)]
+    return rows(path, [*items, *others.get("more", ())])
+
+
+def questions_file(path, count=10):
+    asked = [{"paragraph": f"Paragraph {n}.", "questions": [f"What is {n}?", f"Why {n}?"]} for n in range(count)]
+    return rows(path, asked)
+
+
+def records(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def judgements(folder, part):
+    lines = (folder / "qrels" / f"{part}.tsv").read_text().splitlines()
+    assert lines[0] == "query-id\tcorpus-id\tscore"
+    return [tuple(line.split("\t")) for line in lines[1:]]
+
+
+# ---- pairs ----
+
+
+def test_rows_tables_and_squad_give_the_same(tmp_path):
+    lists = rows(tmp_path / "a.jsonl", [{"paragraph": "A b.", "questions": ["One?", "Two?"]}])
+    flat = [{"context": "A b.", "question": "One?"}, {"context": " A  b.", "question": "Two?"}]
+    table = tmp_path / "c.csv"
+    table.write_text('passage,query\n"A b.",One?\n"A b.",Two?\n')
+    qas = [
+        {
+            "id": "1",
+            "question": "One?",
+            "is_impossible": False,
+            "answers": [{"text": "A", "answer_start": 0}],
+        },
+        {"id": "2", "question": "Two?", "answers": [{"text": "b", "answer_start": 2}]},
+        {"id": "3", "question": "Three?", "is_impossible": True, "answers": []},
+        {"id": "4", "question": "Four?", "answers": []},
+    ]
+    squad = {"version": "v2.0", "data": [{"title": "t", "paragraphs": [{"context": "A b.", "qas": qas}]}]}
+    (tmp_path / "d.json").write_text(json.dumps(squad, indent=2))
+    for path in (lists, rows(tmp_path / "b.jsonl", flat), table, tmp_path / "d.json"):
+        dropped = DropReport()
+        assert read_annotated_paragraphs(path, dropped) == [AnnotatedParagraph("A b.", ("One?", "Two?"))]
+        assert dropped.count("question without an answer") == (2 if path.suffix == ".json" else 0)
+
+
+def test_what_is_no_pair_is_counted(tmp_path):
+    asked = [
+        {"paragraph": "First.", "question": "Which?"},
+        {"paragraph": "First.", "question": "which? "},  # the same again
+        {"paragraph": "First.", "question": "Where?"},
+        {"paragraph": "Second.", "question": "Where?"},  # of two paragraphs
+        {"paragraph": "", "question": "Who?"},
+        {"paragraph": "Third.", "question": None},
+    ]
+    dropped = DropReport()
+    found = read_annotated_paragraphs(rows(tmp_path / "q.jsonl", asked), dropped)
+    assert found == [AnnotatedParagraph("First.", ("Which?",))]
+    assert {reason: facts["count"] for reason, facts in dropped.to_json().items()} == {
+        "duplicate question of a paragraph": 1,
+        "question with several paragraphs": 2,
+        "paragraph without a unique question": 1,
+        "row without a paragraph": 1,
+        "row without a question": 1,
+    }
+    assert "line 5" in dropped.ids["row without a paragraph"][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no rows"),
+        ("{]", "line 1"),
+        ("[1]", "is not an object"),
+        ('{"a": 1}', "no question with its paragraph; rows have paragraph and question"),
+        ('{"data": [{"paragraphs": [{"qas": [{"question": "a"}]}]}]}', "not SQuAD's layout: KeyError"),
+        ('{"data": [{"paragraphs": [3]}]}', "not SQuAD's layout: TypeError"),
+    ],
+)
+def test_files_that_hold_no_pairs_are_refused(tmp_path, text, said):
+    path = tmp_path / "q.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"q\.json") as caught:
+        read_annotated_paragraphs(path, DropReport())
+    assert said in str(caught.value)
+
+
+TEXTS = st.text(alphabet="ab C?\n", max_size=4)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS)))
+def test_each_question_has_one_paragraph(pairs):
+    with tempfile.TemporaryDirectory() as home:
+        path = rows(Path(home) / "q.jsonl", [{"paragraph": p, "question": q} for p, q in pairs])
+        expected = {}
+        for paragraph, question in pairs:
+            if paragraph.strip() and question.strip():
+                expected.setdefault(normalize_text(question), set()).add(normalize_text(paragraph))
+        expected = {q: next(iter(ps)) for q, ps in expected.items() if len(ps) == 1}
+        if not expected:
+            with pytest.raises(InputError):
+                read_annotated_paragraphs(path, DropReport())
+            return
+        found = read_annotated_paragraphs(path, DropReport())
+    assert {normalize_text(q): normalize_text(pair.paragraph) for pair in found for q in pair.questions} == expected
+    assert len({normalize_text(pair.paragraph) for pair in found}) == len(found)
+
+
+# ---- distractors ----
+
+
+def sample(papers, paragraphs=(), count=3, seed=0):
+    distractors = DistractorSampler(lambda: iter(papers), paragraphs, count, seed=seed)
+    return [paper.abstract for paper in distractors], distractors
+
+
+def test_fillers_are_no_paragraph_and_no_part_of_one():
+    part = " ".join(LONG.split()[2 : 2 + SHARED_WORDS])
+    papers = [
+        Paper(id="same", abstract=LONG.upper()),
+        Paper(id="around", abstract=f"Indeed: {LONG} ."),
+        Paper(id="part", abstract=f"we say {part} and more"),
+        Paper(id="short", abstract=" ".join(LONG.split()[: SHARED_WORDS - 1])),
+        Paper(id="title", title="only"),
+        Paper(id="free", abstract="Free."),
+        Paper(id="again", abstract="free. "),
+    ]
+    found, distractors = sample(papers, [LONG], count=2)
+    assert found == [papers[3].abstract, "Free."]
+    assert distractors.dropped.to_json() == {
+        "abstract that is an annotated paragraph": {"count": 1, "first": ["same"]},
+        "abstract that shares 13 words in a row with an annotated paragraph": {
+            "count": 2,
+            "first": ["around", "part"],
+        },
+        "paper without an abstract": {"count": 1, "first": ["title"]},
+        "duplicate abstract": {"count": 1, "first": ["again"]},
+    }
+    assert (distractors.seen, distractors.usable) == (7, 3)
+    with pytest.raises(InputError, match="3 distractors requested, but the papers have 2 abstracts"):
+        sample(papers, [LONG], count=3)
+
+
+@given(st.lists(st.integers(0, 40), min_size=1), st.integers(0, 5), st.integers(0, 3), st.randoms())
+def test_the_sample_depends_on_texts_and_seed_alone(numbers, count, seed, random):
+    papers = [Paper(id=str(n), abstract=f"Text {number}") for n, number in enumerate(numbers)]
+    count = min(count, len(set(numbers)))
+    found, _ = sample(papers, count=count, seed=seed)
+    assert len(set(found)) == len(found) == count
+    random.shuffle(papers)
+    assert set(sample(papers, count=count, seed=seed)[0]) == set(found)
+
+
+def test_another_seed_samples_others():
+    papers = [Paper(id=str(n), abstract=f"Text {n}") for n in range(100)]
+    assert sample(papers, seed=1)[0] == sample(papers, seed=1)[0] != sample(papers, seed=2)[0]
+
+
+# ---- the set ----
+
+
+def test_a_set_is_split_by_paragraph_and_read_as_beir(tmp_path):
+    settings = RetrievalSettings(distractors=20, dev=0.3, seed=5)
+    papers = papers_file(tmp_path / "papers.jsonl", more=[{"id": "x", "abstract": "Paragraph 3."}, {"id": "y"}])
+    out = tmp_path / "set"
+    done = prepare_ir(questions_file(tmp_path / "q.jsonl"), [papers], out, settings)
+    assert done.files == {"corpus.jsonl": 30, "queries.jsonl": 20, "qrels/dev.tsv": 6, "qrels/test.tsv": 14}
+    documents, queries = records(out / "corpus.jsonl"), records(out / "queries.jsonl")
+    assert len({row["_id"] for row in documents + queries}) == 30 + 20  # of one kind or another
+    assert {row["_id"][0] for row in documents} == {"d"} and {row["_id"][0] for row in queries} == {"q"}
+    texts = {row["_id"]: row["text"] for row in documents + queries}
+    assert sum("paper" in row["metadata"] for row in documents) == 20
+    assert all(row["text"].startswith("We look") for row in documents if row["metadata"])
+    dev, test = (judgements(out, part) for part in ("dev", "test"))
+    assert not {row[1] for row in dev} & {row[1] for row in test}
+    for query, document, grade in dev + test:
+        assert texts[query].strip("?").split()[-1] == texts[document].strip(".").split()[-1] and grade == "1"
+    corpus = BeirSet(name=out.name, without_itself=False).read(DataRoot(out.parent))
+    assert len(corpus.queries) == 14 and len(corpus.documents) == 30 and not corpus.dropped.to_json()
+    report = json.loads((out / "ir.json").read_text())
+    assert report["judgements"] == {"dev": 6, "test": 14} and report["papers"][0]["skipped"] == 1
+    assert report["dropped"]["papers"]["abstract that is an annotated paragraph"]["first"] == ["x"]
+    assert report["sampled from"] == 50 and report["settings"]["split_by"] == "paragraph"
+
+
+def test_split_by_question_documents_are_in_both_parts(tmp_path):
+    pairs = [AnnotatedParagraph(f"P {n}", tuple(f"Q {n} {k}" for k in range(3))) for n in range(40)]
+    parts = split_judgements(pairs, RetrievalSettings(distractors=0, split_by="question"))
+    assert {part: len(rows) for part, rows in parts.items()} == {"dev": 24, "test": 96}
+    dev, test = ({row.split("\t")[1] for row in parts[part]} for part in ("dev", "test"))
+    assert dev & test
+
+
+def test_small_sets_and_wrong_settings():
+    one, two = (
+        [AnnotatedParagraph("P", ("a", "b"))],
+        [AnnotatedParagraph("P", ("a",)), AnnotatedParagraph("R", ("b",))],
+    )
+    assert list(split_judgements(one, RetrievalSettings(distractors=0, dev=0))) == ["test"]
+    assert {
+        k: len(v) for k, v in split_judgements(one, RetrievalSettings(distractors=0, split_by="question")).items()
+    } == {
+        "dev": 1,
+        "test": 1,
+    }
+    for share in (0.01, 0.99):
+        assert {k: len(v) for k, v in split_judgements(two, RetrievalSettings(distractors=0, dev=share)).items()} == {
+            "dev": 1,
+            "test": 1,
+        }
+    with pytest.raises(InputError, match=r"one paragraph cannot be split .* pass --dev 0"):
+        split_judgements(one, RetrievalSettings(distractors=0))
+    for wrong in (
+        {"distractors": -1},
+        {"distractors": 1, "dev": 1.0},
+        {"distractors": 1, "split_by": "moon"},
+    ):
+        with pytest.raises(InputError):
+            RetrievalSettings(**wrong)
+    with pytest.raises(InputError, match="standard input"):
+        prepare_ir(Path("q"), [Path("-")], Path("out"), RetrievalSettings(distractors=1))
+
+
+def test_the_same_bytes_under_any_hash_seed(tmp_path):
+    questions, papers = questions_file(tmp_path / "q.jsonl"), papers_file(tmp_path / "papers.jsonl")
+    words = ["prepare", "ir", questions, papers, "--distractors", "20", "--seed", "3"]
+    found = []
+    for seed in ("1", "2"):
+        out = tmp_path / seed
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-m", "sciprism", *map(str, words), "-o", str(out)],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert done.returncode == 0, done.stderr
+        found.append({str(f.relative_to(out)): f.read_bytes() for f in out.rglob("*") if f.is_file()})
+    assert found[0] == found[1] and len(found[0]) == 6

@@ -1,0 +1,205 @@
+"""Training sources of the open data: train papers only, nothing that the suite keeps out of train."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from open_sources import SHARED, write_open_data
+from sciprism.cli.main import app
+from sciprism.datasets.data_root import DataRoot
+from sciprism.datasets.open_data import UNNAMED
+from sciprism.datasets.split import SplitTable, list_paper_keys, read_entries
+from sciprism.errors import InputError
+from sciprism.evaluation.suites.open import OPEN
+from sciprism.evaluation.suites.open_classes import ARXIV_FIELDS
+from sciprism.papers import Paper
+from sciprism.prepare.filters import find_leaks
+from sciprism.prepare.open import TRAINING_SETS, UNAVAILABLE_SETS, prepare_open
+from sciprism.training.examples import Example, read_examples
+
+BY_NAME = {each.name: each for each in TRAINING_SETS}
+
+
+@pytest.fixture
+def data_root(tmp_path):
+    write_open_data(tmp_path / "data")
+    return DataRoot(tmp_path / "data")
+
+
+NOT_MADE = {"summaries", "mag-fields", "mag-classes", "citation-count-numbers", "vis-citation-count-numbers"}
+"""Out of train, or of too few papers in the made data."""
+
+
+def read(folder, part, name):
+    training_set = BY_NAME[name]
+    return list(
+        read_examples(folder / part / f"{name}.jsonl", query=training_set.query, candidate=training_set.candidate)
+    )
+
+
+def written(prepared, part="train"):
+    """The sets with a file of a part."""
+    return [each for each in TRAINING_SETS if f"{part}/{each.name}.jsonl" in prepared.files]
+
+
+def papers_in(examples):
+    for example in examples:
+        for item in (example.query, *example.positives, *example.negatives):
+            if isinstance(item, Paper):
+                yield item
+
+
+def parts_in(data_root, data, examples):
+    table = SplitTable.load(data_root)
+    return {table.part(*list_paper_keys(paper, data)) for paper in papers_in(examples)}
+
+
+def test_train_files_hold_train_papers_and_dev_files_dev_queries(data_root, tmp_path):
+    prepared = prepare_open(data_root, tmp_path / "out")
+    assert {each.name for each in written(prepared)} == {*BY_NAME} - NOT_MADE
+    for each in written(prepared):
+        data = each.builder.data
+        found = read(tmp_path / "out", "train", each.name)
+        assert found and parts_in(data_root, data, found) <= {"train"} and not find_leaks(data_root, found)
+        assert SHARED.casefold() not in {e.query.casefold() for e in found if isinstance(e.query, str)}
+        if each in written(prepared, "dev"):
+            found = read(tmp_path / "out", "dev", each.name)
+            queries = [Example(e.query, ()) for e in found]
+            assert parts_in(data_root, data, queries) <= {"dev"} and parts_in(data_root, data, found) <= {
+                "train",
+                "dev",
+            }
+    with_dev = {each.name for each in written(prepared, "dev")}
+    assert with_dev >= {"arxiv-categories", "arxiv-titles", "vis-citations", "same-author"}
+    assert not with_dev & {"mesh-headings", "search-clicks"}  # too few queries
+
+
+def test_answers_are_what_the_records_say(data_root, tmp_path):
+    """Names of classes, frequent terms, and numbers from 0 to 1 in the order of the years."""
+    prepare_open(data_root, tmp_path)
+    fields = {entry.paper.id: entry.row["field"] for entry in read_entries(data_root, "arxiv_multidomain")}
+    years = {entry.paper.id: entry.row["year"] for entry in read_entries(data_root, "arxiv_multidomain")}
+    classes = read(tmp_path, "train", "arxiv-classes")
+    assert classes and all(e.answers == (dict(ARXIV_FIELDS)[fields[e.query.id]],) for e in classes)
+    names = [e.answers for e in classes]
+    assert names != sorted(names)  # the first examples are not all of one class
+    numbers = read(tmp_path, "train", "arxiv-year-numbers")
+    by_year = sorted((years[e.query.id], *e.answers) for e in numbers)
+    shares = [share for _, share in by_year]
+    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] <= 1.0
+    assert all(e.answers and not e.positives for e in read(tmp_path, "train", "mesh-classes"))
+
+
+def test_each_form_is_the_one_that_the_suite_asks_in(data_root, tmp_path):
+    prepare_open(data_root, tmp_path)
+    by = {name: read(tmp_path, "train", name) for name in ("arxiv-titles", "arxiv-fields", "vis-citations")}
+    assert all(isinstance(e.query, str) and not e.positives[0].title for e in by["arxiv-titles"])
+    assert {e.positives[0].name for e in by["arxiv-fields"]} == {"Biology", "Computer science"}
+    for example in by["vis-citations"]:
+        number = int(example.query.id.rpartition(".")[2])
+        cited = {f"10.1109/vis.{number - 1}", f"10.1109/vis.{number - 2}"}
+        assert {paper.id for paper in example.positives} <= cited
+        assert not {paper.id for paper in example.negatives} & cited
+    (clicks,) = read(tmp_path, "train", "search-clicks")
+    assert (clicks.query, len(clicks.positives), len(clicks.negatives)) == ("found study", 1, 1)
+    assert len(read(tmp_path, "train", "specter-triplets")) == 1
+
+
+def test_no_set_of_a_kind_that_the_suite_keeps_out_of_train(data_root, tmp_path):
+    in_train = {task.name: task.in_train for task in OPEN.tasks}
+    prepared = prepare_open(data_root, tmp_path)
+    for each in written(prepared):
+        assert all(in_train[task] for task in each.tasks)
+    assert "summary-to-paper" in prepared.not_made["summaries"] and {*UNAVAILABLE_SETS} <= {*prepared.not_made}
+    assert "cls_mag_titles does not exist" in prepared.not_made["mag-fields"]
+    assert "ir_scifact" in prepared.record["not_in_split"]
+    assert not (tmp_path / "train" / "summaries.jsonl").exists()
+
+
+def test_files_are_the_same_for_any_workers_and_say_what_they_hold(data_root, tmp_path):
+    prepare_open(data_root, tmp_path / "one", seed=5, max_queries=30)
+    prepare_open(data_root, tmp_path / "two", seed=5, max_queries=30, workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    prepare_open(data_root, tmp_path / "two", seed=6, max_queries=30)
+    assert contents(tmp_path / "one") != contents(tmp_path / "two")
+    facts = json.loads((tmp_path / "one" / "sources.json").read_text())
+    assert (facts["seed"], facts["max_queries"]) == (5, 30) and "citegraph_vis/papers.jsonl.gz" in facts["data"]
+    for source in facts["sources"]:
+        train = source["parts"]["train"]
+        found = read(tmp_path / "one", "train", source["name"])
+        assert train["file"] == f"train/{source['name']}.jsonl"
+        assert train["queries"] == len(found) <= 30
+        assert train["pairs"] == sum(len(e.positives) for e in found) == sum(train["negatives"].values())
+    categories = next(s for s in facts["sources"] if s["name"] == "arxiv-categories")
+    dropped = categories["parts"]["train"]["dropped"]
+    assert dropped["train or dev paper that is in dev or test of another data set"]["first"] == ["arxiv:1.999"]
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.json*"))}
+
+
+def test_a_file_of_an_earlier_run_does_not_stay(data_root, tmp_path):
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "summaries.jsonl").write_text("old")
+    prepare_open(data_root, tmp_path)
+    assert not (tmp_path / "train" / "summaries.jsonl").exists()
+
+
+def test_wrong_requests_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"none of the data sets arxiv_multidomain, .* set their folder"):
+        prepare_open(DataRoot(tmp_path), tmp_path / "out")
+    with pytest.raises(InputError, match="max_queries -1"):
+        prepare_open(DataRoot(tmp_path), tmp_path / "out", max_queries=-1)
+
+
+def test_the_command_prints_a_row_for_each_source(data_root, tmp_path):
+    result = CliRunner().invoke(app, ["prepare", "open", "-o", str(tmp_path), "--data", str(data_root.folder)])
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert lines[0].split() == ["source", "format", "query", "candidate", "queries", "pairs", "hard", "dev"]
+    row = next(line for line in lines if line.startswith("vis-citations")).split()
+    assert row[1:4] == ["proximity", "paper", "paper"] and int(row[4]) == len(read(tmp_path, "train", "vis-citations"))
+    assert any(line.startswith("vis-citations: dropped: citation of or by an unknown paper") for line in lines)
+    assert any(line.startswith("summaries: not made:") for line in lines)
+
+
+def test_overlaps_are_found_by_id_title_and_query(data_root):
+    gecko = Paper(id="mine", title=SHARED.upper())
+    examples = [
+        Example("an innocent query of five words", (gecko,)),
+        Example(SHARED, (Paper(id="arxiv:1.1", title="x"),)),
+        Example(Paper(id="10.1109/VIS.75"), (gecko,), (Paper(id="pl-00000095", abstract="Only that."),)),
+        Example(Paper(id="20", title="Short"), (Paper(id=UNNAMED, abstract="Nothing is known of it."),)),
+    ]
+    found = find_leaks(data_root, examples)
+    assert [line.partition(" is in the test of ")[0] for line in found] == [
+        "paper mine",
+        f"paper {SHARED!r}",
+        "paper 10.1109/VIS.75",
+        "paper pl-00000095",
+    ]
+    assert found[2].endswith("the test of citegraph_vis")
+    assert all("ir_csfcube" in line for line in found[:2])
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_no_test_or_dev_paper_in_the_real_train_files(tmp_path):
+    data_root = DataRoot(Path(os.environ["SCIPRISM_DATA"]))
+    prepared = prepare_open(data_root, tmp_path, max_queries=1500)
+    assert {each.name for each in written(prepared)} == {*BY_NAME} - {"summaries"}
+    assert not prepared.warnings
+    for each in written(prepared):
+        found = read(tmp_path, "train", each.name)
+        assert found and not find_leaks(data_root, found)
+        assert parts_in(data_root, each.builder.data, found) <= {
+            "train",
+            None,
+        }  # None: no title, no id there
+        for example in found:
+            asked = example.query if isinstance(example.query, Paper) else Paper(id="?", title=example.query)
+            assert SplitTable.load(data_root).part(*list_paper_keys(asked)) in ("train", None)
